@@ -1,0 +1,47 @@
+"""Clients of model runtimes: Ollama and everything OpenAI-compatible, behind one protocol."""
+
+from builtin_plugins.models.runtimes.errors import (
+    AnswerMalformed,
+    ModelNotFound,
+    ModelRuntimeError,
+    RuntimeBusy,
+    RuntimeRefused,
+    RuntimeTimeout,
+    RuntimeUnreachable,
+    StreamBroken,
+)
+from builtin_plugins.models.runtimes.ollama import OllamaRuntime
+from builtin_plugins.models.runtimes.openai import OpenAIRuntime
+from builtin_plugins.models.runtimes.protocol import (
+    Embeddings,
+    Generated,
+    GenerationRequest,
+    Message,
+    ModelDetails,
+    ModelInfo,
+    ModelRuntime,
+    RuntimeLimits,
+    TextDelta,
+)
+
+__all__ = [
+    "AnswerMalformed",
+    "Embeddings",
+    "Generated",
+    "GenerationRequest",
+    "Message",
+    "ModelDetails",
+    "ModelInfo",
+    "ModelNotFound",
+    "ModelRuntime",
+    "ModelRuntimeError",
+    "OllamaRuntime",
+    "OpenAIRuntime",
+    "RuntimeBusy",
+    "RuntimeLimits",
+    "RuntimeRefused",
+    "RuntimeTimeout",
+    "RuntimeUnreachable",
+    "StreamBroken",
+    "TextDelta",
+]

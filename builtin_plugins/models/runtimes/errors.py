@@ -1,0 +1,99 @@
+"""Errors of model runtimes. ``detail`` is written here and safe to show: no driver text, address or key."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class ModelRuntimeError(Exception):
+    """Root of all of them: ``status`` and ``code`` are what an HTTP answer would carry."""
+
+    status: ClassVar[int] = 503
+    code: ClassVar[str] = "model_runtime_error"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+
+class RuntimeUnreachable(ModelRuntimeError):
+    """No connection, or it broke before the runtime answered."""
+
+    code = "model_runtime_unreachable"
+
+    def __init__(self) -> None:
+        super().__init__("The model runtime is unreachable. Check that it runs and its address.")
+
+
+class RuntimeTimeout(ModelRuntimeError):
+    """The runtime was silent for too long, or took too long in all."""
+
+    status = 504
+    code = "model_runtime_timeout"
+
+    def __init__(self) -> None:
+        super().__init__("The model runtime did not answer in time.")
+
+
+class ModelNotFound(ModelRuntimeError):
+    """The runtime answers, but has no such model."""
+
+    status = 404
+    code = "model_not_found"
+
+    def __init__(self, model: str) -> None:
+        super().__init__(f"The model runtime has no model '{model}'. Pull it or choose another model.")
+        self.model = model
+
+
+class RuntimeRefused(ModelRuntimeError):
+    """The runtime answered with an error status.
+
+    ``upstream_status`` is the runtime's own. ``retry_after`` is its Retry-After in seconds, if any.
+    """
+
+    code = "model_runtime_refused"
+
+    def __init__(self, upstream_status: int, retry_after: int | None = None) -> None:
+        super().__init__(_refusal(upstream_status))
+        self.upstream_status = upstream_status
+        self.retry_after = retry_after
+
+
+class RuntimeBusy(RuntimeRefused):
+    """The runtime answered 429: too many requests."""
+
+    status = 429
+    code = "model_runtime_busy"
+
+
+class StreamBroken(ModelRuntimeError):
+    """An answer began and did not end: the connection dropped, or the runtime failed or spoke nonsense."""
+
+    code = "model_stream_broken"
+
+    def __init__(self) -> None:
+        super().__init__("The model runtime broke off in the middle of its answer.")
+
+
+class AnswerMalformed(ModelRuntimeError):
+    """The runtime's answer is not what its protocol says, or is larger than allowed."""
+
+    code = "model_answer_malformed"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"The model runtime gave an answer that can't be used: {what}.")
+
+
+def refused(status: int, retry_after: int | None = None) -> RuntimeRefused:
+    """The error for an upstream status of 300 and above."""
+    kind = RuntimeBusy if status == 429 else RuntimeRefused
+    return kind(status, retry_after)
+
+
+def _refusal(status: int) -> str:
+    if status in (401, 403):
+        return f"The model runtime refused the platform's credentials ({status}). Check its API key."
+    if status == 429:
+        return "The model runtime has too many requests. Try again later."
+    return f"The model runtime refused the request ({status})."

@@ -1,0 +1,181 @@
+"""Ollama's native API (docs.ollama.com/api): /api/chat, /api/embed, /api/tags, /api/show."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import aiohttp
+
+from builtin_plugins.models.runtimes.errors import AnswerMalformed, StreamBroken
+from builtin_plugins.models.runtimes.protocol import (
+    Embeddings,
+    Generated,
+    GenerationRequest,
+    ModelDetails,
+    ModelInfo,
+    RuntimeLimits,
+    TextDelta,
+)
+from builtin_plugins.models.runtimes.transport import Json, RuntimeTransport
+from builtin_plugins.models.runtimes.vectors import batches, is_count, normalised, stacked
+from builtin_plugins.models.runtimes.wire import LineSplitter
+
+# Ollama reads these beside ``options``; all other parameters belong inside it.
+_TOP_LEVEL = frozenset({"format", "keep_alive", "think"})
+
+
+class OllamaRuntime:
+    """``ModelRuntime`` over Ollama.
+
+    ``context_tokens`` becomes ``num_ctx``: without it Ollama silently cuts prompts to its own default
+    context, a few thousand tokens. Changing it from call to call makes Ollama load the model again.
+    """
+
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        base_url: str,
+        *,
+        limits: RuntimeLimits | None = None,
+        context_tokens: int | None = None,
+    ) -> None:
+        self._http = RuntimeTransport(session, base_url, limits or RuntimeLimits(), _names_unknown_model)
+        self._context_tokens = context_tokens
+
+    async def generate(self, request: GenerationRequest) -> Generated:
+        """One call of /api/chat without streaming."""
+        body = self._chat(request, stream=False)
+        answer = await self._http.json("POST", "/api/chat", body, model=request.model)
+        if "error" in answer:
+            raise AnswerMalformed("it reports an error")
+        return _generated(_content(answer), answer, request.model)
+
+    async def stream(self, request: GenerationRequest) -> AsyncGenerator[TextDelta | Generated, None]:
+        """One call of /api/chat; an ``error`` object or an end before ``done`` is ``StreamBroken``."""
+        text: list[str] = []
+        async with aclosing(self._parts(request)) as parts:
+            async for part in parts:
+                if piece := _content(part):
+                    text.append(piece)
+                    yield TextDelta(piece)
+                if part.get("done") is True:
+                    yield _generated("".join(text), part, request.model)
+                    return
+        raise StreamBroken
+
+    async def embed(self, model: str, texts: Sequence[str]) -> Embeddings:
+        """/api/embed in batches of ``limits.embed_batch``."""
+        size = self._http.limits.embed_batch
+        return stacked([await self._embed_batch(model, batch) for batch in batches(texts, size)])
+
+    async def models(self) -> list[ModelInfo]:
+        """/api/tags."""
+        answer = await self._http.json("GET", "/api/tags")
+        found = answer.get("models")
+        if not isinstance(found, list):
+            raise AnswerMalformed("it should list models")
+        return [_info(item) for item in found if isinstance(item, dict)]
+
+    async def describe(self, model: str) -> ModelDetails:
+        """/api/show."""
+        details = await self._http.json("POST", "/api/show", {"model": model}, model=model)
+        capabilities = details.get("capabilities")
+        known = capabilities if isinstance(capabilities, list) else []
+        return ModelDetails(id=model, details=details, capabilities=tuple(map(str, known)))
+
+    async def healthy(self) -> bool:
+        """/api/version, which touches no model."""
+        return await self._http.answers("/api/version")
+
+    def _chat(self, request: GenerationRequest, *, stream: bool) -> Json:
+        extra = dict(request.options)
+        top_level = {name: extra.pop(name) for name in _TOP_LEVEL & extra.keys()}
+        return {
+            **top_level,
+            "model": request.model,
+            "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+            "stream": stream,
+            "options": {**self._options(request), **extra},
+        }
+
+    def _options(self, request: GenerationRequest) -> Json:
+        options: Json = {"temperature": request.temperature, "num_predict": request.max_tokens}
+        if request.stop:
+            options["stop"] = list(request.stop)
+        if self._context_tokens is not None:
+            options["num_ctx"] = self._context_tokens
+        return options
+
+    async def _parts(self, request: GenerationRequest) -> AsyncGenerator[Json, None]:
+        splitter = LineSplitter(self._http.limits.max_line_bytes)
+        chunks = self._http.stream("/api/chat", self._chat(request, stream=True), model=request.model)
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                for line in splitter.feed(chunk):
+                    if line.strip():
+                        yield _part(line)
+        for line in splitter.close():
+            yield _part(line)
+
+    async def _embed_batch(self, model: str, texts: Sequence[str]) -> Embeddings:
+        body: Json = {"model": model, "input": list(texts), "truncate": True}
+        answer = await self._http.json("POST", "/api/embed", body, model=model)
+        return normalised(answer.get("embeddings"), len(texts))
+
+
+def _names_unknown_model(body: object) -> bool:
+    """Ollama answers a wrong path in plain text, an unknown model with an ``error`` string."""
+    return isinstance(body, dict) and isinstance(body.get("error"), str)
+
+
+def _part(line: bytes) -> Json:
+    try:
+        part = json.loads(line)
+    except ValueError as error:
+        raise StreamBroken from error
+    if not isinstance(part, dict) or "error" in part:
+        raise StreamBroken
+    return part
+
+
+def _content(part: Mapping[str, Any]) -> str:
+    message = part.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    if content is not None and not isinstance(content, str):
+        raise AnswerMalformed("its message has no text")
+    if message is None and part.get("done") is not True:
+        raise AnswerMalformed("it has no message")
+    return content or ""
+
+
+def _generated(text: str, last: Mapping[str, Any], asked: str) -> Generated:
+    model, reason = last.get("model"), last.get("done_reason")
+    return Generated(
+        text=text,
+        tokens_used=_tokens(last),
+        model=model if isinstance(model, str) and model else asked,
+        finish_reason=reason if isinstance(reason, str) else None,
+    )
+
+
+def _tokens(last: Mapping[str, Any]) -> int | None:
+    """Ollama leaves a counter out when it is 0, as for a prompt that was cached whole."""
+    counts = [last.get("prompt_eval_count"), last.get("eval_count")]
+    known = [count for count in counts if is_count(count)]
+    return sum(known) if known else None
+
+
+def _info(item: Mapping[str, Any]) -> ModelInfo:
+    details = item.get("details")
+    facts = details if isinstance(details, dict) else {}
+    size = item.get("size")
+    return ModelInfo(
+        id=str(item.get("name") or item.get("model") or ""),
+        size_bytes=size if is_count(size) else None,
+        modified_at=item.get("modified_at"),
+        family=facts.get("family") or None,
+        parameter_size=facts.get("parameter_size") or None,
+    )

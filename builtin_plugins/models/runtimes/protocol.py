@@ -1,0 +1,127 @@
+"""What every model runtime offers, in plain values: the seam between the platform and a model server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Role = Literal["system", "user", "assistant"]
+Embeddings = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat message."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRequest:
+    """One chat completion to ask for.
+
+    ``max_tokens`` bounds the answer, not the prompt. ``options`` are the runtime's own parameters
+    (``top_p``, ``seed``, Ollama's ``num_ctx`` ...); they can't replace ``model``, ``messages`` or ``stream``.
+    """
+
+    model: str
+    messages: Sequence[Message]
+    temperature: float = 0.7
+    max_tokens: int = 2000
+    stop: Sequence[str] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """The next piece of an answer that is being generated; never empty."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A finished answer: its whole text, and what the runtime said about it.
+
+    ``tokens_used`` counts prompt and answer, and is None where the runtime reports neither.
+    ``finish_reason`` is the runtime's own word (``stop``, ``length`` ...).
+    """
+
+    text: str
+    tokens_used: int | None
+    model: str
+    finish_reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """One model that a runtime has. ``modified_at`` is ISO 8601; unknown facts are None."""
+
+    id: str
+    size_bytes: int | None = None
+    modified_at: str | None = None
+    family: str | None = None
+    parameter_size: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDetails:
+    """What a runtime tells about one model; ``details`` is its own object, unchanged."""
+
+    id: str
+    details: Mapping[str, Any]
+    capabilities: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeLimits:
+    """Bounds on one call. Times are seconds, sizes bytes.
+
+    ``idle_s`` is the longest silence inside a stream, its first token included: on a CPU a long prompt is
+    silent for a minute. A call that doesn't stream is silent until it ends, so only ``total_s`` bounds it.
+    """
+
+    connect_s: float = 5.0
+    idle_s: float = 120.0
+    total_s: float = 300.0
+    health_s: float = 3.0
+    max_line_bytes: int = 1 << 20
+    max_body_bytes: int = 64 << 20
+    embed_batch: int = 64
+
+
+class ModelRuntime(Protocol):
+    """A model server. Every method raises a ``ModelRuntimeError`` and nothing else, except ``healthy``."""
+
+    async def generate(self, request: GenerationRequest) -> Generated:
+        """The whole answer at once."""
+        ...
+
+    def stream(self, request: GenerationRequest) -> AsyncGenerator[TextDelta | Generated, None]:
+        """The answer piece by piece; the last item, and only that, is the ``Generated``.
+
+        Closing the iterator (``contextlib.aclosing``) or cancelling its task closes the connection, on
+        which the runtime stops generating.
+        """
+        ...
+
+    async def embed(self, model: str, texts: Sequence[str]) -> Embeddings:
+        """L2-normalised float32 vectors [n, d], in the order of ``texts``; [0, 0] for no texts."""
+        ...
+
+    async def models(self) -> list[ModelInfo]:
+        """The models that the runtime has, in its order."""
+        ...
+
+    async def describe(self, model: str) -> ModelDetails:
+        """What the runtime knows about one model; ``ModelNotFound`` where it has none of that name."""
+        ...
+
+    async def healthy(self) -> bool:
+        """Whether the runtime answers now; never raises."""
+        ...

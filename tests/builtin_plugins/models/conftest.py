@@ -1,0 +1,33 @@
+"""``runtime_for(server, **limits)``: a client of one of the two protocols; tests that use it run for both."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from typing import Any
+
+import aiohttp
+import pytest
+
+from builtin_plugins.models.runtimes import ModelRuntime, OllamaRuntime, OpenAIRuntime, RuntimeLimits
+
+LIMITS = RuntimeLimits(connect_s=2.0, idle_s=5.0, total_s=10.0, health_s=2.0)
+RuntimeFor = Callable[..., ModelRuntime]
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    """A client session, closed after the test."""
+    async with aiohttp.ClientSession() as opened:
+        yield opened
+
+
+@pytest.fixture(params=["ollama", "openai"])
+def runtime_for(request: pytest.FixtureRequest, session: aiohttp.ClientSession) -> RuntimeFor:
+    """Makes a runtime for a URL, with some limits replaced."""
+    kind = OllamaRuntime if request.param == "ollama" else OpenAIRuntime
+
+    def make(url: str, **limits: Any) -> ModelRuntime:
+        return kind(session, url, limits=replace(LIMITS, **limits))
+
+    return make
