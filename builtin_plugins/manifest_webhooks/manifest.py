@@ -1,0 +1,88 @@
+"""The typed view of a valid manifest."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+EmbedModel = Literal["all-minilm", "nomic-embed-text", "mxbai-embed-large"]
+
+
+class _Part(BaseModel):
+    """Immutable; keys that the format does not know are left out of the view."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+
+class Metadata(_Part):
+    """What the plugin is called."""
+
+    name: str
+    version: str
+    description: str = ""
+
+
+class Webhook(_Part):
+    """The inbound request: `path` without the leading `/webhook`, and the name of its secret, if any."""
+
+    path: str
+    method: Literal["POST"] = "POST"
+    secret_ref: str | None = Field(default=None, alias="secretRef")
+
+
+class Trigger(_Part):
+    """What starts the plugin."""
+
+    type: Literal["webhook"]
+    webhook: Webhook
+
+
+class Input(_Part):
+    """Templates of the stored text and of the metadata beside it."""
+
+    text: str
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class Store(_Part):
+    """Where the text goes."""
+
+    collection: str
+    input: Input
+    embed_model: EmbedModel = Field(default="all-minilm", alias="embedModel")
+
+
+class Action(_Part):
+    """What is done with a request."""
+
+    type: Literal["store-vector"]
+    store: Store
+
+
+class Spec(_Part):
+    """Trigger and action."""
+
+    trigger: Trigger
+    action: Action
+
+
+class Manifest(_Part):
+    """A manifest of version v1alpha1; build it with `Manifest.model_validate(dict)` after `validate`."""
+
+    api_version: Literal["platform.dev/v1alpha1"] = Field(alias="apiVersion")
+    kind: Literal["Plugin"]
+    metadata: Metadata
+    spec: Spec
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+    @property
+    def webhook(self) -> Webhook:
+        return self.spec.trigger.webhook
+
+    @property
+    def store(self) -> Store:
+        return self.spec.action.store

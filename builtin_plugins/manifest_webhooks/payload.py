@@ -1,0 +1,135 @@
+"""The body of a webhook as one object."""
+
+from __future__ import annotations
+
+import json
+from email.message import Message
+from email.parser import HeaderParser
+from email.utils import collapse_rfc2231_value
+from typing import Any
+from urllib.parse import parse_qsl
+
+from aiohttp import parse_content_disposition
+
+MAX_DEPTH = 100
+MAX_FIELDS = 1000
+_MAX_PART_HEADER = 8192
+_MAX_BOUNDARY = 70
+
+
+class PayloadError(ValueError):
+    """A body that cannot be read as its content type says; to be answered with `status`."""
+
+    status = 400
+
+
+def parse_payload(content_type: str | None, body: bytes) -> dict[str, Any]:
+    """Read a body as an object; raises PayloadError.
+
+    JSON where the content type begins with application/json or ends in +json; otherwise form fields as a
+    flat map of texts, urlencoded (also when no type is given) or multipart. Of repeated fields the last one
+    counts; a file stands as its file name, its content is dropped. The caller bounds the body's size.
+    """
+    media, boundary = _media(content_type)
+    if media.startswith("application/json") or media.endswith("+json"):
+        return _json(body)
+    if media == "multipart/form-data":
+        return _multipart(body, boundary)
+    if media in ("", "application/x-www-form-urlencoded"):
+        return _urlencoded(body)
+    raise PayloadError(
+        "The content type is not supported; send application/json, application/x-www-form-urlencoded or "
+        "multipart/form-data."
+    )
+
+
+def _media(content_type: str | None) -> tuple[str, str]:
+    header = Message()
+    header["Content-Type"] = content_type or ""
+    boundary = header.get_param("boundary", "")
+    media = (content_type or "").partition(";")[0].strip().lower()
+    return media, collapse_rfc2231_value(boundary) if isinstance(boundary, (str, tuple)) else ""
+
+
+def _text(data: bytes, what: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise PayloadError(f"{what} is not UTF-8 text, at byte {error.start}.") from None
+
+
+def _json(body: bytes) -> dict[str, Any]:
+    try:
+        payload = json.loads(_text(body, "The body"), parse_constant=_constant)
+    except PayloadError:
+        raise
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise PayloadError(f"The body is not JSON: {error.msg}, {where}.") from None
+    except RecursionError:
+        raise PayloadError(f"The body nests deeper than {MAX_DEPTH} levels.") from None
+    except ValueError:
+        raise PayloadError("The body has a number with too many digits.") from None
+    if not isinstance(payload, dict):
+        raise PayloadError("The body is JSON, but not an object.")
+    _check_depth(payload)
+    return payload
+
+
+def _constant(name: str) -> Any:
+    raise PayloadError(f"The body is not JSON: {name} is not a JSON number.")
+
+
+def _check_depth(payload: dict[str, Any]) -> None:
+    level: list[Any] = [payload]
+    for _ in range(MAX_DEPTH):
+        level = [item for node in level for item in _children(node)]
+        if not level:
+            return
+    raise PayloadError(f"The body nests deeper than {MAX_DEPTH} levels.")
+
+
+def _children(node: Any) -> list[Any]:
+    items = node.values() if isinstance(node, dict) else node
+    return [item for item in items if isinstance(item, (dict, list))]
+
+
+def _urlencoded(body: bytes) -> dict[str, str]:
+    if not body:
+        return {}
+    try:
+        text = body.decode("utf-8")
+        pairs = parse_qsl(text, True, strict_parsing=True, errors="strict", max_num_fields=MAX_FIELDS)
+    except UnicodeDecodeError:
+        raise PayloadError("The form is not UTF-8 text.") from None
+    except ValueError:
+        raise PayloadError(f"The form is not name=value pairs, at most {MAX_FIELDS} of them.") from None
+    return dict(pairs)
+
+
+def _multipart(body: bytes, boundary: str) -> dict[str, Any]:
+    """Split a multipart form (RFC 7578) that is already in memory; nested multiparts stay texts."""
+    if not boundary or len(boundary) > _MAX_BOUNDARY:
+        raise PayloadError("The content type multipart/form-data has no boundary of 1 to 70 characters.")
+    delimiter = b"\r\n--" + boundary.encode("utf-8", "replace")
+    _, *parts = (b"\r\n" + body).split(delimiter, MAX_FIELDS + 2)
+    if len(parts) > MAX_FIELDS + 1:
+        raise PayloadError(f"The form has more than {MAX_FIELDS} fields.")
+    if not parts or not parts[-1].startswith(b"--"):
+        raise PayloadError("The form is cut short: its closing boundary is missing.")
+    return dict(_part(part) for part in parts[:-1])
+
+
+def _part(section: bytes) -> tuple[str, str]:
+    padding, _, rest = section.partition(b"\r\n")
+    head, separator, content = rest.partition(b"\r\n\r\n")
+    if padding.strip(b" \t") or not separator or len(head) > _MAX_PART_HEADER:
+        raise PayloadError("A part of the form has no proper header.")
+    headers = HeaderParser().parsestr(_text(head, "The header of a form field"))
+    _, parameters = parse_content_disposition(headers.get("Content-Disposition"))
+    name = parameters.get("name")
+    if not name:
+        raise PayloadError("A part of the form has no field name.")
+    if "filename" in parameters:
+        return name, parameters["filename"]
+    return name, _text(content, "A form field")

@@ -1,0 +1,123 @@
+"""Templates of a manifest: dot-paths into the payload, and nothing else (wire format section 6.4)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .problems import ROOT, shorten
+
+MAX_RENDERED_CHARS = 1024 * 1024
+
+_PLACEHOLDER = re.compile(r"\{\{\s*\.([\w.]+)\s*\}\}")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+class TemplateError(ValueError):
+    """A payload does not give what a template asks for.
+
+    `path` is the dot-path with its leading dot, or `root` when the result as a whole is at fault.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{shorten(path)}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Literal texts and the dot-paths between them: one more literal than paths."""
+
+    literals: tuple[str, ...]
+    paths: tuple[str, ...]
+
+    def render(self, payload: Mapping[str, Any], max_chars: int = MAX_RENDERED_CHARS) -> str:
+        """Fill in the template; at most `max_chars` characters.
+
+        Text stays as it is, numbers and booleans are written as in JSON, objects and arrays as compact JSON.
+        Raises TemplateError for a missing or null value, a path into something that is not an object, a
+        result that is too long, and characters that cannot be stored.
+        """
+        parts, length = [self.literals[0]], len(self.literals[0])
+        for path, literal in zip(self.paths, self.literals[1:], strict=True):
+            if length > max_chars:
+                break
+            text = _value_text(payload, path)
+            parts += (text, literal)
+            length += len(text) + len(literal)
+        if length > max_chars:
+            raise TemplateError(ROOT, f"the rendered text is longer than {max_chars} characters")
+        return "".join(parts)
+
+
+def compile_template(text: str) -> Template:
+    """Split a template at its `{{ .a.b }}` placeholders, in linear time; whatever is not one stays literal.
+
+    A name has letters, digits and underscores; dots separate names; the first dot is required.
+    """
+    pieces = _PLACEHOLDER.split(text)
+    return Template(literals=tuple(pieces[0::2]), paths=tuple(pieces[1::2]))
+
+
+def render_metadata(
+    mapping: Mapping[str, Any], payload: Mapping[str, Any], max_chars: int = MAX_RENDERED_CHARS
+) -> dict[str, Any]:
+    """Render the texts of `mapping` and of the objects inside it; other values are kept as they are.
+
+    `max_chars` bounds all rendered texts together. Raises TemplateError, as Template.render does.
+    """
+    rendered, _ = _render_mapping(mapping, payload, max_chars)
+    return rendered
+
+
+def _render_mapping(
+    mapping: Mapping[str, Any], payload: Mapping[str, Any], room: int
+) -> tuple[dict[str, Any], int]:
+    found: dict[str, Any] = {}
+    for key, value in mapping.items():
+        if isinstance(value, str):
+            found[key] = compile_template(value).render(payload, room)
+            room -= len(found[key])
+        elif isinstance(value, Mapping):
+            found[key], room = _render_mapping(value, payload, room)
+        else:
+            found[key] = value
+    return found, room
+
+
+def _value_text(payload: Mapping[str, Any], path: str) -> str:
+    value = _look_up(payload, path)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if _UNSTORABLE.search(text):
+        raise TemplateError(f".{path}", "the value has a NUL character or half of a surrogate pair")
+    return text
+
+
+def _look_up(payload: Mapping[str, Any], path: str) -> Any:
+    names = path.split(".")
+    value: Any = payload
+    for depth, name in enumerate(names):
+        if not isinstance(value, Mapping):
+            raise TemplateError(f".{path}", f"{_prefix(names[:depth])} is {_kind(value)}, not an object")
+        if name not in value:
+            raise TemplateError(f".{path}", f"{_prefix(names[: depth + 1])} is missing from the payload")
+        value = value[name]
+    if value is None:
+        raise TemplateError(f".{path}", "the value is null")
+    return value
+
+
+def _prefix(names: Sequence[str]) -> str:
+    return shorten("." + ".".join(names))
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, list):
+        return "a list"
+    return "text" if isinstance(value, str) else "a single value"

@@ -1,0 +1,176 @@
+"""Checking a parsed manifest: every defect at once, each with its remedy."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from jsonschema import ValidationError
+from jsonschema.protocols import Validator
+
+from .manifest import Manifest
+from .problems import ManifestError, Problem, join_path, shorten
+
+_MAX_PROBLEMS = 50
+_MAX_KEY = 100
+_TYPE_NAMES = {"object": "an object", "string": "text", "array": "a list", "boolean": "true or false"}
+_SECRET_KEY = re.compile(r"secret|token|passw|credential|authorization|api_?-?key", re.IGNORECASE)
+_SECRET_TEXT = re.compile(r"whsec_|-----BEGIN|\bgh[opsu]_|\beyJ|(?=[A-Za-z+/_=-]*[0-9])[A-Za-z0-9+/_=-]{32,}")
+_TEXT_PATH = ("spec", "action", "store", "input", "text")
+
+
+def validate(manifest: Mapping[str, Any], schema: Validator) -> list[Problem]:
+    """List all defects of a manifest, at most 50, in the order of their paths; empty when it is valid.
+
+    `schema`: from compile_schema. Paths are the wire format's (section 6.4): keys joined with ` -> `.
+    """
+    errors = sorted(schema.iter_errors(manifest), key=lambda error: (_keys(error), str(error.validator)))
+    problems = [_problem(error) for error in errors]
+    known = {problem.path for problem in problems}
+    problems += [problem for problem in _separate_checks(manifest) if problem.path not in known]
+    return list(dict.fromkeys(problems))[:_MAX_PROBLEMS]
+
+
+def check_manifest(manifest: Mapping[str, Any], schema: Validator, source: str) -> Manifest:
+    """Answer the typed view of a manifest; raises ManifestError with all defects when it is not valid."""
+    if problems := validate(manifest, schema):
+        raise ManifestError(source, problems)
+    return Manifest.model_validate(manifest)
+
+
+def misspelt_keys(manifest: Mapping[str, Any], schema: Validator) -> list[Problem]:
+    """List extra keys that look like a known one, such as `secretref`: accepted, but worth a warning."""
+    return list(_misspelt(manifest, schema.schema, ()))
+
+
+def _keys(error: ValidationError) -> tuple[str, ...]:
+    return tuple(map(str, error.absolute_path))
+
+
+def _problem(error: ValidationError) -> Problem:
+    message, remedy = _EXPLAIN.get(str(error.validator), _other)(error)
+    value = None if error.validator == "required" else _shown(_keys(error), error.instance)
+    return Problem(join_path(_keys(error)), message, remedy, failed_value=value)
+
+
+def _required(error: ValidationError) -> tuple[str, str]:
+    key = _missing_key(error)
+    extra = [name for name in error.instance if name not in error.schema.get("properties", {})]
+    near = _near(key, extra)
+    about = _about(error.schema.get("properties", {}).get(key, {}))
+    return (
+        f"'{key}' is a required property",
+        f"Did you mean '{key}' where it says '{shorten(near)}'?" if near else f"Add {key}. {about}".rstrip(),
+    )
+
+
+def _missing_key(error: ValidationError) -> str:
+    """Find the key of a `required` error, which jsonschema names only inside its message."""
+    absent = (key for key in error.validator_value if key not in error.instance)
+    return next((key for key in absent if error.message.startswith(repr(key))), "")
+
+
+def _type(error: ValidationError) -> tuple[str, str]:
+    wanted = _TYPE_NAMES.get(error.validator_value, str(error.validator_value))
+    quoted = error.validator_value == "string" and isinstance(error.instance, (int, float))
+    remedy = "Put quotes around the value." if quoted else f"Write {wanted} here."
+    return f"must be {wanted}, not {_kind(error.instance)}", f"{remedy} {_about(error.schema)}".rstrip()
+
+
+def _enum(error: ValidationError) -> tuple[str, str]:
+    allowed = [str(value) for value in error.validator_value]
+    near = _near(error.instance, allowed) if isinstance(error.instance, str) else None
+    if len(allowed) == 1:
+        return "is not an allowed value", f"Write {allowed[0]}."
+    guess = f" Did you mean {near}?" if near else ""
+    return "is not an allowed value", f"Write one of {', '.join(allowed)}.{guess}"
+
+
+def _pattern(error: ValidationError) -> tuple[str, str]:
+    if str(error.instance) == "":
+        return "must not be empty", _about(error.schema)
+    leading = error.validator_value.startswith("^/") and not str(error.instance).startswith("/")
+    message = "must begin with a slash" if leading else "does not have the required form"
+    return message, f"Expected: {_about(error.schema)}"
+
+
+def _length(error: ValidationError) -> tuple[str, str]:
+    if str(error.instance) == "":
+        return "must not be empty", _about(error.schema)
+    edge = "short" if error.validator == "minLength" else "long"
+    bound = f"at {'least' if edge == 'short' else 'most'} {error.validator_value}"
+    return f"is too {edge}", f"Use {bound} characters. {_about(error.schema)}".rstrip()
+
+
+def _other(error: ValidationError) -> tuple[str, str]:
+    return f"breaks the rule {error.validator}", _about(error.schema)
+
+
+_EXPLAIN: dict[str, Callable[[ValidationError], tuple[str, str]]] = {
+    "required": _required,
+    "type": _type,
+    "enum": _enum,
+    "pattern": _pattern,
+    "minLength": _length,
+    "maxLength": _length,
+}
+
+
+def _about(schema: Any) -> str:
+    return str(schema.get("description", "")) if isinstance(schema, Mapping) else ""
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return "true or false"
+    names: dict[type, str] = {dict: "an object", list: "a list", str: "text"}
+    return names.get(type(value), "a number")
+
+
+def _near(word: str, candidates: Sequence[str]) -> str | None:
+    """Find the candidate that was probably meant, whatever its case, hyphens and underscores."""
+    plain = {_plain(candidate): candidate for candidate in candidates[:1000] if len(candidate) <= _MAX_KEY}
+    found = get_close_matches(_plain(word[:_MAX_KEY]), plain, n=1, cutoff=0.75)
+    return plain[found[0]] if found else None
+
+
+def _plain(word: str) -> str:
+    return re.sub(r"[-_ ]", "", word).lower()
+
+
+def _shown(keys: Sequence[str], value: Any) -> str | None:
+    """Answer a value as short text, or None for what could be a secret or would repeat a whole object."""
+    if isinstance(value, (dict, list)) or any(_SECRET_KEY.search(key) for key in keys):
+        return None
+    if isinstance(value, str):
+        return None if _SECRET_TEXT.search(value[:200]) else shorten(value)
+    return shorten(json.dumps(value))
+
+
+def _separate_checks(manifest: Mapping[str, Any]) -> Iterator[Problem]:
+    """The wire format's own check beyond the schema: a text template of white space only stores nothing."""
+    text: Any = manifest
+    for key in _TEXT_PATH:
+        text = text.get(key) if isinstance(text, Mapping) else None
+    if isinstance(text, str) and not text.strip():
+        yield Problem(
+            join_path(_TEXT_PATH), "must not be empty", "Write the text to store, such as {{ .message }}."
+        )
+
+
+def _misspelt(value: Any, schema: Any, keys: tuple[str, ...]) -> Iterator[Problem]:
+    known = schema.get("properties", {})
+    if not isinstance(value, Mapping) or not known:
+        return
+    absent = [key for key in known if key not in value]
+    for key, item in value.items():
+        if key in known:
+            yield from _misspelt(item, known[key], (*keys, key))
+        elif near := _near(key, absent):
+            remedy = f"Did you mean '{near}'? As it stands the key is ignored."
+            yield Problem(join_path((*keys, key)), f"'{shorten(key)}' is not a known key", remedy)

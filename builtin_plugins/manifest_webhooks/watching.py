@@ -1,0 +1,149 @@
+"""Watching a folder of manifests: notices from the file system, with a regular look as the safety net."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import stat
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from watchfiles import Change, awatch
+
+logger = logging.getLogger(__name__)
+
+SUFFIXES = frozenset((".yaml", ".yml", ".json"))
+DEBOUNCE_MS = 200
+LOOK_MS = 500
+
+Fingerprint = tuple[int, int, int, int]
+Snapshot = Mapping[Path, Fingerprint]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a folder holds now, and how that differs from the last report."""
+
+    files: Snapshot
+    added: frozenset[Path]
+    changed: frozenset[Path]
+    removed: frozenset[Path]
+
+
+def is_manifest_name(name: str) -> bool:
+    """Tell whether a file name is a manifest's: .yaml, .yml or .json, and no dotfile."""
+    return not name.startswith(".") and Path(name).suffix in SUFFIXES
+
+
+def scan(directory: Path) -> dict[Path, Fingerprint]:
+    """Fingerprint the manifests directly inside a folder; empty when the folder does not exist. Blocks.
+
+    The fingerprint (inode, bytes, time of modification and of change in ns) differs after any rewrite. Links
+    count when their target is a regular file inside the folder, as in a mounted Kubernetes ConfigMap.
+    """
+    try:
+        root = directory.resolve(strict=True)
+        names = sorted(entry.name for entry in directory.iterdir() if is_manifest_name(entry.name))
+    except OSError:
+        return {}
+    found = ((directory / name, _fingerprint(directory / name, root)) for name in names)
+    return {path: print_ for path, print_ in found if print_ is not None}
+
+
+async def watch(
+    directory: Path,
+    on_change: Callable[[Changes], Awaitable[None]],
+    stop: asyncio.Event,
+    known: Snapshot | None = None,
+) -> None:
+    """Call `on_change` within 2 s of every change of the folder's manifests, until `stop` is set.
+
+    `known`: what the caller has already read, from scan(); without it, the files already there are reported
+    first. The folder may be missing, removed and made again. An error of `on_change` is logged, and the same
+    changes are reported again at the next look.
+    """
+    files: Snapshot = known or {}
+    async for _ in _looks(directory, stop):
+        now = await asyncio.to_thread(scan, directory)
+        if now != files and await _report(on_change, _difference(files, now)):
+            files = now
+
+
+def _fingerprint(path: Path, root: Path) -> Fingerprint | None:
+    try:
+        facts = path.stat()
+        inside = not path.is_symlink() or path.resolve(strict=True).is_relative_to(root)
+    except (OSError, RuntimeError):
+        return None
+    if not inside or not stat.S_ISREG(facts.st_mode):
+        return None
+    return facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+
+
+def _difference(before: Snapshot, now: Snapshot) -> Changes:
+    return Changes(
+        files=now,
+        added=frozenset(now.keys() - before.keys()),
+        changed=frozenset(path for path in now.keys() & before.keys() if now[path] != before[path]),
+        removed=frozenset(before.keys() - now.keys()),
+    )
+
+
+async def _report(on_change: Callable[[Changes], Awaitable[None]], changes: Changes) -> bool:
+    try:
+        await on_change(changes)
+    except Exception:  # boundary: a failing reload must not end the watch; it is tried again
+        logger.exception("Reloading the manifests failed; trying again at the next look")
+        return False
+    return True
+
+
+async def _looks(directory: Path, stop: asyncio.Event) -> AsyncIterator[None]:
+    """Yield whenever the folder deserves a look: at once, on notices, and at least every LOOK_MS."""
+    while not stop.is_set():
+        yield
+        try:
+            async for _ in _notices(directory, stop):
+                yield
+        except (OSError, RuntimeError) as error:
+            # Out of inotify watches, a file system without notices, or the folder vanished meanwhile.
+            logger.info(
+                "No file system notices for the manifests folder, looking regularly instead: %s", error
+            )
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), LOOK_MS / 1000)
+
+
+async def _notices(directory: Path, stop: asyncio.Event) -> AsyncIterator[None]:
+    """Follow the folder that stands at this path now; ends when it is gone or another one took its place."""
+    identity = await asyncio.to_thread(_identity, directory)
+    if identity is None:
+        return
+    notices = awatch(
+        directory,
+        watch_filter=_wanted,
+        debounce=DEBOUNCE_MS,
+        rust_timeout=LOOK_MS,
+        yield_on_timeout=True,
+        stop_event=stop,
+        recursive=False,
+    )
+    async with contextlib.aclosing(notices):
+        async for _ in notices:
+            yield
+            if await asyncio.to_thread(_identity, directory) != identity:
+                return
+
+
+def _identity(directory: Path) -> tuple[int, int] | None:
+    try:
+        facts = directory.stat()
+    except OSError:
+        return None
+    return (facts.st_dev, facts.st_ino) if stat.S_ISDIR(facts.st_mode) else None
+
+
+def _wanted(_: Change, path: str) -> bool:
+    return is_manifest_name(Path(path).name)

@@ -1,0 +1,16 @@
+"use strict";
+
+window.addEventListener("DOMContentLoaded", () => {
+  const root = document.getElementById("swagger-ui");
+  window.SwaggerUIBundle({
+    url: root.dataset.openapiUrl,
+    domNode: root,
+    deepLinking: true,
+    displayRequestDuration: true,
+    docExpansion: "list",
+    filter: true,
+    presets: [window.SwaggerUIBundle.presets.apis],
+    queryConfigEnabled: false,
+    validatorUrl: null,
+  });
+});

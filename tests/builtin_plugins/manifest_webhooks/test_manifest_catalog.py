@@ -1,0 +1,61 @@
+"""Which manifests are live."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from builtin_plugins.manifest_webhooks.catalog import resolve
+from builtin_plugins.manifest_webhooks.manifest import Manifest
+from builtin_plugins.manifest_webhooks.problems import Problem
+
+BROKEN = [Problem("kind", "is not an allowed value", "Write Plugin.")]
+
+
+@pytest.fixture
+def make(manifest: dict[str, Any]) -> Any:
+    """Make manifests that differ in name and path."""
+
+    def made(name: str, path: str) -> Manifest:
+        tree = copy.deepcopy(manifest)
+        tree["metadata"]["name"] = name
+        tree["spec"]["trigger"]["webhook"]["path"] = path
+        return Manifest.model_validate(tree)
+
+    return made
+
+
+def test_different_manifests_are_live(make: Any) -> None:
+    """Names and paths of their own: all live, each with its file."""
+    catalog = resolve({"b.yaml": make("bb", "/b"), "a.yaml": make("aa", "/a")}, set())
+    assert catalog.sources == {"aa": "a.yaml", "bb": "b.yaml"}
+    assert catalog.live["bb"].webhook.path == "/b"
+    assert catalog.refused == {}
+
+
+@pytest.mark.parametrize("order", [("a.yaml", "b.yaml"), ("b.yaml", "a.yaml")])
+@pytest.mark.parametrize(("name", "path", "what"), [("aa", "/b", "name aa"), ("bb", "/a", "path /a")])
+def test_later_file_is_refused(make: Any, order: tuple[str, str], name: str, path: str, what: str) -> None:
+    """Of two files with one name or path the later by name is refused, naming both, in any order."""
+    made = {"a.yaml": make("aa", "/a"), "b.yaml": make(name, path)}
+    catalog = resolve({source: made[source] for source in order}, set())
+    assert list(catalog.live) == ["aa"]
+    reason = catalog.refused["b.yaml"]
+    assert "a.yaml" in reason and "b.yaml" in reason and what in reason
+
+
+def test_name_of_a_code_plugin(make: Any) -> None:
+    """A plugin made of code keeps its name; the file reserves nothing, so its path stays free."""
+    catalog = resolve({"a.yaml": make("rag", "/a"), "b.yaml": make("bb", "/a")}, {"rag"})
+    assert list(catalog.live) == ["bb"]
+    assert "rag" in catalog.refused["a.yaml"]
+
+
+def test_broken_file_harms_no_other(make: Any) -> None:
+    """A file with problems is refused with them; the rest is live."""
+    catalog = resolve({"a.yaml": BROKEN, "b.yaml": make("bb", "/b"), "c.yaml": []}, set())
+    assert list(catalog.live) == ["bb"]
+    assert "Write Plugin." in catalog.refused["a.yaml"]
+    assert catalog.refused["c.yaml"]

@@ -1,0 +1,236 @@
+"""Proofs of webhooks: published examples, forgeries, time, rotation and malformed headers."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from multidict import CIMultiDict
+
+from builtin_plugins.manifest_webhooks.proofs import (
+    Proof,
+    ProofInvalid,
+    ProofMissing,
+    SecretUnusable,
+    unsigned,
+    verify,
+)
+
+# The example of the Standard Webhooks reference libraries.
+SECRET = b"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+MESSAGE = "msg_p5jXN8AQM9LWM0D4loKWxJek"
+SENT = 1614265330
+BODY = b'{"test": 2432232314}'
+SIGNATURE = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+HEADERS = {"webhook-id": MESSAGE, "webhook-timestamp": str(SENT), "webhook-signature": SIGNATURE}
+
+# The example of GitHub's documentation, "Validating webhook deliveries".
+GITHUB_SECRET = b"It's a Secret to Everybody"
+GITHUB_BODY = b"Hello, World!"
+GITHUB_SIGNATURE = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
+
+
+def sign(key: bytes, body: bytes, event: str = "msg_1", timestamp: str = str(SENT)) -> dict[str, str]:
+    """Make Standard Webhooks headers with the bytes of a key."""
+    digest = hmac.new(key, f"{event}.{timestamp}.".encode() + body, hashlib.sha256).digest()
+    signature = "v1," + base64.b64encode(digest).decode()
+    return {"webhook-id": event, "webhook-timestamp": timestamp, "webhook-signature": signature}
+
+
+def test_standard_webhooks_example() -> None:
+    """The libraries' published example verifies and gives its id."""
+    assert verify(HEADERS, BODY, [SECRET], SENT) == Proof(MESSAGE, "standard-webhooks")
+
+
+def test_github_example() -> None:
+    """GitHub's published example verifies and gives the delivery id."""
+    headers = {
+        "X-Hub-Signature-256": GITHUB_SIGNATURE,
+        "X-GitHub-Delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958",
+    }
+    expected = Proof("72d3162e-cc78-11e3-81ab-4c9367dc0958", "github")
+    assert verify(CIMultiDict(headers), GITHUB_BODY, [GITHUB_SECRET], SENT) == expected
+    assert verify({"X-HUB-SIGNATURE-256": GITHUB_SIGNATURE}, GITHUB_BODY, [GITHUB_SECRET], 0).event_id is None
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [SECRET, SECRET.removeprefix(b"whsec_"), base64.b64decode(SECRET.removeprefix(b"whsec_"))],
+    ids=["prefixed", "base64", "raw"],
+)
+def test_forms_of_a_secret(secret: bytes) -> None:
+    """The same key is known by its prefixed form, its bare base64 and its bytes."""
+    assert verify(HEADERS, BODY, [secret], SENT).event_id == MESSAGE
+
+
+def test_raw_text_secret() -> None:
+    """A secret that is plain text signs with its own bytes."""
+    assert verify(sign(b"open sesame", BODY), BODY, [b"open sesame"], SENT).event_id == "msg_1"
+
+
+def test_short_text_is_not_decoded() -> None:
+    """Plain text that happens to be base64 must not make its short decoded bytes a key."""
+    weak = base64.b64decode("abcdefgh")
+    with pytest.raises(ProofInvalid):
+        verify(sign(weak, BODY), BODY, [b"abcdefgh"], SENT)
+
+
+@pytest.mark.parametrize("offset", [-300, 300, 0, -299.9])
+def test_inside_the_window(offset: float) -> None:
+    """Five minutes are allowed on both sides, inclusive."""
+    assert verify(HEADERS, BODY, [SECRET], SENT + offset)
+
+
+@pytest.mark.parametrize("offset", [-300.5, 301, 10**9, -(10**9)])
+def test_outside_the_window(offset: float) -> None:
+    """Beyond it a right signature is refused too: a recorded request is worth nothing later."""
+    with pytest.raises(ProofInvalid, match="5 minutes"):
+        verify(HEADERS, BODY, [SECRET], SENT + offset)
+
+
+def test_rotation_on_both_sides() -> None:
+    """Several secrets here, several signatures there: one match is enough."""
+    assert verify(HEADERS, BODY, [b"new secret", SECRET], SENT)
+    others = "v1a,hnO3f9T8Ytu9 v1,Ceo5qEr07ixe2NLpvHk3FH9bwy/WavXrAFQ/9tdO6mc= "
+    assert verify(HEADERS | {"webhook-signature": others + SIGNATURE}, BODY, [SECRET], SENT)
+    github = {"X-Hub-Signature-256": GITHUB_SIGNATURE}
+    assert verify(github, GITHUB_BODY, [b"new secret", GITHUB_SECRET], SENT)
+
+
+FORGED: list[dict[str, Any]] = [
+    {"webhook-id": "msg_other"},
+    {"webhook-timestamp": str(SENT + 1)},
+    {"webhook-signature": "v1,Ceo5qEr07ixe2NLpvHk3FH9bwy/WavXrAFQ/9tdO6mc="},
+    {"webhook-signature": SIGNATURE.replace("v1,", "v2,")},
+    {"webhook-signature": SIGNATURE.removeprefix("v1,")},
+    {"webhook-signature": SIGNATURE[:20]},
+    {"webhook-signature": "v1,"},
+    {"webhook-signature": ""},
+    {"webhook-signature": "v1,ü§💥 ,, v1"},
+    {"webhook-timestamp": "hello"},
+    {"webhook-timestamp": ""},
+    {"webhook-timestamp": f"{SENT}.0"},
+    {"webhook-timestamp": f" {SENT}"},
+    {"webhook-timestamp": f"{SENT}\n"},
+    {"webhook-timestamp": "9" * 5000},
+    {"webhook-timestamp": "١٦١٤٢٦٥٣٣٠"},
+    {"webhook-id": ""},
+    {"webhook-id": "a" * 257},
+    {"webhook-id": "ünï"},
+]
+
+
+@pytest.mark.parametrize("change", FORGED)
+def test_forged_or_malformed_standard_headers(change: dict[str, str]) -> None:
+    """Any change of id, time or signature, and any malformed value, is refused and never a crash."""
+    with pytest.raises(ProofInvalid):
+        verify(HEADERS | change, BODY, [SECRET], SENT)
+
+
+@pytest.mark.parametrize("name", ["webhook-id", "webhook-timestamp"])
+def test_incomplete_standard_headers(name: str) -> None:
+    """A signature without its id or time is invalid."""
+    with pytest.raises(ProofInvalid):
+        verify({key: value for key, value in HEADERS.items() if key != name}, BODY, [SECRET], SENT)
+
+
+def test_changed_body_and_wrong_secret() -> None:
+    """The signature is over the exact bytes, with the exact secret."""
+    for body, secret in (
+        (BODY + b" ", SECRET),
+        (BODY, b"whsec_AAAA9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
+        (b"", SECRET),
+    ):
+        with pytest.raises(ProofInvalid, match="does not match"):
+            verify(HEADERS, body, [secret], SENT)
+
+
+def test_id_cannot_swallow_the_border() -> None:
+    """An id with a dot could move the border between id, time and body: refused, though signed."""
+    headers = sign(b"open sesame", BODY, event="msg.1")
+    with pytest.raises(ProofInvalid, match="dot"):
+        verify(headers, BODY, [b"open sesame"], SENT)
+
+
+def test_repeated_header() -> None:
+    """A proof header that is sent twice is ambiguous and refused."""
+    headers = CIMultiDict(HEADERS)
+    headers.add("Webhook-Id", "msg_other")
+    with pytest.raises(ProofInvalid, match="twice"):
+        verify(headers, BODY, [SECRET], SENT)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "sha256=",
+        "sha1=" + "0" * 40,
+        GITHUB_SIGNATURE + "0",
+        GITHUB_SIGNATURE[:-1],
+        GITHUB_SIGNATURE + "\n",
+        "sha256=" + "g" * 64,
+        "sha256=" + "0" * 64,
+        "💥",
+    ],
+)
+def test_forged_or_malformed_github_header(value: str) -> None:
+    """Only the right digest in the right form passes."""
+    with pytest.raises(ProofInvalid):
+        verify({"X-Hub-Signature-256": value}, GITHUB_BODY, [GITHUB_SECRET], SENT)
+
+
+@pytest.mark.parametrize("headers", [{}, {"X-Hub-Signature": "sha1=" + "0" * 40}, {"webhook-id": "msg_1"}])
+def test_missing_proof(headers: dict[str, str]) -> None:
+    """No proof, or GitHub's outdated SHA-1 alone, counts as missing."""
+    with pytest.raises(ProofMissing):
+        verify(headers, BODY, [SECRET], SENT)
+
+
+@pytest.mark.parametrize("secrets", [[], [b""], [b"whsec_"], [b"", b"whsec_"]])
+def test_empty_secret_proves_nothing(secrets: list[bytes]) -> None:
+    """Anybody can sign with an empty key, so it is the operator's error and never a proof."""
+    with pytest.raises(SecretUnusable):
+        verify(sign(b"", BODY), BODY, secrets, SENT)
+
+
+def test_standard_webhooks_decides_where_both_are_sent() -> None:
+    """A wrong Standard Webhooks signature is not rescued by a right GitHub one."""
+    digest = hmac.new(SECRET, BODY, hashlib.sha256).hexdigest()
+    both = HEADERS | {"webhook-timestamp": "1", "X-Hub-Signature-256": f"sha256={digest}"}
+    with pytest.raises(ProofInvalid):
+        verify(both, BODY, [SECRET], SENT)
+
+
+@pytest.mark.parametrize(
+    ("headers", "event_id"),
+    [
+        ({}, None),
+        ({"Webhook-Id": "msg_1"}, "msg_1"),
+        ({"webhook-id": "a b"}, None),
+        ({"webhook-id": "x" * 300}, None),
+    ],
+)
+def test_unsigned(headers: dict[str, str], event_id: str | None) -> None:
+    """Without a secret nothing is proved; a well-formed webhook-id still tells repeats apart."""
+    assert unsigned(headers) == Proof(event_id, "none")
+
+
+_names = st.sampled_from([*HEADERS, "x-hub-signature-256", "x-github-delivery", "other"])
+
+
+@settings(deadline=None)
+@given(
+    st.dictionaries(_names, st.text(max_size=80)),
+    st.binary(max_size=20),
+    st.lists(st.binary(max_size=40), max_size=3),
+)
+def test_no_input_crashes(headers: dict[str, str], body: bytes, secrets: list[bytes]) -> None:
+    """Whatever arrives, the answer is one of the three refusals."""
+    with pytest.raises((ProofMissing, ProofInvalid, SecretUnusable)):
+        verify(headers, body, secrets, SENT)
