@@ -1,0 +1,3 @@
+"""The Platform kernel: plugins, routes, identity, storage, jobs. It knows no capability."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,158 @@
+"""Accounts: register, sign in, refresh, change the password. Knows no HTTP."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, select, update
+from sqlalchemy.exc import IntegrityError
+
+from kernel.auth.audit import audit
+from kernel.auth.errors import (
+    AccountDisabled,
+    AlreadyExists,
+    BadCredentials,
+    SamePassword,
+    SessionOver,
+    SsoAccount,
+    WrongPassword,
+)
+from kernel.auth.models import Account
+from kernel.auth.states import TOPIC
+from kernel.db.engine import Unit
+from kernel.errors import Unauthorized
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
+
+
+class Accounts:
+    """The behaviour behind `/v1/auth`."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+
+    async def register(
+        self, username: str, email: str, password: str, *, role: str = "user", origin: dict[str, Any] | None = None
+    ) -> Account:
+        """A new active account. Raises AlreadyExists naming the field that is taken."""
+        password_hash = await self._platform.passwords.hash(password)
+        try:
+            async with self._platform.database.unit() as unit:
+                await self._refuse_taken(unit, username, email)
+                return await self._create(unit, username, email, password_hash, role, origin)
+        except IntegrityError:
+            raise AlreadyExists("A user with this username or email already exists") from None
+
+    async def _create(
+        self, unit: Unit, username: str, email: str, password_hash: str, role: str, origin: dict[str, Any] | None
+    ) -> Account:
+        account = Account(
+            username=username,
+            username_key=username.casefold(),
+            email=email,
+            email_key=email.casefold(),
+            password_hash=password_hash,
+            role=role,
+        )
+        unit.session.add(account)
+        await unit.session.flush()
+        after = {"username": username, "role": role}
+        audit(unit, "account.created", "account", account.id, after=after, origin=origin)
+        await self._platform.hooks.ask_all("on_account_event", unit=unit, account=account, change="created")
+        await unit.notify(TOPIC, str(account.id))
+        return account
+
+    async def _refuse_taken(self, unit: Unit, username: str, email: str) -> None:
+        query = select(Account.id).limit(1)
+        if await unit.session.scalar(query.where(Account.username_key == username.casefold())):
+            raise AlreadyExists("A user with this username already exists")
+        if await unit.session.scalar(query.where(Account.email_key == email.casefold())):
+            raise AlreadyExists("A user with this email already exists")
+
+    async def sign_in(self, username: str, password: str) -> tuple[Account, str]:
+        """The account and a token. Raises BadCredentials, or AccountDisabled when the password was right."""
+        account = await self._find(username)
+        stored = account.password_hash if account else None
+        if not await self._platform.passwords.verify(stored, password) or account is None:
+            raise BadCredentials()
+        if not account.is_active:
+            raise AccountDisabled()
+        return account, await self._mint(account, "signed_in")
+
+    async def _find(self, username: str) -> Account | None:
+        key = username.casefold()
+        async with self._platform.database.read() as session:
+            query = select(Account).where((Account.username_key == key) | (Account.email_key == key))
+            rows = (await session.scalars(query.limit(2))).all()
+        return next((row for row in rows if row.username_key == key), rows[0] if rows else None)
+
+    async def refresh(self, claims: dict[str, Any]) -> str:
+        """A fresh token for a signature-checked, perhaps expired one (spec 5.3). Raises Unauthorized."""
+        if claims.get("role") == "service" or not str(claims.get("sub", "")).isdecimal():
+            raise Unauthorized("This token can't be refreshed")
+        self._check_age(claims)
+        async with self._platform.database.read() as session:
+            account = await session.get(Account, int(claims["sub"][:10]))
+        if account is None or not account.is_active:
+            raise Unauthorized("The account is disabled or gone")
+        if claims.get("epoch", 0) != account.epoch:
+            raise Unauthorized("The session was revoked; sign in again")
+        return await self._mint(account, "refreshed", claims)
+
+    def _check_age(self, claims: dict[str, Any]) -> None:
+        settings, now = self._platform.settings, time.time()
+        if now > claims["exp"] + settings.jwt_refresh_grace_minutes * 60:
+            raise SessionOver("The token expired too long ago; sign in again")
+        cap = settings.jwt_session_max_hours * 3600
+        if cap and now > claims.get("auth_time", claims["iat"]) + cap:
+            raise SessionOver()
+
+    async def change_password(self, account_id: int, current: str, new: str, origin: dict[str, Any]) -> str:
+        """Replace the password, end all sessions, answer a token for this one."""
+        async with self._platform.database.read() as session:
+            account = await session.get_one(Account, account_id)
+        if account.password_hash is None:
+            raise SsoAccount()
+        if not await self._platform.passwords.verify(account.password_hash, current):
+            raise WrongPassword()
+        if current == new:
+            raise SamePassword()
+        return await self._replace_password(account, await self._platform.passwords.hash(new), origin)
+
+    async def _replace_password(self, account: Account, password_hash: str, origin: dict[str, Any]) -> str:
+        async with self._platform.database.unit() as unit:
+            change = (
+                update(Account)
+                .where(Account.id == account.id, Account.password_hash == account.password_hash)
+                .values(password_hash=password_hash, must_change_password=False, epoch=Account.epoch + 1)
+                .returning(Account.id)
+            )
+            if await unit.session.scalar(change) is None:
+                raise WrongPassword()
+            audit(unit, "account.password_changed", "account", account.id, origin=origin)
+            await unit.notify(TOPIC, str(account.id))
+        async with self._platform.database.read() as session:
+            fresh = await session.get_one(Account, account.id)
+        return await self._mint(fresh, "refreshed")
+
+    async def _mint(self, account: Account, change: str, old: dict[str, Any] | None = None) -> str:
+        claims: dict[str, Any] = {}
+        hooks = self._platform.hooks
+        if hooks.exists("token_claims") or hooks.exists("on_account_event"):
+            async with self._platform.database.unit() as unit:
+                await hooks.ask_all("on_account_event", unit=unit, account=account, change=change)
+                for extra in await hooks.ask_all("token_claims", unit=unit, account=account):
+                    claims.update(extra)
+        if old and "active_tenant_id" in old:
+            claims.setdefault("active_tenant_id", old["active_tenant_id"])
+        auth_time = old.get("auth_time", old["iat"]) if old else None
+        return self._platform.tokens.mint(account, claims, auth_time=auth_time)
+
+    async def list(self, limit: int = 500, offset: int = 0) -> tuple[list[Account], int]:
+        """Accounts by id, and how many there are."""
+        async with self._platform.database.read() as session:
+            rows = await session.scalars(select(Account).order_by(Account.id).limit(limit).offset(offset))
+            total = await session.scalar(select(func.count()).select_from(Account))
+            return list(rows), int(total or 0)

@@ -1,0 +1,45 @@
+"""Errors of identity (spec section 7)."""
+
+from __future__ import annotations
+
+from kernel.errors import BadRequest, Conflict, Forbidden, Unauthorized
+
+
+class AlreadyExists(Conflict):
+    code = "already_exists"
+    default_detail = "A user with this username or email already exists"
+
+
+class BadCredentials(Unauthorized):
+    code = "invalid_credentials"
+    default_detail = "Invalid username or password"
+
+
+class AccountDisabled(Forbidden):
+    code = "account_disabled"
+    default_detail = "This account is disabled; ask an administrator"
+
+
+class RegistrationClosed(Forbidden):
+    code = "registration_closed"
+    default_detail = "Registration is closed; ask an administrator for an account"
+
+
+class SessionOver(Unauthorized):
+    code = "session_over"
+    default_detail = "The session has reached its longest age; sign in again"
+
+
+class WrongPassword(BadRequest):
+    code = "wrong_password"
+    default_detail = "The current password is wrong"
+
+
+class SamePassword(BadRequest):
+    code = "same_password"
+    default_detail = "The new password must differ from the current one"
+
+
+class SsoAccount(Conflict):
+    code = "sso_account"
+    default_detail = "This account signs in through the identity provider and has no password here"

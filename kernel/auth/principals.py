@@ -1,0 +1,48 @@
+"""Who sends a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Kind = Literal["anonymous", "user", "service"]
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A verified caller. `id` is the account id of a user; a service has a name and no id.
+
+    `claims` are those of the token; `role` and `platform_admin` come from the account itself.
+    """
+
+    kind: Kind
+    subject: str
+    id: int | None = None
+    username: str = ""
+    role: str = ""
+    platform_admin: bool = False
+    claims: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_user(self) -> bool:
+        """A signed-in account."""
+        return self.kind == "user"
+
+    @property
+    def is_service(self) -> bool:
+        """Another part of the platform, with a service token."""
+        return self.kind == "service"
+
+    @property
+    def is_admin(self) -> bool:
+        """An instance administrator (spec 5.7)."""
+        return self.kind == "user" and self.role == "admin"
+
+    @property
+    def teams(self) -> tuple[int, ...]:
+        """Ids of the caller's teams, from the `teams` claim."""
+        return tuple(self.claims.get("teams") or ())
+
+
+ANONYMOUS = Principal("anonymous", "")

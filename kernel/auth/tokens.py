@@ -1,0 +1,104 @@
+"""Access tokens: HS256 JWTs (RFC 7519) with the claims of decisions.md; verified ones are remembered."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import uuid
+from typing import Any
+
+import jwt
+
+from kernel.auth.models import Account
+from kernel.errors import Unauthorized
+from kernel.settings import KernelSettings
+
+ALGORITHM = "HS256"
+_MAX_TOKEN = 8192
+_CACHE_SIZE = 20_000
+_REQUIRED = ["exp", "iat", "sub"]
+
+
+class Tokens:
+    """Mints and verifies. The algorithm is fixed here and never taken from a token (RFC 8725 section 3.1)."""
+
+    def __init__(self, settings: KernelSettings, secret: str) -> None:
+        self._secret = secret
+        previous = settings.jwt_previous_secret
+        self._secrets = (secret, previous.get_secret_value()) if previous else (secret,)
+        self._lifetime = settings.jwt_expiration_minutes * 60
+        self._verified: dict[bytes, tuple[dict[str, Any], float]] = {}
+
+    @property
+    def lifetime(self) -> int:
+        """Seconds that an access token lives."""
+        return self._lifetime
+
+    def mint(self, account: Account, claims: dict[str, Any], *, auth_time: int | None = None) -> str:
+        """A fresh access token for `account`. `auth_time` is the original sign-in (default: now)."""
+        now = int(time.time())
+        payload = {
+            **claims,
+            "sub": str(account.id),
+            "username": account.username,
+            "email": account.email,
+            "role": account.role,
+            "platform_admin": account.platform_admin,
+            "epoch": account.epoch,
+            "iat": now,
+            "exp": now + self._lifetime,
+            "auth_time": auth_time or now,
+            "jti": uuid.uuid4().hex,
+        }
+        payload.setdefault("teams", [])
+        return jwt.encode(payload, self._secret, ALGORITHM)
+
+    def mint_service(self, name: str, days: int) -> str:
+        """A service token (decisions.md); it can't be refreshed."""
+        now = int(time.time())
+        payload = {"sub": f"service:{name}", "role": "service", "username": name, "jti": uuid.uuid4().hex}
+        return jwt.encode({**payload, "iat": now, "exp": now + days * 86400}, self._secret, ALGORITHM)
+
+    def verify(self, token: str) -> dict[str, Any]:
+        """The claims of a valid token. Raises Unauthorized; the text tells expired from invalid."""
+        digest = hashlib.blake2b(token.encode(errors="replace"), digest_size=16).digest()
+        known = self._verified.get(digest)
+        if known is not None and known[1] > time.time():
+            return known[0]
+        claims = self._decode(token, verify_exp=True)
+        self._remember(digest, claims)
+        return claims
+
+    def verify_for_refresh(self, token: str) -> dict[str, Any]:
+        """The claims of a token that may have expired; the caller checks the grace."""
+        return self._decode(token, verify_exp=False)
+
+    def _remember(self, digest: bytes, claims: dict[str, Any]) -> None:
+        if len(self._verified) >= _CACHE_SIZE:
+            now = time.time()
+            self._verified = {k: v for k, v in self._verified.items() if v[1] > now}
+            if len(self._verified) >= _CACHE_SIZE:
+                self._verified.clear()
+        self._verified[digest] = (claims, float(claims["exp"]))
+
+    def _decode(self, token: str, *, verify_exp: bool) -> dict[str, Any]:
+        if len(token) > _MAX_TOKEN:
+            raise Unauthorized("Invalid token: too long")
+        for secret in self._secrets:
+            try:
+                return self._decode_with(secret, token, verify_exp)
+            except jwt.InvalidSignatureError:
+                continue
+            except jwt.ExpiredSignatureError:
+                raise Unauthorized("The token has expired; refresh it or sign in again") from None
+            except (jwt.InvalidTokenError, ValueError, RecursionError, OverflowError, TypeError):
+                raise Unauthorized("Invalid token") from None
+        raise Unauthorized("Invalid token")
+
+    def _decode_with(self, secret: str, token: str, verify_exp: bool) -> dict[str, Any]:
+        options: Any = {"require": _REQUIRED, "verify_exp": verify_exp, "verify_aud": False}
+        claims: dict[str, Any] = jwt.decode(token, secret, algorithms=[ALGORITHM], options=options)
+        for name in ("exp", "iat"):
+            if not isinstance(claims[name], int) or not 0 <= claims[name] < 2**53:
+                raise jwt.InvalidTokenError(f"{name} must be a whole number")
+        return claims

@@ -1,0 +1,19 @@
+"""Finds `schemas/` and `manifests/`: at the top of a checkout, or inside an installed wheel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def data_folder(name: str) -> Path:
+    """The folder `name` (``schemas`` or ``manifests``) of this installation.
+
+    Raises FileNotFoundError when neither the checkout nor the wheel holds it.
+    """
+    candidates = (_PACKAGE / "_data" / name, _PACKAGE.parent / name)
+    for candidate in candidates:
+        if candidate.is_dir():
+            return candidate
+    raise FileNotFoundError(f"the installation lacks its '{name}' folder; reinstall platform-kernel")

@@ -1,0 +1,82 @@
+"""Declarative bases with a metadata, a table prefix and constraint names of their own (house rule 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import JSON, DateTime, MetaData
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.engine import Dialect
+from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy.types import TypeDecorator
+
+_NAMING = {
+    "ix": "ix_%(column_0_N_label)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A timezone-aware UTC datetime on every database; a naive one is refused."""
+
+    impl = DateTime
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> Any:
+        return dialect.type_descriptor(DateTime(timezone=dialect.name != "sqlite"))
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a naive datetime can't be stored; use kernel.sdk.utc_now()")
+        value = value.astimezone(UTC)
+        return value.replace(tzinfo=None) if dialect.name == "sqlite" else value
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def json_type() -> JSON:
+    """JSON on SQLite, JSONB on PostgreSQL."""
+    return JSON().with_variant(JSONB(), "postgresql")
+
+
+def utc_now() -> datetime:
+    """Now, timezone-aware, in UTC."""
+    return datetime.now(UTC)
+
+
+def plugin_base(owner: str) -> type[DeclarativeBase]:
+    """A declarative base for `owner`; it refuses a table that is not called ``<owner>_…``.
+
+    Foreign keys may point at the owner's own tables and, by column object, at the kernel's.
+    """
+    prefix = f"{owner}_"
+
+    class Base(DeclarativeBase):
+        metadata = MetaData(naming_convention=_NAMING)
+
+        def __init_subclass__(cls, **kwargs: Any) -> None:
+            name = getattr(cls, "__tablename__", None)
+            if name is not None and not name.startswith(prefix):
+                raise TypeError(f"table '{name}' of '{owner}' must be called '{prefix}…'")
+            super().__init_subclass__(**kwargs)
+
+    return Base
+
+
+@dataclass(frozen=True)
+class Tables:
+    """An owner's tables: its declarative base and the folder of its numbered Alembic revisions."""
+
+    base: type[DeclarativeBase]
+    migrations: Path

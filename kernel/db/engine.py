@@ -1,0 +1,173 @@
+"""The database: read sessions, and units of work that commit, then publish.
+
+SQLite runs in WAL mode with one writer connection per process (its pool queues the writers fairly, and
+`BEGIN IMMEDIATE` queues them across processes); every acknowledged write is synced (`synchronous=FULL`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+from sqlalchemy import event, text
+from sqlalchemy.engine import Connection
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, create_async_engine
+from sqlalchemy.pool import AsyncAdaptedQueuePool
+
+from kernel.events import Event
+
+if TYPE_CHECKING:
+    from kernel.jobs.declarations import JobRef
+    from kernel.notices import Notices
+
+log = logging.getLogger("platform.db")
+
+AfterCommit = Callable[[], Awaitable[None]]
+Enqueue = Callable[["Unit", "JobRef", BaseModel, str | None], Awaitable[str]]
+Publish = Callable[[Sequence[Event]], Awaitable[None]]
+
+
+class Unit:
+    """One unit of work: a session in one transaction, and what is to happen once it is committed."""
+
+    def __init__(self, session: AsyncSession, database: Database) -> None:
+        self.session = session
+        self.database = database
+        self.events: list[Event] = []
+        self._after_commit: list[AfterCommit] = []
+
+    def emit(self, event: Event) -> None:
+        """Deliver `event` to `on_event` after the commit; a durable one is stored in this transaction."""
+        self.events.append(event)
+
+    def after_commit(self, callback: AfterCommit) -> None:
+        """Await `callback()` once the transaction is committed; never when it is rolled back."""
+        self._after_commit.append(callback)
+
+    async def enqueue(self, job: JobRef, payload: BaseModel, *, job_id: str | None = None) -> str:
+        """Write a durable job in this transaction; answers its id. The same id twice is one job."""
+        return await self.database.enqueue(self, job, payload, job_id)
+
+    async def notify(self, topic: str, key: str) -> None:
+        """Tell every process, after the commit, that `key` of `topic` changed (see `kernel.notices`)."""
+        from kernel.notices import write_notice
+
+        await write_notice(self, topic, key)
+
+    async def run_after_commit(self) -> None:
+        """Run the callbacks; an error in one is logged and stops no other: the commit stands."""
+        for callback in self._after_commit:
+            try:
+                await callback()
+            except Exception:  # the transaction is durable already, the caller must hear of its success
+                log.exception("a callback after commit failed")
+
+
+class Database:
+    """Engines and sessions of one platform. `enqueue` and `publish` are wired in at boot."""
+
+    def __init__(self, url: str, *, pool_size: int = 10) -> None:
+        self.url = url
+        self.is_sqlite = url.startswith("sqlite")
+        self._reader, self._writer = _sqlite_engines(url) if self.is_sqlite else _postgres_engines(url, pool_size)
+        self.enqueue: Enqueue = _no_jobs
+        self.publish: Publish = _publish_nowhere
+        self.notices: Notices | None = None
+
+    @property
+    def dialect(self) -> str:
+        """``sqlite`` or ``postgresql``."""
+        return self._writer.dialect.name
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncSession]:
+        """A session that only reads, in one snapshot on SQLite; on SQLite a write through it fails."""
+        async with AsyncSession(self._reader, expire_on_commit=False, autoflush=False) as session:
+            yield session
+
+    @asynccontextmanager
+    async def unit(self) -> AsyncIterator[Unit]:
+        """A unit of work: committed when the block ends, rolled back when it raises; then published."""
+        async with AsyncSession(self._writer, expire_on_commit=False) as session:
+            unit = Unit(session, self)
+            async with session.begin():
+                yield unit
+                await self._store_durable_events(unit)
+        await unit.run_after_commit()
+        await self.publish([event for event in unit.events if not event.durable])
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[AsyncConnection]:
+        """A bare connection in a write transaction, for migrations."""
+        async with self._writer.begin() as connection:
+            yield connection
+
+    async def ping(self) -> None:
+        """Raise when the database does not answer."""
+        async with self.read() as session:
+            await session.execute(text("SELECT 1"))
+
+    async def scrub(self) -> None:
+        """Move what was deleted out of SQLite's write-ahead log; PostgreSQL vacuums by itself."""
+        if not self.is_sqlite:
+            return
+        raw = self._reader.execution_options(isolation_level="AUTOCOMMIT")
+        async with raw.connect() as connection:
+            await connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    async def close(self) -> None:
+        """Close every connection; an open one would keep the process alive."""
+        await self._writer.dispose()
+        if self._reader is not self._writer:
+            await self._reader.dispose()
+
+    async def _store_durable_events(self, unit: Unit) -> None:
+        from kernel.jobs.events import store_event
+
+        for item in unit.events:
+            if item.durable:
+                await store_event(unit, item)
+
+
+def _postgres_engines(url: str, pool_size: int) -> tuple[AsyncEngine, AsyncEngine]:
+    engine = create_async_engine(url, pool_size=pool_size, max_overflow=pool_size, pool_pre_ping=True)
+    return engine, engine
+
+
+def _sqlite_engines(url: str) -> tuple[AsyncEngine, AsyncEngine]:
+    reader = create_async_engine(url, poolclass=AsyncAdaptedQueuePool, pool_size=8, max_overflow=8)
+    writer = create_async_engine(
+        url, poolclass=AsyncAdaptedQueuePool, pool_size=1, max_overflow=0, pool_timeout=60
+    )
+    _prepare_sqlite(reader, begin="BEGIN", query_only=True)
+    _prepare_sqlite(writer, begin="BEGIN IMMEDIATE", query_only=False)
+    return reader, writer
+
+
+def _prepare_sqlite(engine: AsyncEngine, *, begin: str, query_only: bool) -> None:
+    pragmas = ["busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"]
+    pragmas += ["secure_delete=ON", "temp_store=MEMORY", "cache_size=-16000"]
+    pragmas += ["query_only=ON"] if query_only else []
+
+    @event.listens_for(engine.sync_engine, "connect")
+    def _connect(dbapi_connection: Any, _record: Any) -> None:
+        dbapi_connection.isolation_level = None
+        cursor = dbapi_connection.cursor()
+        for pragma in pragmas:
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    @event.listens_for(engine.sync_engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+
+async def _no_jobs(_unit: Unit, job: JobRef, _payload: BaseModel, _job_id: str | None) -> str:
+    raise RuntimeError(f"job '{job.name}' can't be enqueued: this platform was opened without jobs")
+
+
+async def _publish_nowhere(_events: Sequence[Event]) -> None:
+    return None

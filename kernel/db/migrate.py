@@ -1,0 +1,187 @@
+"""Migrations: one Alembic history and version table per owner, kernel first, under one lock.
+
+A process that finds another one migrating waits for it: a file lock next to a SQLite database, an
+advisory lock on PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import inspect, text
+from sqlalchemy.engine import Connection, make_url
+
+from kernel.db.base import Tables
+from kernel.db.engine import Database
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+_LOCK_KEY = 0x706C6174  # "plat": one advisory lock for every owner's migrations
+SCRIPTS = Path(__file__).resolve().parent / "migrations"
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Who owns tables: the kernel or a plugin."""
+
+    name: str
+    tables: Tables
+
+    @property
+    def version_table(self) -> str:
+        """Where Alembic keeps this owner's revision."""
+        return f"{self.name}_alembic_version"
+
+
+@dataclass(frozen=True)
+class Pending:
+    """Revisions of an owner that the database lacks, oldest first."""
+
+    owner: str
+    revisions: tuple[str, ...]
+
+
+class TableTaken(Exception):
+    """An owner claims a table that another one already has."""
+
+
+def kernel_owner() -> Owner:
+    """The kernel's own tables."""
+    from kernel.auth import models as _auth  # noqa: F401 - registers its tables
+    from kernel.db.tables import Base
+
+    return Owner("kernel", Tables(Base, SCRIPTS / "versions"))
+
+
+@asynccontextmanager
+async def migration_lock(database: Database) -> AsyncIterator[None]:
+    """Hold the one lock under which schemas change."""
+    if database.is_sqlite:
+        async with _file_lock(Path(make_url(database.url).database or "platform.db")):
+            yield
+        return
+    async with database._writer.connect() as connection:  # noqa: SLF001 - a session lock needs its own connection
+        await connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _LOCK_KEY})
+        try:
+            yield
+        finally:
+            await connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": _LOCK_KEY})
+
+
+@asynccontextmanager
+async def _file_lock(database_path: Path) -> AsyncIterator[None]:
+    database_path.parent.mkdir(parents=True, exist_ok=True)
+    with database_path.with_suffix(".migrating").open("w") as handle:
+        await asyncio.to_thread(fcntl.flock, handle, fcntl.LOCK_EX)
+        yield
+
+
+async def pending(database: Database, owner: Owner) -> Pending:
+    """What `owner` has that the database lacks."""
+    async with database.read() as session:
+        connection = await session.connection()
+        return await connection.run_sync(_pending, owner)
+
+
+async def upgrade(database: Database, owner: Owner, taken: dict[str, str]) -> Pending:
+    """Bring `owner` up to date in one transaction; answers what was applied.
+
+    `taken` maps table names to their owners and is extended. Raises TableTaken before anything is changed.
+    """
+    claim(owner, taken)
+    found = await pending(database, owner)
+    if found.revisions:
+        async with database.connection() as connection:
+            await connection.run_sync(_upgrade, owner)
+    return found
+
+
+def claim(owner: Owner, taken: dict[str, str]) -> None:
+    """Record the owner's tables; raises TableTaken when another owner has one of them."""
+    names = set(owner.tables.base.metadata.tables)
+    for name in sorted(names):
+        holder = taken.get(name)
+        if holder is not None and holder != owner.name:
+            raise TableTaken(f"table '{name}' belongs to '{holder}'; rename it to '{owner.name}_…'")
+        if not name.startswith(f"{owner.name}_"):
+            raise TableTaken(f"table '{name}' must be called '{owner.name}_…'")
+    taken.update(dict.fromkeys(names, owner.name))
+
+
+async def drift(database: Database, owner: Owner) -> Sequence[str]:
+    """Differences between the owner's models and the database (Alembic's comparison), one line each."""
+    async with database.read() as session:
+        connection = await session.connection()
+        return await connection.run_sync(_drift, owner)
+
+
+def alembic_config(owner: Owner, connection: Connection | None = None) -> Config:
+    """An Alembic configuration for one owner; the open connection is handed over in its attributes."""
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS))
+    config.set_main_option("version_locations", str(owner.tables.migrations))
+    config.set_main_option("path_separator", "newline")
+    config.attributes.update(_attributes(owner), connection=connection)
+    return config
+
+
+def _attributes(owner: Owner) -> dict[str, Any]:
+    return {
+        "target_metadata": owner.tables.base.metadata,
+        "version_table": owner.version_table,
+        "prefix": f"{owner.name}_",
+    }
+
+
+def _pending(connection: Connection, owner: Owner) -> Pending:
+    known = _revision_files(owner.tables.migrations)
+    current = _current(connection, owner)
+    if current is not None and known and current == known[-1]:
+        return Pending(owner.name, ())
+    return Pending(owner.name, _missing(owner, current))
+
+
+def _revision_files(folder: Path) -> list[str]:
+    """Revision ids by file name order; cheap enough for every start, unlike loading the scripts."""
+    return [path.stem.partition("_")[0] for path in sorted(folder.glob("[0-9]*.py"))]
+
+
+def _current(connection: Connection, owner: Owner) -> str | None:
+    if not inspect(connection).has_table(owner.version_table):
+        return None
+    return connection.execute(text(f"SELECT version_num FROM {owner.version_table}")).scalar()  # noqa: S608
+
+
+def _missing(owner: Owner, current: str | None) -> tuple[str, ...]:
+    from alembic.script import ScriptDirectory
+
+    script = ScriptDirectory.from_config(alembic_config(owner))
+    revisions = script.iterate_revisions("heads", current or "base")
+    return tuple(revision.revision for revision in reversed(list(revisions)))
+
+
+def _upgrade(connection: Connection, owner: Owner) -> None:
+    from alembic import command
+
+    command.upgrade(alembic_config(owner, connection), "heads")
+
+
+def _drift(connection: Connection, owner: Owner) -> list[str]:
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    def ours(name: str | None, kind: str, _parents: Any) -> bool:
+        return kind != "table" or bool(name and name.startswith(f"{owner.name}_") and name != owner.version_table)
+
+    options = {"include_name": ours, "compare_type": True, "version_table": owner.version_table}
+    context = MigrationContext.configure(connection, opts=options)
+    return [str(difference) for difference in compare_metadata(context, owner.tables.base.metadata)]

@@ -1,0 +1,25 @@
+"""The one Alembic environment: owner, metadata and connection come through `config.attributes`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from alembic import context
+
+attributes = context.config.attributes
+
+
+def _ours(name: str | None, kind: str, _parents: Any) -> bool:
+    return kind != "table" or bool(name and name.startswith(attributes["prefix"]))
+
+
+context.configure(
+    connection=attributes["connection"],
+    target_metadata=attributes["target_metadata"],
+    version_table=attributes["version_table"],
+    include_name=_ours,
+    render_as_batch=True,
+    compare_type=True,
+    transaction_per_migration=False,
+)
+context.run_migrations()

@@ -1,0 +1,130 @@
+"""The kernel's own tables, apart from identity (`kernel.auth.models`)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKey, Index, Integer, LargeBinary, String, Text, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from kernel.db.base import UtcDateTime, json_type, plugin_base, utc_now
+
+Base = plugin_base("kernel")
+
+# SQLite numbers rows by itself only in an INTEGER primary key.
+BigId = BigInteger().with_variant(Integer(), "sqlite")
+
+
+class Notice(Base):
+    """A change that other processes must hear of; written in the transaction of the change itself."""
+
+    __tablename__ = "kernel_notice"
+    __table_args__ = {"sqlite_autoincrement": True}
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True, autoincrement=True)
+    topic: Mapped[str] = mapped_column(String(64))
+    key: Mapped[str] = mapped_column(String(255))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now, index=True)
+
+
+class JobRecord(Base):
+    """A durable job as people see it; the queue itself is the job library's."""
+
+    __tablename__ = "kernel_job"
+    __table_args__ = (Index("ix_kernel_job_status_created_at", "status", "created_at"),)
+
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    name: Mapped[str] = mapped_column(String(128))
+    payload: Mapped[Any] = mapped_column(json_type())
+    status: Mapped[str] = mapped_column(String(16), default="queued")
+    attempts: Mapped[int] = mapped_column(Integer, default=0)
+    failures: Mapped[int] = mapped_column(Integer, default=0)
+    error: Mapped[str | None] = mapped_column(Text)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
+    started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class WorkerRecord(Base):
+    """A worker process and its last sign of life; the jobs of one that went silent are handed on."""
+
+    __tablename__ = "kernel_worker"
+
+    id: Mapped[str] = mapped_column(String(128), primary_key=True)
+    started_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
+    seen_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
+
+
+class CollectionRecord(Base):
+    """A set of points that are searched together, embedded by one engine.
+
+    `version` counts the committed changes. Whoever changes the collection's points raises it first and so
+    holds the row until the commit: versions are ordered by commit on every database. Tombstones up to
+    `floor` are gone: an index that is older starts anew.
+    """
+
+    __tablename__ = "kernel_collection"
+    __table_args__ = {"sqlite_autoincrement": True}
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    name: Mapped[str] = mapped_column(String(255), unique=True)
+    dimension: Mapped[int] = mapped_column(Integer)
+    engine: Mapped[str] = mapped_column(String(255))
+    version: Mapped[int] = mapped_column(BigInteger, default=0)
+    floor: Mapped[int] = mapped_column(BigInteger, default=0)
+
+
+class PointRecord(Base):
+    """A text with its vector: the source of truth from which every search index is derived.
+
+    `version` is the collection's version that made the point visible; NULL while it is staged.
+    """
+
+    __tablename__ = "kernel_point"
+    __table_args__ = (
+        Index("ix_kernel_point_collection_id_version_label", "collection_id", "version", "label"),
+        Index("ix_kernel_point_collection_id_group_key_position", "collection_id", "group_key", "position"),
+        UniqueConstraint("collection_id", "id", name="uq_kernel_point_collection_id_id"),
+        {"sqlite_autoincrement": True},
+    )
+
+    label: Mapped[int] = mapped_column(BigId, primary_key=True, autoincrement=True)
+    collection_id: Mapped[int] = mapped_column(ForeignKey(CollectionRecord.id, ondelete="CASCADE"))
+    id: Mapped[str] = mapped_column(String(64))
+    group_key: Mapped[str] = mapped_column(String(64))
+    position: Mapped[int] = mapped_column(Integer)
+    text: Mapped[str] = mapped_column(Text)
+    payload: Mapped[Any] = mapped_column(json_type())
+    vector: Mapped[bytes] = mapped_column(LargeBinary)
+    version: Mapped[int | None] = mapped_column(BigInteger)
+
+
+class TombstoneRecord(Base):
+    """A point that went away, for indexes that have yet to hear of it."""
+
+    __tablename__ = "kernel_tombstone"
+    __table_args__ = (Index("ix_kernel_tombstone_collection_id_version", "collection_id", "version"),)
+
+    label: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    collection_id: Mapped[int] = mapped_column(ForeignKey(CollectionRecord.id, ondelete="CASCADE"))
+    version: Mapped[int] = mapped_column(BigInteger)
+
+
+class BlobRecord(Base):
+    """A stored blob, by the hash of its content. Its row is the lock under which its file comes and goes."""
+
+    __tablename__ = "kernel_blob"
+
+    sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    size: Mapped[int] = mapped_column(BigInteger)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
+
+
+class BlobReference(Base):
+    """Who holds a blob; the last reference takes the file with it."""
+
+    __tablename__ = "kernel_blob_reference"
+
+    sha256: Mapped[str] = mapped_column(ForeignKey(BlobRecord.sha256), primary_key=True)
+    holder: Mapped[str] = mapped_column(String(255), primary_key=True)

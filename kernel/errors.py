@@ -1,0 +1,127 @@
+"""The one family of errors that a client may see: status, stable code, public detail."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class PlatformError(Exception):
+    """Root of every error that is rendered to a client as ``{"detail": ..., "code": ...}``.
+
+    A subclass states its `status`, its stable snake_case `code` and a default `detail`; an instance may
+    carry a more precise detail and extra response headers. Texts are public: never put secrets, paths or
+    driver messages into them.
+    """
+
+    status: ClassVar[int] = 500
+    code: ClassVar[str] = "internal_error"
+    default_detail: ClassVar[str] = "Internal server error"
+
+    def __init__(self, detail: Any = None, *, headers: dict[str, str] | None = None) -> None:
+        self.detail: Any = self.default_detail if detail is None else detail
+        self.headers = headers or {}
+        super().__init__(self.detail)
+
+
+class BadRequest(PlatformError):
+    status = 400
+    code = "bad_request"
+    default_detail = "The request could not be understood"
+
+
+class Unauthorized(PlatformError):
+    status = 401
+    code = "unauthorized"
+    default_detail = "Authentication required: send 'Authorization: Bearer <token>'"
+
+    def __init__(self, detail: Any = None, *, headers: dict[str, str] | None = None) -> None:
+        super().__init__(detail, headers={"WWW-Authenticate": "Bearer", **(headers or {})})
+
+
+class Forbidden(PlatformError):
+    status = 403
+    code = "forbidden"
+    default_detail = "You do not have permission to do this"
+
+
+class NotFound(PlatformError):
+    status = 404
+    code = "not_found"
+    default_detail = "Not found"
+
+
+class MethodNotAllowed(PlatformError):
+    status = 405
+    code = "method_not_allowed"
+    default_detail = "Method not allowed"
+
+
+class Conflict(PlatformError):
+    status = 409
+    code = "conflict"
+    default_detail = "The request conflicts with the current state"
+
+
+class PayloadTooLarge(PlatformError):
+    status = 413
+    code = "payload_too_large"
+    default_detail = "The request body is too large"
+
+
+class UnsupportedMediaType(PlatformError):
+    status = 415
+    code = "unsupported_media_type"
+    default_detail = "The content type is not supported"
+
+
+class Unprocessable(PlatformError):
+    """A body or query that does not fit; `detail` is the array of spec section 7 (pydantic's shape)."""
+
+    status = 422
+    code = "validation_error"
+    default_detail = "The request does not fit the expected shape"
+
+    @classmethod
+    def field(cls, loc: tuple[str | int, ...], message: str, value: Any = None) -> Unprocessable:
+        """One problem with one field, in the array shape of a 422."""
+        return cls([{"type": "value_error", "loc": list(loc), "msg": message, "input": value}])
+
+
+class TooManyRequests(PlatformError):
+    status = 429
+    code = "rate_limited"
+    default_detail = "Rate limit exceeded: try again later"
+
+
+class RequestTimeout(PlatformError):
+    status = 408
+    code = "request_timeout"
+    default_detail = "The request body did not arrive in time"
+
+
+class NotSupported(PlatformError):
+    status = 501
+    code = "not_implemented"
+    default_detail = "This is not supported here"
+
+
+class BadGateway(PlatformError):
+    status = 502
+    code = "bad_gateway"
+    default_detail = "The service sent an answer that could not be read"
+
+
+class Unavailable(PlatformError):
+    status = 503
+    code = "unavailable"
+    default_detail = "A service that this request needs is unavailable"
+
+
+class GatewayTimeout(PlatformError):
+    status = 504
+    code = "gateway_timeout"
+    default_detail = "The service did not answer in time"
+
+
+class StartupError(Exception):
+    """The platform can't start; the text names the cause and the remedy for the operator."""

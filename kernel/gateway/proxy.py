@@ -1,0 +1,181 @@
+"""The streaming proxy to a service on another machine: bodies, event streams, time limits (wire-facts 1.3).
+
+Both bodies are passed on as they come. When the client leaves, the connection to the service is closed,
+which cancels the work there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+from aiohttp import web
+from multidict import CIMultiDict, CIMultiDictProxy
+from yarl import URL
+
+from kernel.errors import BadGateway, GatewayTimeout, PayloadTooLarge, PlatformError, Unauthorized, Unavailable
+from kernel.gateway.services import Mount, Slot
+from kernel.http.context import Context
+from kernel.http.endpoint import WRITES
+from kernel.http.validation import iter_body
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
+
+log = logging.getLogger("platform.proxy")
+
+CONNECT_TIMEOUT = 10.0
+TIMEOUT = 30.0
+LONG_TIMEOUT = 300.0
+_HOP_BY_HOP = frozenset(
+    {
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+_NOT_OUT = _HOP_BY_HOP | {"host", "content-length", "x-forwarded-for", "x-service-token", "x-request-id", "expect"}
+_NOT_BACK = _HOP_BY_HOP | {"content-length", "content-encoding", "x-request-id", "x-response-time", "date", "server"}
+
+
+class Proxy:
+    """Forwards requests to services that live elsewhere, over one pool of connections."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        self._limit = platform.settings.max_proxy_body_size_mb * 1024 * 1024
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        """Close the pool."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def fetch_json(self, url: str, seconds: float) -> dict[str, Any]:
+        """A JSON object from a service, whatever its status. Raises ClientError, TimeoutError, ValueError."""
+        timeout = aiohttp.ClientTimeout(total=seconds)
+        async with self._pool().get(url, timeout=timeout, allow_redirects=False) as answer:
+            body = await answer.json(content_type=None)
+        if not isinstance(body, dict):
+            raise ValueError("not a JSON object")
+        return body
+
+    async def forward(self, ctx: Context, base: str, slot: Slot, mount: Mount) -> web.StreamResponse:
+        """Pass the request on and the answer back."""
+        request = ctx.request
+        if mount.gated and request.method in WRITES and ctx.principal.kind == "anonymous":
+            raise Unauthorized()
+        if request.content_length is not None and request.content_length > self._limit:
+            raise PayloadTooLarge(f"The body is larger than {self._limit} bytes")
+        target = self._target(ctx, base, mount)
+        seconds = LONG_TIMEOUT if slot.long else TIMEOUT
+        sent = _Sent()
+        try:
+            async with self._open(ctx, target, seconds, sent) as answer:
+                return await self._pass_back(request, answer)
+        except _Refused as refused:
+            raise refused.error from None
+        except (TimeoutError, aiohttp.ServerTimeoutError):
+            raise sent.error or GatewayTimeout(f"{slot.name} did not answer within {seconds:.0f} s") from None
+        except aiohttp.ClientConnectorError:
+            raise Unavailable(f"{slot.name} is unreachable") from None
+        except aiohttp.ClientError as error:
+            if sent.error is not None:
+                raise sent.error from None
+            log.warning("%s: %s", slot.name, type(error).__name__)
+            raise BadGateway(f"{slot.name} sent an answer that could not be read") from None
+
+    def _target(self, ctx: Context, base: str, mount: Mount) -> URL:
+        """The raw path and query as the client wrote them, under the service's address."""
+        raw = ctx.request.rel_url.raw_path
+        path = mount.service_path(raw) or "/"
+        query = ctx.request.rel_url.raw_query_string
+        return URL(base + path + (f"?{query}" if query else ""), encoded=True)
+
+    def _open(
+        self, ctx: Context, target: URL, seconds: float, sent: _Sent
+    ) -> aiohttp.client._RequestContextManager:
+        request = ctx.request
+        body = self._body(request, sent) if request.can_read_body else None
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=seconds)
+        return self._pool().request(
+            request.method,
+            target,
+            headers=self._headers(ctx),
+            data=body,
+            allow_redirects=False,
+            timeout=timeout,
+            skip_auto_headers=("User-Agent", "Content-Type", "Accept-Encoding", "Accept"),
+        )
+
+    def _headers(self, ctx: Context) -> CIMultiDict[str]:
+        headers = _without(ctx.request.headers, _NOT_OUT)
+        headers["X-Request-ID"] = ctx.request_id
+        headers["X-Forwarded-For"] = ctx.client_ip
+        if ctx.request.content_length is not None and ctx.request.can_read_body:
+            headers["Content-Length"] = str(ctx.request.content_length)
+        return headers
+
+    async def _body(self, request: web.Request, sent: _Sent) -> AsyncIterator[bytes]:
+        size = 0
+        try:
+            async for chunk in iter_body(request, self._platform.settings.body_timeout):
+                size += len(chunk)
+                if size > self._limit:
+                    raise PayloadTooLarge(f"The body is larger than {self._limit} bytes")
+                yield chunk
+        except PlatformError as error:
+            sent.error = error
+            raise _Refused(error) from None
+
+    async def _pass_back(self, request: web.Request, answer: aiohttp.ClientResponse) -> web.StreamResponse:
+        response = web.StreamResponse(status=answer.status, headers=_without(answer.headers, _NOT_BACK))
+        if answer.content_length is not None and "Content-Encoding" not in answer.headers:
+            response.content_length = answer.content_length
+        await response.prepare(request)
+        try:
+            async for chunk in answer.content.iter_any():
+                await response.write(chunk)
+        except (TimeoutError, aiohttp.ClientError):
+            # Half an answer is out: cutting the connection is the only honest end.
+            if request.transport is not None:
+                request.transport.abort()
+            raise asyncio.CancelledError from None
+        await response.write_eof()
+        return response
+
+    def _pool(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            connector = aiohttp.TCPConnector(limit=0, limit_per_host=0, keepalive_timeout=30, ttl_dns_cache=30)
+            self._session = aiohttp.ClientSession(
+                connector=connector, auto_decompress=True, cookie_jar=aiohttp.DummyCookieJar()
+            )
+        return self._session
+
+
+class _Sent:
+    """What went wrong while the client's body was being read."""
+
+    def __init__(self) -> None:
+        self.error: PlatformError | None = None
+
+
+class _Refused(Exception):
+    def __init__(self, error: PlatformError) -> None:
+        self.error = error
+
+
+def _without(headers: CIMultiDictProxy[str], names: frozenset[str]) -> CIMultiDict[str]:
+    """End-to-end headers only: hop-by-hop ones and those named in `Connection` go (RFC 9110 section 7.6.1)."""
+    named = {item.strip().lower() for value in headers.getall("Connection", ()) for item in value.split(",")}
+    kept = ((k, v) for k, v in headers.items() if k.lower() not in names and k.lower() not in named)
+    return CIMultiDict(kept)

@@ -1,0 +1,83 @@
+"""Health checks and the shape of `/health` (spec section 1 rule 2, wire-facts 2.1)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+_TIMEOUT = 4.0
+_TEXT_LIMIT = 200
+
+
+class Unhealthy(Exception):
+    """Raised by a check; the text is public and says what is wrong and what to do."""
+
+
+@dataclass(frozen=True)
+class HealthCheck:
+    """`run` returns when all is well and raises `Unhealthy` (or anything) otherwise.
+
+    A failing critical check makes the service unhealthy (503), an optional one degraded (200). `service`
+    limits the check to that service's own `/health`; the gateway shows all of its process.
+    """
+
+    name: str
+    run: Callable[[], Awaitable[None]]
+    critical: bool = False
+    service: str | None = None
+
+
+class Health(BaseModel):
+    """Body of `GET /health`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    service: str
+    status: Literal["healthy", "degraded", "unhealthy"]
+    timestamp: str
+    version: str
+    environment: str
+    checks: dict[str, str]
+
+    @property
+    def http_status(self) -> int:
+        """503 when unhealthy, else 200."""
+        return 503 if self.status == "unhealthy" else 200
+
+
+async def run_checks(
+    service: str, version: str, environment: str, checks: Sequence[HealthCheck], extra: dict[str, Any]
+) -> Health:
+    """Run all checks side by side, each within 4 s, and sum them up."""
+    results = await asyncio.gather(*(_run(check) for check in checks))
+    failed = [check for check, text in zip(checks, results, strict=True) if text != "healthy"]
+    status: Literal["healthy", "degraded", "unhealthy"] = "degraded" if failed else "healthy"
+    if any(check.critical for check in failed):
+        status = "unhealthy"
+    return Health(
+        service=service,
+        status=status,
+        timestamp=datetime.now(UTC).isoformat(),
+        version=version,
+        environment=environment,
+        checks={check.name: text for check, text in zip(checks, results, strict=True)},
+        **extra,
+    )
+
+
+async def _run(check: HealthCheck) -> str:
+    try:
+        async with asyncio.timeout(_TIMEOUT):
+            await check.run()
+    except Unhealthy as error:
+        return f"unhealthy: {error}"[:_TEXT_LIMIT]
+    except TimeoutError:
+        return "unhealthy: Timeout: no answer within 4 s"
+    except Exception as error:  # noqa: BLE001 - boundary: driver texts may hold addresses and secrets
+        return f"unhealthy: {type(error).__name__}"
+    return "healthy"

@@ -1,0 +1,91 @@
+"""Calling hooks: collect declarations, ask questions, report events, with one plugin's error kept from another's."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pluggy
+
+log = logging.getLogger("platform.hooks")
+
+OnFailure = Callable[[str, str, BaseException], None]
+
+
+class Hooks:
+    """The hooks of one platform. `on_failure(plugin, hook, error)` is told of every implementation that raises."""
+
+    def __init__(self, manager: pluggy.PluginManager, on_failure: OnFailure) -> None:
+        self._manager = manager
+        self._on_failure = on_failure
+        self._compiled: dict[str, list[tuple[str, Callable[..., Any], tuple[str, ...]]]] = {}
+
+    def exists(self, name: str) -> bool:
+        """Whether a loaded plugin implements the hook `name`."""
+        return bool(self._implementations(name))
+
+    def count(self, name: str) -> int:
+        """How many loaded plugins implement the hook `name`."""
+        return len(self._implementations(name))
+
+    def freeze(self) -> None:
+        """Forget compiled call lists; called whenever the set of plugins changed."""
+        self._compiled.clear()
+
+    def declarations(self, name: str, **arguments: Any) -> list[tuple[str, Any]]:
+        """(plugin, declaration) of a `register_*` hook, in loading order; a plugin that raises is reported."""
+        found = []
+        for plugin, function, accepted in reversed(self._implementations(name)):
+            try:
+                result = function(**{key: arguments[key] for key in accepted})
+            except Exception as error:  # noqa: BLE001 - boundary: a stranger's code
+                self._on_failure(plugin, name, error)
+                continue
+            if result is not None:
+                found.append((plugin, result))
+        return found
+
+    async def first(self, name: str, **arguments: Any) -> Any:
+        """The first answer that is not None of a `firstresult` hook. Errors pass through to the caller."""
+        for _, function, accepted in self._implementations(name):
+            result = function(**{key: arguments[key] for key in accepted})
+            if inspect.isawaitable(result):
+                result = await result
+            if result is not None:
+                return result
+        return None
+
+    async def ask_all(self, name: str, **arguments: Any) -> list[Any]:
+        """All answers that are not None. Errors pass through: a question that all must answer is essential."""
+        answers = []
+        for _, function, accepted in self._implementations(name):
+            result = function(**{key: arguments[key] for key in accepted})
+            if inspect.isawaitable(result):
+                result = await result
+            if result is not None:
+                answers.append(result)
+        return answers
+
+    async def tell(self, name: str, **arguments: Any) -> list[BaseException]:
+        """Report an `on_*` event to every plugin; errors are reported, returned, and stop nobody."""
+        errors: list[BaseException] = []
+        for plugin, function, accepted in self._implementations(name):
+            try:
+                result = function(**{key: arguments[key] for key in accepted})
+                if inspect.isawaitable(result):
+                    await result
+            except Exception as error:  # noqa: BLE001 - boundary: a stranger's code
+                self._on_failure(plugin, name, error)
+                errors.append(error)
+        return errors
+
+    def _implementations(self, name: str) -> list[tuple[str, Callable[..., Any], tuple[str, ...]]]:
+        compiled = self._compiled.get(name)
+        if compiled is None:
+            caller = getattr(self._manager.hook, name, None)
+            impls = [] if caller is None else list(reversed(caller.get_hookimpls()))
+            compiled = [(impl.plugin_name, impl.function, tuple(impl.argnames)) for impl in impls]
+            self._compiled[name] = compiled
+        return compiled

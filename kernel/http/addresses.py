@@ -1,0 +1,49 @@
+"""The client's address: the peer's, unless the peer is a proxy that the operator named."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from aiohttp import web
+
+from kernel.settings import split_list
+
+
+class ClientAddresses:
+    """Believes `X-Forwarded-For` only from `TRUSTED_PROXY_CIDRS`."""
+
+    def __init__(self, cidrs: str) -> None:
+        self._networks = [ipaddress.ip_network(item, strict=False) for item in split_list(cidrs)]
+
+    def of(self, request: web.Request) -> str:
+        """The address of who sent the request: the last hop that is not a trusted proxy."""
+        peer = request.remote or "unknown"
+        if not self._networks or not self._trusted(peer):
+            return peer
+        hops = [hop.strip() for value in request.headers.getall("X-Forwarded-For", ()) for hop in value.split(",")]
+        for hop in reversed(hops):
+            if not _is_address(hop):
+                return peer
+            peer = hop
+            if not self._trusted(hop):
+                return hop
+        return peer
+
+    def trusts(self, request: web.Request) -> bool:
+        """Whether the peer itself is a configured proxy."""
+        return bool(self._networks) and self._trusted(request.remote or "")
+
+    def _trusted(self, text: str) -> bool:
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError:
+            return False
+        return any(address in network for network in self._networks)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True

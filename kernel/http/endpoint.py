@@ -1,0 +1,83 @@
+"""One bound route: rate limit, access, body and query into models, the handler, its answer."""
+
+from __future__ import annotations
+
+import typing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+from pydantic import BaseModel, TypeAdapter
+
+from kernel.errors import NotFound
+from kernel.http.context import Context
+from kernel.http.paths import PathTemplate
+from kernel.http.responses import Answer, json_response
+from kernel.http.routes import AUTHENTICATED, RawBody, Route, Upload
+from kernel.http.validation import QueryParser, parse_body, read_body
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
+
+WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+
+
+class Endpoint:
+    """A route at one public path, ready to serve."""
+
+    def __init__(self, platform: Platform, route: Route, path: str, *, gated: bool, service: str) -> None:
+        if gated and route.method in WRITES and route.access.kind == "public" and not route.open_to_writes:
+            route = replace(route, access=AUTHENTICATED)
+        self.route = route
+        self.service = service
+        self.template = PathTemplate(path)
+        self.judges_credential = route.judges_credential
+        self._platform = platform
+        self._limit = route.max_body or platform.settings.max_body_size_mb * 1024 * 1024
+        self._query = QueryParser(route.query) if route.query else None
+        self._body = _body_adapter(route)
+        self._returns = None if route.returns is None else TypeAdapter(route.returns)
+
+    async def __call__(self, ctx: Context) -> web.StreamResponse:
+        """Serve one request whose sender is known already."""
+        params = self.template.values(ctx.request.match_info)
+        await self._platform.guard.check(ctx, self.route, params)
+        arguments: dict[str, Any] = params
+        if self._query is not None:
+            arguments["query"] = self._query.parse(ctx.request)
+        if self._body is not None:
+            raw = await read_body(ctx.request, self._limit, self._platform.settings.body_timeout)
+            arguments["body"] = parse_body(self._body, ctx.request, raw)
+        result = await self.route.handler(ctx, **arguments)
+        return self._answer(result)
+
+    def _answer(self, result: Any) -> web.StreamResponse:
+        if isinstance(result, web.StreamResponse):
+            return result
+        status, headers = self.route.status, None
+        if isinstance(result, Answer):
+            status, headers, result = result.status or status, result.headers, result.value
+        if status == 204:
+            return web.Response(status=204, headers=headers)
+        return json_response(self._dump(result), status, headers)
+
+    def _dump(self, result: Any) -> bytes:
+        if self._returns is not None:
+            return self._returns.dump_json(result, by_alias=True)
+        return TypeAdapter(Any).dump_json(result)
+
+
+def _body_adapter(route: Route) -> TypeAdapter[Any] | None:
+    if route.body is None or isinstance(route.body, Upload | RawBody):
+        return None
+    return TypeAdapter(route.body)
+
+
+def not_found(_ctx: Context) -> typing.NoReturn:
+    """What an unknown path answers."""
+    raise NotFound()
+
+
+def is_model(value: Any) -> bool:
+    """Whether a declared body or answer is a pydantic model class."""
+    return isinstance(value, type) and issubclass(value, BaseModel)

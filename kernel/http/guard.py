@@ -1,0 +1,108 @@
+"""What stands before a handler: who sends it, how often, and whether they may."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import hdrs
+
+from kernel.auth.permissions import Decision
+from kernel.auth.principals import ANONYMOUS, Principal
+from kernel.errors import BadRequest, Forbidden, TooManyRequests, Unauthorized
+from kernel.http.context import Context
+from kernel.http.routes import Rate, Route
+from kernel.stores.cache import CacheUnavailable
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
+
+log = logging.getLogger("platform.http")
+
+WINDOW = 60
+_EXEMPT = frozenset({"/health", "/metrics", "/docs", "/redoc", "/openapi.json", "/livez", "/readyz"})
+_EXEMPT_PREFIXES = ("/static/", "/favicon")
+
+
+class Guard:
+    """Identity, rate limits and access of one platform."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        self._hooks = platform.hooks
+        self._settings = platform.settings
+        self._warned = 0.0
+
+    async def identify(self, ctx: Context, *, judge: bool = True) -> Principal:
+        """The verified sender. Raises BadRequest (two headers) or Unauthorized (a bad credential).
+
+        Without `judge` the sender stays anonymous: the handler looks at the credential itself.
+        """
+        request = ctx.request
+        sent = request.headers.getall(hdrs.AUTHORIZATION, ())
+        if len(sent) > 1:
+            raise BadRequest("Send one Authorization header, not two")
+        if not judge:
+            return ANONYMOUS
+        authorization = sent[0] if sent else None
+        principal: Principal | None = await self._hooks.first(
+            "identify_actor", request=request, authorization=authorization
+        )
+        if principal is None:
+            raise Unauthorized("The Authorization header must be 'Bearer <token>'")
+        return principal
+
+    async def limit(self, ctx: Context) -> None:
+        """The gateway's general limit (wire-facts 1.4). Fails open when the cache store does not answer."""
+        path = ctx.request.path
+        if not self._settings.rate_limit_enabled or path in _EXEMPT or path.startswith(_EXEMPT_PREFIXES):
+            return
+        key = f"ratelimit:{ctx.client_ip}"
+        if ctx.principal.subject:
+            key = f"{key}:{ctx.principal.subject}"
+        await self.count(key, self._settings.rate_limit_per_minute)
+
+    async def check(self, ctx: Context, route: Route, params: dict[str, Any]) -> None:
+        """The route's access, then its own rate limit. Raises Unauthorized, Forbidden, TooManyRequests."""
+        if route.access.kind != "public" or self._hooks.count("decide_access") > 1:
+            await self._decide(ctx, route, params)
+        if route.rate is not None:
+            await self._limit_route(ctx, route, route.rate)
+
+    async def _decide(self, ctx: Context, route: Route, params: dict[str, Any]) -> None:
+        decisions = await self._hooks.ask_all(
+            "decide_access", ctx=ctx, principal=ctx.principal, access=route.access, params=params
+        )
+        if Decision.DENY not in decisions and Decision.ALLOW in decisions:
+            return
+        if ctx.principal.kind == "anonymous":
+            raise Unauthorized()
+        raise Forbidden(f"This needs: {route.access.description or route.access}")
+
+    async def _limit_route(self, ctx: Context, route: Route, rate: Rate) -> None:
+        if not self._settings.rate_limit_enabled:
+            return
+        limit = rate.limit(self._settings) if callable(rate.limit) else rate.limit
+        caller = ctx.client_ip if rate.per == "ip" else ctx.principal.subject or ctx.client_ip
+        place = ctx.request.path if rate.scope == "path" else f"{route.method} {ctx.endpoint}"
+        await self.count(f"ratelimit:{place}:{caller}", limit)
+
+    async def count(self, key: str, limit: int) -> None:
+        """Count one more call of `key` in this minute. Raises TooManyRequests past `limit`."""
+        try:
+            count, left = await self._platform.cache.increment(key, WINDOW)
+        except CacheUnavailable as error:
+            self._warn(error)
+            return
+        if count > limit:
+            raise TooManyRequests(
+                f"Rate limit exceeded: {limit} requests per minute; try again in {left} s",
+                headers={"Retry-After": str(left)},
+            )
+
+    def _warn(self, error: CacheUnavailable) -> None:
+        """Say once a minute that limits are off; a line for each request would drown the log."""
+        if time.monotonic() - self._warned > WINDOW or not self._warned:
+            self._warned = time.monotonic()
+            log.warning("the cache store is unavailable (%s): requests are not rate-limited", error)

@@ -1,0 +1,154 @@
+"""The way of a request: id and clock, error boundary, identity, rate limit, then its endpoint.
+
+One middleware, read from top to bottom. Headers that every answer carries are added when it is prepared,
+streams included.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from aiohttp import ClientConnectionResetError, web
+
+from kernel.errors import MethodNotAllowed, NotFound, PayloadTooLarge, PlatformError
+from kernel.http.addresses import ClientAddresses
+from kernel.http.context import Context
+from kernel.http.cors import Cors
+from kernel.http.responses import error_response
+from kernel.logs import request_id_var
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
+
+log = logging.getLogger("platform.http")
+access_log = logging.getLogger("platform.access")
+
+Serve = Callable[[Context], Awaitable[web.StreamResponse]]
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+CONTEXT: web.RequestKey[Context] = web.RequestKey("platform_context", Context)
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:+/=@-]{1,128}")
+_SECURITY_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+}
+_JSON_POLICY = "default-src 'none'; frame-ancestors 'none'"
+
+
+class Pipeline:
+    """Serves requests of one application (the gateway's, or one service's own)."""
+
+    def __init__(self, platform: Platform, *, rate_limited: bool) -> None:
+        self._platform = platform
+        self._guard = platform.guard
+        self._metrics = platform.metrics
+        self._addresses = ClientAddresses(platform.settings.trusted_proxy_cidrs)
+        self._cors = Cors(platform.settings.cors_allowed_origins)
+        self._rate_limited = rate_limited
+
+    @web.middleware
+    async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Around every request, unknown paths included."""
+        ctx = self._open(request)
+        token = request_id_var.set(ctx.request_id)
+        self._metrics.started(request.method)
+        status = 500
+        try:
+            response = await self._guarded(ctx, handler)
+            status = response.status
+            return response
+        except (asyncio.CancelledError, ConnectionResetError, ClientConnectionResetError):
+            status = 499
+            raise
+        finally:
+            self._close(ctx, status)
+            request_id_var.reset(token)
+
+    async def _guarded(self, ctx: Context, handler: Handler) -> web.StreamResponse:
+        """The error boundary: what a client may see of anything that goes wrong."""
+        try:
+            return await self._serve(ctx, handler)
+        except PlatformError as error:
+            return error_response(error)
+        except web.HTTPException as error:
+            return self._from_aiohttp(error)
+        except (ConnectionResetError, ClientConnectionResetError):
+            raise
+        except Exception as error:  # boundary: unknown errors become a plain 500
+            known = self._platform.translate(error)
+            if known is None:
+                log.exception("unexpected error in %s %s", ctx.request.method, ctx.endpoint)
+                known = PlatformError()
+            return error_response(known)
+
+    async def _serve(self, ctx: Context, handler: Handler) -> web.StreamResponse:
+        if self._cors.is_preflight(ctx.request):
+            return self._cors.preflight(ctx.request)
+        endpoint = getattr(ctx.request.match_info.handler, "endpoint", None)
+        try:
+            ctx.principal = await self._guard.identify(ctx, judge=not (endpoint and endpoint.judges_credential))
+        finally:
+            if self._rate_limited:
+                await self._guard.limit(ctx)
+        return await handler(ctx.request)
+
+    def _open(self, request: web.Request) -> Context:
+        sent = request.headers.get("X-Request-ID", "")
+        request_id = sent if _REQUEST_ID.fullmatch(sent) else str(uuid.uuid4())
+        ctx = Context(self._platform, request, request_id, self._addresses.of(request), time.perf_counter())
+        resource = request.match_info.route.resource
+        ctx.endpoint = "__unmatched__" if resource is None else resource.canonical
+        request[CONTEXT] = ctx
+        return ctx
+
+    def _close(self, ctx: Context, status: int) -> None:
+        elapsed = time.perf_counter() - ctx.started
+        self._metrics.finished(ctx.request.method, ctx.endpoint, status, elapsed)
+        if access_log.isEnabledFor(logging.INFO):
+            access_log.info(
+                "%s %s %d",
+                ctx.request.method,
+                ctx.endpoint,
+                status,
+                extra={"duration_ms": round(elapsed * 1000, 2), "subject": ctx.principal.subject or None},
+            )
+
+    def _from_aiohttp(self, error: web.HTTPException) -> web.StreamResponse:
+        """aiohttp's own refusals in our shape."""
+        if isinstance(error, web.HTTPMethodNotAllowed):
+            return error_response(MethodNotAllowed(headers={"Allow": ", ".join(sorted(error.allowed_methods))}))
+        if isinstance(error, web.HTTPNotFound):
+            return error_response(NotFound())
+        if isinstance(error, web.HTTPRequestEntityTooLarge):
+            return error_response(PayloadTooLarge())
+        if error.status < 400:
+            return error
+        return error_response(_plain(error.status, error.reason))
+
+    async def on_prepare(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Headers of every answer (wire-facts 1.3)."""
+        headers = response.headers
+        ctx = request.get(CONTEXT)
+        if ctx is not None:
+            headers["X-Request-ID"] = ctx.request_id
+            headers["X-Response-Time"] = f"{(time.perf_counter() - ctx.started) * 1000:.2f}ms"
+        for name, value in _SECURITY_HEADERS.items():
+            headers.setdefault(name, value)
+        if "Content-Security-Policy" not in headers:
+            headers["Content-Security-Policy"] = _JSON_POLICY
+        if "Origin" in request.headers:
+            self._cors.add_headers(request, headers)
+
+
+def _plain(status: int, reason: str) -> PlatformError:
+    error = PlatformError(reason)
+    error.status = status  # type: ignore[misc]  # aiohttp's own status, on this instance only
+    error.code = reason.lower().replace(" ", "_")  # type: ignore[misc]
+    return error

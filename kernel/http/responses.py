@@ -1,0 +1,111 @@
+"""Answers: JSON from models, the shared page envelope, server-sent events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from aiohttp import web
+from pydantic import BaseModel, ConfigDict, Field
+
+from kernel.errors import PlatformError
+
+T = TypeVar("T")
+
+JSON = "application/json"
+
+
+class Message(BaseModel):
+    """An answer that only says what was done."""
+
+    message: str
+
+
+class MessageWithId(Message):
+    """What was done, and to what."""
+
+    id: str
+
+
+class ErrorBody(BaseModel):
+    """Body of every error but a 422."""
+
+    detail: Any = Field(description="What went wrong, in words; a few routes put an object here.")
+    code: str = Field(description="Stable snake_case code.")
+
+
+class ValidationProblem(BaseModel):
+    """One problem of a 422."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str
+    loc: list[str | int]
+    msg: str
+    input: Any = None
+
+
+class HTTPValidationError(BaseModel):
+    """Body of a 422 (spec section 7)."""
+
+    detail: list[ValidationProblem]
+    code: str = "validation_error"
+
+
+class PageQuery(BaseModel):
+    """`limit` and `offset` of a list (decisions.md, list bounds)."""
+
+    limit: int = Field(50, ge=1, le=500, description="How many items to answer at most.")
+    offset: int = Field(0, ge=0, le=2**53, description="How many items to skip.")
+
+
+class Page(BaseModel, Generic[T]):
+    """The shared list envelope (wire-facts 1.2); `total` counts before slicing."""
+
+    items: list[T]
+    total: int
+    limit: int
+    offset: int
+
+
+@dataclass
+class Answer:
+    """An answer whose status or headers differ from the declared ones."""
+
+    value: Any
+    status: int | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def json_response(
+    body: bytes, status: int = 200, headers: dict[str, str] | None = None, content_type: str = JSON
+) -> web.Response:
+    """A response with a ready JSON body."""
+    return web.Response(body=body, status=status, headers=headers, content_type=content_type)
+
+
+def error_response(error: PlatformError) -> web.Response:
+    """The one rendering of an error: ``{"detail", "code"}``."""
+    body = json.dumps({"detail": error.detail, "code": error.code}, default=str).encode()
+    return json_response(body, error.status, error.headers)
+
+
+async def send_events(request: web.Request, events: AsyncIterator[tuple[str, Any]]) -> web.StreamResponse:
+    """Stream (name, JSON value) pairs as server-sent events; leaving early cancels the generator.
+
+    The headers keep reverse proxies from collecting the stream into one lump.
+    """
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
+    response.headers["Cache-Control"] = "no-cache"
+    response.headers["X-Accel-Buffering"] = "no"
+    await response.prepare(request)
+    async for name, value in events:
+        await response.write(f"event: {name}\ndata: {_dump(value)}\n\n".encode())
+    await response.write_eof()
+    return response
+
+
+def _dump(value: Any) -> str:
+    return value.model_dump_json() if isinstance(value, BaseModel) else json.dumps(value, ensure_ascii=False)

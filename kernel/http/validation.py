@@ -1,0 +1,161 @@
+"""Bodies and queries into models; the 422 array in the shape that existing clients read (wire-facts 1.1)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import typing
+from typing import Any
+
+from aiohttp import web
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from kernel.errors import BadRequest, PayloadTooLarge, RequestTimeout, Unprocessable, UnsupportedMediaType
+
+_SECRET_WORDS = ("password", "secret", "token", "key", "code")
+_INPUT_LIMIT = 200
+
+
+async def read_body(request: web.Request, limit: int, silence: float) -> bytes:
+    """The whole body, at most `limit` bytes (else 413), given up after `silence` seconds without a byte."""
+    if request.content_length is not None and request.content_length > limit:
+        raise PayloadTooLarge(f"The body is larger than {limit} bytes")
+    if not request.can_read_body:
+        return b""
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in iter_body(request, silence):
+        size += len(chunk)
+        if size > limit:
+            raise PayloadTooLarge(f"The body is larger than {limit} bytes")
+        chunks.append(chunk)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+async def iter_body(request: web.Request, silence: float) -> typing.AsyncIterator[bytes]:
+    """The body piece by piece; RequestTimeout after `silence` seconds without one."""
+    while True:
+        try:
+            async with asyncio.timeout(silence):
+                chunk = await request.content.readany()
+        except TimeoutError:
+            raise RequestTimeout() from None
+        if not chunk:
+            return
+        yield chunk
+
+
+def parse_body(adapter: TypeAdapter[Any], request: web.Request, raw: bytes) -> Any:
+    """`raw` as JSON of the adapter's type. Raises Unprocessable (422) or UnsupportedMediaType (415)."""
+    content_type = request.content_type
+    declared = "Content-Type" in request.headers
+    if raw and declared and content_type != "application/json" and not content_type.endswith("+json"):
+        raise UnsupportedMediaType(f"Send the body as application/json, not {content_type[:80]}")
+    if b"\\u0000" in raw or b"\x00" in raw:
+        raise Unprocessable.field(("body",), "NUL characters (\\u0000) can't be stored; remove them")
+    try:
+        return adapter.validate_json(raw or b"null" if _optional(adapter) else raw)
+    except ValidationError as error:
+        raise Unprocessable(render_errors(error, "body")) from None
+
+
+def _optional(adapter: TypeAdapter[Any]) -> bool:
+    return bool(adapter.core_schema.get("type") == "nullable")
+
+
+class QueryParser:
+    """Turns the query string into one model; repeated keys become lists where the field is a list."""
+
+    def __init__(self, model: type[BaseModel]) -> None:
+        self._model = model
+        self._lists = frozenset(
+            field.alias or name for name, field in model.model_fields.items() if _is_list(field.annotation)
+        )
+        self._default: BaseModel | None = None
+
+    def parse(self, request: web.Request) -> BaseModel:
+        """The validated query. Raises Unprocessable (422)."""
+        if not request.query_string:
+            return self._without_query()
+        query = request.query
+        values = {key: query.getall(key) if key in self._lists else query.getall(key)[-1] for key in query}
+        return self._validate(values)
+
+    def _without_query(self) -> BaseModel:
+        if self._default is None:
+            self._default = self._validate({})
+        return self._default
+
+    def _validate(self, values: dict[str, Any]) -> BaseModel:
+        if any("\x00" in item for value in values.values() for item in value):
+            raise Unprocessable.field(("query",), "NUL characters can't be searched for; remove them")
+        try:
+            return self._model.model_validate(values)
+        except ValidationError as error:
+            raise Unprocessable(render_errors(error, "query")) from None
+
+
+def _is_list(annotation: Any) -> bool:
+    origins = {typing.get_origin(annotation), *(typing.get_origin(a) for a in typing.get_args(annotation))}
+    return bool(origins & {list, tuple, set})
+
+
+def render_errors(error: ValidationError, where: str) -> list[dict[str, Any]]:
+    """pydantic's errors as clients read them; what may be secret or huge is not echoed."""
+    return [_render(item, where) for item in error.errors(include_url=False)[:50]]
+
+
+def _render(item: Any, where: str) -> dict[str, Any]:
+    loc = [where, *item["loc"]]
+    rendered = {"type": item["type"], "loc": loc, "msg": item["msg"], "input": _echo(loc, item)}
+    if item.get("ctx"):
+        rendered["ctx"] = {key: _plain(value) for key, value in item["ctx"].items()}
+    return rendered
+
+
+def _echo(loc: list[Any], item: Any) -> Any:
+    if item["type"] in ("missing", "json_invalid") or any(w in str(p).lower() for p in loc for w in _SECRET_WORDS):
+        return None
+    return _plain(item["input"])
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bool | int | float) or value is None:
+        return value if value == value and value not in (float("inf"), float("-inf")) else str(value)
+    if isinstance(value, str):
+        return value[:_INPUT_LIMIT]
+    if isinstance(value, Exception):
+        return str(value)[:_INPUT_LIMIT]
+    if isinstance(value, list | dict) and len(repr(value)) <= _INPUT_LIMIT and _json_safe(value):
+        return value
+    return f"<{type(value).__name__}>"
+
+
+def _json_safe(value: Any) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def parse_int(text: str) -> int:
+    """A path parameter that must be an integer id; Unprocessable names what is wrong."""
+    try:
+        value = int(text, 10)
+    except ValueError:
+        raise Unprocessable.field(("path",), "must be an integer", text[:40]) from None
+    if not -(2**31) <= value < 2**31:
+        raise Unprocessable.field(("path",), "is out of range", text[:40])
+    return value
+
+
+def json_object(raw: bytes, what: str) -> dict[str, Any]:
+    """`raw` as a JSON object; BadRequest says what else it is."""
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise BadRequest(f"{what} is not valid JSON") from None
+    if not isinstance(value, dict):
+        raise BadRequest(f"{what} must be a JSON object")
+    return value

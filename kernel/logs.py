@@ -1,0 +1,67 @@
+"""Structured logs with the request id; what looks like a secret is masked before it is written."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any
+
+request_id_var: ContextVar[str | None] = ContextVar("platform_request_id", default=None)
+
+_SECRETS = re.compile(
+    r"(?i)(bearer\s+)[A-Za-z0-9._~+/=-]{8,}"
+    r"|(eyJ)[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"
+    r"|(whsec_)[A-Za-z0-9+/=]+"
+    r"|(://[^/\s:@]*:)[^@\s/]+(?=@)"
+    r"|((?:password|secret|api[_-]?key|token)[\"']?\s*[:=]\s*[\"']?)[^\s\"',;}]+"
+)
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+def mask(text: str) -> str:
+    """`text` with tokens, passwords in addresses and the like replaced by ``***``."""
+    return _SECRETS.sub(lambda match: next(g for g in match.groups() if g) + "***", text)
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": mask(record.getMessage()),
+        }
+        request_id = request_id_var.get()
+        if request_id:
+            line["request_id"] = request_id
+        line.update({k: v for k, v in vars(record).items() if k not in _STANDARD and v is not None})
+        if record.exc_info:
+            line["exception"] = mask(self.formatException(record.exc_info))
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+class TextFormatter(logging.Formatter):
+    """A line for a person at a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        request_id = request_id_var.get()
+        head = f"{datetime.fromtimestamp(record.created):%H:%M:%S} {record.levelname:<7} {record.name}"
+        text = f"{head} {mask(record.getMessage())}" + (f" [{request_id}]" if request_id else "")
+        return text + ("\n" + mask(self.formatException(record.exc_info)) if record.exc_info else "")
+
+
+def configure(level: str, style: str) -> None:
+    """Send everything to standard error in the chosen shape. Called by a command, never at import."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    for noisy in ("aiosqlite", "asyncio", "alembic", "dbos", "httpx", "watchfiles"):
+        logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))

@@ -1,0 +1,340 @@
+"""One platform: its settings, plugins, stores and services, put together in the order of `open_platform`.
+
+Everything that lives as long as the process hangs here; nothing lives in modules.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Literal, TypeVar
+
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+
+from kernel.actions import Action
+from kernel.auth.accounts import Accounts
+from kernel.auth.identity import Identity
+from kernel.auth.passwords import Passwords
+from kernel.auth.permissions import Permission
+from kernel.auth.states import TOPIC as ACCOUNT_TOPIC
+from kernel.auth.states import AccountStates
+from kernel.auth.tokens import Tokens
+from kernel.db import migrate
+from kernel.db.engine import Database
+from kernel.errors import PlatformError, StartupError, Unavailable
+from kernel.events import Event
+from kernel.gateway.proxy import Proxy
+from kernel.gateway.services import Service
+from kernel.health import HealthCheck, Unhealthy
+from kernel.hooks import Hooks
+from kernel.http.guard import Guard
+from kernel.http.routes import RouteTable
+from kernel.jobs.declarations import JobRef
+from kernel.jobs.events import DELIVER_EVENT
+from kernel.jobs.queue import JobQueue, migrate_queue
+from kernel.metrics import Metrics
+from kernel.notices import Notices
+from kernel.plugins import Candidate, PluginHost, PluginRecord, installed, run_bounded
+from kernel.resources import Resource, ResourceKey
+from kernel.secrets import SecretStore
+from kernel.settings import KernelSettings, Settings, SettingsLoader, split_list
+from kernel.stores.blobs import FileBlobs
+from kernel.stores.cache import CacheUnavailable, open_cache
+from kernel.stores.points import SqlVectorStore
+
+log = logging.getLogger("platform")
+
+T = TypeVar("T")
+S = TypeVar("S", bound=Settings)
+Role = Literal["api", "worker", "tool"]
+
+
+class Platform:
+    """The parts of one running platform."""
+
+    def __init__(self, loader: SettingsLoader, candidates: Sequence[Candidate]) -> None:
+        self.loader = loader
+        self.settings = loader.load("kernel", KernelSettings)
+        self.role: Role = "tool"
+        self.secrets = SecretStore(self.settings.home)
+        self.metrics = Metrics()
+        self.host = PluginHost(self.settings.plugin_start_timeout, split_list(self.settings.plugins_disabled))
+        self.hooks = Hooks(self.host.manager, self._hook_failed)
+        self.permissions: dict[str, Permission] = {}
+        self.jobs: dict[str, JobRef] = {DELIVER_EVENT.name: DELIVER_EVENT}
+        self.actions: dict[tuple[str, str], Action] = {}
+        self.services: dict[str, tuple[str, Service]] = {}
+        self.route_tables: list[tuple[str, RouteTable]] = []
+        self.health_checks: list[tuple[str, HealthCheck]] = []
+        self.pending: list[migrate.Pending] = []
+        self._settings: dict[type[Settings], Settings] = {}
+        self._resources: dict[ResourceKey[Any], Any] = {}
+        self._open_stores()
+        self.host.load(candidates)
+        self.identity = Identity(self)
+        self.host.manager.register(self.identity, "kernel")
+        self.hooks.freeze()
+        self.guard = Guard(self)
+
+    def _open_stores(self) -> None:
+        settings = self.settings
+        secret = settings.jwt_secret
+        self.tokens = Tokens(settings, secret.get_secret_value() if secret else self.secrets.ensure("jwt-secret"))
+        redis = settings.redis_url
+        self.cache = open_cache(redis.get_secret_value() if redis else None)
+        self.database = Database(settings.sqlalchemy_url, pool_size=settings.database_pool_size)
+        self.queue = JobQueue(settings.sqlalchemy_url)
+        self.database.enqueue = self.queue.enqueue
+        self.database.publish = self._publish
+        self.notices = self.database.notices = Notices(self.database)
+        self.blobs = FileBlobs(self.database, settings.home / "blobs")
+        self.vectors = SqlVectorStore(self.database)
+        self.passwords = Passwords()
+        self.account_states = AccountStates(self.database, settings.account_cache_seconds)
+        self.notices.listen(ACCOUNT_TOPIC, self.account_states.invalidate)
+        self.accounts = Accounts(self)
+        self.proxy = Proxy(self)
+
+    # What handlers and plugins ask for
+
+    @property
+    def plugins(self) -> list[PluginRecord]:
+        """What became of every plugin, in loading order."""
+        return list(self.host.records.values())
+
+    def settings_of(self, cls: type[S]) -> S:
+        """The settings that the kernel read for a plugin's class."""
+        return self._settings[cls]  # type: ignore[return-value]
+
+    def resource(self, key: ResourceKey[T]) -> T:
+        """An opened resource. Raises Unavailable when its plugin could not open it."""
+        try:
+            return self._resources[key]  # type: ignore[no-any-return]
+        except KeyError:
+            raise Unavailable(f"'{key.name}' is not available on this server") from None
+
+    def translate(self, error: Exception) -> PlatformError | None:
+        """What a client may hear of a driver's error; None for one that nobody foresaw."""
+        if isinstance(error, OperationalError | InterfaceError | ConnectionError):
+            log.error("a store is unreachable: %s", type(error).__name__, exc_info=error)
+            return Unavailable("The database is unreachable; try again")
+        if isinstance(error, DBAPIError) and error.connection_invalidated:
+            return Unavailable("The database is unreachable; try again")
+        return None
+
+    # Failures of plugins
+
+    def _hook_failed(self, plugin: str, hook: str, error: BaseException) -> None:
+        """A hook raised: a declaration takes the plugin out of service, an event is only reported."""
+        reason = f"{hook} raised {type(error).__name__}: {error}"[:500]
+        log.error("plugin %s: %s", plugin, reason, exc_info=error)
+        if hook.startswith("register_"):
+            self.fail_plugin(plugin, reason)
+        elif plugin in self.host.records:
+            self.host.records[plugin].problems.append(reason)
+            del self.host.records[plugin].problems[:-20]
+
+    def fail_plugin(self, name: str, reason: str) -> None:
+        """Take a plugin and its dependants out of service, with all that they declared."""
+        record = self.host.records.get(name)
+        if record is not None and getattr(record.instance, "essential", False):
+            raise StartupError(f"the essential plugin '{name}' failed: {reason}")
+        gone = set(self.host.fail(name, reason))
+        self.hooks.freeze()
+        self.route_tables = [item for item in self.route_tables if item[0] not in gone]
+        self.health_checks = [item for item in self.health_checks if item[0] not in gone]
+        self.services = {k: v for k, v in self.services.items() if v[0] not in gone}
+        self.actions = {k: v for k, v in self.actions.items() if k[0] not in gone}
+
+    async def _publish(self, events: Sequence[Event]) -> None:
+        for event in events:
+            await self.hooks.tell("on_event", platform=self, event=event)
+
+    # Boot, step by step
+
+    def declare(self, name: str) -> list[tuple[str, Any]]:
+        """All declarations of a `register_*` hook; one that hangs or raises takes its plugin out."""
+        found = []
+        for record in self.host.loaded():
+            implementation = getattr(record.instance, name, None)
+            if implementation is None:
+                continue
+            try:
+                result = run_bounded(implementation, self.settings.plugin_start_timeout)
+            except TimeoutError:
+                seconds = self.settings.plugin_start_timeout
+                self.fail_plugin(record.name, f"{name} did not return within {seconds:g} s")
+            except Exception as error:  # noqa: BLE001 - boundary: a stranger's declarations
+                self._hook_failed(record.name, name, error)
+            else:
+                if result is not None:
+                    found.append((record.name, result))
+        return [item for item in found if self.host.records[item[0]].status == "loaded"]
+
+    def load_settings(self) -> None:
+        """Each plugin's settings; a wrong one refuses its plugin."""
+        for plugin, cls in self.declare("register_settings"):
+            try:
+                self._settings[cls] = self.loader.load(plugin, cls)
+            except StartupError as error:
+                self.fail_plugin(plugin, str(error))
+        for sentence in self.loader.unknown_variables(ignore=("PLATFORM_SECRET_",)):
+            log.warning("%s", sentence)
+
+    async def migrate(self, *, apply: bool) -> None:
+        """Kernel first, then plugins; a plugin whose migration fails is refused. Storage errors stop the start."""
+        owners = [migrate.kernel_owner()]
+        owners += [migrate.Owner(plugin, tables) for plugin, tables in self.declare("register_tables")]
+        try:
+            self.pending = [item for item in await self._pending(owners) if item.revisions]
+            if self.pending and apply:
+                async with migrate.migration_lock(self.database):
+                    await self._upgrade(owners)
+        except (SQLAlchemyError, OSError) as error:
+            raise StartupError(f"the database can't be used: {_reason(error)}") from error
+
+    async def _pending(self, owners: Sequence[migrate.Owner]) -> list[migrate.Pending]:
+        taken: dict[str, str] = {}
+        found = []
+        for owner in list(owners):
+            try:
+                migrate.claim(owner, taken)
+            except migrate.TableTaken as error:
+                self.fail_plugin(owner.name, str(error))
+                continue
+            found.append(await migrate.pending(self.database, owner))
+        return found
+
+    async def _upgrade(self, owners: Sequence[migrate.Owner]) -> None:
+        taken: dict[str, str] = {}
+        await migrate_queue(self.settings.sqlalchemy_url)
+        for owner in owners:
+            if owner.name != "kernel" and self.host.records[owner.name].status != "loaded":
+                continue
+            try:
+                await migrate.upgrade(self.database, owner, taken)
+            except Exception as error:
+                if owner.name == "kernel":
+                    raise
+                self.fail_plugin(owner.name, f"its migration failed: {type(error).__name__}: {error}"[:500])
+        self.pending = []
+
+    def collect(self) -> None:
+        """Permissions, jobs, actions, routes, services and checks of every plugin."""
+        for _, permissions in self.declare("register_permissions"):
+            self.permissions.update({item.key: item for item in permissions})
+        for _, jobs in self.declare("register_jobs"):
+            self.jobs.update({job.name: job for job in jobs})
+        for plugin, actions in self.declare("register_actions"):
+            self.actions.update({(action.owner or plugin, action.name): action for action in actions})
+        for plugin, tables in self.declare("register_routes"):
+            self.route_tables += [(plugin, table) for table in tables]
+        for plugin, services in self.declare("register_services"):
+            self.services.update({service.name: (plugin, service) for service in services})
+        for plugin, checks in self.declare("register_health_checks"):
+            self.health_checks += [(plugin, check) for check in checks]
+
+    async def open_resources(self, stack: AsyncExitStack) -> None:
+        """Enter every plugin's resources; one that fails or hangs takes its plugin out."""
+        for plugin, resources in self.declare("register_resources"):
+            for resource in resources:
+                if self.role in resource.essential_in and self.host.records[plugin].status == "loaded":
+                    await self._open_resource(stack, plugin, resource)
+
+    async def _open_resource(self, stack: AsyncExitStack, plugin: str, resource: Resource[Any]) -> None:
+        seconds = self.settings.plugin_start_timeout
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(seconds):
+                self._resources[resource.key] = await stack.enter_async_context(resource.open(self))
+        except TimeoutError:
+            self.fail_plugin(plugin, f"opening '{resource.key.name}' took longer than {seconds:g} s")
+        except Exception as error:  # noqa: BLE001 - boundary: a stranger's resource
+            self.fail_plugin(plugin, f"opening '{resource.key.name}' failed: {type(error).__name__}: {error}"[:500])
+        if time.monotonic() - started > 2:
+            log.warning("plugin %s took %.1f s to open", plugin, time.monotonic() - started)
+
+    async def start_plugins(self) -> None:
+        """The last word before serving."""
+        for record in self.host.loaded():
+            start = getattr(record.instance, "on_start", None)
+            if start is not None:
+                await self._start_plugin(record, start)
+
+    async def _start_plugin(self, record: PluginRecord, start: Callable[..., Any]) -> None:
+        seconds = self.settings.plugin_start_timeout
+        try:
+            async with asyncio.timeout(seconds):
+                result = start(platform=self)
+                if isinstance(result, Awaitable):
+                    await result
+        except TimeoutError:
+            self.fail_plugin(record.name, f"on_start took longer than {seconds:g} s")
+        except Exception as error:  # noqa: BLE001 - boundary: a stranger's start
+            self.fail_plugin(record.name, f"on_start raised {type(error).__name__}: {error}"[:500])
+
+    # The kernel's own health
+
+    def kernel_checks(self) -> list[HealthCheck]:
+        """Database, cache and plugins."""
+        return [
+            HealthCheck("database", self.database.ping, critical=True),
+            HealthCheck("cache", self._check_cache),
+            HealthCheck("plugins", self._check_plugins),
+        ]
+
+    async def _check_cache(self) -> None:
+        try:
+            await self.cache.ping()
+        except CacheUnavailable as error:
+            raise Unhealthy(f"the cache store does not answer ({error}); requests are not rate-limited") from None
+
+    async def _check_plugins(self) -> None:
+        bad = [r for r in self.plugins if r.status in ("failed", "refused")]
+        if bad:
+            raise Unhealthy("; ".join(f"{r.name}: {r.reason}" for r in bad))
+
+    async def close(self) -> None:
+        """Close what the kernel opened."""
+        await self.notices.stop()
+        await self.proxy.close()
+        await self.queue.close()
+        await self.cache.close()
+        self.passwords.close()
+        await self.database.close()
+
+
+@asynccontextmanager
+async def open_platform(
+    loader: SettingsLoader,
+    *,
+    role: Role = "tool",
+    candidates: Sequence[Candidate] | None = None,
+    apply_migrations: bool | None = None,
+) -> AsyncIterator[Platform]:
+    """Settings, plugins, migrations, declarations, resources, in this order; closed in reverse.
+
+    A ``tool`` opens no resources of plugins. Raises StartupError when storage or authentication fails.
+    """
+    platform = Platform(loader, installed() if candidates is None else candidates)
+    platform.role = role
+    apply = platform.settings.migrate_on_start if apply_migrations is None else apply_migrations
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(platform.close)
+        platform.settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        platform.load_settings()
+        await platform.migrate(apply=apply)
+        platform.collect()
+        if role != "tool":
+            await platform.notices.start()
+            await platform.open_resources(stack)
+            await platform.start_plugins()
+        yield platform
+
+
+def _reason(error: BaseException) -> str:
+    cause = getattr(error, "orig", None) or error
+    return f"{type(cause).__name__}: {cause}".splitlines()[0][:300]

@@ -1,0 +1,35 @@
+"""What plugins open at start and close at shutdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
+
+T = TypeVar("T")
+
+
+class ResourceKey(Generic[T]):
+    """A typed name under which an opened resource is found: ``platform.resource(KEY)``."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"ResourceKey({self.name!r})"
+
+
+@dataclass(frozen=True)
+class Resource(Generic[T]):
+    """Opened by entering `open(platform)`, closed by leaving it, in reverse order.
+
+    `essential_in` names the processes that need it: the API (``api``), the worker (``worker``) or both.
+    """
+
+    key: ResourceKey[T]
+    open: Callable[[Platform], AbstractAsyncContextManager[T]]
+    essential_in: frozenset[str] = frozenset({"api", "worker"})

@@ -1,0 +1,135 @@
+"""Everything a plugin imports from the platform. What is not listed here may change without notice.
+
+A removal is announced one release ahead in CHANGELOG.md, under "Plugin authors".
+"""
+
+from kernel.actions import Action
+from kernel.auth.audit import audit
+from kernel.auth.models import Account
+from kernel.auth.permissions import Decision, Permission
+from kernel.auth.principals import ANONYMOUS, Principal
+from kernel.data import data_folder
+from kernel.db.base import Tables, UtcDateTime, json_type, plugin_base, utc_now
+from kernel.db.engine import Database, Unit
+from kernel.errors import (
+    BadGateway,
+    BadRequest,
+    Conflict,
+    Forbidden,
+    GatewayTimeout,
+    NotFound,
+    NotSupported,
+    PayloadTooLarge,
+    PlatformError,
+    StartupError,
+    TooManyRequests,
+    Unauthorized,
+    Unavailable,
+    Unprocessable,
+    UnsupportedMediaType,
+)
+from kernel.events import Event
+from kernel.gateway.services import Service
+from kernel.health import HealthCheck, Unhealthy
+from kernel.hookspecs import hookimpl, hookspec
+from kernel.http.context import Context
+from kernel.http.responses import Answer, Message, MessageWithId, Page, PageQuery, send_events
+from kernel.http.routes import (
+    ADMIN,
+    ADMIN_OR_SERVICE,
+    AUTHENTICATED,
+    PLATFORM_ADMIN,
+    PUBLIC,
+    Access,
+    Rate,
+    RawBody,
+    RouteTable,
+    Upload,
+    permission,
+)
+from kernel.http.validation import iter_body, json_object, read_body
+from kernel.jobs.declarations import Job, JobFailed
+from kernel.platform import Platform
+from kernel.plugins import Plugin, PluginRecord
+from kernel.resources import Resource, ResourceKey
+from kernel.settings import Settings, env
+from kernel.stores.blobs import Staged
+from kernel.stores.protocols import EngineMismatch, Hit, Point, Query, StoredPoint, VectorStore
+from kernel.version import API_VERSION
+
+__all__ = [
+    "ADMIN",
+    "ADMIN_OR_SERVICE",
+    "ANONYMOUS",
+    "API_VERSION",
+    "AUTHENTICATED",
+    "PLATFORM_ADMIN",
+    "PUBLIC",
+    "Access",
+    "Account",
+    "Action",
+    "Answer",
+    "BadGateway",
+    "BadRequest",
+    "Conflict",
+    "Context",
+    "Database",
+    "Decision",
+    "EngineMismatch",
+    "Event",
+    "Forbidden",
+    "GatewayTimeout",
+    "HealthCheck",
+    "Hit",
+    "Job",
+    "JobFailed",
+    "Message",
+    "MessageWithId",
+    "NotFound",
+    "NotSupported",
+    "Page",
+    "PageQuery",
+    "PayloadTooLarge",
+    "Permission",
+    "Platform",
+    "PlatformError",
+    "Plugin",
+    "PluginRecord",
+    "Point",
+    "Principal",
+    "Query",
+    "Rate",
+    "RawBody",
+    "Resource",
+    "ResourceKey",
+    "RouteTable",
+    "Service",
+    "Settings",
+    "Staged",
+    "StartupError",
+    "StoredPoint",
+    "Tables",
+    "TooManyRequests",
+    "Unauthorized",
+    "Unavailable",
+    "Unhealthy",
+    "Unit",
+    "Unprocessable",
+    "UnsupportedMediaType",
+    "Upload",
+    "UtcDateTime",
+    "VectorStore",
+    "audit",
+    "data_folder",
+    "env",
+    "hookimpl",
+    "hookspec",
+    "iter_body",
+    "json_object",
+    "json_type",
+    "permission",
+    "plugin_base",
+    "read_body",
+    "send_events",
+    "utc_now",
+]

@@ -1,0 +1,87 @@
+"""Named secrets, one file each under ``PLATFORM_HOME/secrets`` (0600); the environment wins."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+from kernel.errors import StartupError
+
+_NAME = re.compile(r"[a-z][a-z0-9._-]{0,99}")
+
+
+class SecretStore:
+    """Reads and writes secrets by name. Values never appear in logs or answers."""
+
+    def __init__(self, home: Path, environ: Mapping[str, str] | None = None) -> None:
+        self._folder = home / "secrets"
+        self._environ = os.environ if environ is None else environ
+
+    def get(self, name: str) -> str | None:
+        """The secret `name`: ``PLATFORM_SECRET_<NAME>`` or the stored one; None where there is none."""
+        _check(name)
+        from_environment = self._environ.get("PLATFORM_SECRET_" + re.sub(r"[.-]", "_", name).upper())
+        if from_environment:
+            return from_environment
+        try:
+            return (self._folder / name).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+
+    def set(self, name: str, value: str) -> None:
+        """Store `value`, durable before it returns."""
+        _check(name)
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        target = self._folder / name
+        temporary = target.with_name(f".{name}.{os.getpid()}")
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as handle:
+            handle.write(value)
+            handle.flush()
+            os.fsync(handle.fileno())
+        temporary.replace(target)
+
+    def remove(self, name: str) -> bool:
+        """Forget the secret; whether there was one."""
+        _check(name)
+        path = self._folder / name
+        existed = path.exists()
+        path.unlink(missing_ok=True)
+        return existed
+
+    def names(self) -> list[str]:
+        """Names of the stored secrets."""
+        if not self._folder.is_dir():
+            return []
+        return sorted(path.name for path in self._folder.iterdir() if _NAME.fullmatch(path.name))
+
+    def ensure(self, name: str, size: int = 48) -> str:
+        """The secret `name`, made at random on first use; two starting processes agree on one."""
+        found = self.get(name)
+        if found is None:
+            self._create(name, secrets.token_urlsafe(size))
+            found = self.get(name)
+        if not found:
+            raise StartupError(f"the secret '{name}' under PLATFORM_HOME/secrets is empty; remove the file")
+        return found
+
+    def _create(self, name: str, value: str) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        temporary = self._folder / f".{name}.{os.getpid()}"
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as handle:
+            handle.write(value)
+            handle.flush()
+            os.fsync(handle.fileno())
+        try:
+            os.link(temporary, self._folder / name)
+        except FileExistsError:
+            pass
+        finally:
+            temporary.unlink()
+
+
+def _check(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"'{name[:40]}' is no name for a secret; use lower-case letters, digits, '.', '_', '-'")

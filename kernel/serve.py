@@ -1,0 +1,187 @@
+"""The processes of a running platform: one that serves HTTP, one that works, and who watches over them."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack, suppress
+
+from aiohttp import web
+
+from kernel.app import gateway_app, service_app
+from kernel.errors import StartupError
+from kernel.gateway.services import SLOTS
+from kernel.platform import Platform, open_platform
+from kernel.server import Listener, bind, stop_all
+from kernel.settings import SettingsLoader
+
+log = logging.getLogger("platform.serve")
+
+Announce = Callable[[Platform, int], None]
+
+_WORKER_NICENESS = 10
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 30.0
+_HEALTHY_AFTER = 60.0
+_PR_SET_PDEATHSIG = 1
+
+
+async def serve_api(
+    loader: SettingsLoader,
+    *,
+    only: str | None = None,
+    shared_port: bool = False,
+    announce: Announce | None = None,
+    children: Sequence[Sequence[str]] = (),
+) -> None:
+    """Serve HTTP until SIGTERM or SIGINT; then let requests in flight finish.
+
+    `only` serves one service at its own root instead of the gateway. `children` are argument lists of
+    processes that this one supervises (the worker).
+    """
+    stop = stop_on_signals()
+    async with AsyncExitStack() as stack:
+        platform = await stack.enter_async_context(open_platform(loader, role="api"))
+        listeners = await _listen(stack, platform, only, shared_port)
+        housekeeping = asyncio.create_task(_housekeeping(platform), name="housekeeping")
+        stack.push_async_callback(_cancel, housekeeping)
+        if children:
+            supervisor = Supervisor(children)
+            stack.push_async_callback(supervisor.stop)
+            await supervisor.start()
+        if announce is not None:
+            announce(platform, listeners[0].port)
+        await stop.wait()
+        log.info("stopping: requests in flight get %g s", platform.settings.shutdown_timeout)
+        await stop_all(listeners)
+
+
+async def _listen(
+    stack: AsyncExitStack, platform: Platform, only: str | None, shared_port: bool
+) -> list[Listener]:
+    settings = platform.settings
+    main = gateway_app(platform) if only is None else service_app(platform, _service(platform, only))
+    listeners = [await _start(platform, main, settings.host, settings.port, shared_port)]
+    if settings.dev_ports and only is None and not shared_port:
+        for slot in SLOTS:
+            if slot.name in platform.services:
+                app = service_app(platform, platform.services[slot.name][1])
+                listeners.append(await _start(platform, app, "127.0.0.1", slot.port, False))
+    stack.push_async_callback(stop_all, listeners)
+    return listeners
+
+
+def _service(platform: Platform, name: str) -> object:
+    if name not in platform.services:
+        known = ", ".join(sorted(platform.services)) or "none"
+        raise StartupError(f"--only {name}: no plugin offers this service; offered here: {known}")
+    return platform.services[name][1]
+
+
+async def _start(platform: Platform, app: web.Application, host: str, port: int, shared: bool) -> Listener:
+    settings = platform.settings
+    listener = Listener(app, patience=settings.header_timeout, grace=settings.shutdown_timeout)
+    try:
+        await listener.start(bind(host, port, shared=shared))
+    except (OSError, socket.gaierror) as error:
+        raise StartupError(f"can't listen on {host}:{port}: {error.strerror or error}; choose another --port") from None
+    return listener
+
+
+async def _housekeeping(platform: Platform) -> None:
+    """What a killed process may have left behind is removed soon after the start."""
+    try:
+        removed = await platform.blobs.sweep()
+    except Exception:  # boundary: housekeeping must not stop the service
+        log.exception("the sweep of the blob store failed")
+        return
+    if removed:
+        log.info("removed %d leftovers from the blob store", removed)
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def run_worker(loader: SettingsLoader) -> None:
+    """Run jobs until SIGTERM or SIGINT, at lower priority than the API."""
+    from kernel.jobs.worker import Worker, executor_slot
+
+    with suppress(OSError):
+        os.nice(_WORKER_NICENESS)
+    stop = stop_on_signals()
+    async with open_platform(loader, role="worker") as platform, executor_slot(platform) as executor:
+        await platform.blobs.sweep()
+        await Worker(platform, executor).run(stop)
+
+
+def stop_on_signals() -> asyncio.Event:
+    """An event that SIGTERM and SIGINT set."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, stop.set)
+    return stop
+
+
+class Supervisor:
+    """Keeps child processes running: one that dies is started again, with growing pauses."""
+
+    def __init__(self, commands: Sequence[Sequence[str]]) -> None:
+        self._commands = commands
+        self._tasks: list[asyncio.Task[None]] = []
+        self._processes: set[asyncio.subprocess.Process] = set()
+
+    async def start(self) -> None:
+        """Start every child."""
+        self._tasks = [asyncio.create_task(self._keep(command)) for command in self._commands]
+
+    async def stop(self) -> None:
+        """Ask the children to stop, wait, then insist."""
+        for task in self._tasks:
+            task.cancel()
+        for process in self._processes:
+            with suppress(ProcessLookupError):
+                process.terminate()
+        waits = [asyncio.wait_for(process.wait(), 30) for process in self._processes]
+        await asyncio.gather(*waits, return_exceptions=True)
+        for process in self._processes:
+            with suppress(ProcessLookupError):
+                process.kill()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def wait(self, stop: asyncio.Event) -> None:
+        """Until `stop` is set."""
+        await stop.wait()
+
+    async def _keep(self, command: Sequence[str]) -> None:
+        pause = _FIRST_PAUSE
+        while True:
+            started = time.monotonic()
+            process = await asyncio.create_subprocess_exec(*command, preexec_fn=_die_with_parent)
+            self._processes.add(process)
+            code = await process.wait()
+            self._processes.discard(process)
+            pause = _FIRST_PAUSE if time.monotonic() - started > _HEALTHY_AFTER else pause
+            log.warning("%s ended with %s; starting it again in %.1f s", command[-1], code, pause)
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+def _die_with_parent() -> None:
+    """A child must not outlive a killed parent and keep its port or its jobs (prctl(2), Linux)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def this_command(*arguments: str) -> list[str]:
+    """The argument list of another `platformctl` process in the same environment."""
+    return [sys.executable, "-m", "cli", *arguments]

@@ -1,0 +1,125 @@
+"""Listening: sockets, header and slow-client limits, graceful shutdown."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+
+log = logging.getLogger("platform.server")
+
+_MAX_LINE = 16 * 1024
+_MAX_FIELD = 16 * 1024
+_KEEPALIVE = 75.0
+
+
+class _ImpatientHandler(RequestHandler):
+    """aiohttp's connection, closed when a request head does not arrive in time (slow-header attacks)."""
+
+    __slots__ = ("_head_timer", "_patience")
+
+    def __init__(self, *args: Any, patience: float, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._patience = patience
+        self._head_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._arm()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._messages or self._current_request is not None:
+            self._disarm()
+        elif self._head_timer is None and data:
+            self._arm()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._disarm()
+        super().connection_lost(exc)
+
+    def _arm(self) -> None:
+        self._head_timer = asyncio.get_running_loop().call_later(self._patience, self._give_up)
+
+    def _disarm(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _give_up(self) -> None:
+        self._head_timer = None
+        if self.transport is not None and self._current_request is None and not self._messages:
+            self.transport.abort()
+
+
+class _Server(web.Server):
+    """aiohttp's server with impatient connections."""
+
+    patience: float = 10.0
+
+    def __call__(self) -> RequestHandler:
+        return _ImpatientHandler(self, loop=self._loop, patience=self.patience, **self._kwargs)
+
+
+class Listener:
+    """One application listening on one address."""
+
+    def __init__(self, app: web.Application, *, patience: float, grace: float) -> None:
+        self._app = app
+        self._patience = patience
+        self._grace = grace
+        self._runner = web.AppRunner(
+            app,
+            access_log=None,
+            handle_signals=False,
+            max_line_size=_MAX_LINE,
+            max_field_size=_MAX_FIELD,
+            keepalive_timeout=_KEEPALIVE,
+            shutdown_timeout=grace,
+            handler_cancellation=True,
+        )
+        self._site: web.SockSite | None = None
+        self.port = 0
+
+    async def start(self, bound: socket.socket) -> None:
+        """Serve on an already bound socket."""
+        await self._runner.setup()
+        server = self._runner.server
+        assert server is not None
+        server.__class__ = _Server  # aiohttp offers no place to hand in a server of one's own
+        server.patience = self._patience  # type: ignore[attr-defined]
+        self._site = web.SockSite(self._runner, bound, backlog=1024)
+        await self._site.start()
+        self.port = bound.getsockname()[1]
+
+    async def stop(self) -> None:
+        """Take no new requests, let those in flight finish within the grace, then close."""
+        await self._runner.cleanup()
+
+
+def bind(host: str, port: int, *, shared: bool = False) -> socket.socket:
+    """A listening address; `shared` lets several processes take turns on one port (SO_REUSEPORT)."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        made.bind((host, port))
+        made.setblocking(False)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+async def stop_all(listeners: Sequence[Listener]) -> None:
+    """Stop listeners side by side."""
+    with suppress(asyncio.CancelledError):
+        await asyncio.gather(*(listener.stop() for listener in listeners))

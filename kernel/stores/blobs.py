@@ -1,0 +1,174 @@
+"""The blob store: files named by the SHA-256 of their content, synced before they are acknowledged.
+
+A file comes and goes only while its `kernel_blob` row is locked by a write transaction, so an upload and a
+deletion of the same content can't cross, and the sweep at start removes exactly what no row knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import os
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import delete, func, select, text
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+
+from kernel.db.engine import Database, Unit
+from kernel.db.tables import BlobRecord, BlobReference
+from kernel.errors import PayloadTooLarge
+
+log = logging.getLogger("platform.blobs")
+
+_BUFFER = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Staged:
+    """Content that has arrived, hashed, measured and synced, but is not kept yet."""
+
+    path: Path
+    sha256: str
+    size: int
+
+    def discard(self) -> None:
+        """Drop it, if it was not kept."""
+        self.path.unlink(missing_ok=True)
+
+
+class FileBlobs:
+    """Blobs as files under one folder."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self._database = database
+        self._folder = folder
+        self._staging = folder / "staging"
+        self._process = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
+
+    async def stage(self, chunks: AsyncIterator[bytes], limit: int) -> Staged:
+        """Write the stream to a synced temporary file. Raises PayloadTooLarge past `limit` bytes."""
+        path = self._staging / f"{self._process}-{uuid.uuid4().hex}"
+        await asyncio.to_thread(self._staging.mkdir, parents=True, exist_ok=True)
+        try:
+            return await self._write(path, chunks, limit)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+
+    async def _write(self, path: Path, chunks: AsyncIterator[bytes], limit: int) -> Staged:
+        digest, size, waiting = hashlib.sha256(), 0, bytearray()
+        handle = await asyncio.to_thread(path.open, "wb", buffering=0)
+        try:
+            async for chunk in chunks:
+                size += len(chunk)
+                if size > limit:
+                    raise PayloadTooLarge(f"The file is larger than {limit // (1024 * 1024)} MB")
+                waiting += chunk
+                if len(waiting) >= _BUFFER:
+                    piece, waiting = waiting, bytearray()
+                    await asyncio.to_thread(_append, handle, digest, piece)
+            await asyncio.to_thread(_append, handle, digest, waiting)
+            await asyncio.to_thread(os.fsync, handle.fileno())
+        finally:
+            handle.close()
+        return Staged(path, digest.hexdigest(), size)
+
+    async def keep(self, unit: Unit, staged: Staged, holder: str) -> None:
+        """Make the content a blob that `holder` refers to, in the unit's transaction."""
+        await self._lock(unit, staged.sha256)
+        await self._insert(unit, BlobRecord, {"sha256": staged.sha256, "size": staged.size})
+        await self._insert(unit, BlobReference, {"sha256": staged.sha256, "holder": holder})
+        await asyncio.to_thread(self._place, staged)
+
+    async def release(self, unit: Unit, sha256: str, holder: str) -> None:
+        """Drop the holder's reference; the last one takes the file with it, after the commit."""
+        condition = (BlobReference.sha256 == sha256) & (BlobReference.holder == holder)
+        await unit.session.execute(delete(BlobReference).where(condition))
+        unit.after_commit(lambda: self._remove_unheld(sha256))
+
+    def path(self, sha256: str) -> Path:
+        """Where the content is; the file exists while somebody holds it."""
+        return self._folder / sha256[:2] / sha256[2:]
+
+    async def sweep(self) -> int:
+        """Remove what a killed process left: unheld blobs, files without a row, stale temporary files."""
+        removed = await asyncio.to_thread(self._sweep_staging)
+        for sha256 in await asyncio.to_thread(self._stored):
+            removed += await self._remove_unheld(sha256)
+        return removed
+
+    async def _remove_unheld(self, sha256: str) -> int:
+        async with self._database.unit() as unit:
+            await self._lock(unit, sha256)
+            held = select(func.count()).select_from(BlobReference).where(BlobReference.sha256 == sha256)
+            if await unit.session.scalar(held):
+                return 0
+            await unit.session.execute(delete(BlobRecord).where(BlobRecord.sha256 == sha256))
+            await asyncio.to_thread(self._unlink, sha256)
+            return 1
+
+    async def _lock(self, unit: Unit, sha256: str) -> None:
+        """SQLite's write transaction excludes all others already; PostgreSQL locks this one hash."""
+        if unit.database.is_sqlite:
+            return
+        key = int(sha256[:15], 16)
+        await unit.session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
+
+    async def _insert(self, unit: Unit, table: type[BlobRecord | BlobReference], values: dict[str, object]) -> None:
+        insert = sqlite_insert if unit.database.is_sqlite else postgresql_insert
+        await unit.session.execute(insert(table).values(**values).on_conflict_do_nothing())
+
+    def _place(self, staged: Staged) -> None:
+        target = self.path(staged.sha256)
+        if target.exists():
+            staged.discard()
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        staged.path.replace(target)
+        _sync_folder(target.parent)
+        _sync_folder(target.parent.parent)
+
+    def _unlink(self, sha256: str) -> None:
+        self.path(sha256).unlink(missing_ok=True)
+
+    def _stored(self) -> list[str]:
+        if not self._folder.is_dir():
+            return []
+        return [a.name + b.name for a in self._folder.iterdir() if len(a.name) == 2 for b in a.iterdir()]
+
+    def _sweep_staging(self) -> int:
+        removed = 0
+        for path in self._staging.glob("*-*-*") if self._staging.is_dir() else ():
+            pid = path.name.partition("-")[0]
+            if pid.isdecimal() and not _alive(int(pid)):
+                path.unlink(missing_ok=True)
+                removed += 1
+        return removed
+
+
+def _append(handle: object, digest: object, piece: bytearray) -> None:
+    digest.update(piece)  # type: ignore[attr-defined]
+    handle.write(piece)  # type: ignore[attr-defined]
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

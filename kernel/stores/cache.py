@@ -1,0 +1,111 @@
+"""The cache store: counters in fixed windows, in process or in Redis (`REDIS_URL`)."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+_SWEEP_ABOVE = 50_000
+
+
+class Cache(Protocol):
+    """Short-lived shared state. Losing it loses no data."""
+
+    async def increment(self, key: str, window: int) -> tuple[int, int]:
+        """Count one more for `key` in the current fixed window of `window` seconds.
+
+        Answers (count, seconds left in the window). Raises CacheUnavailable.
+        """
+        ...
+
+    async def ping(self) -> None:
+        """Raise CacheUnavailable when the store does not answer."""
+        ...
+
+    async def close(self) -> None:
+        """Give up connections."""
+        ...
+
+
+class CacheUnavailable(Exception):
+    """The cache store does not answer."""
+
+
+class MemoryCache:
+    """Counters of this process."""
+
+    def __init__(self) -> None:
+        self._counters: dict[str, tuple[int, int]] = {}
+
+    async def increment(self, key: str, window: int) -> tuple[int, int]:
+        now = time.time()
+        current = int(now // window)
+        seen, count = self._counters.get(key, (current, 0))
+        count = count + 1 if seen == current else 1
+        self._counters[key] = (current, count)
+        if len(self._counters) > _SWEEP_ABOVE:
+            self._sweep(now)
+        return count, max(1, int((current + 1) * window - now + 0.999))
+
+    def _sweep(self, now: float) -> None:
+        """Drop counters of minutes gone by; if a flood of keys is all recent, start anew (it fails open)."""
+        recent = int(now // 60)
+        self._counters = {k: v for k, v in self._counters.items() if v[0] >= recent}
+        if len(self._counters) > _SWEEP_ABOVE // 2:
+            self._counters.clear()
+
+    async def ping(self) -> None:
+        return None
+
+    async def close(self) -> None:
+        return None
+
+
+class RedisCache:
+    """Counters shared by all processes; a call that takes over 0.25 s counts as unavailable."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._client: Redis[Any] | None = None
+
+    async def increment(self, key: str, window: int) -> tuple[int, int]:
+        now = time.time()
+        current = int(now // window)
+        name = f"{key}:{current}"
+        pipe = self._connection().pipeline(transaction=False)
+        pipe.incr(name)
+        pipe.expire(name, window + 1)
+        count, _ = await self._guarded(pipe.execute())
+        return int(count), max(1, int((current + 1) * window - now + 0.999))
+
+    async def ping(self) -> None:
+        await self._guarded(self._connection().ping())
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+
+    def _connection(self) -> Redis[Any]:
+        if self._client is None:
+            from redis.asyncio import Redis
+
+            self._client = Redis.from_url(
+                self._url, socket_timeout=0.25, socket_connect_timeout=0.25, decode_responses=True
+            )
+        return self._client
+
+    async def _guarded(self, call: Any) -> Any:
+        from redis.exceptions import RedisError
+
+        try:
+            return await call
+        except (RedisError, OSError, TimeoutError) as error:
+            raise CacheUnavailable(type(error).__name__) from None
+
+
+def open_cache(redis_url: str | None) -> Cache:
+    """Redis where an address is given, else this process's memory."""
+    return RedisCache(redis_url) if redis_url else MemoryCache()

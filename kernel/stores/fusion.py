@@ -1,0 +1,95 @@
+"""One ranking out of two: vectors know meaning, BM25 knows words.
+
+A convex combination of scores (Bruch, Gai and Ingber 2023, "An Analysis of Fusion Functions for Hybrid Retrieval"),
+as ranks alone throw away how sure a leg is: on the evaluation sets in `tests/benchmarks` reciprocal rank fusion
+falls behind the better leg everywhere. Normalisations were chosen there too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from kernel.stores.ranked import Labels, Ranked, as_labels
+
+MEANING_WEIGHT = 0.8
+"""The share of the dense leg for a question in plain words."""
+
+IDENTIFIER_WEIGHT = 0.3
+"""The share of the dense leg for a question that quotes an identifier: its exact spelling is what is asked for."""
+
+LEAST_DEPTH = 30
+DEPTH_FACTOR = 3
+
+Search = Callable[[int, Labels | None], Ranked]
+"""A leg with its question already bound: (k, allowed) to a ranking."""
+
+# A digit, an underscore or a capital inside a word: CK-381, v4.2, max_connections, ECONNRESET, errorCode.
+_IDENTIFIER = re.compile(r"\d|\w_\w|\w[A-Z]")
+
+
+def weight_for(question: str) -> float:
+    """The share of the dense leg, 0 to 1, that suits the words of `question`."""
+    return IDENTIFIER_WEIGHT if _IDENTIFIER.search(question) else MEANING_WEIGHT
+
+
+def hybrid(
+    dense: Search, text: Search, k: int, *, weight: float, allowed: npt.ArrayLike | None = None
+) -> Ranked:
+    """The `k` best of two legs, each candidate of one leg being scored by the other as well.
+
+    Without the second look a text found by one leg alone would count as worth nothing to the other. Each leg is
+    asked twice: for its own best, and for its scores of what only the other leg found.
+    """
+    among = None if allowed is None else as_labels(allowed)
+    depth = max(LEAST_DEPTH, DEPTH_FACTOR * k)
+    near, worded = dense(depth, among), text(depth, among)
+    return fuse(_completed(near, worded, dense), _completed(worded, near, text), k, weight)
+
+
+def fuse(dense: Ranked, text: Ranked, k: int, weight: float) -> Ranked:
+    """The `k` best by `weight` * dense + (1 - `weight`) * text, at most 1; equal ones by label.
+
+    A cosine counts in relation to the best one, BM25 in relation to a full match or to a better one, if there is.
+    What a leg does not list counts 0 in it; with one leg empty the other's order stays as it is.
+
+    Raises:
+        ValueError: `weight` is not within 0 to 1.
+    """
+    if not 0.0 <= weight <= 1.0:
+        raise ValueError(f"weight must be within 0 to 1, not {weight}")
+    labels = np.union1d(dense.labels, text.labels)
+    scores = weight * _spread(_by_best(dense), dense.labels, labels)
+    scores += (1.0 - weight) * _spread(_by_full_match(text), text.labels, labels)
+    order = np.argsort(-scores, kind="stable")[: max(0, k)]
+    return Ranked(labels[order], scores[order].astype(np.float32))
+
+
+def _completed(own: Ranked, other: Ranked, search: Search) -> Ranked:
+    missing = np.setdiff1d(other.labels, own.labels)
+    if not len(missing):
+        return own
+    more = search(len(missing), missing)
+    labels = np.concatenate([own.labels, more.labels])
+    return Ranked(labels, np.concatenate([own.scores, more.scores]), full=max(own.full, more.full))
+
+
+def _by_best(dense: Ranked) -> npt.NDArray[np.float64]:
+    best = float(dense.scores.max(initial=0.0))
+    return dense.scores.astype(np.float64) / (best if best > 0.0 else 1.0)
+
+
+def _by_full_match(text: Ranked) -> npt.NDArray[np.float64]:
+    return text.scores.astype(np.float64) / max(text.full, float(text.scores.max(initial=0.0)))
+
+
+def _spread(
+    scores: npt.NDArray[np.float64], labels: Labels, over: Labels
+) -> npt.NDArray[np.float64]:
+    """`scores` of `labels` laid out along the sorted labels `over`, 0 where there is none."""
+    laid = np.zeros(len(over))
+    laid[np.searchsorted(over, labels)] = scores
+    return laid

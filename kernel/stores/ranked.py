@@ -1,0 +1,45 @@
+"""What a search answers, whichever index it asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Labels = npt.NDArray[np.int64]
+Scores = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Labels int64 [n] with their scores float32 [n], best first.
+
+    `full` is the score of a plain full match: 1 for a cosine; for BM25 what a text of average length earns that has
+    each word of the question once. BM25 means something only in relation to it.
+    """
+
+    labels: Labels
+    scores: Scores
+    full: float = 1.0
+
+    @classmethod
+    def empty(cls) -> Ranked:
+        return cls(np.empty(0, np.int64), np.empty(0, np.float32))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+def as_labels(labels: npt.ArrayLike) -> Labels:
+    """`labels` as a contiguous int64 [n] array.
+
+    Raises:
+        ValueError: they are not a flat list of integers.
+    """
+    array = np.asarray(labels)
+    if array.size == 0:
+        return np.empty(0, np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ValueError(f"labels must be a flat list of integers, not {array.dtype} of shape {array.shape}")
+    return np.ascontiguousarray(array, np.int64)

@@ -1,0 +1,195 @@
+"""BM25 over the texts of one collection, in memory, with tantivy. Derived from rows, never the only copy.
+
+Nothing of it is written to disk and no text is stored in it, only terms and labels. BM25 is tantivy's (Robertson
+and Zaragoza 2009, k1 = 1.2, b = 0.75).
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kernel.stores.ranked import Labels, Ranked, as_labels
+
+_LABEL, _TEXT, _ANALYZER = "label", "text", "platform"
+_LONGEST_TOKEN = 256
+_MOST_TERMS = 128  # of a question; the rarest are kept, as a whole page pasted into the box is a question too
+_WRITER_MEMORY = 15_000_000  # tantivy's least; a block of this size becomes a segment
+_LARGE_FILTER = 1_000
+_SPARE = 4
+
+
+class TextIndex:
+    """A BM25 index of one collection. All methods may be called from any thread.
+
+    Words are lower-cased, folded to ASCII and stemmed. A label is stored once: adding it again replaces its text.
+    """
+
+    def __init__(self, language: str = "english") -> None:
+        """`language` names the stemmer and its stop words, as the Snowball project spells it."""
+        self._schema = _schema()
+        self._analyzer = _analyzer(language, stop=False)
+        self._question_analyzer = _analyzer(language, stop=True)
+        self._index = _tantivy().Index(self._schema)
+        self._index.config_reader("manual", 0)
+        self._index.register_tokenizer(_ANALYZER, self._analyzer)
+        self._writing = threading.Lock()
+        self._removed = 0
+
+    @property
+    def count(self) -> int:
+        return int(self._index.searcher().num_docs)
+
+    @property
+    def stale(self) -> float:
+        """The share of removed texts that may still count in the statistics, 0 to 1.
+
+        They are never returned, and tantivy drops them as it merges; above 0.2 or so, build the index anew from
+        its rows.
+        """
+        return self._removed / max(1, self._removed + self.count)
+
+    def add(self, labels: npt.ArrayLike, texts: Sequence[str]) -> None:
+        """Index `texts` under `labels` [n], replacing what they had. Large batches are much cheaper than single texts.
+
+        Raises:
+            ValueError: the numbers differ, or a label occurs twice.
+        """
+        ids = as_labels(labels)
+        if len(ids) != len(texts):
+            raise ValueError(f"{len(ids)} labels for {len(texts)} texts: give each text one label")
+        if len(np.unique(ids)) != len(ids):
+            raise ValueError("a label occurs twice in one call: give each label one text")
+        if len(ids):
+            self._write(ids, texts)
+
+    def remove(self, labels: npt.ArrayLike) -> None:
+        """Forget `labels`; unknown ones are ignored."""
+        ids = as_labels(labels)
+        if len(ids):
+            self._write(ids, ())
+
+    def search(self, query: str, k: int, allowed: npt.ArrayLike | None = None) -> Ranked:
+        """The `k` best texts for the words of `query`, among `allowed` when given: `Ranked` with BM25 scores.
+
+        `query` is plain words; no character in it has a meaning. Texts that share no word with it are not returned.
+        """
+        among = None if allowed is None else as_labels(allowed)
+        searcher = self._index.searcher()
+        terms = self._terms(query, searcher)
+        if k <= 0 or not terms or not searcher.num_docs or (among is not None and not len(among)):
+            return Ranked.empty()
+        words = self._any_of(terms)
+        if among is None:
+            found = _top(searcher, words, k)
+        else:
+            found = self._filtered(searcher, words, k, among)
+        return Ranked(*found, full=_full_score(searcher, terms))
+
+    def _filtered(self, searcher: Any, words: Any, k: int, among: Labels) -> tuple[Labels, npt.NDArray[np.float32]]:
+        """Exactly the first `k` of `among`, by the cheaper of two ways.
+
+        Handing tantivy ten thousand labels costs 8 ms; when that many are allowed, the first few of them usually
+        stand within a somewhat longer unfiltered list, which costs 2.
+        """
+        if len(among) >= _LARGE_FILTER:
+            depth = _SPARE * k * max(1, searcher.num_docs // len(among))
+            labels, scores = _top(searcher, words, depth)
+            kept = np.isin(labels, among)
+            if kept.sum() >= k or len(labels) < depth:
+                return labels[kept][:k], scores[kept][:k]
+        return _top(searcher, self._restricted(words, among), k)
+
+    def _terms(self, query: str, searcher: Any) -> list[str]:
+        terms = dict.fromkeys(self._question_analyzer.analyze(query) or self._analyzer.analyze(query))
+        return heapq.nsmallest(_MOST_TERMS, terms, key=lambda term: searcher.doc_freq(_TEXT, term))
+
+    def _any_of(self, terms: Sequence[str]) -> Any:
+        tantivy = _tantivy()
+        return tantivy.Query.boolean_query(
+            [
+                (tantivy.Occur.Should, tantivy.Query.term_query(self._schema, _TEXT, term, "freq"))
+                for term in terms
+            ]
+        )
+
+    def _restricted(self, words: Any, among: Labels) -> Any:
+        tantivy = _tantivy()
+        unscored = tantivy.Query.const_score_query(self._one_of(among), 0.0)
+        return tantivy.Query.boolean_query([(tantivy.Occur.Must, words), (tantivy.Occur.Must, unscored)])
+
+    def _one_of(self, labels: Labels) -> Any:
+        return _tantivy().Query.term_set_query(self._schema, _LABEL, labels.tolist())
+
+    def _write(self, replaced: Labels, texts: Sequence[str]) -> None:
+        with self._writing:
+            before = self.count
+            # A writer owns threads and memory, and there may be thousands of collections: it lives for one call.
+            writer = self._index.writer(_WRITER_MEMORY, 1)
+            if before:
+                writer.delete_documents_by_query(self._one_of(replaced))
+            for label, text in zip(replaced.tolist(), texts, strict=False):
+                writer.add_document(_document(label, text))
+            writer.commit()
+            writer.wait_merging_threads()
+            self._index.reload()
+            self._removed += before + len(texts) - self.count
+
+
+def _tantivy() -> Any:
+    """tantivy, loaded when first needed."""
+    import tantivy
+
+    return tantivy
+
+
+def _schema() -> Any:
+    builder = _tantivy().SchemaBuilder()
+    builder.add_integer_field(_LABEL, stored=False, indexed=True, fast=True)
+    builder.add_text_field(_TEXT, stored=False, tokenizer_name=_ANALYZER, index_option="freq")
+    return builder.build()
+
+
+def _analyzer(language: str, *, stop: bool) -> Any:
+    tantivy = _tantivy()
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+    filters = [
+        tantivy.Filter.remove_long(_LONGEST_TOKEN),
+        tantivy.Filter.lowercase(),
+        tantivy.Filter.ascii_fold(),
+        *([tantivy.Filter.stopword(language)] if stop else []),
+        tantivy.Filter.stemmer(language),
+    ]
+    for each in filters:
+        builder = builder.filter(each)
+    return builder.build()
+
+
+def _document(label: int, text: str) -> Any:
+    document = _tantivy().Document()
+    document.add_integer(_LABEL, label)
+    document.add_text(_TEXT, text)
+    return document
+
+
+def _top(searcher: Any, query: Any, k: int) -> tuple[Labels, npt.NDArray[np.float32]]:
+    hits = searcher.search(query, min(k, searcher.num_docs), count=False).hits
+    labels = searcher.fast_field_values(_LABEL, [address for _, address in hits])
+    return np.array(labels, np.int64), np.array([score for score, _ in hits], np.float32)
+
+
+def _full_score(searcher: Any, terms: Sequence[str]) -> float:
+    """The sum of the terms' weights: what a text of average length scores that has each of them once."""
+    total = searcher.num_docs
+    return sum(_idf(total, searcher.doc_freq(_TEXT, term)) for term in terms)
+
+
+def _idf(total: int, containing: int) -> float:
+    among = min(containing, total)  # a removed text may still be counted as containing
+    return math.log1p((total - among + 0.5) / (among + 0.5))

@@ -1,0 +1,273 @@
+"""Fixtures for the platform's tests and for those of plugin authors; loaded by pytest through its entry point.
+
+- `platform_home`: a temporary PLATFORM_HOME.
+- `database_url`: the test runs on SQLite, and on PostgreSQL where it answers.
+- `start_platform`: `await start_platform("rag", MyPlugin, env={...})` boots a real platform with exactly
+  these plugins on a real port and answers a `Running`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import pytest_asyncio
+
+from kernel.app import gateway_app, service_app
+from kernel.jobs.runner import drain
+from kernel.platform import Platform, Role, open_platform
+from kernel.plugins import Candidate, given, installed
+from kernel.server import Listener, bind
+from kernel.settings import SettingsLoader
+
+POSTGRES = "postgresql://postgres@127.0.0.1:5432/postgres"
+REDIS = "redis://127.0.0.1:6379"
+
+
+@dataclass
+class Reply:
+    """A finished answer."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        """The body as JSON."""
+        import json
+
+        return json.loads(self.body)
+
+    @property
+    def detail(self) -> Any:
+        """The `detail` of an error."""
+        return self.json()["detail"]
+
+
+@dataclass
+class Actor:
+    """Somebody who sends requests to a running platform."""
+
+    running: Running
+    token: str | None = None
+    user: dict[str, Any] = field(default_factory=dict)
+    password: str = ""
+
+    async def request(self, method: str, path: str, **options: Any) -> Reply:
+        """Send a request and read the whole answer."""
+        headers = dict(options.pop("headers", {}))
+        if self.token and "Authorization" not in headers:
+            headers["Authorization"] = f"Bearer {self.token}"
+        url = path if path.startswith("http") else self.running.url + path
+        async with self.running.session.request(method, url, headers=headers, **options) as answer:
+            return Reply(answer.status, answer.headers, await answer.read())
+
+    async def get(self, path: str, **options: Any) -> Reply:
+        """GET."""
+        return await self.request("GET", path, **options)
+
+    async def post(self, path: str, **options: Any) -> Reply:
+        """POST."""
+        return await self.request("POST", path, **options)
+
+    async def put(self, path: str, **options: Any) -> Reply:
+        """PUT."""
+        return await self.request("PUT", path, **options)
+
+    async def patch(self, path: str, **options: Any) -> Reply:
+        """PATCH."""
+        return await self.request("PATCH", path, **options)
+
+    async def delete(self, path: str, **options: Any) -> Reply:
+        """DELETE."""
+        return await self.request("DELETE", path, **options)
+
+    async def upload(self, path: str, name: str, content: bytes, content_type: str = "text/plain") -> Reply:
+        """POST a multipart body with one file."""
+        form = aiohttp.FormData()
+        form.add_field("file", content, filename=name, content_type=content_type)
+        return await self.post(path, data=form)
+
+
+@dataclass
+class Running:
+    """A platform that listens."""
+
+    platform: Platform
+    url: str
+    session: aiohttp.ClientSession
+
+    @property
+    def anonymous(self) -> Actor:
+        """Somebody without a token."""
+        return Actor(self)
+
+    async def user(self, name: str | None = None, *, role: str = "user") -> Actor:
+        """A new account, signed in."""
+        name = name or f"user-{secrets.token_hex(4)}"
+        password = f"pw-{secrets.token_hex(8)}"
+        await self.platform.accounts.register(name, f"{name}@example.org", password, role=role)
+        return await self.sign_in(name, password)
+
+    async def sign_in(self, name: str, password: str) -> Actor:
+        """A fresh session of an account."""
+        answer = await self.anonymous.post("/v1/auth/login", json={"username": name, "password": password})
+        assert answer.status == 200, answer.body
+        body = answer.json()
+        return Actor(self, body["access_token"], body["user"], password)
+
+    async def run_jobs(self) -> int:
+        """Run every queued job, as a worker would; answers how many ran."""
+        return await drain(self.platform)
+
+
+Start = Callable[..., Awaitable[Running]]
+
+
+def services_required() -> bool:
+    """Whether a missing PostgreSQL or Redis fails the tests instead of skipping them (CI)."""
+    return os.environ.get("PLATFORM_TEST_REQUIRE_SERVICES") == "1"
+
+
+@pytest.fixture
+def platform_home(tmp_path: Path) -> Path:
+    """A temporary PLATFORM_HOME."""
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def postgres_url() -> Iterator[str]:
+    """A fresh PostgreSQL database, dropped afterwards; skips where no server answers."""
+    server = os.environ.get("PLATFORM_TEST_POSTGRES", POSTGRES)
+    name = f"platform_test_{secrets.token_hex(6)}"
+    try:
+        _administer(server, f"CREATE DATABASE {name}")
+    except OSError as error:
+        _missing(f"PostgreSQL does not answer at {server}: {error}")
+    yield server.rpartition("/")[0] + f"/{name}"
+    _administer(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest) -> str | None:
+    """None for the embedded SQLite, then the address of a fresh PostgreSQL database."""
+    return None if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+
+
+@pytest_asyncio.fixture
+async def redis_url() -> AsyncIterator[str]:
+    """A Redis server; skips where none answers."""
+    from redis.asyncio import Redis
+    from redis.exceptions import RedisError
+
+    url = os.environ.get("PLATFORM_TEST_REDIS", REDIS)
+    client: Any = Redis.from_url(url)
+    try:
+        await client.ping()
+    except (RedisError, OSError) as error:
+        _missing(f"Redis does not answer at {url}: {error}")
+    finally:
+        await client.aclose()
+    yield url
+
+
+def _missing(reason: str) -> None:
+    if services_required():
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def _administer(server: str, statement: str) -> None:
+    """Run one statement on a connection of its own, outside any event loop of a test."""
+    import asyncio
+    import threading
+
+    import asyncpg
+
+    errors: list[BaseException] = []
+
+    async def run() -> None:
+        connection = await asyncpg.connect(server, timeout=5)
+        try:
+            await connection.execute(statement)
+        finally:
+            await connection.close()
+
+    def call() -> None:
+        try:
+            asyncio.run(run())
+        except (OSError, asyncpg.PostgresError, TimeoutError) as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+    if errors:
+        raise OSError(str(errors[0]))
+
+
+@pytest_asyncio.fixture
+async def start_platform(platform_home: Path) -> AsyncIterator[Start]:
+    """Boots platforms; everything is closed after the test.
+
+    ``await start_platform(*plugins, env=None, only=None, role="api", home=None)``: `plugins` are names of installed
+    plugins or plugin classes; `env` adds settings; `only` serves one service at its root.
+    """
+    async with AsyncExitStack() as stack:
+
+        async def start(
+            *plugins: Any,
+            env: Mapping[str, str | None] | None = None,
+            only: str | None = None,
+            role: Role = "api",
+            home: Path | None = None,
+        ) -> Running:
+            loader = SettingsLoader(environment(home or platform_home, env))
+            platform = await stack.enter_async_context(
+                open_platform(loader, role=role, candidates=candidates_of(*plugins))
+            )
+            app = gateway_app(platform) if only is None else service_app(platform, platform.services[only][1])
+            listener = Listener(app, patience=platform.settings.header_timeout, grace=2)
+            await listener.start(bind("127.0.0.1", 0))
+            stack.push_async_callback(listener.stop)
+            session = await stack.enter_async_context(
+                aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False)
+            )
+            return Running(platform, f"http://127.0.0.1:{listener.port}", session)
+
+        yield start
+
+
+def environment(home: Path, extra: Mapping[str, str | None] | None = None) -> dict[str, str]:
+    """The settings of a platform under test: its own home, no rate limits unless asked for."""
+    values: dict[str, str | None] = {
+        "PLATFORM_HOME": str(home),
+        "PLATFORM_MANIFESTS_DIR": str(home / "manifests"),
+        "RATE_LIMIT_ENABLED": "false",
+        "ENVIRONMENT": "test",
+        **(extra or {}),
+    }
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def candidates_of(*plugins: Any) -> list[Candidate]:
+    """Installed plugins by name, and plugin classes or objects as they are."""
+    by_name = {candidate.name: candidate for candidate in installed()}
+    found = []
+    for plugin in plugins:
+        if isinstance(plugin, str):
+            if plugin not in by_name:
+                raise LookupError(f"no installed plugin is called '{plugin}'")
+            found.append(by_name[plugin])
+        elif isinstance(plugin, Candidate):
+            found.append(plugin)
+        else:
+            found += given([plugin])
+    return found

@@ -1,0 +1,1 @@
+"""The fixtures come from `kernel.testing`, which pytest loads through its entry point."""
