@@ -1,0 +1,77 @@
+"""Citations ``[n]`` in a generated answer: found, checked against the passages, invented ones dropped."""
+
+from __future__ import annotations
+
+import re
+
+_OPEN, _CLOSE = r"\[【", r"\]】"
+_LIST = r"\d{1,4}(?:\s*[,;–-]\s*\d{1,4})*"
+_CITATION = re.compile(rf"[^\S\n]{{0,8}}[{_OPEN}]\s*({_LIST})\s*[{_CLOSE}]")
+_UNFINISHED = re.compile(rf"[^\S\n]{{0,8}}(?:[{_OPEN}][\d\s,;–-]{{0,60}})?\Z")
+_RANGE = re.compile(r"(\d+)\s*[–-]\s*(\d+)")
+_NUMBER = re.compile(r"\d+")
+
+
+class CitationFilter:
+    """Text in pieces through ``feed``, text with only true citations out; ``cited`` grows with it.
+
+    ``[1, 2]``, ``[1-2]`` and ``【1】`` come out as ``[1][2]`` and ``[1]``. What may be the beginning of a
+    citation is held back until the next piece decides. ``[0]`` is no citation and stays: code is full of it.
+    """
+
+    def __init__(self, passages: int) -> None:
+        self._passages = passages
+        self._held = ""
+        self._cited: set[int] = set()
+
+    @property
+    def cited(self) -> tuple[int, ...]:
+        """1-based positions of the passages cited so far, ascending."""
+        return tuple(sorted(self._cited))
+
+    def feed(self, piece: str) -> str:
+        """What can be shown after this piece; may be empty."""
+        text = self._held + piece
+        unfinished = _UNFINISHED.search(text)
+        cut = unfinished.start() if unfinished else len(text)
+        self._held = text[cut:]
+        return self._checked(text[:cut])
+
+    def close(self) -> str:
+        """What was held back, at the end of the answer."""
+        rest, self._held = self._held, ""
+        return self._checked(rest)
+
+    def _checked(self, text: str) -> str:
+        return _CITATION.sub(self._replace, text)
+
+    def _replace(self, match: re.Match[str]) -> str:
+        numbers = _numbers(match.group(1), self._passages)
+        if numbers == [0]:
+            return match.group()
+        true = [number for number in numbers if 1 <= number <= self._passages]
+        self._cited.update(true)
+        space = match.group()[: len(match.group()) - len(match.group().lstrip())]
+        return space + "".join(f"[{number}]" for number in true) if true else ""
+
+
+def check_citations(text: str, passages: int) -> tuple[str, tuple[int, ...]]:
+    """A whole answer with only citations of the ``passages`` that exist, and which those are."""
+    through = CitationFilter(passages)
+    checked = through.feed(text) + through.close()
+    return checked, through.cited
+
+
+def without_citations(text: str) -> str:
+    """The text with every citation taken out."""
+    return check_citations(text, 0)[0]
+
+
+def _numbers(inside: str, passages: int) -> list[int]:
+    """The numbers of one bracket, each once; ranges are spelled out as far as there are passages."""
+    spelled = _RANGE.sub(lambda match: _spelled(int(match[1]), int(match[2]), passages), inside)
+    return list(dict.fromkeys(int(number) for number in _NUMBER.findall(spelled)))
+
+
+def _spelled(first: int, last: int, passages: int) -> str:
+    return ",".join(str(number) for number in range(first, min(last, passages) + 1)) or str(first)

@@ -1,0 +1,35 @@
+"""What answering works on: passages that retrieval found, and the answer made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One retrieved chunk, in the order of the response's ``sources``: the first is cited as [1].
+
+    ``score`` is retrieval's relevance. ``char_start`` and ``char_end`` are the chunk's place in its
+    document's text, in characters; ``page`` counts from 1 and is None where the format has no pages.
+    """
+
+    text: str
+    source: str
+    score: float
+    chunk_id: str
+    document_id: str
+    page: int | None = None
+    char_start: int = 0
+    char_end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer and the 1-based positions of the passages that it cites, ascending.
+
+    Where ``supported`` is false the text says that the documents hold no answer, and nothing is cited.
+    """
+
+    text: str
+    cited: tuple[int, ...]
+    supported: bool

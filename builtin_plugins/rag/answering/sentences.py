@@ -1,0 +1,118 @@
+"""Text into sentences that can be quoted alone: prose, list items, table rows and ``header: value`` lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from builtin_plugins.rag.answering.words import word_list
+
+MAX_SENTENCE = 500
+_SOFT_WRAP = 50
+_ITEM = re.compile(r"(?:[-*+•‣◦–—]|\(?\d{1,3}[.)]|\(?[a-zA-Z]\)|[a-z]\.)\s+")
+_HEADING = re.compile(r"#{1,6}\s+")
+_RULE = re.compile(r"[\s|:+=_*#-]*")
+_FIELD = re.compile(r"[^\s:|][^:|.!?]{0,48}:\s+\S")
+_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*(?=\s+[\"'“‘«(\[¿¡]?[^\W_a-zß-öø-ÿ])|[。！？]+")
+_BEFORE = re.compile(r"([^\W_]+(?:\.[^\W_]+)*)$")
+_ABBREVIATIONS = word_list(
+    """
+    dr mr mrs ms prof st sr jr inc ltd co corp dept vs etc approx est al cf e.g i.e eg ie a.m p.m u.s
+    u.k gen col lt sgt capt rev hon gov sen rep mt ave blvd bzw z.b d.h u.a usw ggf ca vgl evtl sog örn
+    vb yy av doç jan feb mar apr jun jul aug sep sept oct nov dec mio mrd m.e
+    """
+)
+_BEFORE_NUMBER = word_list("no nr fig figs eq sec art vol p pp ch tab abb abs par s nos")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One quotable piece; ``start`` is its place in the text, in characters. Headings say little."""
+
+    text: str
+    start: int
+    is_heading: bool = False
+
+
+def split_sentences(text: str) -> list[Sentence]:
+    """The sentences of a text in order, whitespace normalised, none longer than ``MAX_SENTENCE``."""
+    return [sentence for start, block in _blocks(text) for sentence in _of_block(start, block)]
+
+
+def _blocks(text: str) -> Iterator[tuple[int, str]]:
+    """Lines, joined where a line break only wraps a paragraph."""
+    start, block, place = 0, "", 0
+    for line in text.splitlines(keepends=True):
+        stripped = line.strip()
+        if block and not _continues(block, stripped):
+            yield start, block
+            block = ""
+        if stripped:
+            start = place + line.index(stripped) if not block else start
+            block = f"{block} {stripped}".lstrip()
+        place += len(line)
+    if block:
+        yield start, block
+
+
+def _continues(block: str, line: str) -> bool:
+    if not line or _stands_alone(line) or _HEADING.match(block) or "|" in block or "\t" in block:
+        return False
+    return line[0].islower() or (len(block) >= _SOFT_WRAP and block[-1] not in ".!?:;。！？")
+
+
+def _stands_alone(line: str) -> bool:
+    return (
+        bool(_ITEM.match(line) or _HEADING.match(line) or _FIELD.match(line)) or "|" in line or "\t" in line
+    )
+
+
+def _of_block(start: int, block: str) -> Iterator[Sentence]:
+    if _RULE.fullmatch(block):
+        return
+    marker = _ITEM.match(block) or _HEADING.match(block)
+    offset = marker.end() if marker else 0
+    body = block[offset:]
+    heading = bool(_HEADING.match(block)) or _looks_like_heading(body)
+    for at, piece in _pieces(body):
+        if text := _clean(piece):
+            yield Sentence(text, start + offset + at, heading)
+
+
+def _looks_like_heading(body: str) -> bool:
+    return len(body) <= 60 and body[-1:] not in ".!?:;,。！？" and ":" not in body and "|" not in body
+
+
+def _pieces(body: str) -> Iterator[tuple[int, str]]:
+    begin = 0
+    for match in _END.finditer(body):
+        if not _inside_sentence(body, match):
+            yield from _bounded(begin, body[begin : match.end()])
+            begin = match.end()
+    yield from _bounded(begin, body[begin:])
+
+
+def _inside_sentence(body: str, end: re.Match[str]) -> bool:
+    """Whether a full stop belongs to an abbreviation, an initial or an ordinal."""
+    if end.group()[0] != "." or not (before := _BEFORE.search(body, 0, end.start())):
+        return False
+    word = before.group(1)
+    following = body[end.end() :].lstrip()[:1]
+    if word.lower() in _BEFORE_NUMBER:
+        return following.isdigit()
+    return word.lower() in _ABBREVIATIONS or (len(word) == 1 and word.isupper())
+
+
+def _bounded(start: int, piece: str) -> Iterator[tuple[int, str]]:
+    """Text without punctuation, as extraction from tables leaves it, cut at spaces."""
+    while len(piece) > MAX_SENTENCE:
+        cut = piece.rfind(" ", MAX_SENTENCE // 2, MAX_SENTENCE)
+        cut = cut if cut > 0 else MAX_SENTENCE
+        yield start, piece[:cut]
+        start, piece = start + cut, piece[cut:]
+    yield start, piece
+
+
+def _clean(piece: str) -> str:
+    return " ".join(piece.replace("|", " | ").split()).strip("| ")

@@ -1,0 +1,185 @@
+"""Decides whether passages support a question at all, before anybody answers it.
+
+A logistic model over a few signals. Its weights follow ``tests/benchmarks/support.py --fit`` on one half of
+``tests/benchmarks/data/support.json`` and are judged on the other; the thresholds prefer an answer too many
+to a refusal too many. Cosines are those of all-MiniLM-L6-v2: another embedding model needs its own weights.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from builtin_plugins.rag.answering.expectations import offers
+from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.answering.sentences import split_sentences
+from builtin_plugins.rag.answering.words import content_stems, found_in, initials, named_terms, stem, words
+
+NOT_SUPPORTED = "The documents do not contain an answer to this question."
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A sentence and its cosine to the question, -1..1."""
+
+    text: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What speaks for an answer.
+
+    ``similarity`` is the best sentence's cosine, else the best passage's, else None. ``coverage`` and
+    ``sentence_coverage`` are the share of the question's content words in the best passage and in the best
+    sentence. ``missing_name``: a name, code or number of the question is in no passage. ``wrong_kind``: the
+    best sentences have nothing of the kind that is asked for (number, time, name).
+    """
+
+    similarity: float | None
+    per_sentence: bool
+    coverage: float
+    sentence_coverage: float
+    missing_name: bool
+    wrong_kind: bool
+    has_words: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """The decision, its probability 0..1 and the evidence behind it."""
+
+    supported: bool
+    score: float
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A logistic model: weights of the evidence, and the probability from which it is enough.
+
+    Below ``floor`` similarity, and below ``WEAK`` similarity with next to none of the question's words,
+    nothing is supported: one shared word makes no answer.
+    """
+
+    bias: float
+    similarity: float
+    coverage: float
+    sentence_coverage: float
+    missing_name: float
+    wrong_kind: float
+    threshold: float
+    floor: float
+
+
+WEAK = 0.35
+FEW_WORDS = 0.3
+BY_SENTENCE = Weights(-2.1, 2.1, 1.5, 1.8, -1.7, -1.4, threshold=0.24, floor=0.25)
+BY_PASSAGE = Weights(-1.8, 1.3, 1.6, 2.0, -1.7, -1.4, threshold=0.24, floor=0.15)
+BY_WORDS = Weights(-1.4, 0.0, 1.8, 2.1, -1.7, -1.4, threshold=0.30, floor=0.0)
+
+
+def assess(
+    question: str,
+    passages: Sequence[Passage],
+    *,
+    cosines: Sequence[float] | None = None,
+    sentences: Sequence[Scored] | None = None,
+) -> Support:
+    """Whether ``passages`` can answer ``question``.
+
+    ``sentences`` (of the passages, scored) decide best; ``cosines``, one for each passage, decide less well;
+    without both, words alone decide. A question without one content word is never supported.
+    """
+    evidence = gather(question, passages, cosines=cosines, sentences=sentences)
+    score = probability(evidence, weights_for(evidence))
+    return Support(bool(passages) and judge(evidence), round(score, 4), evidence)
+
+
+def judge(evidence: Evidence) -> bool:
+    """The decision on evidence that was gathered before."""
+    weights = weights_for(evidence)
+    return not _hopeless(evidence, weights) and probability(evidence, weights) >= weights.threshold
+
+
+def _hopeless(evidence: Evidence, weights: Weights) -> bool:
+    similarity = evidence.similarity or 0.0
+    weak = similarity < WEAK and evidence.coverage < FEW_WORDS
+    return not evidence.has_words or similarity < weights.floor or weak
+
+
+def gather(
+    question: str,
+    passages: Sequence[Passage],
+    *,
+    cosines: Sequence[float] | None = None,
+    sentences: Sequence[Scored] | None = None,
+) -> Evidence:
+    """The evidence that ``assess`` weighs."""
+    wanted = content_stems(question)
+    ranked = _ranked(wanted, passages, sentences)
+    similarities = [sentence.similarity for sentence in sentences] if sentences else list(cosines or ())
+    return Evidence(
+        similarity=max(similarities, default=None),
+        per_sentence=bool(sentences),
+        coverage=max((_covered(wanted, _context(passage)) for passage in passages), default=0.0),
+        sentence_coverage=max((_covered(wanted, text) for text in ranked[:_NEAR]), default=0.0),
+        missing_name=_misses_name(question, passages),
+        wrong_kind=not offers(question, " ".join(ranked[:_BEST])),
+        has_words=bool(wanted),
+    )
+
+
+def weights_for(evidence: Evidence) -> Weights:
+    """The model for the kind of similarity that there is."""
+    if evidence.similarity is None:
+        return BY_WORDS
+    return BY_SENTENCE if evidence.per_sentence else BY_PASSAGE
+
+
+def probability(evidence: Evidence, weights: Weights) -> float:
+    """The logistic model's probability, 0..1."""
+    logit = (
+        weights.bias
+        + weights.similarity * (evidence.similarity or 0.0)
+        + weights.coverage * evidence.coverage
+        + weights.sentence_coverage * evidence.sentence_coverage
+        + weights.missing_name * evidence.missing_name
+        + weights.wrong_kind * evidence.wrong_kind
+    )
+    return 1.0 / (1.0 + math.exp(-logit))
+
+
+_BEST = 2
+_NEAR = 12
+_NAME_JOINTS = re.compile(r"[\W_]+")
+
+
+def _ranked(wanted: list[str], passages: Sequence[Passage], scored: Sequence[Scored] | None) -> list[str]:
+    """Sentences, those nearest to the question first."""
+    if scored:
+        return [sentence.text for sentence in sorted(scored, key=lambda one: one.similarity, reverse=True)]
+    texts = [sentence.text for passage in passages for sentence in split_sentences(passage.text)]
+    return sorted(texts, key=lambda text: _covered(wanted, text), reverse=True)
+
+
+def _covered(wanted: list[str], text: str) -> float:
+    stems = content_stems(text)
+    found = sum(found_in(word, stems) or initials(text, word) for word in wanted)
+    return found / len(wanted) if wanted else 0.0
+
+
+def _context(passage: Passage) -> str:
+    """A document's name often says what its passages leave unsaid."""
+    return f"{_NAME_JOINTS.sub(' ', passage.source)} {passage.text}"
+
+
+def _misses_name(question: str, passages: Sequence[Passage]) -> bool:
+    names = named_terms(question)
+    if not names:
+        return False
+    text = " ".join(_context(passage) for passage in passages)
+    stems = {stem(word) for word in words(text)}
+    return any(not found_in(name, stems) and not initials(text, name) for name in names)

@@ -1,0 +1,148 @@
+"""Words as answering compares them: folded, without function words, roughly stemmed; names and numbers apart.
+
+No language is assumed. The stop words of five languages together are few, and a word that is a function
+word in one of them is rarely the point of a question in another.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+_WORD = re.compile(r"[^\W_]+(?:[.,:'’][^\W_]+)*")
+_PLAIN = re.compile(r"[^\W\d_]+")
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_ENDINGS = ("s", "g", "d", "r", "y", "n", "t")
+_SUFFIX = re.compile(r"(...+?)(?:ations?|ments?|ings?|ies|ied|ers?|ed|es|ly|s)")
+_LONG = 4
+_POSSESSIVE = re.compile(r"['’]")
+_DIGIT = re.compile(r"\d")
+
+
+def word_list(text: str) -> frozenset[str]:
+    """The words of a space-separated list."""
+    return frozenset(text.split())
+
+
+_STOP = word_list(
+    """
+    a about after again all also am an and any are as at be because been before being but by can could
+    did do does doing down during each explain for from get gets give given got had has have having he
+    her here him his how i if in into is it its just let long many may me might more most much must my
+    no not of off on once only or other our out over own please s say same shall she should show so some
+    such summarise summarize t tell than that the their them then there these they this those through to
+    too under until up us very was we were what when where which while who whom whose need want like
+    look make makes made become called why will with would you your take takes happen happens use used
+    using der die das den dem des ein eine einen einem einer und oder aber ist sind war hat habe haben
+    ich du er sie es wir ihr wie wer wo wann warum welche welcher welches wem wen viel viele oft lange
+    kann darf muss gibt im zu zum zur von vom mit auf für bei nach aus um nicht kein keine man sich hoch
+    le la les un une de et ou est sont que qui quoi quel quelle quels quelles comment pourquoi quand où
+    je tu il elle nous vous ils dans sur pour par avec pas ne ce cette au aux el los las una unos y o
+    son quien quién cual cuál como cómo cuando cuándo donde dónde por para con su se al del en ve veya
+    bir bu şu nedir mi mı mu mü kim nasıl neden nerede neresi neresidir zaman hangi kaç kaçta için ile
+    da ki ben sen biz siz var yok olan olarak midir mıdır
+    """
+)
+
+
+def fold(text: str) -> str:
+    """Lower case without accents, the Turkish dotted and dotless i alike."""
+    if text.isascii():
+        return text.lower()
+    lowered = text.replace("İ", "i").replace("ı", "i").casefold()
+    return "".join(char for char in unicodedata.normalize("NFKD", lowered) if not unicodedata.combining(char))
+
+
+_FOLDED_STOP = frozenset(fold(word) for word in _STOP)
+
+
+_STOP_STEMS = _FOLDED_STOP | {"let", "there", "it", "who", "what", "where", "how", "d", "l", "qu"}
+
+
+def words(text: str) -> list[str]:
+    """The words of a text as written."""
+    return _WORD.findall(text)
+
+
+def stem(word: str) -> str:
+    """The folded word without a possessive and one common suffix; numbers stay as they are."""
+    plain = _POSSESSIVE.split(fold(word), maxsplit=1)[0]
+    if has_number(plain):
+        return plain.replace(",", "") if _NUMBER.fullmatch(plain) else plain
+    inflected = _SUFFIX.fullmatch(plain) if plain.endswith(_ENDINGS) else None
+    bare = inflected[1] if inflected else plain
+    return bare.removesuffix("e") if bare != plain or len(plain) > _LONG else plain
+
+
+def content_stems(text: str) -> list[str]:
+    """Stems of the words that carry meaning, in order, each once."""
+    kept = (word for word in words(text) if fold(word) not in _FOLDED_STOP)
+    return list(dict.fromkeys(found for word in kept if (found := stem(word))))
+
+
+def same_word(one: str, other: str) -> bool:
+    """Whether two stems are forms of one word: equal, or long and one (but for a letter) begins the other.
+
+    Suffixing languages (Turkish, German compounds) need the prefix; short words would match too much by it.
+    """
+    if one == other:
+        return True
+    if has_number(one) or has_number(other):
+        return False
+    shared = _shared_prefix(one, other)
+    short, long = sorted((len(one), len(other)))
+    return shared >= 5 and shared >= short - 1 and shared >= 0.5 * long
+
+
+def found_in(wanted: str, stems: Iterable[str]) -> bool:
+    """Whether a form of ``wanted`` is among the stems."""
+    return any(same_word(wanted, candidate) for candidate in stems if candidate[:1] == wanted[:1])
+
+
+def named_terms(question: str) -> set[str]:
+    """Stems of what a question names exactly: capitalised words past its start, acronyms, codes and numbers.
+
+    Nothing counts as a name for its capital letter where most words have one (titles, German nouns).
+    """
+    tokens = words(question)
+    capital = [token for token in tokens[1:] if token[0].isupper()] + _possessive(tokens[:1])
+    titled = len(capital) > 0.5 * max(len(tokens) - 1, 2)
+    names = {token for token in capital if not titled}
+    exact = {token for token in tokens if _is_code(token)}
+    return {stem(token) for token in names | exact if fold(token) not in _FOLDED_STOP}
+
+
+def initials(text: str, acronym: str) -> bool:
+    """Whether neighbouring words of the text begin with the letters of ``acronym`` (folded): its long form.
+
+    Two letters need capitalised words, as they meet by chance.
+    """
+    if not acronym.isalpha() or not 2 <= len(acronym) <= 6:
+        return False
+    tokens = [word for word in _PLAIN.findall(text) if len(acronym) > 2 or word[0].isupper()]
+    return acronym in fold("".join(word[0] for word in tokens))
+
+
+def has_number(text: str) -> bool:
+    """Whether the text holds a number in digits."""
+    return _DIGIT.search(text) is not None
+
+
+def _possessive(first: list[str]) -> list[str]:
+    """A question's first word is a name if it bears a case ending: Northwind's, Japonya'nın; not What's."""
+    return [word for word in first if re.search(r"\w['’]\w", word) and stem(word) not in _STOP_STEMS]
+
+
+def _is_code(token: str) -> bool:
+    """Numbers, article codes, acronyms; not the likes of Q3, for which texts have too many words."""
+    if any(char.isdigit() for char in token):
+        return token.isdigit() or len(token) > 2
+    return len(token) > 1 and token.isupper()
+
+
+def _shared_prefix(one: str, other: str) -> int:
+    for at, (left, right) in enumerate(zip(one, other, strict=False)):
+        if left != right:
+            return at
+    return min(len(one), len(other))

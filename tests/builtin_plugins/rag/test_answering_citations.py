@@ -1,0 +1,62 @@
+"""Citations of generated answers, whole and streamed."""
+
+from __future__ import annotations
+
+import pytest
+
+from builtin_plugins.rag.answering.citations import CitationFilter, check_citations, without_citations
+
+CASES = [
+    ("Paris [1].", "Paris [1].", (1,)),
+    ("Both [1, 2] and [2;3].", "Both [1][2] and [2][3].", (1, 2, 3)),
+    ("Range [1-3] or [2–3].", "Range [1][2][3] or [2][3].", (1, 2, 3)),
+    ("Invented [7] here [9].", "Invented here.", ()),
+    ("Half [2, 9].", "Half [2].", (2,)),
+    ("Wide 【2】 brackets.", "Wide [2] brackets.", (2,)),
+    ("Adjacent [1][2][8].", "Adjacent [1][2].", (1, 2)),
+    ("Glued[3] word.", "Glued[3] word.", (3,)),
+    ("Code a[0] and list[str] and [x].", "Code a[0] and list[str] and [x].", ()),
+    ("Huge [1-9999] range.", "Huge [1][2][3] range.", (1, 2, 3)),
+    ("Open [1", "Open [1", ()),
+    ("Line\n[1] next", "Line\n[1] next", (1,)),
+    ("ends with space [2] ", "ends with space [2] ", (2,)),
+    ("[[1]] double", "[[1]] double", (1,)),
+]
+
+
+@pytest.mark.parametrize(("text", "shown", "cited"), CASES)
+def test_a_whole_answer(text: str, shown: str, cited: tuple[int, ...]) -> None:
+    """Citations of the three passages stay, in one spelling; others go with the space before them."""
+    assert check_citations(text, 3) == (shown, cited)
+
+
+@pytest.mark.parametrize(("text", "shown", "cited"), CASES)
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_a_streamed_answer_is_the_same(text: str, shown: str, cited: tuple[int, ...], size: int) -> None:
+    """Pieces that cut a citation anywhere give the same text and the same citations."""
+    through = CitationFilter(3)
+    pieces = [through.feed(text[at : at + size]) for at in range(0, len(text), size)]
+    assert "".join(pieces) + through.close() == shown
+    assert through.cited == cited
+
+
+def test_text_is_not_held_back_longer_than_a_citation() -> None:
+    """Ordinary text, and a bracket that turns out to be none, come out at once."""
+    through = CitationFilter(3)
+    assert through.feed("Hello wor") == "Hello wor"
+    assert through.feed("ld [see") == "ld [see"
+    assert through.feed(" [1") == ""
+    assert through.feed("]") == " [1]"
+    endless = "".join(through.feed(" 1,") for _ in range(100)) + through.feed("[" + "1," * 100)
+    assert len(endless) > 200
+
+
+def test_history_loses_its_citations() -> None:
+    """Earlier answers cite passages that are gone."""
+    assert without_citations("It is 5 [1][2]. Yes [3].") == "It is 5. Yes."
+
+
+def test_hostile_text_takes_no_time() -> None:
+    """Runs that almost are citations cost time in proportion to their length."""
+    for run in (" ", "[", "[1", "[1,", " [1, 2"):
+        check_citations(run * 20_000, 3)

@@ -1,0 +1,166 @@
+"""Answers made of the passages' own sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from builtin_plugins.rag.answering.extractive import answer, candidates, compose
+from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.answering.support import NOT_SUPPORTED
+
+WARRANTY = (
+    "The X200 drill comes with a 24-month warranty. The warranty does not cover batteries. "
+    "Repairs take about ten working days. Shipping is free within Europe."
+)
+LEAVE = "Employees get 25 days of annual leave. Sick leave longer than three days needs a certificate."
+
+
+def passages(*texts: str) -> list[Passage]:
+    return [Passage(text, f"{n}.txt", 0.5, str(n), str(n)) for n, text in enumerate(texts, start=1)]
+
+
+def test_the_answer_is_quoted_with_its_place_in_the_sources() -> None:
+    """The sentence that answers comes with the 1-based number of its passage."""
+    given = answer("How long is the warranty of the X200?", passages(LEAVE, WARRANTY))
+    assert given.supported
+    assert given.text.startswith("The X200 drill comes with a 24-month warranty. [2]")
+    assert given.cited == (2,)
+
+
+def test_each_sentence_is_cited_and_there_are_at_most_four() -> None:
+    """However many sentences fit, no more than four are quoted, each followed by a citation that exists."""
+    rows = [f"The warranty for model M{n} lasts {n} years." for n in range(20, 32)]
+    given = answer("How long does the warranty last?", passages(" ".join(rows[:6]), " ".join(rows[6:])))
+    quoted = re.findall(r"[^.]+\. \[(\d)\]", given.text)
+    assert 1 <= len(quoted) <= 4
+    assert given.cited == tuple(sorted({int(n) for n in quoted}))
+    assert set(given.cited) <= {1, 2}
+
+
+def test_overlapping_chunks_are_quoted_once() -> None:
+    """A sentence that two chunks share is cited from the better-ranked one, also if one has only a part."""
+    first = "Intro words. The warranty lasts 24 months from the date of purchase."
+    second = (
+        "lasts 24 months from the date of purchase. The warranty  lasts 24 months from the date of purchase."
+    )
+    given = answer("How long does the warranty last?", passages(first, second))
+    assert given.text == "The warranty lasts 24 months from the date of purchase. [1]"
+
+
+def test_near_duplicates_are_quoted_once_but_other_numbers_are_not_lost() -> None:
+    """The same words are the same sentence, unless a number in them differs."""
+    same = answer(
+        "How long does the warranty last?",
+        passages("The warranty lasts two years.", "The warranty, too, lasts for two years!"),
+    )
+    assert same.cited == (1,)
+    other = answer(
+        "How long does the warranty last?",
+        passages("The warranty lasts 2 years in Austria.", "The warranty lasts 3 years in Norway."),
+    )
+    assert other.cited == (1, 2)
+
+
+def test_sentences_of_one_passage_keep_their_order() -> None:
+    """What was written first is read first, whichever scored higher."""
+    text = (
+        "The warranty covers the motor. Something else entirely. "
+        "Of the X200 drill the warranty covers the gear."
+    )
+    given = answer(
+        "What does the warranty of the X200 drill cover?",
+        passages(text),
+        lambda question, sentences: [0.9 if "warranty" in one else 0.1 for one in sentences],
+    )
+    assert given.text == (
+        "The warranty covers the motor. [1] Of the X200 drill the warranty covers the gear. [1]"
+    )
+
+
+def test_similarity_finds_what_words_can_not() -> None:
+    """Scores of meaning let a sentence answer that shares no word with the question."""
+
+    def score(question: str, sentences: Sequence[str]) -> list[float]:
+        return [0.75 if "two wheels" in sentence else 0.1 for sentence in sentences]
+
+    found = passages("Trains leave hourly. Vehicles on two wheels need a reservation.")
+    assert answer("May I bring my bike?", found, score).text.startswith("Vehicles on two wheels")
+    assert not answer("May I bring my bike?", found).supported
+
+
+def test_similarity_alone_decides_between_equal_words() -> None:
+    """Scores reorder sentences that share the same words with the question."""
+    found = passages("The alpha plan has a limit of 5. The beta plan has a limit of 9.")
+    for chosen in ("alpha", "beta"):
+        given = answer(
+            "What is the limit of the plan?",
+            found,
+            lambda question, sentences, chosen=chosen: [0.9 if chosen in one else 0.2 for one in sentences],
+        )
+        assert chosen in given.text.split("[1]")[0]
+
+
+@pytest.mark.parametrize(
+    "question", ["What is the capital of Mongolia?", "asdf qwer", "???", "", "Who won in 2018?"]
+)
+def test_nothing_in_the_documents_gets_told_so(question: str) -> None:
+    """A question about something else gets the plain sentence and not one citation."""
+    given = answer(question, passages(WARRANTY, LEAVE))
+    assert (given.text, given.cited, given.supported) == (NOT_SUPPORTED, (), False)
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["---", "  \n "]])
+def test_no_text_gets_told_so(texts: list[str]) -> None:
+    """No passages, and passages without a sentence, support nothing."""
+    assert not answer("How long is the warranty?", passages(*texts)).supported
+
+
+def test_list_items_and_rows_can_answer() -> None:
+    """A ``header: value`` line and a table row are quoted whole, without bullet, ended by a full stop."""
+    text = "# Data sheet\n- Weight: 1.2 kg\n- Colour: red\n| Price | 89 EUR |"
+    assert answer("What is the weight?", passages(text)).text == "Weight: 1.2 kg. [1]"
+    assert answer("What is the price?", passages(text)).text == "Price | 89 EUR. [1]"
+
+
+def test_headings_are_not_answers() -> None:
+    """A heading shares the question's words and says nothing."""
+    given = answer(
+        "What about the warranty period?", passages("# Warranty period\n\nThe warranty lasts 2 years.")
+    )
+    assert given.text == "The warranty lasts 2 years. [1]"
+
+
+def test_the_documents_own_brackets_are_no_citations() -> None:
+    """[12] in a paper must not read as our twelfth source."""
+    given = answer(
+        "What is the melting point of zirconia?",
+        passages("The melting point of zirconia is 2715 C [12, 13]."),
+    )
+    assert given.text == "The melting point of zirconia is 2715 C (12, 13). [1]"
+
+
+def test_candidates_are_bounded_and_unique() -> None:
+    """However long the passages, few sentences need scoring, the likely ones first."""
+    text = " ".join(f"Filler number {n} stands here." for n in range(200)) + " The warranty lasts long."
+    found = candidates("How long is the warranty?", passages(text, text), limit=10)
+    assert len(found) == 10
+    assert found[0].text == "The warranty lasts long."
+    assert len({one.text for one in found}) == 10
+
+
+def test_composing_needs_a_score_for_each_candidate() -> None:
+    """Too few scores are a mistake of the caller, not a worse answer."""
+    found = candidates("How long is the warranty?", passages(WARRANTY))
+    with pytest.raises(ValueError, match=r"shorter|longer"):
+        compose("How long is the warranty?", passages(WARRANTY), found, [0.5])
+
+
+def test_turkish_words_match_through_their_endings() -> None:
+    """Suffixes, dotted and dotless i, and a Turkish question word leave the answer findable."""
+    text = "İstanbul şubemiz 09:00 ile 18:00 arasında açıktır. İade işlemleri 14 gün içinde yapılır."
+    assert answer("İade işlemi kaç gün içinde yapılıyor?", passages(text)).text.startswith(
+        "İade işlemleri 14 gün"
+    )

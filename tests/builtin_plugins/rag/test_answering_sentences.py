@@ -1,0 +1,98 @@
+"""Sentences that can be quoted alone, out of every kind of text."""
+
+from __future__ import annotations
+
+import pytest
+
+from builtin_plugins.rag.answering.sentences import MAX_SENTENCE, split_sentences
+
+
+def texts(text: str) -> list[str]:
+    return [sentence.text for sentence in split_sentences(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
+        ("Dr. Smith met Mrs. Jones at 5 p.m. on Main St. today.", None),
+        ("It costs 3.50 EUR. It weighs 1,250.5 kg.", ["It costs 3.50 EUR.", "It weighs 1,250.5 kg."]),
+        ("See e.g. Fig. 3 and No. 7 for details.", None),
+        ("The answer is no. Then we left.", ["The answer is no.", "Then we left."]),
+        ("J. R. Tolkien wrote it. He was British.", ["J. R. Tolkien wrote it.", "He was British."]),
+        ('He said "Stop!" Then he left.', ['He said "Stop!"', "Then he left."]),
+        ("Das gilt z.B. Montags. Hier Dr. Yılmaz.", ["Das gilt z.B. Montags.", "Hier Dr. Yılmaz."]),
+        ("İlk cümle. İkinci cümle. Şimdi üçüncü.", ["İlk cümle.", "İkinci cümle.", "Şimdi üçüncü."]),
+        ("これは文です。次の文です。", ["これは文です。", "次の文です。"]),
+        ("Really?! Yes... Maybe.", ["Really?!", "Yes...", "Maybe."]),
+        ("Visit example.org for more. Bye.", ["Visit example.org for more.", "Bye."]),
+    ],
+)  # fmt: skip
+def test_prose(text: str, expected: list[str] | None) -> None:
+    """Ends are found; abbreviations, initials, decimals and addresses are none. None means: one sentence."""
+    assert texts(text) == (expected or [text])
+
+
+def test_wrapped_lines_are_one_sentence() -> None:
+    """Line breaks of a PDF's paragraph don't cut sentences; a blank line does."""
+    text = "This paragraph was wrapped by the layout of a\npage and goes on here.\n\nAnother one"
+    assert texts(text) == [
+        "This paragraph was wrapped by the layout of a page and goes on here.",
+        "Another one",
+    ]
+
+
+def test_list_items_stand_alone_without_their_marks() -> None:
+    """Bullets and numbers separate items and are not part of them."""
+    text = "Rules:\n- Be kind\n* Be brief\n1. Be early\n2) Be late\n• Be calm"
+    assert texts(text) == ["Rules:", "Be kind", "Be brief", "Be early", "Be late", "Be calm"]
+
+
+def test_table_rows_stay_whole() -> None:
+    """Rows with pipes and ``header: value`` lines are one piece each; rules between rows are none."""
+    text = "| Model | Price |\n|---|---|\n| X200 | 89.90 EUR |\nWeight: 1.2 kg\nColour: red. Matt"
+    assert texts(text) == [
+        "Model | Price",
+        "X200 | 89.90 EUR",
+        "Weight: 1.2 kg",
+        "Colour: red.",
+        "Matt",
+    ]
+
+
+def test_headings_are_known_as_such() -> None:
+    """Markdown headings and short lines without an end are headings, sentences are not."""
+    found = split_sentences("# Warranty\n\nIt lasts two years.\n\nReturns and repairs\n\nSend it back.")
+    assert [(one.text, one.is_heading) for one in found] == [
+        ("Warranty", True),
+        ("It lasts two years.", False),
+        ("Returns and repairs", True),
+        ("Send it back.", False),
+    ]
+
+
+def test_nothing_is_longer_than_the_limit() -> None:
+    """Text without punctuation is cut at spaces and loses nothing."""
+    text = "word " * 500
+    found = texts(text)
+    assert max(map(len, found)) <= MAX_SENTENCE
+    assert " ".join(found) == text.strip()
+
+
+def test_places_point_into_the_text() -> None:
+    """``start`` is where the sentence begins in the original."""
+    text = "First one.  Second one.\n\n- Third item\nFourth: value"
+    for one in split_sentences(text):
+        assert text[one.start :].lstrip().startswith(one.text.split()[0])
+
+
+@pytest.mark.parametrize("text", ["", " \n\n ", "---\n***", "|||", "\u00a0"])
+def test_nothing_gives_nothing(text: str) -> None:
+    """Empty text and mere rules hold no sentence."""
+    assert texts(text) == []
+
+
+def test_hostile_text_takes_no_time() -> None:
+    """Runs of dots, spaces and brackets cost time in proportion to their length."""
+    for run in (".", "a.", " ", "| ", "(", "x:", "\n.", "1."):
+        assert sum(len(piece) for piece in texts(run * 50_000)) <= 4 * 50_000
