@@ -1,0 +1,207 @@
+"""Cut a parsed text into overlapping chunks whose offsets are exact, in one pass and bounded memory.
+
+A greedy form of the recursive character splitter: each chunk takes as much as fits and ends at the best
+separator in its second half: a blank line, a line, a sentence, a word; failing all, at `size` exactly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from builtin_plugins.rag.parsing.blocks import SEPARATOR, Block
+
+MAX_SIZE: Final = 8_192
+_BUFFER_CHARS: Final = 131_072
+_MAX_HEADING_CHARS: Final = 100
+_MAX_HEADINGS: Final = 3
+_VISIBLE: Final = re.compile(r"\S")
+_WORD_START: Final = re.compile(r"\s\S")
+# Bounded, or a long run of blank lines would be scanned from each of its lines.
+_SENTENCE_START: Final = re.compile(r"(?:\n|[.!?] |[。！？])\s{0,8}(?=\S)")
+_SENTENCE_ENDS: Final = (". ", "? ", "! ")
+_IDEOGRAPHIC_ENDS: Final = ("。", "？", "！")
+_NOT_HEADING_STARTS: Final = ("-", "*", "+", "|", ">", "•")
+_NOT_HEADING_ENDS: Final = (".", "!", "?", ";", ",", "。", "！", "？", "…")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A passage, `text == parsed_text[char_start:char_end]`, and the page where it starts, if any."""
+
+    index: int
+    text: str
+    page: int | None
+    char_start: int
+    char_end: int
+
+
+def chunk(blocks: Iterable[Block], size: int, overlap: int) -> Iterator[Chunk]:
+    """Yield the chunks of a document: up to `size` characters, up to `overlap` of them repeated.
+
+    - every visible character is in a chunk, no chunk begins or ends with white space;
+    - a chunk ends with its page once it fills a quarter of `size`, and nothing is repeated across pages;
+    - an overlap begins at a sentence or a word, and a heading goes with what follows it, where possible;
+    - the same blocks, size and overlap always give the same chunks.
+
+    Memory is bounded by the longest block. Raises `ValueError` unless 1 <= size <= 8192 and 0 <= overlap <
+    size.
+    """
+    if not 1 <= size <= MAX_SIZE:
+        raise ValueError(f"chunk size must be between 1 and {MAX_SIZE}, not {size}")
+    if not 0 <= overlap < size:
+        raise ValueError(
+            f"chunk overlap must be at least 0 and less than the chunk size {size}, not {overlap}"
+        )
+    return _chunks(_Window(blocks, size), size, overlap)
+
+
+def _chunks(window: _Window, size: int, overlap: int) -> Iterator[Chunk]:
+    index = 0
+    start = fresh = window.next_visible(0)
+    while fresh >= 0:
+        page, _ = window.page_at(fresh)
+        end = _end(window, start, fresh, size)
+        text = window.text[start:end].rstrip()
+        position = window.offset + start
+        yield Chunk(index, text, page, position, position + len(text))
+        index += 1
+        fresh = window.next_visible(end)
+        if fresh >= 0:
+            lowest = max(position + 1 - window.offset, fresh + 1 - size)
+            start = _overlap_start(window, lowest, position + len(text) - window.offset, fresh, overlap)
+
+
+def _end(window: _Window, start: int, fresh: int, size: int) -> int:
+    """Return where a chunk from `start` ends; beyond `fresh`, the first character no chunk has had yet."""
+    limit, third = start + size, size // 3
+    section = window.next_page(start + max(1, size // 4))
+    if section is None and window.ended:
+        section = len(window.text)
+    if section is not None and section <= limit:
+        return section
+    if section is not None and section < limit + third:
+        # What is left of the page would be a crumb, or would take its page number along into the next one. A
+        # third leaves room for the cut to fall on a separator and what remains to be more than a quarter.
+        limit = max(fresh + 1, section - third)
+    return _separator(window.text, max(start + size // 2, fresh + 1), limit, fresh + 1)
+
+
+def _separator(text: str, least: int, limit: int, lowest: int) -> int:
+    """Return the best end in [least, limit], else the last white space from `lowest` on, else `limit`."""
+    if (found := text.rfind("\n\n", least, limit + 2)) >= 0:
+        return _before_heading(text, least, found, "\n\n")
+    if (found := text.rfind("\n", least, limit + 1)) >= 0:
+        return _before_heading(text, least, found, "\n")
+    found = max(text.rfind(mark, least - 1, limit + 1) for mark in _SENTENCE_ENDS)
+    found = max(found, *(text.rfind(mark, least - 1, limit) for mark in _IDEOGRAPHIC_ENDS))
+    if found >= 0:
+        return found + 1
+    if (found := max(text.rfind(" ", least, limit + 1), text.rfind("\t", least, limit + 1))) >= 0:
+        return found
+    found = max(text.rfind(mark, lowest, least) for mark in (" ", "\n", "\t"))
+    return found if found >= 0 else limit
+
+
+def _before_heading(text: str, least: int, end: int, mark: str) -> int:
+    """Move an end that would part headings from their text to before them, as far as `least` allows."""
+    for _ in range(_MAX_HEADINGS):
+        before = text.rfind(mark, least, end)
+        if before < 0 or not _is_heading(text[before:end].strip(), mark):
+            break
+        end = before
+    return end
+
+
+def _is_heading(text: str, mark: str) -> bool:
+    """Tell by its looks: a Markdown heading, or a short paragraph of one line that ends no sentence."""
+    if text.startswith("#"):
+        return "\n" not in text
+    if mark == "\n" or not 0 < len(text) <= _MAX_HEADING_CHARS or "\n" in text or "\t" in text:
+        return False
+    return not text.startswith(_NOT_HEADING_STARTS) and not text.endswith(_NOT_HEADING_ENDS)
+
+
+def _overlap_start(window: _Window, lowest: int, end: int, fresh: int, overlap: int) -> int:
+    """Return where the next chunk starts: at `fresh`, or up to `overlap` before the `end` of the previous one.
+
+    A sentence that leaves at least half of the overlap is preferred, then a word. Without either, the overlap
+    begins inside a word only if the chunk before had to end inside one.
+    """
+    text = window.text
+    floor = max(end - overlap, lowest, window.page_at(fresh)[1])
+    if floor >= end:
+        return fresh
+    middle = (floor + end) // 2
+    for sentence in _SENTENCE_START.finditer(text, floor - 1, middle + 1):
+        if sentence.end() >= floor:
+            return sentence.end()
+    if word := _WORD_START.search(text, floor - 1, end):
+        return word.end() - 1
+    return floor if fresh == end else fresh
+
+
+class _Window:
+    """The part of the parsed text in sight; positions are relative to its beginning and move when it does."""
+
+    def __init__(self, blocks: Iterable[Block], size: int) -> None:
+        self.text = ""
+        self.offset = 0
+        self.ended = False
+        self._blocks = iter(blocks)
+        self._behind, self._ahead = size, 2 * size + 2
+        # Where pages begin in the whole parsed text, from the page of the last chunk on.
+        self._starts: list[int] = []
+        self._pages: list[int | None] = []
+
+    def next_visible(self, start: int) -> int:
+        """Return the first visible character from `start` on, a chunk's room around it; -1 at the end."""
+        start = self._advance(start)
+        while not (found := _VISIBLE.search(self.text, start)):
+            if self.ended:
+                return -1
+            start = self._advance(len(self.text))
+        return self._advance(found.start())
+
+    def page_at(self, start: int) -> tuple[int | None, int]:
+        """Return the page of a position and where it begins; forgets the pages before it."""
+        position, passed = self.offset + start, 0
+        while passed + 1 < len(self._starts) and self._starts[passed + 1] <= position:
+            passed += 1
+        if passed:
+            del self._starts[:passed], self._pages[:passed]
+        return self._pages[0], self._starts[0] - self.offset
+
+    def next_page(self, least: int) -> int | None:
+        """Return where the first later page in sight begins that does not begin before `least`."""
+        position = self.offset + least
+        for index in range(1, len(self._starts)):
+            if self._starts[index] >= position:
+                return self._starts[index] - self.offset
+        return None
+
+    def _advance(self, start: int) -> int:
+        """Read on if less than a chunk's room is ahead of `start`; return where `start` is then."""
+        if self.ended or len(self.text) - start >= self._ahead:
+            return start
+        dropped = max(0, start - self._behind)
+        self.offset += dropped
+        kept = self.text[dropped:]
+        self.text = "".join([kept, *self._read(self.offset + len(kept))])
+        return start - dropped
+
+    def _read(self, end: int) -> Iterator[str]:
+        enough = end + _BUFFER_CHARS
+        while end < enough:
+            block = next(self._blocks, None)
+            if block is None:
+                self.ended = True
+                return
+            part = SEPARATOR + block.text if self._pages else block.text
+            end += len(part)
+            if not self._pages or block.page != self._pages[-1]:
+                self._starts.append(end - len(block.text))
+                self._pages.append(block.page)
+            yield part

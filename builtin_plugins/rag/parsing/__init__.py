@@ -1,0 +1,47 @@
+"""From a file to its text: detection by content, parsers in limited processes, blocks with pages."""
+
+from __future__ import annotations
+
+from builtin_plugins.rag.parsing import detect as _types
+from builtin_plugins.rag.parsing import flavours as _flavours
+from builtin_plugins.rag.parsing.blocks import (
+    DETAILS,
+    SEPARATOR,
+    Block,
+    Parser,
+    ParserUnavailable,
+    UnparsableDocument,
+    parsed_text,
+)
+from builtin_plugins.rag.parsing.detect import detect_media_type
+from builtin_plugins.rag.parsing.protocol import read_blocks
+from builtin_plugins.rag.parsing.runner import ParsedDocument, ParseLimits, parse
+
+__all__ = [
+    "BUILTIN_PARSERS",
+    "DETAILS",
+    "SEPARATOR",
+    "Block",
+    "ParseLimits",
+    "ParsedDocument",
+    "Parser",
+    "ParserUnavailable",
+    "UnparsableDocument",
+    "detect_media_type",
+    "parse",
+    "parsed_text",
+    "read_blocks",
+]
+
+BUILTIN_PARSERS = (
+    Parser("pdf", (_types.PDF,), f"{__name__}.from_pdf:parse"),
+    Parser("docx", _types.WORD_TYPES, f"{__name__}.from_docx:parse"),
+    Parser("pptx", _types.POWERPOINT_TYPES, f"{__name__}.from_pptx:parse"),
+    Parser("xlsx", _types.EXCEL_TYPES, f"{__name__}.from_xlsx:parse"),
+    Parser("html", (_flavours.HTML,), f"{__name__}.from_html:parse"),
+    Parser("json", (_flavours.JSON,), f"{__name__}.from_json:parse"),
+    Parser("json_lines", (_flavours.JSON_LINES,), f"{__name__}.from_json:parse_lines"),
+    Parser("csv", (_flavours.CSV,), f"{__name__}.from_csv:parse"),
+    Parser("markdown", (_flavours.MARKDOWN,), f"{__name__}.from_markdown:parse"),
+    Parser("text", (_flavours.PLAIN,), f"{__name__}.from_text:parse"),
+)

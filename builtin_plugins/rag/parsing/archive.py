@@ -1,0 +1,114 @@
+"""Zip containers from strangers: bounded before they are opened, bounded while they are read."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Final
+from xml.parsers import expat
+
+from builtin_plugins.rag.parsing.blocks import UnparsableDocument
+
+MAX_DIRECTORY_BYTES: Final = 2 * 1024 * 1024
+MAX_UNPACKED_BYTES: Final = 512 * 1024 * 1024
+_PROLOG_BYTES: Final = 65_536
+_END: Final = b"PK\x05\x06"
+_END_SIZE: Final = 22
+_END64: Final = b"PK\x06\x06"
+_LOCATOR: Final = b"PK\x06\x07"
+_END64_SIZE: Final = 56
+_LOCATOR_SIZE: Final = 20
+
+# How zipfile, zlib and lxml (whose XMLSyntaxError is a SyntaxError) report a damaged package.
+_DAMAGE: Final = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, SyntaxError)
+
+
+def directory_bytes(file: BinaryIO) -> int | None:
+    """Return the size of a zip's directory from its end record, None without one.
+
+    `zipfile` loads the whole directory, about ten times its size in memory; this is asked first. It looks
+    where `zipfile` looks (PKWARE APPNOTE 4.3.14 to 4.3.16), so both see the same directory.
+    """
+    file.seek(0, 2)
+    size = file.tell()
+    file.seek(max(0, size - _END_SIZE - 65_535 - _LOCATOR_SIZE - _END64_SIZE))
+    tail = file.read()
+    end = len(tail) - _END_SIZE
+    if not (end >= 0 and tail.startswith(_END, end) and tail.endswith(b"\x00\x00")):
+        end = tail.rfind(_END)
+    if end < 0 or end + _END_SIZE > len(tail):
+        return None
+    wide = end - _LOCATOR_SIZE - _END64_SIZE
+    if wide >= 0 and tail.startswith(_END64, wide) and tail.startswith(_LOCATOR, wide + _END64_SIZE):
+        return int(struct.unpack_from("<Q", tail, wide + 40)[0])
+    return int(struct.unpack_from("<L", tail, end + 12)[0])
+
+
+@contextmanager
+def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open an office document's zip, refusing bombs, passwords and document type declarations.
+
+    Raises `UnparsableDocument`: `too_large` when the directory or the declared contents exceed the limits
+    (`zipfile` never inflates a member beyond its declared size), `encrypted`, `corrupt`.
+    """
+    with path.open("rb") as file:
+        _check_directory(directory_bytes(file))
+        try:
+            with zipfile.ZipFile(file) as archive:
+                _check_members(archive.infolist())
+                for info in archive.infolist():
+                    _refuse_doctype(archive, info)
+                yield archive
+        except _DAMAGE as error:
+            raise UnparsableDocument("corrupt", f"package: {error}") from error
+
+
+def _check_directory(size: int | None) -> None:
+    if size is None:
+        raise UnparsableDocument("corrupt", "zip: no end record")
+    if size > MAX_DIRECTORY_BYTES:
+        raise UnparsableDocument("too_large", f"zip: directory of {size} bytes")
+
+
+def _check_members(members: list[zipfile.ZipInfo]) -> None:
+    unpacked = sum(info.file_size for info in members)
+    if unpacked > MAX_UNPACKED_BYTES:
+        raise UnparsableDocument("too_large", f"zip: unpacks to {unpacked} bytes")
+    if any(info.flag_bits & 1 for info in members):
+        raise UnparsableDocument("encrypted", "zip: encrypted member")
+
+
+class _RootReached(Exception):
+    """Ends the reading of a part's prolog: a document type declaration can only stand before the root."""
+
+
+def _refuse_doctype(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
+    """Refuse entity bombs: Office Open XML forbids document type declarations (ECMA-376-2, 8.1.4).
+
+    Every member is asked, whatever its name: the package decides by other means which of them are XML.
+    """
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = _on_doctype
+    parser.StartElementHandler = _on_root
+    with archive.open(info) as part:
+        try:
+            parser.Parse(part.read(_PROLOG_BYTES), False)
+        except _RootReached:
+            return
+        except expat.ExpatError:
+            # A picture, or a broken part that its reader will complain about if it needs it.
+            return
+    if info.file_size > _PROLOG_BYTES:
+        raise UnparsableDocument("corrupt", f"{info.filename}: no root element in sight")
+
+
+def _on_doctype(*_: object) -> None:
+    raise UnparsableDocument("corrupt", "xml: document type declaration")
+
+
+def _on_root(*_: object) -> None:
+    raise _RootReached

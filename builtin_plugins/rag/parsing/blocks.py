@@ -1,0 +1,68 @@
+"""The vocabulary of parsing: blocks of text, parsers, and the one error a document can end with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Literal, NamedTuple
+
+SEPARATOR: Final = "\n\n"
+"""Stands between two blocks in the parsed text, at page breaks too."""
+
+Code = Literal["encrypted", "corrupt", "no_text", "too_large", "timeout", "memory"]
+
+
+class Block(NamedTuple):
+    """A piece of a document's text, with the 1-based page (slide, sheet) it stands on, if there are pages.
+
+    The parsed text of a document is `SEPARATOR.join(block.text for block in blocks)`; every character offset
+    in the platform is a Python string index into that text.
+    """
+
+    text: str
+    page: int | None = None
+
+
+class Parser(NamedTuple):
+    """A way to read some media types.
+
+    `target` is `package.module:function`; the function takes a `Path` and yields `Block`s (or plain
+    strings, or `(text, page)` pairs). It runs in a subprocess of its own, see `runner.parse`.
+    """
+
+    name: str
+    media_types: tuple[str, ...]
+    target: str
+
+
+DETAILS: Final[dict[Code, str]] = {
+    "encrypted": "The document is protected by a password. Remove the password and upload it again.",
+    "corrupt": "The document is damaged and cannot be read. Save it again and upload the new file.",
+    "no_text": "The document has no text. A scanned document needs a text layer (OCR) first.",
+    "too_large": "The document unpacks to more than the platform reads. Split it and upload the parts.",
+    "timeout": "Reading the document took too long. Split it or simplify it and upload it again.",
+    "memory": "Reading the document needs more memory than is allowed. Split it and upload the parts.",
+}
+"""What a user may read, by code; nothing that a parser process says is ever shown to a user."""
+
+
+class UnparsableDocument(Exception):
+    """A document that cannot become text.
+
+    `code` is stable and `detail`, which names the remedy, depends on it alone: both are for users. `reason` may
+    repeat what a library said about the file and is for the log.
+    """
+
+    def __init__(self, code: Code, reason: str = "") -> None:
+        self.code: Code = code
+        self.detail = DETAILS[code]
+        self.reason = reason
+        super().__init__(f"{code}: {reason or self.detail}")
+
+
+class ParserUnavailable(RuntimeError):
+    """A parser that cannot be started: the fault of the installation, not of the document."""
+
+
+def parsed_text(blocks: Iterable[Block]) -> str:
+    """Return the parsed text as a whole: for tests and small documents, it holds everything in memory."""
+    return SEPARATOR.join(block.text for block in blocks)

@@ -1,0 +1,99 @@
+"""Which characters the bytes of a text file mean, and reading them in bounded portions."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, TextIO
+
+HEAD_BYTES: Final = 65_536
+"""How much of a file decides its kind and its encoding."""
+
+# UTF-32 LE begins with the mark of UTF-16 LE, so it is looked for first.
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_ESCAPED: Final = re.compile("[\udc80-\udcff]+")
+_MAX_UNPRINTABLE: Final = 0.01
+
+
+def read_head(path: Path) -> bytes:
+    """Return the first `HEAD_BYTES` of the file."""
+    with path.open("rb") as file:
+        return file.read(HEAD_BYTES)
+
+
+def detect_encoding(head: bytes) -> str | None:
+    """Return the Python codec of a text's first bytes, None when they are not text.
+
+    A byte order mark decides; else UTF-8; else windows-1252 when the result is printable.
+    """
+    for mark, codec in _MARKS:
+        if head.startswith(mark):
+            return codec if _is_text(decode_head(head, codec)) else None
+    for codec in ("utf-8", "cp1252"):
+        if _is_text(decode_head(head, codec)):
+            return codec
+    return None
+
+
+def decode_head(head: bytes, codec: str) -> str | None:
+    """Decode the beginning of a file, whose last character may be cut in two; None when it is not `codec`."""
+    try:
+        return codecs.getincrementaldecoder(codec)().decode(head, final=len(head) < HEAD_BYTES)
+    except UnicodeDecodeError:
+        return None
+
+
+def _is_text(text: str | None) -> bool:
+    if text is None:
+        return False
+    counts = Counter(text)
+    unprintable = sum(n for char, n in counts.items() if not _printable(char))
+    return unprintable < _MAX_UNPRINTABLE * len(text) or not text
+
+
+def _printable(char: str) -> bool:
+    return char.isspace() or unicodedata.category(char) not in {"Cc", "Cs", "Co", "Cn"}
+
+
+def open_text(path: Path, *, newline: str | None = None) -> TextIO:
+    """Open a text file with the encoding that its head shows; pass what is read through `repair`."""
+    codec = detect_encoding(read_head(path)) or "utf-8"
+    errors = "surrogateescape" if codec.startswith("utf-8") else "replace"
+    return path.open(encoding=codec, errors=errors, newline=newline)
+
+
+def repair(text: str) -> str:
+    """Read bytes that are not UTF-8, in a file that is otherwise, as windows-1252: mixed files are common."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _ESCAPED.sub(lambda found: _as_windows_1252(found[0]), text)
+    return text
+
+
+def _as_windows_1252(escaped: str) -> str:
+    return escaped.encode("utf-8", "surrogateescape").decode("cp1252", "replace")
+
+
+def read_portions(path: Path, chars: int) -> Iterator[str]:
+    """Yield the text of a file in portions of at most `chars` characters, line breaks as newlines."""
+    with open_text(path) as file:
+        while portion := file.read(chars):
+            yield repair(portion)
+
+
+def read_lines(path: Path, max_chars: int) -> Iterator[str]:
+    """Yield the lines of a file without their ends; a longer line than `max_chars` comes in several parts."""
+    with open_text(path) as file:
+        while line := file.readline(max_chars):
+            yield repair(line.removesuffix("\n"))

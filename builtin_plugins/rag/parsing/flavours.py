@@ -1,0 +1,121 @@
+"""Tell HTML, JSON, JSON lines, CSV, Markdown and plain text apart by the first characters of a text."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import PurePath
+from typing import Final
+
+HTML: Final = "text/html"
+JSON: Final = "application/json"
+JSON_LINES: Final = "application/x-ndjson"
+CSV: Final = "text/csv"
+MARKDOWN: Final = "text/markdown"
+PLAIN: Final = "text/plain"
+
+_BY_SUFFIX: Final = {
+    ".md": MARKDOWN,
+    ".markdown": MARKDOWN,
+    ".mdown": MARKDOWN,
+    ".csv": CSV,
+    ".tsv": CSV,
+    ".txt": PLAIN,
+    ".text": PLAIN,
+    ".log": PLAIN,
+}
+_HTML: Final = re.compile(
+    r"\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*)*+(?:<!doctype\s+html\b|<(?:html|head|body)[\s>])",
+    re.IGNORECASE | re.DOTALL,
+)
+_MARKDOWN_SIGNS: Final = (
+    re.compile(r"^#{1,6} \S", re.MULTILINE),
+    re.compile(r"^(?:```|~~~)", re.MULTILINE),
+    re.compile(r"!?\[[^\]\n]{1,200}\]\([^)\s]{1,500}"),
+    re.compile(r"^ {0,3}[*+-] \S", re.MULTILINE),
+    re.compile(r"(?:^|\s)(?:\*\*|__)\S"),
+    re.compile(r"^\|.{1,500}\|[ \t]*$", re.MULTILINE),
+)
+_SCALAR: Final = r'"(?:[^"\\\x00-\x1f]|\\.)*+"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null'
+_JSON_TOKEN: Final = re.compile(rf"\s*(?:({_SCALAR})|([\[{{])|([\]}}])|([:,]))")
+_KINDS: Final = ("", "value", "open", "close", "between")  # by group of the token
+_UNFINISHED: Final = re.compile(r'\s*(?:"(?:[^"\\\x00-\x1f]|\\.)*+\\?|[-+.\w]*)\s*')
+_DELIMITERS: Final = (",", ";", "\t", "|")
+_MAX_ROWS: Final = 50
+
+
+def text_flavour(head: str, filename: str | None) -> str:
+    """Return the media type of a text whose first characters are `head`."""
+    if _HTML.match(head):
+        return HTML
+    if json := _json_flavour(head):
+        return json
+    named = _BY_SUFFIX.get(PurePath(filename or "").suffix.lower())
+    return named or _guess(head)
+
+
+def _guess(head: str) -> str:
+    if sum(bool(sign.search(head)) for sign in _MARKDOWN_SIGNS) >= 2:
+        return MARKDOWN
+    delimiter = find_delimiter(head)
+    return CSV if delimiter and _has_header(head, delimiter) else PLAIN
+
+
+def _has_header(head: str, delimiter: str) -> bool:
+    """Tell a table from prose with as many commas in each line: a header has short, distinct names."""
+    lines = [line for line in head.splitlines()[:_MAX_ROWS] if line.strip()]
+    names = [name.strip(' "') for name in lines[0].split(delimiter)]
+    short = all(0 < len(name) <= 40 for name in names) and len(set(names)) == len(names)
+    return short and (len(lines) > 2 or len(names) > 2) and not lines[0].rstrip().endswith((".", "!", "?"))
+
+
+def _json_flavour(head: str) -> str | None:
+    """Recognise JSON by its grammar as far as `head` goes: prose such as `[1] See below` must stay prose."""
+    if head.lstrip()[:1] not in ("{", "["):
+        return None
+    position, values, depth = 0, 0, 0
+    previous = ""
+    while token := _JSON_TOKEN.match(head, position):
+        kind = _KINDS[token.lastindex or 0]
+        if not _may_follow(previous, kind, depth):
+            return None
+        depth += (kind == "open") - (kind == "close")
+        values += depth == 0
+        previous, position = ("" if depth == 0 else kind), token.end()
+    if not _UNFINISHED.fullmatch(head, position):
+        return None
+    return JSON_LINES if values > 1 or (values == 1 and depth > 0) else JSON
+
+
+def _may_follow(previous: str, kind: str, depth: int) -> bool:
+    if kind == "close":
+        return depth > 0 and previous != "between"
+    if kind == "between":
+        return depth > 0 and previous in ("value", "close")
+    if depth == 0:
+        return kind == "open"
+    return previous in ("open", "between")
+
+
+def find_delimiter(sample: str, least: float = 0.9) -> str | None:
+    """Return the delimiter that cuts every row of the sample into the same number of fields, at least two.
+
+    None for prose: a table needs two rows, and the share `least` of them must agree with the first. The last
+    row of a long sample may be cut and does not count.
+    """
+    lines = [line for line in sample.splitlines()[: _MAX_ROWS + 1] if line.strip()]
+    if len(lines) > _MAX_ROWS or len(sample) > 60_000:
+        lines = lines[:-1]
+    if len(lines) < 2:
+        return None
+    best = max(_DELIMITERS, key=lambda mark: _agreement(lines, mark))
+    return best if _agreement(lines, best) >= least else None
+
+
+def _agreement(lines: list[str], delimiter: str) -> float:
+    try:
+        widths = [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
+    except csv.Error:
+        return 0.0
+    width = widths[0] if widths else 0
+    return sum(w == width for w in widths) / len(widths) if width > 1 else 0.0

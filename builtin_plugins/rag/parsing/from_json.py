@@ -1,0 +1,95 @@
+"""JSON and JSON lines: every value becomes a line `path: value`, every record a block."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
+from builtin_plugins.rag.parsing.encoding import open_text, repair
+
+MAX_JSON_CHARS: Final = 32 * 1024 * 1024
+_LINES_PER_BLOCK: Final = 200
+
+
+def parse(path: Path) -> Iterator[Block]:
+    """Yield a block per record: an item of the top list, a container in the top object, the scalars between.
+
+    Numbers keep their spelling. Raises `UnparsableDocument`: `too_large` beyond 32 million characters (a
+    JSON text has to be held whole) or when nested too deeply, `corrupt` when it is not JSON.
+    """
+    with open_text(path) as file:
+        text = repair(file.read(MAX_JSON_CHARS + 1))
+    if len(text) > MAX_JSON_CHARS:
+        raise UnparsableDocument("too_large", "json: more than 32 million characters")
+    value = _load(text)
+    del text
+    yield from _blocks(value)
+
+
+def parse_lines(path: Path) -> Iterator[Block]:
+    """Yield a block per line of JSON lines; memory is bounded by the longest line, 32 million characters."""
+    with open_text(path) as file:
+        while line := file.readline(MAX_JSON_CHARS):
+            if len(line) == MAX_JSON_CHARS:
+                raise UnparsableDocument("too_large", "json: line of more than 32 million characters")
+            if line.strip():
+                yield from _portions(_flatten("", _load(repair(line))))
+
+
+def _load(text: str) -> Any:
+    try:
+        return json.loads(text, parse_int=str, parse_float=str)
+    except RecursionError as error:
+        raise UnparsableDocument("too_large", "json: nested too deeply") from error
+    except ValueError as error:
+        raise UnparsableDocument("corrupt", f"json: {error}") from error
+
+
+def _blocks(value: Any) -> Iterator[Block]:
+    scalars: list[str] = []
+    for path, item in _children("", value) if isinstance(value, (dict, list)) else [("", value)]:
+        if isinstance(item, (dict, list)):
+            yield from _portions(iter(scalars))
+            scalars = []
+            yield from _portions(_flatten(path, item))
+        else:
+            scalars.append(_line(path, item))
+    yield from _portions(iter(scalars))
+
+
+def _portions(lines: Iterator[str]) -> Iterator[Block]:
+    portion: list[str] = []
+    for line in lines:
+        portion.append(line)
+        if len(portion) == _LINES_PER_BLOCK:
+            yield Block("\n".join(portion))
+            portion = []
+    if portion:
+        yield Block("\n".join(portion))
+
+
+def _flatten(path: str, value: Any) -> Iterator[str]:
+    """Yield the lines below a value in document order, without recursion."""
+    stack = [iter([(path, value)])]
+    while stack:
+        path, item = next(stack[-1], ("", stack))
+        if item is stack:
+            stack.pop()
+        elif isinstance(item, (dict, list)):
+            stack.append(_children(path, item))
+        else:
+            yield _line(path, item)
+
+
+def _children(path: str, value: dict[str, Any] | list[Any]) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, list):
+        return ((f"{path}[{index}]", item) for index, item in enumerate(value))
+    return ((f"{path}.{key}" if path else key, item) for key, item in value.items())
+
+
+def _line(path: str, value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return f"{path}: {text}" if path else text

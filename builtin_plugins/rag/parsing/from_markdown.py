@@ -1,0 +1,62 @@
+"""Markdown, kept as written except for what no reader sees: comments and pictures spelled out in base64."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from builtin_plugins.rag.parsing.blocks import Block
+from builtin_plugins.rag.parsing.encoding import read_lines
+
+_MAX_LINE_CHARS: Final = 32_768
+_BLOCK_CHARS: Final = 8_192
+_INLINE_DATA: Final = re.compile(r"data:[\w.+/-]{1,100};base64,[A-Za-z0-9+/=]*")
+_DATA_TAIL: Final = re.compile(r"[A-Za-z0-9+/=]*")
+_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+_FENCE: Final = re.compile(r" {0,3}(```|~~~)")
+
+
+def parse(path: Path) -> Iterator[Block]:
+    """Yield the text in blocks of some 8,192 characters that end at a blank line outside fenced code."""
+    lines: list[str] = []
+    size, fence = 0, ""
+    for line in _visible(read_lines(path, _MAX_LINE_CHARS)):
+        fence = _fence_after(line, fence)
+        full = size >= _BLOCK_CHARS and not fence and not line.strip()
+        if full or size >= 4 * _BLOCK_CHARS:
+            yield Block(_without_comments(lines))
+            lines, size = [], 0
+        lines.append(line)
+        size += len(line) + 1
+    yield Block(_without_comments(lines))
+
+
+def _fence_after(line: str, fence: str) -> str:
+    found = _FENCE.match(line)
+    if not found:
+        return fence
+    if not fence:
+        return found[1]
+    return "" if found[1] == fence else fence
+
+
+def _visible(lines: Iterator[str]) -> Iterator[str]:
+    """Drop inline data, also where it fills a line so long that it comes in several parts."""
+    inside = False
+    for line in lines:
+        start = len(_leading_data(line)) if inside else 0
+        ends = [start] if inside else []
+        ends += [found.end() for found in _INLINE_DATA.finditer(line, start)]
+        inside = len(line) == _MAX_LINE_CHARS and ends[-1:] == [len(line)]
+        yield _INLINE_DATA.sub("", line[start:]) if ends else line
+
+
+def _leading_data(line: str) -> str:
+    found = _DATA_TAIL.match(line)
+    return found[0] if found else ""
+
+
+def _without_comments(lines: list[str]) -> str:
+    return _COMMENT.sub("", "\n".join(lines))

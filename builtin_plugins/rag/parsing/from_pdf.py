@@ -1,0 +1,61 @@
+"""PDF through PDFium: one block per page, lines joined where a sentence visibly goes on."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pypdfium2
+from pypdfium2 import raw
+
+from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
+
+# PDFium marks a hyphen at the end of a line, where a word was cut, with U+FFFE (U+0002 in older releases).
+_CUT_WORD: Final = re.compile("[\ufffe\x02]\n?")
+# A small letter continues the line before it, unless that line ended a sentence or the letter numbers a list.
+_CONTINUED: Final = re.compile(r"(?<=[^\s.!?:;•]) ?\n(?=[a-zß-öø-ÿα-ωа-яё](?![.)]))")
+_LIGATURE: Final = re.compile("[\ufb00-\ufb06]")
+
+
+def parse(path: Path) -> Iterator[Block]:
+    """Yield one block per page, empty for a page without text.
+
+    Raises `UnparsableDocument`: `encrypted` when a password is needed, `corrupt` when the file or one of its
+    pages cannot be loaded (a document read in part would answer wrongly and nobody would know).
+    """
+    document = _open(path)
+    try:
+        for index in range(len(document)):
+            yield Block(_reflow(_page_text(document, index)), index + 1)
+    finally:
+        document.close()
+
+
+def _open(path: Path) -> pypdfium2.PdfDocument:
+    try:
+        return pypdfium2.PdfDocument(path)
+    except pypdfium2.PdfiumError as error:
+        if raw.FPDF_GetLastError() in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
+            raise UnparsableDocument("encrypted", str(error)) from error
+        raise UnparsableDocument("corrupt", str(error)) from error
+
+
+def _page_text(document: pypdfium2.PdfDocument, index: int) -> str:
+    try:
+        page = document[index]
+        text_page = page.get_textpage()
+    except pypdfium2.PdfiumError as error:
+        raise UnparsableDocument("corrupt", f"page {index + 1}: {error}") from error
+    text = str(text_page.get_text_bounded())
+    text_page.close()
+    page.close()
+    return text
+
+
+def _reflow(text: str) -> str:
+    text = _CUT_WORD.sub("", text.replace("\r\n", "\n"))
+    text = _LIGATURE.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
+    return _CONTINUED.sub(" ", text)

@@ -1,0 +1,46 @@
+"""PowerPoint presentations, shows and templates, with macros or not: a slide is a page, notes follow it."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from builtin_plugins.rag.parsing.archive import open_archive
+from builtin_plugins.rag.parsing.blocks import Block
+from builtin_plugins.rag.parsing.ooxml import events, main_part, relationships, texts
+
+_RELATIONSHIP_IDS: Final = (
+    "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id",
+    "{http://purl.oclc.org/ooxml/officeDocument/relationships}id",
+)
+
+
+def parse(path: Path) -> Iterator[Block]:
+    """Yield the paragraphs and tables of each slide in the order of the show, one page per slide.
+
+    Raises `UnparsableDocument` for a bomb, a password, or a broken package.
+    """
+    with open_archive(path) as archive:
+        for page, slide in enumerate(_slides(archive), start=1):
+            yield Block("", page)
+            for text in texts(archive, slide):
+                yield Block(text, page)
+            for text in _notes(archive, slide):
+                yield Block(text, page)
+
+
+def _slides(archive: zipfile.ZipFile) -> list[str]:
+    main = main_part(archive)
+    targets = {r.id: r.target for r in relationships(archive, main) if r.kind == "slide"}
+    with archive.open(main) as file:
+        entries = [element for event, element in events(file, ("{*}sldId",)) if event == "end"]
+    ids = [entry.get(name) for entry in entries for name in _RELATIONSHIP_IDS]
+    return [targets[identifier] for identifier in ids if identifier in targets]
+
+
+def _notes(archive: zipfile.ZipFile, slide: str) -> Iterator[str]:
+    for relationship in relationships(archive, slide):
+        if relationship.kind == "notesSlide":
+            yield from texts(archive, relationship.target)

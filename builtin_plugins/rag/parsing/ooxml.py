@@ -1,0 +1,193 @@
+"""What Word and PowerPoint files share: parts that point at parts, and paragraphs and tables of text runs.
+
+Read part by part with lxml rather than through python-docx and python-pptx: these load every picture, hold
+the whole tree, and refuse templates, slide shows and files with macros.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import zipfile
+from collections.abc import Iterator
+from typing import IO, Final, NamedTuple
+
+from lxml import etree
+
+from builtin_plugins.rag.parsing.blocks import UnparsableDocument
+
+_MAX_RELATIONSHIPS_BYTES: Final = 16 * 1024 * 1024
+_ROWS_PER_BLOCK: Final = 50
+# The same drawing once more for old readers, and text that tracked changes removed.
+_SKIPPED: Final = frozenset({"Fallback", "del", "moveFrom"})
+_TAGS: Final = tuple(
+    "{*}" + name
+    for name in (
+        "p",
+        "t",
+        "tab",
+        "br",
+        "cr",
+        "noBreakHyphen",
+        "tbl",
+        "tr",
+        "tc",
+        "fld",
+        "tabs",
+        "tabLst",
+        *sorted(_SKIPPED),
+    )
+)
+
+
+class Relationship(NamedTuple):
+    """An arrow of a package: its id, the last word of its type (`slide`), the part it points at."""
+
+    id: str
+    kind: str
+    target: str
+
+
+def relationships(archive: zipfile.ZipFile, part: str) -> list[Relationship]:
+    """Return the internal relationships of a part (`""` is the package itself), in file order."""
+    folder, name = posixpath.split(part)
+    source = posixpath.join(folder, "_rels", f"{name}.rels")
+    if source not in archive.NameToInfo:
+        return []
+    with archive.open(source) as file:
+        root = etree.fromstring(file.read(_MAX_RELATIONSHIPS_BYTES), _parser())
+    return [
+        Relationship(
+            element.get("Id", ""), element.get("Type", "").rpartition("/")[2], _resolve(folder, element)
+        )
+        for element in root.iterfind("{*}Relationship")
+        if element.get("TargetMode") != "External"
+    ]
+
+
+def main_part(archive: zipfile.ZipFile) -> str:
+    """Return the name of the package's document part; raises `UnparsableDocument` without one."""
+    for relationship in relationships(archive, ""):
+        if relationship.kind == "officeDocument":
+            return relationship.target
+    raise UnparsableDocument("corrupt", "package without a main part")
+
+
+def _resolve(folder: str, element: etree._Element) -> str:
+    return posixpath.normpath(posixpath.join("/" + folder, element.get("Target", ""))).lstrip("/")
+
+
+def _parser() -> etree.XMLParser:
+    return etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+
+
+def events(part: IO[bytes], tags: tuple[str, ...]) -> Iterator[tuple[str, etree._Element]]:
+    """Yield the start and end events of some tags, with every protection of lxml on."""
+    return iter(
+        etree.iterparse(
+            part,
+            ("start", "end"),
+            tag=tags,
+            resolve_entities=False,
+            no_network=True,
+            load_dtd=False,
+            huge_tree=False,
+        )
+    )
+
+
+def texts(archive: zipfile.ZipFile, part: str) -> Iterator[str]:
+    """Yield the paragraphs and tables of a part in document order; a table's cells are separated by tabs."""
+    with archive.open(part) as file:
+        yield from _Walk().run(events(file, _TAGS))
+
+
+class _Walk:
+    """Turns a stream of element events into text, holding one paragraph and a few table rows at a time."""
+
+    def __init__(self) -> None:
+        self._skipping = 0
+        self._tab_stops = 0
+        self._paragraphs: list[list[str]] = []
+        self._tables: list[list[list[str]]] = []
+        self._cells: list[list[str]] = []
+
+    def run(self, stream: Iterator[tuple[str, etree._Element]]) -> Iterator[str]:
+        for event, element in stream:
+            name = element.tag.rpartition("}")[2]
+            if _skipped(name, element):
+                self._skipping += 1 if event == "start" else -1
+            elif self._skipping:
+                continue
+            elif event == "start":
+                self._start(name)
+            else:
+                yield from self._end(name, element)
+
+    def _start(self, name: str) -> None:
+        if name == "p":
+            self._paragraphs.append([])
+        elif name == "tbl":
+            self._tables.append([])
+        elif name == "tr" and self._tables:
+            self._tables[-1].append([])
+        elif name == "tc":
+            self._cells.append([])
+        elif name in ("tabs", "tabLst"):
+            self._tab_stops += 1
+
+    def _end(self, name: str, element: etree._Element) -> Iterator[str]:
+        if name == "t":
+            self._write(element.text or "")
+        elif name == "tab":
+            self._write("" if self._tab_stops else "\t")
+        elif name in ("br", "cr"):
+            self._write("\n")
+        elif name == "noBreakHyphen":
+            self._write("-")
+        elif name in ("tabs", "tabLst"):
+            self._tab_stops -= 1
+        elif name == "tc":
+            self._end_cell()
+        else:
+            yield from self._end_container(name, element)
+
+    def _end_container(self, name: str, element: etree._Element) -> Iterator[str]:
+        if name == "p":
+            yield from self._place("".join(self._paragraphs.pop()))
+        elif name == "tbl":
+            yield from self._place(_rows(self._tables.pop()))
+        elif name == "tr" and len(self._tables) == 1 and len(self._tables[0]) >= _ROWS_PER_BLOCK:
+            yield _rows(self._tables[0])
+            self._tables[0].clear()
+        _forget(element)
+
+    def _write(self, text: str) -> None:
+        if self._paragraphs:
+            self._paragraphs[-1].append(text)
+
+    def _place(self, text: str) -> Iterator[str]:
+        if self._cells:
+            self._cells[-1].append(text)
+        elif text.strip():
+            yield text
+
+    def _end_cell(self) -> None:
+        text = " ".join(" ".join(self._cells.pop()).split())
+        if self._tables and self._tables[-1]:
+            self._tables[-1][-1].append(text)
+
+
+def _skipped(name: str, element: etree._Element) -> bool:
+    return name in _SKIPPED or (name == "fld" and element.get("type") == "slidenum")
+
+
+def _rows(rows: list[list[str]]) -> str:
+    return "\n".join("\t".join(row).rstrip() for row in rows if any(row))
+
+
+def _forget(element: etree._Element) -> None:
+    """Free what has been read: the element's contents and the siblings before it."""
+    element.clear(keep_tail=False)
+    parent = element.getparent()
+    if parent is not None:
+        del parent[: parent.index(element)]

@@ -1,0 +1,98 @@
+"""What the platform and a parser process say to each other: one request, an exit status, and the sink file.
+
+The sink is UTF-8 JSON lines: `[page, text]` per block, and at the end `{"char_count", "page_count"}`. Its
+last line proves that it is whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from builtin_plugins.rag.parsing.blocks import Block, Code, UnparsableDocument
+
+MAX_BLOCK_CHARS: Final = 65_536
+_MAX_LINE_BYTES: Final = 1024 * 1024
+_TRAILER_BYTES: Final = 256
+
+EXIT_CODES: Final[dict[Code, int]] = {
+    "encrypted": 10,
+    "corrupt": 11,
+    "no_text": 12,
+    "too_large": 13,
+    "memory": 14,
+    "timeout": 15,
+}
+EXIT_UNAVAILABLE: Final = 20
+
+
+class Request(NamedTuple):
+    """What a parser process is asked to do; it travels as the one command line argument, in JSON."""
+
+    path: str
+    target: str
+    sink: str
+    memory_mb: int
+    cpu_seconds: int
+    max_text_chars: int
+    parent: int
+
+    def dump(self) -> str:
+        """Return the request as an argument."""
+        return json.dumps(self._asdict())
+
+    @classmethod
+    def load(cls, argument: str) -> Request:
+        """Read the request from the argument."""
+        return cls(**json.loads(argument))
+
+
+class Trailer(NamedTuple):
+    """The sums of a sink: characters of the parsed text, separators included, and pages if there are any."""
+
+    char_count: int
+    page_count: int | None
+
+
+def dump_block(block: Block) -> str:
+    """Return a block as a line of the sink."""
+    return json.dumps([block.page, block.text], ensure_ascii=False) + "\n"
+
+
+def dump_trailer(trailer: Trailer) -> str:
+    """Return the last line of the sink."""
+    return json.dumps(trailer._asdict()) + "\n"
+
+
+def read_blocks(sink: Path) -> Iterator[Block]:
+    """Yield the blocks of a sink one by one; raises `UnparsableDocument` when it is not whole."""
+    with sink.open("rb") as file:
+        while line := file.readline(_MAX_LINE_BYTES):
+            if line.startswith(b"{"):
+                return
+            yield _load_block(line)
+    raise UnparsableDocument("corrupt", "parsed text without its end")
+
+
+def _load_block(line: bytes) -> Block:
+    try:
+        page, text = json.loads(line)
+    except ValueError as error:
+        raise UnparsableDocument("corrupt", "parsed text is malformed") from error
+    if not isinstance(text, str) or not isinstance(page, (int, type(None))):
+        raise UnparsableDocument("corrupt", "parsed text is malformed")
+    return Block(text, page)
+
+
+def read_trailer(sink: Path) -> Trailer:
+    """Return the sums at the end of a sink; raises `UnparsableDocument` when there are none."""
+    with sink.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - _TRAILER_BYTES))
+        last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
+    try:
+        return Trailer(**json.loads(last))
+    except (ValueError, TypeError) as error:
+        raise UnparsableDocument("corrupt", "parsed text without its end") from error

@@ -1,0 +1,185 @@
+"""Media types are found by content; names only break ties between flavours of text."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from documents import pdf, prose, rewrite, slides, word, workbook
+
+from builtin_plugins.rag.parsing import BUILTIN_PARSERS, detect_media_type
+from builtin_plugins.rag.parsing.archive import MAX_DIRECTORY_BYTES
+
+WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+SHOW = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+SHEET = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+
+def detect(folder: Path, data: bytes, name: str | None = None) -> str | None:
+    """Detect the type of these bytes in a file whose own name says nothing."""
+    path = folder / "blob"
+    path.write_bytes(data)
+    return detect_media_type(path, name)
+
+
+def test_office_documents_by_their_main_part(tmp_path: Path) -> None:
+    """The three office formats are told apart whatever the file is called."""
+    assert detect_media_type(word(tmp_path / "a", lambda d: d.add_paragraph("x")), "a.pdf") == WORD
+    assert detect_media_type(slides(tmp_path / "b", [("t", "b")]), "b.txt") == SHOW
+    assert detect_media_type(workbook(tmp_path / "c", {"s": [["x"]]}), "c.docx") == SHEET
+
+
+def test_macro_variant_has_its_own_type(tmp_path: Path) -> None:
+    """A document with macros keeps its media type, and a parser claims it."""
+    package = word(tmp_path / "m", lambda d: d.add_paragraph("x"))
+    main = f"{WORD}.main+xml".encode()
+    macro = b"application/vnd.ms-word.document.macroEnabled.main+xml"
+    rewrite(package, lambda name, data: data.replace(main, macro))
+    found = detect_media_type(package)
+    assert found == "application/vnd.ms-word.document.macroEnabled.12"
+    assert any(found in parser.media_types for parser in BUILTIN_PARSERS)
+
+
+def test_word_document_with_embedded_sheet_stays_word(tmp_path: Path) -> None:
+    """An embedded workbook's type beside the main part does not confuse the detection."""
+    package = word(tmp_path / "e", lambda d: d.add_paragraph("x"))
+    extra = f'<Override PartName="/word/embeddings/s.xlsx" ContentType="{SHEET}"/></Types>'.encode()
+    rewrite(package, lambda name, data: data.replace(b"</Types>", extra))
+    assert detect_media_type(package) == WORD
+
+
+def test_declared_but_missing_main_part_is_unsupported(tmp_path: Path) -> None:
+    """Content types that promise a part which is not in the zip do not make an office document."""
+    path = tmp_path / "z"
+    with zipfile.ZipFile(path, "w") as archive:
+        override = f'<Types><Override PartName="/word/document.xml" ContentType="{WORD}.main+xml"/></Types>'
+        archive.writestr("[Content_Types].xml", override)
+    assert detect_media_type(path) is None
+
+
+def test_other_zip_is_unsupported(tmp_path: Path) -> None:
+    """A zip of anything else is no document, even one called docx."""
+    path = tmp_path / "z"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("hello.txt", "hello")
+    assert detect_media_type(path, "report.docx") is None
+
+
+def test_huge_zip_directory_is_not_loaded(tmp_path: Path) -> None:
+    """A zip with a directory beyond the limit is refused by its end record alone."""
+    path = tmp_path / "z"
+    with zipfile.ZipFile(path, "w") as archive:
+        for number in range(MAX_DIRECTORY_BYTES // 240 + 1):
+            archive.writestr(f"{number:0200d}", b"")
+        override = f'<Types><Override PartName="/word/document.xml" ContentType="{WORD}.main+xml"/></Types>'
+        archive.writestr("word/document.xml", "<x/>")
+        archive.writestr("[Content_Types].xml", override)
+    assert detect_media_type(path) is None
+
+
+@pytest.mark.parametrize("cut", [4, 30, 200, -10])
+def test_broken_zip_is_unsupported(tmp_path: Path, cut: int) -> None:
+    """A truncated zip ends in None and never in an exception."""
+    data = word(tmp_path / "w", lambda d: d.add_paragraph("x")).read_bytes()
+    assert detect(tmp_path, data[:cut]) is None
+
+
+def test_pdf_after_other_bytes(tmp_path: Path) -> None:
+    """The PDF mark counts within the first 1,024 bytes, and not later."""
+    data = pdf(tmp_path / "p", [prose(3)]).read_bytes()
+    assert detect(tmp_path, data, "a.txt") == "application/pdf"
+    assert detect(tmp_path, b"junk " * 100 + data) == "application/pdf"
+    assert detect(tmp_path, b"junk " * 300 + data) != "application/pdf"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<!DOCTYPE html><html><body>x", "text/html"),
+        ("\n<!-- c --> <!-- d --><html lang=en>", "text/html"),
+        ('<?xml version="1.0"?>\n<!DOCTYPE html PUBLIC "x"><html>', "text/html"),
+        ('{"a": [1, 2.5e3, null], "b": {"c": "d"}}', "application/json"),
+        ('[{"a": "cut in the mid', "application/json"),
+        ("[]", "application/json"),
+        ('{"a": 1}\n{"a": 2}\n', "application/x-ndjson"),
+        ('{"a": 1}\n{"a": ', "application/x-ndjson"),
+        ("[1] Smith, J. 2003. On foxes.\n[2] Doe.", "text/plain"),
+        ("[section]\nkey = value\n", "text/plain"),
+        ("{{ template }} text", "text/plain"),
+        ("name;age;town\nAnn;31;Oslo\nBob;40;Rome\n", "text/csv"),
+        ('a,b\n"x, y",2\n"z",3\n', "text/csv"),
+        ("a\tb\n1\t2\n3\t4\n", "text/csv"),
+        ("Hello, world\nGoodbye, world\n", "text/plain"),
+        ("# Title\n\n- one\n- two\n", "text/markdown"),
+        ("See [here](http://x.y) and **bold**.", "text/markdown"),
+        ("Just a line of words.", "text/plain"),
+        ("日本語のテキストです。", "text/plain"),
+    ],
+)
+def test_flavours_of_text(tmp_path: Path, text: str, expected: str) -> None:
+    """Each flavour is recognised without a name; what only looks like one stays plain text."""
+    assert detect(tmp_path, text.encode()) == expected
+
+
+def test_name_breaks_ties_only_between_text_flavours(tmp_path: Path) -> None:
+    """A name may choose Markdown, CSV or plain text; it can't make text a PDF or JSON a text."""
+    assert detect(tmp_path, b"plain words", "notes.MD") == "text/markdown"
+    assert detect(tmp_path, b"plain words", "list.csv") == "text/csv"
+    assert detect(tmp_path, b"a,b,c\n1,2,3\n4,5,6", "list.txt") == "text/plain"
+    assert detect(tmp_path, b"plain words", "paper.pdf") == "text/plain"
+    assert detect(tmp_path, b'{"a": 1}', "data.md") == "application/json"
+
+
+@pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-32", "cp1252"])
+def test_encodings(tmp_path: Path, codec: str) -> None:
+    """Marked Unicode and printable windows-1252 are text."""
+    assert detect(tmp_path, "Über 20 Füchse – «schnell»".encode(codec)) == "text/plain"
+
+
+def test_character_cut_at_the_end_of_the_head(tmp_path: Path) -> None:
+    """A character that the 64 KiB head cuts in two does not turn UTF-8 into something else."""
+    data = ("x" + "я" * 70_000).encode()
+    assert detect(tmp_path, data) == "text/plain"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20,
+        b"\x7fELF" + bytes(4000),
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600),
+        "no mark".encode("utf-16-le") * 50,
+        b"{\\rtf1\\ansi hello}",
+        b"\xff\xd8\xff\xe0\x00\x10JFIF" + bytes(range(256)) * 10,
+    ],
+)
+def test_binary_is_unsupported(tmp_path: Path, data: bytes) -> None:
+    """Pictures, programs, legacy office files, unmarked UTF-16 and RTF are not text, whatever their name."""
+    assert detect(tmp_path, data, "a.txt") is None
+
+
+def test_few_control_characters_are_tolerated(tmp_path: Path) -> None:
+    """Less than one percent of unprintable characters is text, more is not."""
+    assert detect(tmp_path, b"a" * 999 + b"\x01") == "text/plain"
+    assert detect(tmp_path, b"a" * 95 + b"\x01" * 5) is None
+
+
+@pytest.mark.parametrize("piece", ["<!--x-->", "<!--", "[[[[[", "|||| ", '"\\', "{[", '{"a":'])
+def test_no_pattern_backtracks(tmp_path: Path, piece: str) -> None:
+    """Repeated fragments that invite backtracking are decided at once (the suite would hang otherwise)."""
+    assert detect(tmp_path, (piece * 65_536)[:65_536].encode()) is not None
+
+
+def test_deep_json_is_json(tmp_path: Path) -> None:
+    """Detection follows nesting without recursion."""
+    assert detect(tmp_path, b"[" * 100_000 + b"]" * 100_000) == "application/json"
+    assert detect(tmp_path, json.dumps([{"k": "v" * 70_000}]).encode()) == "application/json"
+
+
+def test_every_detected_type_has_one_parser() -> None:
+    """No two built-in parsers claim the same media type."""
+    claimed = [kind for parser in BUILTIN_PARSERS for kind in parser.media_types]
+    assert len(claimed) == len(set(claimed))

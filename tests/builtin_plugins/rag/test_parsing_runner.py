@@ -1,0 +1,338 @@
+"""A parser runs in a process of its own, and nothing it does reaches beyond its limits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from documents import add_member, billion_laughs, pdf, prose, scanned_pdf, slides, word
+
+from builtin_plugins.rag.parsing import (
+    BUILTIN_PARSERS,
+    DETAILS,
+    ParseLimits,
+    Parser,
+    ParserUnavailable,
+    UnparsableDocument,
+    detect_media_type,
+    parse,
+    parsed_text,
+    read_blocks,
+)
+from builtin_plugins.rag.parsing.archive import MAX_UNPACKED_BYTES
+
+LIMITS = ParseLimits(memory_mb=1024, cpu_seconds=20, wall_seconds=30, max_text_chars=5_000_000)
+
+
+def hostile(name: str) -> Parser:
+    """Return the parser of that name in `hostile_parsers`."""
+    return Parser(name, (), f"hostile_parsers:{name}")
+
+
+def parser_for(path: Path) -> Parser:
+    """Return the built-in parser of a file, as ingestion finds it."""
+    kind = detect_media_type(path)
+    return next(parser for parser in BUILTIN_PARSERS if kind in parser.media_types)
+
+
+async def failure(path: Path, parser: Parser, limits: ParseLimits = LIMITS) -> UnparsableDocument:
+    """Parse, expect a refusal, and check what holds for every refusal."""
+    sink = path.parent / "sink"
+    with pytest.raises(UnparsableDocument) as caught:
+        await parse(path, parser, limits, sink)
+    assert caught.value.detail == DETAILS[caught.value.code]
+    assert sorted(entry.name for entry in path.parent.iterdir()) == [path.name]
+    return caught.value
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    """A small file for parsers that do not care."""
+    path = tmp_path / "blob"
+    path.write_text("a few words", encoding="utf-8")
+    return path
+
+
+async def readable(descriptor: int) -> None:
+    """Wait until a file descriptor can be read."""
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+    loop.add_reader(descriptor, ready.set_result, None)
+    try:
+        async with asyncio.timeout(10):
+            await ready
+    finally:
+        loop.remove_reader(descriptor)
+
+
+async def gone(pid: int) -> bool:
+    """Wait until a process, anybody's child, has ended."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        await readable(descriptor)
+    finally:
+        os.close(descriptor)
+    return True
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Iterator[tuple[Path, int]]:
+    """A named pipe, and its open reading end, through which `announces_itself` tells its process id."""
+    path = tmp_path / "blob"
+    os.mkfifo(path)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    yield path, descriptor
+    os.close(descriptor)
+
+
+async def test_parses_a_pdf(tmp_path: Path) -> None:
+    """The sums agree with the blocks, and the blocks carry the pages."""
+    path = pdf(tmp_path / "blob", [prose(3), [], prose(2, 3)])
+    found = await parse(path, parser_for(path), LIMITS, tmp_path / "sink")
+    blocks = list(read_blocks(found.sink))
+    assert [block.page for block in blocks] == [1, 3]
+    assert (found.char_count, found.page_count) == (len(parsed_text(blocks)), 3)
+    assert found.sink.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("parser", BUILTIN_PARSERS, ids=lambda parser: parser.name)
+async def test_every_builtin_parser_starts(document: Path, parser: Parser) -> None:
+    """Each built-in target can be imported in the process and comes to a decision about a few words."""
+    try:
+        found = await parse(document, parser, LIMITS, document.parent / "sink")
+    except UnparsableDocument as error:
+        assert error.code == "corrupt"
+    else:
+        assert found.char_count > 0
+
+
+async def test_small_blocks_share_a_line_and_keep_the_text(tmp_path: Path) -> None:
+    """Many paragraphs become few lines of the sink; the parsed text is the same as if each had its own."""
+    path = word(tmp_path / "blob", lambda d: [d.add_paragraph(line) for line in prose(300)])
+    found = await parse(path, parser_for(path), LIMITS, tmp_path / "sink")
+    blocks = list(read_blocks(found.sink))
+    assert len(blocks) < 5 and found.page_count is None
+    assert parsed_text(blocks) == "\n\n".join(prose(300))
+
+
+async def test_pages_of_slides(tmp_path: Path) -> None:
+    """Slides keep their numbers through the process."""
+    path = slides(tmp_path / "blob", [("One", "a"), ("Two", "b")])
+    found = await parse(path, parser_for(path), LIMITS, tmp_path / "sink")
+    assert [(block.page, block.text) for block in read_blocks(found.sink)] == [
+        (1, "One\n\na"),
+        (2, "Two\n\nb"),
+    ]
+    assert found.page_count == 2
+
+
+async def test_a_strangers_parser(document: Path) -> None:
+    """Any importable function works, with plain values and from a folder only this process knows."""
+    found = await parse(document, hostile("stranger"), LIMITS, document.parent / "sink")
+    assert list(read_blocks(found.sink)) == [("a title", None), ("a few words", 3)]
+    assert found.page_count == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("spin", "timeout"),
+        ("hang", "timeout"),
+        ("devour", "memory"),
+        ("killed", "memory"),
+        ("endless", "too_large"),
+        ("flood", "too_large"),
+        ("crash", "corrupt"),
+        ("bare_exit", "corrupt"),
+        ("raises_code", "encrypted"),
+        ("wrong_type", "corrupt"),
+    ],
+)
+async def test_misbehaving_parser(document: Path, name: str, code: str) -> None:
+    """Hanging, hoarding, flooding and crashing end with a code, soon, and leave nothing behind."""
+    limits = ParseLimits(memory_mb=256, cpu_seconds=1, wall_seconds=2, max_text_chars=1_000_000)
+    if name in ("endless", "flood", "devour"):
+        limits = limits._replace(cpu_seconds=20, wall_seconds=20)
+    started = time.monotonic()
+    assert (await failure(document, hostile(name), limits)).code == code
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize("target", ["hostile_parsers:no_such", "no_such_module:parse", "nonsense"])
+async def test_parser_that_cannot_be_started(document: Path, target: str) -> None:
+    """A wrong target is the installation's fault and is not blamed on the document."""
+    with pytest.raises(ParserUnavailable, match="cannot be started"):
+        await parse(document, Parser("x", (), target), LIMITS, document.parent / "sink")
+    assert list(document.parent.iterdir()) == [document]
+
+
+async def test_what_a_parser_says_goes_to_the_log_only(
+    document: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A parser's own words are for the operator; the user reads ours."""
+    with caplog.at_level(logging.INFO):
+        error = await failure(document, hostile("raises_code"))
+    assert "stranger" not in f"{error} {error.detail}"
+    assert "<script>stranger</script>" in caplog.text
+
+
+async def test_unstorable_characters_never_reach_the_sink(document: Path) -> None:
+    """NUL, lone surrogates and carriage returns are gone; the text can be stored and counted."""
+    found = await parse(document, hostile("unstorable"), LIMITS, document.parent / "sink")
+    (block,) = read_blocks(found.sink)
+    assert block.text == "nul surrogate\ufffd break\nend"
+    assert found.char_count == len(block.text)
+
+
+async def test_secrets_do_not_reach_the_parser(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process sees none of our environment."""
+    monkeypatch.setenv("JWT_SECRET", "hidden")
+    monkeypatch.setenv("DATABASE_URL", "hidden")
+    found = await parse(document, hostile("environment"), LIMITS, document.parent / "sink")
+    names = set(parsed_text(read_blocks(found.sink)).split("\n"))
+    assert not names & {"JWT_SECRET", "DATABASE_URL", "HOME"}
+
+
+async def test_process_imports_little(document: Path) -> None:
+    """The process does not load the platform, and so starts fast."""
+    found = await parse(document, hostile("modules"), LIMITS, document.parent / "sink")
+    names = {name.partition(".")[0] for name in parsed_text(read_blocks(found.sink)).split("\n")}
+    assert not names & {
+        "kernel",
+        "aiohttp",
+        "asyncio",
+        "sqlalchemy",
+        "pydantic",
+        "numpy",
+        "lxml",
+        "pypdfium2",
+    }
+
+
+async def test_cancellation_kills_the_process(pipe: tuple[Path, int]) -> None:
+    """A cancelled parse takes its process with it and removes the sink."""
+    path, reader = pipe
+    task = asyncio.create_task(parse(path, hostile("announces_itself"), LIMITS, path.with_name("sink")))
+    await readable(reader)
+    pid = int(os.read(reader, 20))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await gone(pid)
+    assert not path.with_name("sink").exists()
+
+
+async def test_grandchildren_do_not_outlive_the_parser(document: Path) -> None:
+    """What a parser has started ends with it, though the parser ended well."""
+    found = await parse(document, hostile("leaves_child"), LIMITS, document.parent / "sink")
+    pid = int(parsed_text(read_blocks(found.sink)))
+    assert await gone(pid)
+
+
+async def test_process_dies_with_its_parent(pipe: tuple[Path, int]) -> None:
+    """When the worker is killed, its parser goes too."""
+    path, reader = pipe
+    program = (
+        "import asyncio, pathlib, sys\n"
+        "from builtin_plugins.rag.parsing import Parser, ParseLimits, parse\n"
+        "path = pathlib.Path(sys.argv[1])\n"
+        "parser = Parser('x', (), 'hostile_parsers:announces_itself')\n"
+        "asyncio.run(parse(path, parser, ParseLimits(512, 20, 60, 1000), path.with_name('sink')))\n"
+    )
+    modules = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[3])])
+    worker = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", program, str(path)), env={**os.environ, "PYTHONPATH": modules}
+    )
+    await readable(reader)
+    pid = int(os.read(reader, 20))
+    worker.kill()
+    await worker.wait()
+    assert await gone(pid)
+
+
+async def test_loop_stays_responsive(tmp_path: Path) -> None:
+    """Parsing a long document does not hold up the event loop."""
+    path = pdf(tmp_path / "blob", [prose(40)] * 60)
+    task = asyncio.create_task(parse(path, parser_for(path), LIMITS, tmp_path / "sink"))
+    longest, before = 0.0, time.monotonic()
+    while not task.done():
+        await asyncio.sleep(0.001)
+        longest, before = max(longest, time.monotonic() - before), time.monotonic()
+    assert (await task).page_count == 60
+    assert longest < 0.25
+
+
+async def test_hostile_documents_end_with_a_code(tmp_path: Path) -> None:
+    """Bombs, passwords, truncation and scans end by the whole road as they end inside the parser."""
+
+    def paragraph(document: object) -> None:
+        document.add_paragraph("LAUGH")  # type: ignore[attr-defined]
+
+    makers = {
+        "too_large": lambda p: add_member(word(p, paragraph), "word/media/x.bin", MAX_UNPACKED_BYTES),
+        "corrupt": lambda p: billion_laughs(word(p, paragraph), "word/document.xml"),
+        "encrypted": lambda p: pdf(p, [prose(2)], password="secret"),
+        "no_text": scanned_pdf,
+    }
+    for code, make in makers.items():
+        folder = tmp_path / code
+        folder.mkdir()
+        path = make(folder / "blob")
+        assert (await failure(path, parser_for(path))).code == code
+
+
+async def test_more_hostile_texts(tmp_path: Path) -> None:
+    """Deep JSON, one huge CSV line and a file of white space end with a code or as text."""
+    limits = LIMITS._replace(memory_mb=512, max_text_chars=20_000_000)
+    folder = tmp_path / "in"
+    folder.mkdir()
+    path = folder / "blob"
+    path.write_bytes(b"[" * 100_000 + b"]" * 100_000)
+    assert (await failure(path, parser_for(path), limits)).code == "too_large"
+    path.write_bytes(b" \n\t" * 10_000)
+    assert (await failure(path, parser_for(path), limits)).code == "no_text"
+    path.write_bytes(b"a;b\n1;" + b"x" * 10_000_000 + b"\n")
+    found = await parse(path, BUILTIN_PARSERS[7], limits, tmp_path / "sink")
+    assert found.char_count > 10_000_000
+    assert max(len(block.text) for block in read_blocks(found.sink)) <= 65_536
+
+
+async def test_text_limit_is_exact(tmp_path: Path) -> None:
+    """A text of exactly the limit passes, one character more does not."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    path = folder / "blob"
+    path.write_text("x" * 1_000, encoding="utf-8")
+    found = await parse(path, parser_for(path), LIMITS._replace(max_text_chars=1_000), tmp_path / "sink")
+    assert found.char_count == 1_000
+    assert (await failure(path, parser_for(path), LIMITS._replace(max_text_chars=999))).code == "too_large"
+
+
+@pytest.mark.parametrize(
+    "broken", ['[1, "cut', '[1, "whole"]\n', '{"page": 1}\n[null, "late"]\n', "[1, 2]\n", ""]
+)
+def test_damaged_sink_is_noticed(tmp_path: Path, broken: str) -> None:
+    """A sink that lost its end or was written by something else is refused, or ends where it says."""
+    sink = tmp_path / "sink"
+    sink.write_text(broken, encoding="utf-8")
+    if broken.startswith("{"):
+        assert list(read_blocks(sink)) == []
+        return
+    with pytest.raises(UnparsableDocument):
+        list(read_blocks(sink))
+
+
+def test_details_are_complete() -> None:
+    """Every code has its sentence, and sentences are plain."""
+    assert set(DETAILS) == {"encrypted", "corrupt", "no_text", "too_large", "timeout", "memory"}
+    assert json.dumps(DETAILS, ensure_ascii=True) == json.dumps(DETAILS, ensure_ascii=False)
