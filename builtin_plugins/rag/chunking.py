@@ -125,7 +125,7 @@ def _is_heading(text: str, mark: str) -> bool:
 
 
 def _overlap_start(window: _Window, lowest: int, end: int, fresh: int, overlap: int) -> int:
-    """Return where the next chunk starts: at `fresh`, or up to `overlap` before the `end` of the previous one.
+    """Return where the next chunk starts: at `fresh`, or up to `overlap` before the `end` of the last one.
 
     A sentence that leaves at least half of the overlap is preferred, then a word. Without either, the overlap
     begins inside a word only if the chunk before had to end inside one.

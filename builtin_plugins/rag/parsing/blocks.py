@@ -48,8 +48,8 @@ DETAILS: Final[dict[Code, str]] = {
 class UnparsableDocument(Exception):
     """A document that cannot become text.
 
-    `code` is stable and `detail`, which names the remedy, depends on it alone: both are for users. `reason` may
-    repeat what a library said about the file and is for the log.
+    `code` is stable and `detail`, which names the remedy, depends on it alone: both are for users. `reason`
+    may repeat what a library said about the file and is for the log.
     """
 
     def __init__(self, code: Code, reason: str = "") -> None:
