@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from kernel.sdk import PlatformError
 
 
-class ModelRuntimeError(Exception):
-    """Root of all of them: ``status`` and ``code`` are what an HTTP answer would carry."""
+class ModelRuntimeError(PlatformError):
+    """Root of all of them; rendered as 503 unless a kind says otherwise."""
 
-    status: ClassVar[int] = 503
-    code: ClassVar[str] = "model_runtime_error"
-
-    def __init__(self, detail: str) -> None:
-        super().__init__(detail)
-        self.detail = detail
+    status = 503
+    code = "model_runtime_error"
+    default_detail = "The model runtime failed"
 
 
 class RuntimeUnreachable(ModelRuntimeError):
@@ -55,7 +52,8 @@ class RuntimeRefused(ModelRuntimeError):
     code = "model_runtime_refused"
 
     def __init__(self, upstream_status: int, retry_after: int | None = None) -> None:
-        super().__init__(_refusal(upstream_status))
+        headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+        super().__init__(_refusal(upstream_status), headers=headers)
         self.upstream_status = upstream_status
         self.retry_after = retry_after
 

@@ -272,6 +272,7 @@ async def test_too_many_requests_keeps_its_status(runtime_for: RuntimeFor) -> No
         with pytest.raises(RuntimeBusy) as caught:
             await runtime_for(server.url).generate(ask())
     assert (caught.value.status, caught.value.retry_after) == (429, 9)
+    assert caught.value.headers == {"Retry-After": "9"}
 
 
 async def test_malformed_json_is_an_error(runtime_for: RuntimeFor) -> None:
