@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import logging.handlers
 import re
 import sys
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 request_id_var: ContextVar[str | None] = ContextVar("platform_request_id", default=None)
 
@@ -56,12 +58,21 @@ class TextFormatter(logging.Formatter):
         return text + ("\n" + mask(self.formatException(record.exc_info)) if record.exc_info else "")
 
 
-def configure(level: str, style: str) -> None:
-    """Send everything to standard error in the chosen shape. Called by a command, never at import."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
+def configure(level: str, style: Literal["auto", "json", "text"] = "auto", file: Path | None = None) -> None:
+    """Send everything to standard error, or to `file`, in the chosen shape. Called by a command, never at import.
+
+    `auto` is text on a terminal, else JSON. A file that is moved away (logrotate) is opened anew.
+    """
+    handler = _to_file(file) if file else logging.StreamHandler(sys.stderr)
+    readable = style == "text" or (style == "auto" and file is None and sys.stderr.isatty())
+    handler.setFormatter(TextFormatter() if readable else JsonFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
     for noisy in ("aiosqlite", "asyncio", "alembic", "dbos", "httpx", "watchfiles"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
+
+
+def _to_file(file: Path) -> logging.Handler:
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return logging.handlers.WatchedFileHandler(file, encoding="utf-8")

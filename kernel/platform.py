@@ -186,26 +186,28 @@ class Platform:
 
     async def migrate(self, *, apply: bool) -> None:
         """Kernel first, then plugins; a plugin whose migration fails is refused. Storage errors stop the start."""
-        owners = [migrate.kernel_owner()]
-        owners += [migrate.Owner(plugin, tables) for plugin, tables in self.declare("register_tables")]
+        owners = self.owners()
         try:
-            self.pending = [item for item in await self._pending(owners) if item.revisions]
+            states = [await migrate.pending(self.database, owner) for owner in owners]
+            self.pending = [state for state in states if state.revisions]
             if self.pending and apply:
                 async with migrate.migration_lock(self.database):
                     await self._upgrade(owners)
         except (SQLAlchemyError, OSError) as error:
             raise StartupError(f"the database can't be used: {_reason(error)}") from error
 
-    async def _pending(self, owners: Sequence[migrate.Owner]) -> list[migrate.Pending]:
+    def owners(self) -> list[migrate.Owner]:
+        """Who has tables, kernel first; a plugin that claims another owner's table is refused."""
+        declared = [migrate.Owner(plugin, tables) for plugin, tables in self.declare("register_tables")]
         taken: dict[str, str] = {}
         found = []
-        for owner in list(owners):
+        for owner in [migrate.kernel_owner(), *declared]:
             try:
                 migrate.claim(owner, taken)
             except migrate.TableTaken as error:
                 self.fail_plugin(owner.name, str(error))
-                continue
-            found.append(await migrate.pending(self.database, owner))
+            else:
+                found.append(owner)
         return found
 
     async def _upgrade(self, owners: Sequence[migrate.Owner]) -> None:
@@ -333,6 +335,21 @@ async def open_platform(
             await platform.open_resources(stack)
             await platform.start_plugins()
         yield platform
+
+
+@asynccontextmanager
+async def declared_platform(
+    loader: SettingsLoader, candidates: Sequence[Candidate] | None = None
+) -> AsyncIterator[Platform]:
+    """All that plugins declare, with nothing opened and the database left alone: for commands that explain."""
+    platform = Platform(loader, installed() if candidates is None else candidates)
+    try:
+        platform.load_settings()
+        platform.owners()
+        platform.collect()
+        yield platform
+    finally:
+        await platform.close()
 
 
 def _reason(error: BaseException) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import pluggy
@@ -20,6 +24,7 @@ log = logging.getLogger("platform.plugins")
 
 GROUP = "platform.plugins"
 SLOW = 2.0
+_REPORT = Path("run") / "plugins.json"
 
 Status = Literal["loaded", "refused", "failed", "disabled"]
 T = TypeVar("T")
@@ -222,6 +227,26 @@ class PluginHost:
     def _optional(self, record: PluginRecord, hook: str) -> bool:
         caller = getattr(self.manager.hook, hook)
         return any(i.optionalhook for i in caller.get_hookimpls() if i.plugin is record.instance)
+
+
+def write_report(home: Path, records: Sequence[PluginRecord]) -> None:
+    """Keep what became of each plugin at this start, for `platformctl plugins why` in another process."""
+    plugins = [{"name": r.name, "version": r.version, "status": r.status, "reason": r.reason} for r in records]
+    report = {"started_at": datetime.now(UTC).isoformat(timespec="seconds"), "plugins": plugins}
+    target = home / _REPORT
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    temporary.write_text(json.dumps(report, ensure_ascii=False), encoding="utf-8")
+    temporary.replace(target)
+
+
+def read_report(home: Path) -> dict[str, Any] | None:
+    """What the last start of a server wrote; None where none has started yet."""
+    try:
+        report = json.loads((home / _REPORT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return report if isinstance(report, dict) else None
 
 
 def _describe(record: PluginRecord, instance: Any) -> None:

@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 
 from aiohttp import web
@@ -19,12 +19,13 @@ from kernel.app import gateway_app, service_app
 from kernel.errors import StartupError
 from kernel.gateway.services import SLOTS
 from kernel.platform import Platform, open_platform
+from kernel.plugins import write_report
 from kernel.server import Listener, bind, stop_all
 from kernel.settings import SettingsLoader
 
 log = logging.getLogger("platform.serve")
 
-Announce = Callable[[Platform, int], None]
+Announce = Callable[[Platform, int], Awaitable[None]]
 
 _WORKER_NICENESS = 10
 _FIRST_PAUSE = 0.5
@@ -50,6 +51,7 @@ async def serve_api(
     async with AsyncExitStack() as stack:
         platform = await stack.enter_async_context(open_platform(loader, role="api"))
         listeners = await _listen(stack, platform, only, shared_port)
+        await asyncio.to_thread(write_report, platform.settings.home, platform.plugins)
         housekeeping = asyncio.create_task(_housekeeping(platform), name="housekeeping")
         stack.push_async_callback(_cancel, housekeeping)
         if children:
@@ -57,7 +59,7 @@ async def serve_api(
             stack.push_async_callback(supervisor.stop)
             await supervisor.start()
         if announce is not None:
-            announce(platform, listeners[0].port)
+            await announce(platform, listeners[0].port)
         await stop.wait()
         log.info("stopping: requests in flight get %g s", platform.settings.shutdown_timeout)
         await stop_all(listeners)
@@ -183,5 +185,8 @@ def _die_with_parent() -> None:
 
 
 def this_command(*arguments: str) -> list[str]:
-    """The argument list of another `platformctl` process in the same environment."""
-    return [sys.executable, "-m", "cli", *arguments]
+    """The argument list of another `platformctl` process in the same environment.
+
+    ``-P`` keeps a folder called `cli` in the working directory from being taken for ours.
+    """
+    return [sys.executable, "-P", "-m", "cli", *arguments]

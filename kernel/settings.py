@@ -60,7 +60,10 @@ class KernelSettings(Settings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         "INFO", validation_alias=env("LOG_LEVEL"), description="Least severe level that is logged."
     )
-    log_format: Literal["json", "text"] = Field("json", description="Shape of the log lines.")
+    log_format: Literal["auto", "json", "text"] = Field(
+        "auto", description="Shape of the log lines; auto writes text to a terminal and JSON to anything else."
+    )
+    log_file: Path | None = Field(None, description="File that log lines are appended to; standard error when unset.")
     database_url: SecretStr | None = Field(
         None,
         validation_alias=env("DATABASE_URL"),
@@ -204,9 +207,14 @@ class SettingsLoader:
         self._known_names: set[str] = set()
 
     @classmethod
-    def from_home(cls, environ: Mapping[str, str] | None = None) -> SettingsLoader:
-        """The loader of the real environment and of `PLATFORM_HOME/config.yaml`, where there is one."""
-        environ = os.environ if environ is None else environ
+    def from_home(
+        cls, environ: Mapping[str, str] | None = None, overrides: Mapping[str, str] | None = None
+    ) -> SettingsLoader:
+        """The loader of the real environment and of `PLATFORM_HOME/config.yaml`, where there is one.
+
+        `overrides` are variables that win over the environment: what a command line says.
+        """
+        environ = {**(os.environ if environ is None else environ), **(overrides or {})}
         home = Path(environ.get("PLATFORM_HOME") or ".platform").expanduser()
         return cls(environ, _read_config(home / "config.yaml"))
 
