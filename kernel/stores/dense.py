@@ -1,8 +1,8 @@
 """The vectors of one collection in memory, searched with FAISS. Derived from rows, never the only copy.
 
-Measured (384 dimensions): `IDMap2,SQfp16` is exact, takes half the memory and a third of the time of a flat index;
-above some 200,000 vectors `IVF,SQ8` answers ten times faster for two percent of recall. HNSW cannot remove, and
-`IndexIDMap2` over IVF aborts the process on removal, so IVF is given its ids directly.
+`IDMap2,SQfp16` is exact, takes half the memory and a third of the time of a flat index. Above some 200,000
+vectors `IVF,SQ8` answers ten times faster for a few percent of recall. HNSW cannot remove, and `IndexIDMap2`
+over IVF aborts the process on removal, so IVF is given its ids directly.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ EXACT_UP_TO = 200_000
 
 Vectors = npt.NDArray[np.float32]
 
+_LEAST_PER_LIST = 40  # with fewer, the centres are not worth having and FAISS complains
 _TRAINING_PER_LIST = 64
 _LISTS_PROBED = 0.02
 _BLOCK = 20_000
@@ -81,8 +82,8 @@ class DenseIndex:
     def search(self, query: npt.ArrayLike, k: int, allowed: npt.ArrayLike | None = None) -> Ranked:
         """The `k` nearest by inner product to `query` float32 [dimension], among `allowed` when given.
 
-        The filter works inside the search: `k` come back whenever `allowed` holds `k` known labels. A filtered
-        search overlooks nothing; an unfiltered one may, once `approximate`.
+        The filter works inside the search: `k` come back whenever `allowed` holds `k` known labels. A
+        filtered search overlooks nothing; an unfiltered one may, once `approximate`.
         """
         vector = self._query(query)
         among = None if allowed is None else as_labels(allowed)
@@ -95,7 +96,9 @@ class DenseIndex:
         return Ranked(labels[0][found], scores[0][found])
 
     def build_approximate(self) -> bool:
-        """Train an approximate index on the stored vectors and answer from it; False if there is one or one is built.
+        """Train an approximate index on the stored vectors and answer from it.
+
+        False where there is one already, or another thread is building it.
 
         Takes seconds to minutes on one core; meanwhile searches and changes go on, and none is lost.
         """
@@ -134,8 +137,9 @@ class DenseIndex:
     def _checked(self, labels: npt.ArrayLike, vectors: npt.ArrayLike) -> tuple[Labels, Vectors]:
         ids = as_labels(labels)
         rows = np.array(vectors, np.float32, order="C", ndmin=2)  # a copy: a change may be repeated later
-        if rows.shape != (len(ids), self._dimension) and len(ids) + rows.size:
-            raise ValueError(f"{len(ids)} labels need vectors of shape ({len(ids)}, {self._dimension}), not {rows.shape}")
+        expected = (len(ids), self._dimension)
+        if rows.shape != expected and len(ids) + rows.size:
+            raise ValueError(f"{len(ids)} labels need vectors of shape {expected}, not {rows.shape}")
         if len(np.unique(ids)) != len(ids):
             raise ValueError("a label occurs twice in one call: give each label one vector")
         if len(ids) and int(ids.min()) < 0:
@@ -147,15 +151,15 @@ class DenseIndex:
     def _query(self, query: npt.ArrayLike) -> Vectors:
         vector = np.ascontiguousarray(query, np.float32)
         if vector.shape != (self._dimension,):
-            raise ValueError(f"the query must be a vector of {self._dimension} numbers, not of shape {vector.shape}")
+            raise ValueError(f"the query must be {self._dimension} numbers, not of shape {vector.shape}")
         return vector[np.newaxis]
 
 
 def _faiss() -> Any:
     """FAISS, loaded when first needed, and held to one thread.
 
-    OpenMP keeps the number per calling thread, so it is set on each use: with two threads and other work beside
-    it, one query took a hundred times longer.
+    With two threads and other work beside it, one query took a hundred times longer. OpenMP keeps the number
+    per calling thread, so it is set on each use.
     """
     import faiss
 
@@ -170,7 +174,7 @@ def _exact_index(dimension: int) -> Any:
 
 def _approximate_index(dimension: int, labels: Labels, halves: npt.NDArray[np.float16]) -> Any:
     faiss = _faiss()
-    lists = max(1, int(4 * np.sqrt(len(labels))))
+    lists = max(1, min(int(4 * np.sqrt(len(labels))), len(labels) // _LEAST_PER_LIST))
     index = faiss.index_factory(dimension, f"IVF{lists},SQ8", faiss.METRIC_INNER_PRODUCT)
     index.nprobe = max(8, round(lists * _LISTS_PROBED))
     index.train(_training_sample(halves, lists * _TRAINING_PER_LIST))

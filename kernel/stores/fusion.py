@@ -1,8 +1,8 @@
 """One ranking out of two: vectors know meaning, BM25 knows words.
 
-A convex combination of scores (Bruch, Gai and Ingber 2023, "An Analysis of Fusion Functions for Hybrid Retrieval"),
-as ranks alone throw away how sure a leg is: on the evaluation sets in `tests/benchmarks` reciprocal rank fusion
-falls behind the better leg everywhere. Normalisations were chosen there too.
+A convex combination of scores (Bruch, Gai and Ingber 2023, "An Analysis of Fusion Functions for Hybrid
+Retrieval"), as ranks alone throw away how sure a leg is: on the evaluation sets in `tests/benchmarks`
+reciprocal rank fusion falls behind the better leg everywhere. Normalisations were chosen there too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MEANING_WEIGHT = 0.8
 """The share of the dense leg for a question in plain words."""
 
 IDENTIFIER_WEIGHT = 0.3
-"""The share of the dense leg for a question that quotes an identifier: its exact spelling is what is asked for."""
+"""The share of the dense leg for a question that quotes an identifier: its exact spelling is asked for."""
 
 LEAST_DEPTH = 30
 DEPTH_FACTOR = 3
@@ -41,8 +41,8 @@ def hybrid(
 ) -> Ranked:
     """The `k` best of two legs, each candidate of one leg being scored by the other as well.
 
-    Without the second look a text found by one leg alone would count as worth nothing to the other. Each leg is
-    asked twice: for its own best, and for its scores of what only the other leg found.
+    Without the second look a text found by one leg alone would count as worth nothing to the other. Each leg
+    is asked twice: for its own best, and for its scores of what only the other leg found.
     """
     among = None if allowed is None else as_labels(allowed)
     depth = max(LEAST_DEPTH, DEPTH_FACTOR * k)
@@ -50,11 +50,22 @@ def hybrid(
     return fuse(_completed(near, worded, dense), _completed(worded, near, text), k, weight)
 
 
-def fuse(dense: Ranked, text: Ranked, k: int, weight: float) -> Ranked:
+def missing(own: Ranked, other: Ranked) -> Labels:
+    """What `other` lists and `own` does not: the labels to ask `own`'s leg about, before `joined`."""
+    return np.setdiff1d(other.labels, own.labels)
+
+
+def joined(own: Ranked, more: Ranked) -> Ranked:
+    """`own` followed by what the same leg said about the `missing`."""
+    labels = np.concatenate([own.labels, more.labels])
+    return Ranked(labels, np.concatenate([own.scores, more.scores]), own.full if own.size else more.full)
+
+
+def fuse(dense: Ranked, text: Ranked, k: int, weight: float = MEANING_WEIGHT) -> Ranked:
     """The `k` best by `weight` * dense + (1 - `weight`) * text, at most 1; equal ones by label.
 
-    A cosine counts in relation to the best one, BM25 in relation to a full match or to a better one, if there is.
-    What a leg does not list counts 0 in it; with one leg empty the other's order stays as it is.
+    A cosine counts in relation to the best one, BM25 in relation to a full match, or to a better one if there
+    is. What a leg does not list counts 0 in it; with one leg empty the other's order stays as it is.
 
     Raises:
         ValueError: `weight` is not within 0 to 1.
@@ -69,12 +80,8 @@ def fuse(dense: Ranked, text: Ranked, k: int, weight: float) -> Ranked:
 
 
 def _completed(own: Ranked, other: Ranked, search: Search) -> Ranked:
-    missing = np.setdiff1d(other.labels, own.labels)
-    if not len(missing):
-        return own
-    more = search(len(missing), missing)
-    labels = np.concatenate([own.labels, more.labels])
-    return Ranked(labels, np.concatenate([own.scores, more.scores]), full=max(own.full, more.full))
+    unseen = missing(own, other)
+    return joined(own, search(len(unseen), unseen)) if len(unseen) else own
 
 
 def _by_best(dense: Ranked) -> npt.NDArray[np.float64]:
@@ -86,9 +93,7 @@ def _by_full_match(text: Ranked) -> npt.NDArray[np.float64]:
     return text.scores.astype(np.float64) / max(text.full, float(text.scores.max(initial=0.0)))
 
 
-def _spread(
-    scores: npt.NDArray[np.float64], labels: Labels, over: Labels
-) -> npt.NDArray[np.float64]:
+def _spread(scores: npt.NDArray[np.float64], labels: Labels, over: Labels) -> npt.NDArray[np.float64]:
     """`scores` of `labels` laid out along the sorted labels `over`, 0 where there is none."""
     laid = np.zeros(len(over))
     laid[np.searchsorted(over, labels)] = scores

@@ -16,6 +16,11 @@ class SharedLock:
         self._waiting_writers = 0
         self._writing = False
 
+    @property
+    def writer_waits(self) -> bool:
+        """Whether a writer stands in line."""
+        return self._waiting_writers > 0
+
     @contextmanager
     def read(self) -> Iterator[None]:
         with self._changed:

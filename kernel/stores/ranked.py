@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +11,11 @@ Labels = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """Labels int64 [n] with their scores float32 [n], best first.
 
-    `full` is the score of a plain full match: 1 for a cosine; for BM25 what a text of average length earns that has
-    each word of the question once. BM25 means something only in relation to it.
+    `full` is the score of a plain full match: 1 for a cosine; for BM25 what a text of average length earns
+    that has each word of the question once. BM25 means something only in relation to it.
     """
 
     labels: Labels
@@ -27,7 +26,9 @@ class Ranked:
     def empty(cls) -> Ranked:
         return cls(np.empty(0, np.int64), np.empty(0, np.float32))
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
+        """How many were found."""
         return len(self.labels)
 
 

