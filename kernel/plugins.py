@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-import threading
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -13,28 +13,34 @@ from datetime import UTC, datetime
 from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import pluggy
 
 from kernel import hookspecs
-from kernel.version import API_VERSION
+from kernel.bounded import run_bounded
+from kernel.hook_checks import misfit
+from kernel.logs import mask
+from kernel.version import API_VERSION, DISTRIBUTION
 
 log = logging.getLogger("platform.plugins")
 
 GROUP = "platform.plugins"
 SLOW = 2.0
 _REPORT = Path("run") / "plugins.json"
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
+_RESERVED = frozenset({"kernel"})
+_REASON_LIMIT = 500
 
 Status = Literal["loaded", "refused", "failed", "disabled"]
-T = TypeVar("T")
 
 
 class Plugin:
     """Base of a plugin: subclass it, name it, implement hooks marked with `hookimpl`.
 
     `requires` names plugins that must be loaded first, or this one is refused; `after` only orders.
-    `essential` plugins stop the start when they fail.
+    `essential` plugins stop the start when they fail. `capabilities`, `data_sources` and `databases` are
+    shown to clients as they are (wire-facts 6.1).
     """
 
     name: str = ""
@@ -44,6 +50,9 @@ class Plugin:
     author: str = ""
     requires: Sequence[str] = ()
     after: Sequence[str] = ()
+    capabilities: Sequence[str] = ()
+    data_sources: Sequence[str] = ()
+    databases: Sequence[str] = ()
     essential: bool = False
 
 
@@ -59,29 +68,37 @@ class PluginRecord:
     author: str = ""
     distribution: str | None = None
     requires: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] = ()
+    data_sources: tuple[str, ...] = ()
+    databases: tuple[str, ...] = ()
     instance: Any = None
     problems: list[str] = field(default_factory=list)
+    registered_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def built_in(self) -> bool:
+        """Whether the plugin comes with the platform itself."""
+        return self.distribution == DISTRIBUTION
 
     def refuse(self, status: Status, reason: str) -> None:
-        """Take the plugin out of service."""
-        self.status, self.reason, self.instance = status, reason, None
+        """Take the plugin out of service. The reason is public: what looks like a secret is masked."""
+        self.status, self.reason, self.instance = status, mask(reason)[:_REASON_LIMIT], None
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A plugin that might be loaded: its name and how to make it."""
+    """A plugin that might be loaded: its name, how to make it, and the package that it comes from."""
 
     name: str
     load: Callable[[], Any]
     distribution: str | None = None
+    version: str | None = None
 
 
 def installed() -> list[Candidate]:
-    """The plugins of every installed package, by entry point; the first of two with one name counts."""
-    found: dict[str, Candidate] = {}
-    for point in sorted(entry_points(group=GROUP), key=lambda p: p.name):
-        found.setdefault(point.name, _candidate(point))
-    return list(found.values())
+    """The plugins of every installed package, by entry point, in the order of their names."""
+    return [_candidate(point) for point in sorted(entry_points(group=GROUP), key=lambda p: p.name)]
 
 
 def _candidate(point: EntryPoint) -> Candidate:
@@ -89,7 +106,8 @@ def _candidate(point: EntryPoint) -> Candidate:
         made = point.load()
         return made() if isinstance(made, type) else made
 
-    return Candidate(point.name, load, point.dist.name if point.dist else None)
+    dist = point.dist
+    return Candidate(point.name, load, dist.name if dist else None, dist.version if dist else None)
 
 
 def given(plugins: Iterable[type | Any]) -> list[Candidate]:
@@ -97,95 +115,112 @@ def given(plugins: Iterable[type | Any]) -> list[Candidate]:
     return [_given(plugin) for plugin in plugins]
 
 
-def _given(plugin: type | Any) -> Candidate:
+def _given(plugin: Any) -> Candidate:
     return Candidate(plugin.name, plugin if isinstance(plugin, type) else lambda: plugin)
 
 
 class PluginHost:
-    """Loads candidates into one plugin manager, and keeps the record of each."""
+    """Loads candidates into one plugin manager, and keeps the record of each.
 
-    def __init__(self, timeout: float, disabled: Iterable[str] = ()) -> None:
+    `keep_out(candidate)` may name a reason for which a candidate is not even imported.
+    """
+
+    def __init__(
+        self,
+        timeout: float,
+        disabled: Iterable[str] = (),
+        keep_out: Callable[[Candidate], str | None] = lambda _candidate: None,
+    ) -> None:
         self.manager = pluggy.PluginManager(hookspecs.PROJECT)
         self.manager.add_hookspecs(hookspecs)
         self.records: dict[str, PluginRecord] = {}
         self._timeout = timeout
         self._disabled = frozenset(disabled)
+        self._keep_out = keep_out
 
     def load(self, candidates: Sequence[Candidate]) -> None:
         """Load, order and register them; what fails is recorded, with its dependants, and skipped."""
-        for candidate in candidates:
-            self.records[candidate.name] = self._load_one(candidate)
+        for candidate in sorted(candidates, key=lambda c: c.distribution != DISTRIBUTION):
+            known = self.records.get(candidate.name)
+            if known is None:
+                self.records[candidate.name] = self._load_one(candidate)
+            else:
+                _report_namesake(known, candidate)
         for name in self._order():
-            self._register(self.records[name])
-        self._refuse_pending()
+            if self.records[name].status == "loaded":
+                self._register(self.records[name])
+        for record in self.loaded():
+            self._check_hooks(record)
 
     def loaded(self) -> list[PluginRecord]:
         """Records of the plugins in service, in loading order."""
         return [record for record in self.records.values() if record.status == "loaded"]
 
-    def fail(self, name: str, reason: str) -> list[str]:
+    def fail(self, name: str, reason: str, status: Status = "failed") -> list[str]:
         """Take a plugin and its dependants out of service; answers the names."""
         record = self.records.get(name)
         if record is None or record.status != "loaded":
             return []
-        self._take_out(record, "failed", reason)
-        dependants = [r.name for r in self.loaded() if name in r.requires]
-        gone = [name]
-        for dependant in dependants:
-            record = self.records[dependant]
-            self._take_out(record, "refused", f"it requires '{name}', which failed: {reason}")
-            gone += [dependant, *self._cascade(dependant)]
-        return gone
-
-    def _cascade(self, name: str) -> list[str]:
-        gone = []
-        for record in self.loaded():
-            if name in record.requires:
-                self._take_out(record, "refused", f"it requires '{name}', which is not in service")
-                gone += [record.name, *self._cascade(record.name)]
-        return gone
-
-    def _take_out(self, record: PluginRecord, status: Status, reason: str) -> None:
         if record.instance is not None and self.manager.is_registered(record.instance):
             self.manager.unregister(record.instance)
         record.refuse(status, reason)
-        log.error("plugin %s is out of service: %s", record.name, reason)
+        log.error("plugin %s is out of service: %s", name, record.reason)
+        gone = [name]
+        for dependant in self.loaded():
+            if name in dependant.requires:
+                gone += self.fail(dependant.name, self._unmet(name), "refused")
+        return gone
 
     def _load_one(self, candidate: Candidate) -> PluginRecord:
         record = PluginRecord(candidate.name, "loaded", distribution=candidate.distribution)
         if candidate.name in self._disabled:
             record.refuse("disabled", "it is listed in PLATFORM_PLUGINS_DISABLED")
-            return record
+        elif not _NAME.fullmatch(candidate.name) or candidate.name in _RESERVED:
+            record.refuse(
+                "refused", "its name can't be the prefix of tables: use a-z, 0-9 and '_', and not 'kernel'"
+            )
+        elif reason := self._keep_out(candidate):
+            record.refuse("failed", reason)
+        else:
+            self._import(record, candidate)
+        return record
+
+    def _import(self, record: PluginRecord, candidate: Candidate) -> None:
+        started = time.monotonic()
         try:
-            started = time.monotonic()
-            instance = run_bounded(candidate.load, self._timeout)
-            if time.monotonic() - started > SLOW:
-                log.warning("plugin %s took %.1f s to load", candidate.name, time.monotonic() - started)
-            _describe(record, instance)
+            _describe(record, run_bounded(candidate.load, self._timeout))
         except TimeoutError:
             record.refuse("failed", f"it did not finish loading within {self._timeout:g} s")
-        except BaseException as error:  # noqa: BLE001 - boundary: a stranger's import may raise anything
+        except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
-            record.refuse("failed", f"it can't be imported: {type(error).__name__}: {error}"[:500])
-        return record
+            record.refuse("failed", f"it can't be imported: {type(error).__name__}: {error}")
+        if time.monotonic() - started > SLOW:
+            log.warning("plugin %s took %.1f s to load", record.name, time.monotonic() - started)
 
     def _order(self) -> list[str]:
         """Names in the order of `requires` and `after`; refuses what lacks a requirement."""
         self._refuse_unmet()
-        loaded = {record.name: record for record in self.loaded()}
-        graph = {
-            name: [n for n in (*record.requires, *getattr(record.instance, "after", ())) if n in loaded]
-            for name, record in sorted(loaded.items())
-        }
-        try:
-            order = list(TopologicalSorter(graph).static_order())
-        except CycleError as error:
-            for name in set(error.args[1]):
-                self.records[name].refuse("refused", f"its requirements form a circle: {' → '.join(error.args[1])}")
+        order = self._sorted(with_wishes=True) or self._sorted(with_wishes=False)
+        if order is None:
             return self._order()
         self.records = {n: self.records[n] for n in [*order, *(n for n in self.records if n not in order)]}
         return order
+
+    def _sorted(self, *, with_wishes: bool) -> list[str] | None:
+        """The loading order; None after a circle, whose members are refused if all of it is required."""
+        loaded = {record.name: record for record in sorted(self.loaded(), key=lambda r: r.name)}
+        graph = {
+            name: [n for n in (*record.requires, *(record.after if with_wishes else ())) if n in loaded]
+            for name, record in loaded.items()
+        }
+        try:
+            return list(TopologicalSorter(graph).static_order())
+        except CycleError as error:
+            circle = " → ".join(error.args[1])
+            for name in () if with_wishes else set(error.args[1]):
+                loaded[name].refuse("refused", f"its requirements form a circle: {circle}")
+            return None
 
     def _refuse_unmet(self) -> None:
         while True:
@@ -194,11 +229,12 @@ class PluginHost:
             if not unmet:
                 return
             for record, name in unmet:
-                record.refuse("refused", f"it requires the plugin '{name}', which {self._why(name)}")
+                record.refuse("refused", self._unmet(name))
 
-    def _why(self, name: str) -> str:
+    def _unmet(self, name: str) -> str:
         record = self.records.get(name)
-        return "is not installed" if record is None else f"is {record.status}: {record.reason}"
+        why = "is not installed" if record is None else f"is {record.status}: {record.reason}"
+        return f"it requires the plugin '{name}', which {why}"
 
     def _register(self, record: PluginRecord) -> None:
         try:
@@ -206,47 +242,20 @@ class PluginHost:
             for specs in self._own_specs(record):
                 self.manager.add_hookspecs(specs)
         except (pluggy.PluginValidationError, ValueError) as error:
-            self._take_out(record, "refused", f"its hooks do not fit: {_first_line(error)}")
+            self.fail(record.name, f"its hooks do not fit: {' '.join(str(error).split())}", "refused")
+        except TimeoutError:
+            self.fail(record.name, f"register_hookspecs did not return within {self._timeout:g} s")
         except Exception as error:  # noqa: BLE001 - boundary: a stranger's hook
-            self._take_out(record, "failed", f"register_hookspecs raised {type(error).__name__}: {error}"[:500])
+            self.fail(record.name, f"register_hookspecs raised {type(error).__name__}: {error}")
 
-    def _own_specs(self, record: PluginRecord) -> Sequence[object]:
+    def _own_specs(self, record: PluginRecord) -> Sequence[Any]:
         bring = getattr(record.instance, "register_hookspecs", None)
-        return [] if bring is None else run_bounded(bring, self._timeout)
+        return [] if bring is None else run_bounded(lambda: list(bring() or ()), self._timeout)
 
-    def _refuse_pending(self) -> None:
-        """Refuse whoever implements a hook that nobody specifies: most often a misspelt name."""
-        known = {name for name in vars(self.manager.hook) if self.manager.hook.__dict__[name].spec}
-        for record in self.loaded():
-            for caller in self.manager.get_hookcallers(record.instance) or []:
-                if caller.spec is None and not self._optional(record, caller.name):
-                    close = _closest(caller.name, known)
-                    self._take_out(record, "refused", f"there is no hook '{caller.name}'{close}")
-                    break
-
-    def _optional(self, record: PluginRecord, hook: str) -> bool:
-        caller = getattr(self.manager.hook, hook)
-        return any(i.optionalhook for i in caller.get_hookimpls() if i.plugin is record.instance)
-
-
-def write_report(home: Path, records: Sequence[PluginRecord]) -> None:
-    """Keep what became of each plugin at this start, for `platformctl plugins why` in another process."""
-    plugins = [{"name": r.name, "version": r.version, "status": r.status, "reason": r.reason} for r in records]
-    report = {"started_at": datetime.now(UTC).isoformat(timespec="seconds"), "plugins": plugins}
-    target = home / _REPORT
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    temporary.write_text(json.dumps(report, ensure_ascii=False), encoding="utf-8")
-    temporary.replace(target)
-
-
-def read_report(home: Path) -> dict[str, Any] | None:
-    """What the last start of a server wrote; None where none has started yet."""
-    try:
-        report = json.loads((home / _REPORT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return report if isinstance(report, dict) else None
+    def _check_hooks(self, record: PluginRecord) -> None:
+        reason = misfit(self.manager, record.instance) if record.status == "loaded" else None
+        if reason is not None:
+            self.fail(record.name, reason, "refused")
 
 
 def _describe(record: PluginRecord, instance: Any) -> None:
@@ -262,39 +271,41 @@ def _describe(record: PluginRecord, instance: Any) -> None:
     record.version = str(getattr(instance, "version", ""))
     record.description = str(getattr(instance, "description", ""))
     record.author = str(getattr(instance, "author", ""))
-    record.requires = tuple(getattr(instance, "requires", ()))
+    record.requires = _names(instance, "requires")
+    record.after = _names(instance, "after")
+    record.databases = _names(instance, "databases")
+    record.data_sources = _names(instance, "data_sources")
+    record.capabilities = _names(instance, "capabilities")
 
 
-def run_bounded(function: Callable[[], T], seconds: float) -> T:
-    """Call `function` in a thread of its own and wait at most `seconds`; TimeoutError after that.
-
-    A thread can't be killed: one that hangs stays behind, as a daemon, and holds up nothing else.
-    """
-    outcome: list[tuple[bool, Any]] = []
-
-    def call() -> None:
-        try:
-            outcome.append((True, function()))
-        except BaseException as error:  # noqa: BLE001 - carried over to the caller
-            outcome.append((False, error))
-
-    thread = threading.Thread(target=call, name="plugin-start", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if not outcome:
-        raise TimeoutError
-    worked, value = outcome[0]
-    if not worked:
-        raise value
-    return value  # type: ignore[no-any-return]
+def _names(instance: Any, attribute: str) -> tuple[str, ...]:
+    """A list of names; one name alone means itself, not its letters."""
+    given = getattr(instance, attribute, None) or ()
+    return (given,) if isinstance(given, str) else tuple(str(name) for name in given)
 
 
-def _closest(name: str, known: set[str]) -> str:
-    import difflib
+def _report_namesake(known: PluginRecord, other: Candidate) -> None:
+    package = f"the package '{other.distribution}'" if other.distribution else "another package"
+    problem = f"{package} offers a plugin of the same name, which is ignored; remove one of the two"
+    known.problems.append(problem)
+    log.warning("plugin %s: %s", known.name, problem)
 
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean '{close[0]}'?" if close else ""
 
-
-def _first_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:300]
+def write_report(home: Path, records: Sequence[PluginRecord]) -> None:
+    """Leave for `platformctl plugins` what became of each plugin in the process that serves."""
+    found = [
+        {
+            "name": record.name,
+            "status": record.status,
+            "reason": record.reason,
+            "version": record.version,
+            "distribution": record.distribution,
+            "problems": record.problems,
+        }
+        for record in records
+    ]
+    target = home / _REPORT
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_suffix(f".{os.getpid()}")
+    temporary.write_text(json.dumps(found), encoding="utf-8")
+    temporary.replace(target)

@@ -1,0 +1,240 @@
+"""Plugins: order, refusal with a reason, and one plugin's failure kept from the rest."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from kernel.plugins import Candidate, Plugin, PluginHost, PluginRecord, given
+from kernel.sdk import hookimpl, hookspec
+from kernel.version import API_VERSION
+
+
+def plugin(name: str, **attributes: Any) -> type[Plugin]:
+    """A plugin class with these attributes and methods."""
+    return type(name.title(), (Plugin,), {"name": name, **attributes})
+
+
+def load(*plugins: type[Plugin] | Candidate, timeout: float = 5, disabled: Sequence[str] = ()) -> PluginHost:
+    host = PluginHost(timeout, disabled)
+    host.load([p if isinstance(p, Candidate) else given([p])[0] for p in plugins])
+    return host
+
+
+def the(host: PluginHost, name: str) -> PluginRecord:
+    return host.records[name]
+
+
+def failing(name: str, error: BaseException) -> Candidate:
+    def raise_it() -> Any:
+        raise error
+
+    return Candidate(name, raise_it)
+
+
+class TestOrder:
+    def test_requirements_are_loaded_first(self) -> None:
+        """`requires` and `after` decide the order, whatever the names say."""
+        host = load(plugin("a", requires=("c",)), plugin("b", after=("a",)), plugin("c"))
+        assert [record.name for record in host.loaded()] == ["c", "a", "b"]
+
+    def test_a_circle_of_requirements_is_refused(self) -> None:
+        """Plugins that require each other are refused with the circle; the others load."""
+        host = load(plugin("a", requires=("b",)), plugin("b", requires=("a",)), plugin("c"))
+        assert [record.name for record in host.loaded()] == ["c"]
+        assert "circle" in (the(host, "a").reason or "")
+
+    def test_after_only_orders(self) -> None:
+        """A wish to come later that contradicts a requirement costs nobody the start."""
+        host = load(plugin("a", after=("b",)), plugin("b", requires=("a",)))
+        assert [record.name for record in host.loaded()] == ["a", "b"]
+
+    def test_one_name_in_place_of_a_list(self) -> None:
+        """`requires = "rag"` means the plugin called rag, not r, a and g."""
+        host = load(plugin("needy", requires="shelf"), plugin("shelf"))
+        assert [record.name for record in host.loaded()] == ["shelf", "needy"]
+
+
+class TestRefusal:
+    @pytest.mark.parametrize("error", [RuntimeError("boom"), SystemExit(3), ImportError("no module named x")])
+    def test_import_that_raises(self, error: BaseException) -> None:
+        """Whatever an import raises becomes the reason of that plugin alone."""
+        host = load(failing("broken", error), plugin("fine"))
+        assert the(host, "broken").status == "failed"
+        assert type(error).__name__ in (the(host, "broken").reason or "")
+        assert [record.name for record in host.loaded()] == ["fine"]
+
+    def test_import_that_hangs(self) -> None:
+        """An import that never ends is given up after the time limit."""
+        host = load(Candidate("slow", lambda: time.sleep(60)), plugin("fine"), timeout=0.2)
+        assert "did not finish loading within 0.2 s" in (the(host, "slow").reason or "")
+        assert the(host, "fine").status == "loaded"
+
+    def test_missing_requirement_names_it(self) -> None:
+        """The reason says which plugin is missing, and so on down the chain."""
+        host = load(plugin("needy", requires=("nowhere",)), plugin("later", requires=("needy",)))
+        assert the(host, "needy").reason == "it requires the plugin 'nowhere', which is not installed"
+        assert "'needy'" in (the(host, "later").reason or "")
+        assert not host.loaded()
+
+    def test_other_api_version(self) -> None:
+        """A plugin for another major version of the API is refused and both versions are named."""
+        host = load(plugin("old", api_version="0.9"))
+        assert the(host, "old").status == "refused"
+        assert "0.9" in (the(host, "old").reason or "") and API_VERSION in (the(host, "old").reason or "")
+
+    def test_entry_point_and_plugin_disagree(self) -> None:
+        """The name of the entry point must be the plugin's own."""
+        host = load(Candidate("outside", plugin("inside")))
+        assert "'inside'" in (the(host, "outside").reason or "")
+
+    @pytest.mark.parametrize("name", ["kernel", "My-Plugin", "a-b", "", "1st", "a" * 51, "a;drop"])
+    def test_names_that_can_not_be_prefixes(self, name: str) -> None:
+        """A plugin's name is the prefix of its tables and variables; others are refused."""
+        host = load(plugin(name), plugin("fine"))
+        assert the(host, name).status == "refused"
+        assert [record.name for record in host.loaded()] == ["fine"]
+
+    def test_disabled_plugins_are_not_even_imported(self) -> None:
+        """A plugin that the operator disabled runs no code."""
+        host = load(failing("off", RuntimeError("imported")), disabled=["off"])
+        assert the(host, "off").status == "disabled"
+
+    def test_two_of_one_name(self) -> None:
+        """Of two plugins with one name the platform's own stays, and the other's package is named."""
+        own = Candidate("rag", plugin("rag", version="1"), "platform-kernel")
+        host = load(Candidate("rag", plugin("rag", version="2"), "impostor"), own)
+        assert the(host, "rag").version == "1"
+        assert any("impostor" in problem for problem in the(host, "rag").problems)
+
+    def test_no_secret_in_a_reason(self) -> None:
+        """A reason is shown in /health: what looks like a secret is masked."""
+        host = load(failing("leaky", RuntimeError("postgresql://me:hunter22@db/x refused")))
+        assert "hunter22" not in (the(host, "leaky").reason or "")
+
+
+class TestHooks:
+    def test_misspelt_hook(self) -> None:
+        """A hook that nobody specifies refuses the plugin and suggests the right name."""
+
+        class Misspelt(Plugin):
+            name = "misspelt"
+
+            @hookimpl
+            def register_rotues(self) -> list[Any]:
+                return []
+
+        host = load(Misspelt, plugin("fine"), plugin("dependant", requires=("misspelt",)))
+        assert (
+            the(host, "misspelt").reason
+            == "there is no hook 'register_rotues'; did you mean 'register_routes'?"
+        )
+        assert the(host, "dependant").status == "refused"
+        assert "'misspelt'" in (the(host, "dependant").reason or "")
+
+    def test_unknown_argument(self) -> None:
+        """A hook with an argument that its specification lacks refuses the plugin and its dependants."""
+
+        class Argumentative(Plugin):
+            name = "argumentative"
+
+            @hookimpl
+            def on_event(self, evnt: object) -> None: ...
+
+        host = load(Argumentative, plugin("dependant", requires=("argumentative",)))
+        assert "evnt" in (the(host, "argumentative").reason or "")
+        assert the(host, "dependant").status == "refused"
+
+    def test_hook_without_its_mark(self) -> None:
+        """A method with a hook's name but without @hookimpl would never be called: it is refused instead."""
+
+        class Unmarked(Plugin):
+            name = "unmarked"
+
+            def on_event(self, event: object) -> None: ...
+
+        assert "@hookimpl" in (the(load(Unmarked), "unmarked").reason or "")
+
+    def test_wrappers_are_refused(self) -> None:
+        """pluggy's wrappers run around others' answers; the platform has no place for them."""
+
+        class Wrapper(Plugin):
+            name = "wrapper"
+
+            @hookimpl(wrapper=True)
+            def decide_access(self) -> Any:
+                return (yield)
+
+        assert "wrapper" in (the(load(Wrapper), "wrapper").reason or "")
+
+    def test_optional_hook_of_an_absent_plugin(self) -> None:
+        """A hook of another plugin may be implemented as optional where that plugin is not installed."""
+
+        class Guest(Plugin):
+            name = "guest"
+
+            @hookimpl(optionalhook=True)
+            def register_recipes(self) -> list[str]:
+                return ["soup"]
+
+        assert the(load(Guest), "guest").status == "loaded"
+
+    def test_hooks_that_a_plugin_brings(self) -> None:
+        """A plugin's own hookspecs can be implemented by those that load after it."""
+
+        class Specs:
+            @hookspec
+            def register_recipes(self) -> list[str]:
+                """Recipes."""
+
+        class Kitchen(Plugin):
+            name = "kitchen"
+
+            @hookimpl
+            def register_hookspecs(self) -> list[object]:
+                return [Specs]
+
+        class Guest(Plugin):
+            name = "guest"
+            requires = ("kitchen",)
+
+            @hookimpl
+            def register_recipes(self) -> list[str]:
+                return ["soup"]
+
+        host = load(Guest, Kitchen)
+        assert host.manager.hook.register_recipes() == [["soup"]]
+
+    def test_a_hook_that_exists_already(self) -> None:
+        """A plugin can't specify a kernel hook anew."""
+
+        class Specs:
+            @hookspec
+            def on_event(self) -> None:
+                """Taken."""
+
+        class Thief(Plugin):
+            name = "thief"
+
+            @hookimpl
+            def register_hookspecs(self) -> list[object]:
+                return [Specs]
+
+        host = load(Thief, plugin("fine"))
+        assert the(host, "thief").status in ("refused", "failed")
+        assert the(host, "fine").status == "loaded"
+
+
+class TestFail:
+    def test_dependants_go_too(self) -> None:
+        """A plugin that fails later takes all that require it out of service, each with a reason."""
+        host = load(
+            plugin("a"), plugin("b", requires=("a",)), plugin("c", requires=("b",)), plugin("d", after=("a",))
+        )
+        assert host.fail("a", "its pump broke") == ["a", "b", "c"]
+        assert [record.name for record in host.loaded()] == ["d"]
+        assert "its pump broke" in (the(host, "b").reason or "")
+        assert "'b'" in (the(host, "c").reason or "")
