@@ -258,6 +258,28 @@ class PluginHost:
             self.fail(record.name, reason, "refused")
 
 
+def write_report(home: Path, records: Sequence[PluginRecord]) -> None:
+    """Keep what became of each plugin at this start, for `platformctl plugins why` in another process."""
+    plugins = [
+        {"name": r.name, "version": r.version, "status": r.status, "reason": r.reason} for r in records
+    ]
+    report = {"started_at": datetime.now(UTC).isoformat(timespec="seconds"), "plugins": plugins}
+    target = home / _REPORT
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    temporary.write_text(json.dumps(report, ensure_ascii=False), encoding="utf-8")
+    temporary.replace(target)
+
+
+def read_report(home: Path) -> dict[str, Any] | None:
+    """What the last start of a server wrote; None where none has started yet."""
+    try:
+        report = json.loads((home / _REPORT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return report if isinstance(report, dict) else None
+
+
 def _describe(record: PluginRecord, instance: Any) -> None:
     name = getattr(instance, "name", "")
     if name != record.name:
@@ -289,23 +311,3 @@ def _report_namesake(known: PluginRecord, other: Candidate) -> None:
     problem = f"{package} offers a plugin of the same name, which is ignored; remove one of the two"
     known.problems.append(problem)
     log.warning("plugin %s: %s", known.name, problem)
-
-
-def write_report(home: Path, records: Sequence[PluginRecord]) -> None:
-    """Leave for `platformctl plugins` what became of each plugin in the process that serves."""
-    found = [
-        {
-            "name": record.name,
-            "status": record.status,
-            "reason": record.reason,
-            "version": record.version,
-            "distribution": record.distribution,
-            "problems": record.problems,
-        }
-        for record in records
-    ]
-    target = home / _REPORT
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_suffix(f".{os.getpid()}")
-    temporary.write_text(json.dumps(found), encoding="utf-8")
-    temporary.replace(target)
