@@ -168,14 +168,22 @@ class Supervisor:
         pause = _FIRST_PAUSE
         while True:
             started = time.monotonic()
-            process = await asyncio.create_subprocess_exec(*command, preexec_fn=_die_with_parent)
+            # A session of its own: Ctrl-C in the terminal reaches the supervisor alone, which then stops its children.
+            process = await asyncio.create_subprocess_exec(
+                *command, preexec_fn=_die_with_parent, start_new_session=True
+            )
             self._processes.add(process)
             code = await process.wait()
             self._processes.discard(process)
             pause = _FIRST_PAUSE if time.monotonic() - started > _HEALTHY_AFTER else pause
-            log.warning("%s ended with %s; starting it again in %.1f s", command[-1], code, pause)
+            log.warning("'%s' ended with %s; starting it again in %.1f s", _title(command), code, pause)
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+def _title(command: Sequence[str]) -> str:
+    """What a person would call the process: the words after ``-m cli``."""
+    return " ".join(command[list(command).index("cli") + 1 :]) if "cli" in command else " ".join(command)
 
 
 def _die_with_parent() -> None:

@@ -70,7 +70,8 @@ class Worker:
             "max_executor_threads": settings.worker_concurrency + 8,
         }
         DBOS(config=config)
-        DBOS.workflow(name=WORKFLOW, max_recovery_attempts=1_000_000)(self._workflow)
+        # A function: DBOS marks what it is given, and a bound method takes no attributes.
+        DBOS.workflow(name=WORKFLOW, max_recovery_attempts=1_000_000)(lambda job_id: self._workflow(job_id))
         DBOS.launch()
         DBOS.register_queue(
             QUEUE, worker_concurrency=settings.worker_concurrency, polling_interval_sec=0.1

@@ -1,0 +1,99 @@
+"""Writing for people and for programs: results to standard output, everything else to standard error.
+
+`NO_COLOR` is honoured; away from a terminal there is neither colour nor a line cut to its width.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_WIDE = 250
+
+
+def out() -> Console:
+    """The console of results."""
+    return _console(stderr=False)
+
+
+def err() -> Console:
+    """The console of messages."""
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, highlight=False, width=None if stream.isatty() else _WIDE)
+
+
+def print_json(value: Any) -> None:
+    """A result for a program: indented JSON, one document."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n")
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str) -> None:
+    """Rows under headings; `empty` is said on standard error when there are none.
+
+    Cells are plain text; one that is a rich `Text` keeps its style.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
+    for name in columns:
+        table.add_column(name.upper(), overflow="fold")
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(_plain(cell)) for cell in row))
+    if table.row_count:
+        out().print(table)
+    else:
+        note(empty)
+
+
+def _plain(cell: object) -> str:
+    return "" if cell is None else str(cell)
+
+
+def done(text: str) -> None:
+    """Something worked."""
+    _line("✓", "green", text)
+
+
+def note(text: str) -> None:
+    """Something worth knowing."""
+    _line("•", "dim", text)
+
+
+def warn(text: str) -> None:
+    """Something that needs attention."""
+    _line("!", "yellow", text)
+
+
+def failed(text: str, remedy: str = "") -> None:
+    """Something went wrong, and what to do about it."""
+    from rich.text import Text
+
+    err().print(Text.assemble(("error: ", "bold red"), text))
+    if remedy:
+        err().print(Text.assemble(("       ", ""), remedy))
+
+
+def _line(mark: str, style: str, text: str) -> None:
+    from rich.text import Text
+
+    err().print(Text.assemble((f"{mark} ", style), text))
+
+
+def styled_status(status: str) -> Any:
+    """A status in its colour."""
+    from rich.text import Text
+
+    styles = {"loaded": "green", "live": "green", "ok": "green", "failed": "bold red", "refused": "bold red"}
+    return Text(status, styles.get(status, "yellow"))

@@ -1,0 +1,35 @@
+"""Command groups that plugins bring; a broken plugin brings none and breaks nothing."""
+
+from __future__ import annotations
+
+import logging
+
+import typer
+
+log = logging.getLogger("platform.cli")
+
+
+def commands_of_plugins() -> dict[str, typer.Typer]:
+    """Name to group, from every plugin that loads; the first of two with one name counts."""
+    from cli import running
+    from kernel.errors import StartupError
+
+    try:
+        return running.run(_collect())
+    except StartupError as error:
+        log.warning("commands of plugins are missing: %s", error)
+        return {}
+
+
+async def _collect() -> dict[str, typer.Typer]:
+    from cli import running
+
+    found: dict[str, typer.Typer] = {}
+    async with running.explained_platform() as platform:
+        for plugin, groups in platform.declare("register_commands"):
+            for name, group in groups:
+                if isinstance(group, typer.Typer):
+                    found.setdefault(name, group)
+                else:
+                    log.warning("plugin %s: its command %r is no typer.Typer", plugin, name)
+    return found

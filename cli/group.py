@@ -1,0 +1,115 @@
+"""The top level of the command line: commands imported when they are used, errors told without tracebacks."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from cli.failures import CommandFailed, ExitCode
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One command or group: where its `app` is, and the line that the help shows for it."""
+
+    name: str
+    module: str
+    summary: str
+    panel: str
+
+
+class LazyGroup(TyperGroup):
+    """Knows its commands by name and summary; a command's module is imported when it is called."""
+
+    entries: Sequence[Entry] = ()
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._modules = {entry.name: entry.module for entry in self.entries}
+        for entry in self.entries:
+            command = TyperCommand(entry.name, help=entry.summary, rich_help_panel=entry.panel)
+            self.add_command(command)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A built-in command's stand-in, or the group that a plugin brings under this name."""
+        return super().get_command(ctx, cmd_name) or self._from_plugins(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """As in typer, with the stand-in replaced by the command itself."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name in self._modules:
+            command = _command(name, importlib.import_module(self._modules[name]).app)
+        return name, command, rest
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; an error ends in one or two lines and an exit code."""
+        try:
+            return super().invoke(ctx)
+        except (typer.Exit, typer.Abort, typer.TyperException):
+            raise
+        except Exception as error:  # noqa: BLE001 - boundary: no error ends in a traceback unasked
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:
+                raise
+            raise typer.Exit(tell(error)) from None
+
+    def _from_plugins(self, name: str) -> Any:
+        from cli.extensions import commands_of_plugins
+
+        found = {} if name.startswith("-") else commands_of_plugins()
+        return _command(name, found[name]) if name in found else None
+
+
+def _command(name: str, app: typer.Typer) -> Any:
+    command: Any = typer.main.get_command(app)
+    command.name = name
+    return command
+
+
+def tell(error: Exception) -> int:
+    """Say what went wrong on standard error; answers the exit code. `PLATFORM_DEBUG=1` adds the traceback."""
+    from cli import console
+
+    if _debugging():
+        traceback.print_exception(error)
+    if isinstance(error, CommandFailed):
+        console.failed(error.text, error.remedy)
+        return error.code
+    if _expected(error):
+        console.failed(_text(error))
+    else:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        console.failed(
+            f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})",
+            "This should not happen. Run it again with PLATFORM_DEBUG=1 and report the traceback.",
+        )
+    return ExitCode.FAILED
+
+
+def _expected(error: Exception) -> bool:
+    from kernel.errors import PlatformError, StartupError
+
+    return isinstance(error, PlatformError | StartupError | OSError)
+
+
+def _text(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
+
+
+def _debugging() -> bool:
+    from cli.running import cli_settings
+    from kernel.errors import StartupError
+
+    try:
+        return cli_settings().debug
+    except StartupError:
+        return False

@@ -1,0 +1,101 @@
+"""`platformctl`: the command line of the platform.
+
+Nothing heavy is imported here: each command imports what it needs, so that help and completion answer at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.group import Entry, LazyGroup
+from cli.texts import examples
+
+RUN, LOOK_AFTER, EXTEND = "Run", "Look after", "Extend"
+
+ENTRIES = (
+    Entry("serve", "cli.serve", "Start the platform: the API and a worker for its jobs.", RUN),
+    Entry("worker", "cli.worker", "Run jobs only, on this machine or another one.", RUN),
+    Entry("demo", "cli.demo", "See the main job done: ingest, ask, get cited answers. Leaves nothing behind.", RUN),
+    Entry("doctor", "cli.doctor", "Check the installation and say what to do about each problem.", LOOK_AFTER),
+    Entry("users", "cli.users", "Create and list accounts.", LOOK_AFTER),
+    Entry("secret", "cli.secret", "Keep, list and remove secrets, such as those of webhooks.", LOOK_AFTER),
+    Entry("service-token", "cli.service_token", "Make bearer tokens for other services.", LOOK_AFTER),
+    Entry("db", "cli.db", "Bring the database up to date, or see what is pending.", LOOK_AFTER),
+    Entry("settings", "cli.configuration", "Show every setting, its variable and its value.", LOOK_AFTER),
+    Entry("plugins", "cli.plugins", "List, explain, install and uninstall plugins.", EXTEND),
+    Entry("manifests", "cli.manifests", "Validate and list webhook manifests.", EXTEND),
+    Entry("hooks", "cli.hooks", "The reference of all hooks that a plugin can implement.", EXTEND),
+    Entry("openapi", "cli.openapi", "Print the API's OpenAPI document.", EXTEND),
+    Entry("bench", "cli.bench", "Run the benchmarks of a checkout.", EXTEND),
+)
+
+
+class PlatformGroup(LazyGroup):
+    """The commands of `platformctl`."""
+
+    entries = ENTRIES
+
+
+app = typer.Typer(
+    cls=PlatformGroup,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=examples(
+        ("platformctl demo", "the main job in one go, in a throw-away instance"),
+        ("platformctl serve", "start; prints where to go next"),
+        ("platformctl users create ada --admin", "the first account"),
+        ("platformctl doctor", "what is wrong, and what to do"),
+        after="Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 refused, 130 interrupted.\n"
+        "Plugins may bring further commands; 'platformctl plugins commands' lists them.",
+    ),
+)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from kernel import __version__
+
+        typer.echo(f"platformctl {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def platformctl(
+    version: Annotated[
+        bool, typer.Option("--version", "-V", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Platform: drop documents in, ask, get cited answers; extend it with plugins."""
+
+
+def intruder() -> str | None:
+    """Why this is not our own `kernel`: both packages must come from one folder. None when all is well.
+
+    `kernel` is a common name: another distribution of that name in the environment would be imported instead.
+    """
+    import kernel
+
+    ours = Path(__file__).resolve().parent.parent
+    theirs = Path(kernel.__file__).resolve().parent.parent if kernel.__file__ else None
+    if theirs == ours:
+        return None
+    return (
+        f"the package 'kernel' comes from {theirs or 'a folder without __init__.py'}, but platformctl from {ours}. "
+        "Another distribution or folder has taken the name: uninstall it, or give the platform an environment "
+        "of its own (./setup.sh makes one)."
+    )
+
+
+def main() -> None:
+    """The entry point of `platformctl`."""
+    problem = intruder()
+    if problem is not None:
+        sys.stderr.write(f"error: {problem}\n")
+        sys.exit(1)
+    app(prog_name="platformctl")

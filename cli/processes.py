@@ -1,0 +1,112 @@
+"""Starting the platform's processes: one API process, or a parent with several of them on one port."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import uvloop
+
+from cli.running import make_loader
+from cli.welcome import Facts, gather_facts, welcome
+from kernel import logs
+from kernel.errors import StartupError
+from kernel.platform import Platform, open_platform
+from kernel.serve import Supervisor, serve_api, stop_on_signals, this_command
+from kernel.server import bind
+from kernel.settings import KernelSettings, SettingsLoader
+
+log = logging.getLogger("platform.serve")
+
+
+@dataclass(frozen=True)
+class Start:
+    """What `platformctl serve` was asked for beyond settings."""
+
+    only: str | None = None
+    with_worker: bool = True
+    shared_port: bool = False
+
+
+def start(overrides: Mapping[str, str], how: Start) -> None:
+    """Serve until SIGTERM or SIGINT. Raises StartupError when it can't."""
+    loader = make_loader(overrides)
+    settings = configure_logs(loader)
+    if settings.workers > 1 and not how.shared_port:
+        uvloop.run(_serve_many(loader, settings, how))
+    else:
+        uvloop.run(_serve_one(loader, how))
+
+
+def configure_logs(loader: SettingsLoader) -> KernelSettings:
+    """Send log lines where the settings say."""
+    settings = loader.load("kernel", KernelSettings)
+    logs.configure(settings.log_level, settings.log_format, settings.log_file)
+    return settings
+
+
+async def _serve_one(loader: SettingsLoader, how: Start) -> None:
+    async def announce(platform: Platform, port: int) -> None:
+        if not how.shared_port:
+            welcome(await gather_facts(platform, loader), port)
+
+    children = [this_command("worker")] if how.with_worker else []
+    await serve_api(
+        loader, only=how.only, shared_port=how.shared_port, announce=announce, children=children
+    )
+
+
+async def _serve_many(loader: SettingsLoader, settings: KernelSettings, how: Start) -> None:
+    """Migrate once, then watch over `workers` API processes that share the port, and one worker."""
+    stop = stop_on_signals()
+    with _reserved(settings.host, settings.port) as port:
+        async with open_platform(loader) as platform:
+            facts = await gather_facts(platform, loader)
+        supervisor = Supervisor(_children(settings, how, port))
+        await supervisor.start()
+        try:
+            if await _answering(facts, port, stop):
+                welcome(facts, port)
+            await supervisor.wait(stop)
+        finally:
+            await supervisor.stop()
+
+
+def _children(settings: KernelSettings, how: Start, port: int) -> list[list[str]]:
+    api = this_command("serve", "--shared-port", "--no-worker", "--host", settings.host, "--port", str(port))
+    if how.only is not None:
+        api += ["--only", how.only]
+    return [api] * settings.workers + ([this_command("worker")] if how.with_worker else [])
+
+
+@contextmanager
+def _reserved(host: str, port: int) -> Iterator[int]:
+    """The port, held for processes that share it; refused when somebody else already listens there.
+
+    Sharing alone would not notice another platform of the same user (SO_REUSEPORT): hence the first bind.
+    """
+    try:
+        with bind(host, port) as alone:
+            port = alone.getsockname()[1]
+        with bind(host, port, shared=True):
+            yield port
+    except (OSError, socket.gaierror) as error:
+        reason = error.strerror or error
+        raise StartupError(f"can't listen on {host}:{port}: {reason}; choose another --port") from None
+
+
+async def _answering(facts: Facts, port: int, stop: asyncio.Event) -> bool:
+    """Wait until a child accepts connections; False when told to stop before."""
+    while not stop.is_set():
+        try:
+            _, writer = await asyncio.open_connection(facts.reachable_host, port)
+        except OSError:
+            await asyncio.sleep(0.05)
+            continue
+        writer.close()
+        return True
+    return False

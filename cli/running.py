@@ -1,0 +1,75 @@
+"""Opening a platform for the time of one command."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from cli.settings import CliSettings
+    from kernel.platform import Platform
+    from kernel.settings import KernelSettings, SettingsLoader
+
+T = TypeVar("T")
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run a short command's coroutine."""
+    return asyncio.run(work)
+
+
+def make_loader(overrides: Mapping[str, str] | None = None) -> SettingsLoader:
+    """The loader of the environment and of `config.yaml`; `overrides` are what the command line says."""
+    from cli.settings import CliSettings
+    from kernel.settings import SettingsLoader
+
+    loader = SettingsLoader.from_home(overrides=overrides)
+    loader.load("cli", CliSettings)
+    return loader
+
+
+def cli_settings() -> CliSettings:
+    """The settings of the command line."""
+    from cli.settings import CliSettings
+
+    return make_loader().load("cli", CliSettings)
+
+
+def kernel_settings(overrides: Mapping[str, str] | None = None) -> KernelSettings:
+    """The settings of the kernel, for commands that need no platform."""
+    from kernel.settings import KernelSettings
+
+    return make_loader(overrides).load("kernel", KernelSettings)
+
+
+@asynccontextmanager
+async def stored_platform(*, apply_migrations: bool | None = None) -> AsyncIterator[Platform]:
+    """A platform with its database, and none of its plugins' resources opened."""
+    from kernel.platform import open_platform
+
+    quiet()
+    async with open_platform(make_loader(), apply_migrations=apply_migrations) as platform:
+        yield platform
+
+
+@asynccontextmanager
+async def explained_platform() -> AsyncIterator[Platform]:
+    """What plugins declare, without touching the database."""
+    from kernel.platform import declared_platform
+
+    quiet()
+    async with declared_platform(make_loader()) as platform:
+        yield platform
+
+
+def quiet() -> None:
+    """Keep log lines out of a short command's output: what matters, the command says itself."""
+    from kernel import logs
+
+    if cli_settings().debug:
+        logs.configure("DEBUG", "text")
+    else:
+        logging.getLogger().handlers[:] = [logging.NullHandler()]

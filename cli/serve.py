@@ -1,0 +1,57 @@
+"""`platformctl serve`: one process that answers requests and watches over a worker, or several on one port."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.texts import examples
+
+app = typer.Typer(rich_markup_mode="rich")
+
+
+@app.command(
+    epilog=examples(
+        ("platformctl serve", "loopback, port 8000"),
+        ("platformctl serve --workers 4", "four API processes on the port"),
+        ("platformctl serve --only rag-pipeline --port 8004", "one service by itself"),
+        ("PLATFORM_LOG_FILE=/var/log/platform.log platformctl serve", "JSON lines to a file"),
+        after="All settings: platformctl settings. Stop it with Ctrl-C or SIGTERM: requests in flight finish.",
+    )
+)
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on [default: 127.0.0.1].")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port; 0 picks a free one [default: 8000].")
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option(metavar="SERVICE", help="Serve this one service at its own root.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=64, help="API processes on the one port [default: 1].")
+    ] = None,
+    no_worker: Annotated[
+        bool, typer.Option("--no-worker", help="Start no job worker; run 'platformctl worker' elsewhere.")
+    ] = False,
+    log_file: Annotated[
+        Path | None, typer.Option(help="Append log lines to this file instead of standard error.")
+    ] = None,
+    shared_port: Annotated[bool, typer.Option("--shared-port", hidden=True)] = False,
+) -> None:
+    """Start the platform: the API, and a worker process that ingests documents.
+
+    The first start makes PLATFORM_HOME with its secrets and brings the database up to date. Everything that is
+    written stays below that folder.
+    """
+    from cli.processes import Start, start
+
+    chosen = {
+        "PLATFORM_HOST": host,
+        "PLATFORM_PORT": port,
+        "PLATFORM_WORKERS": workers,
+        "PLATFORM_LOG_FILE": log_file,
+    }
+    overrides = {name: str(value) for name, value in chosen.items() if value is not None}
+    start(overrides, Start(only=only, with_worker=not no_worker, shared_port=shared_port))

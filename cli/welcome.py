@@ -1,0 +1,111 @@
+"""What `platformctl serve` says when it is ready: where to go next."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cli import console
+from cli.settings import CliSettings
+from kernel import __version__
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
+    from kernel.settings import SettingsLoader
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What there is to say about a platform that has just started."""
+
+    host: str
+    home: Path
+    accounts: int
+    loaded: int
+    out_of_service: tuple[tuple[str, str], ...]
+    registration_open: bool
+    command: str
+
+    @property
+    def reachable_host(self) -> str:
+        """An address to connect to: loopback where it listens on all."""
+        return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(self.host, self.host)
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+async def gather_facts(platform: Platform, loader: SettingsLoader) -> Facts:
+    """Ask the platform."""
+    _, accounts = await platform.accounts.list(limit=1)
+    bad = [(r.name, r.reason or "") for r in platform.plugins if r.status in ("failed", "refused")]
+    return Facts(
+        host=platform.settings.host,
+        home=platform.settings.home,
+        accounts=accounts,
+        loaded=sum(record.status == "loaded" for record in platform.plugins),
+        out_of_service=tuple(bad),
+        registration_open=platform.settings.registration_mode == "open",
+        command=loader.load("cli", CliSettings).command,
+    )
+
+
+def welcome(facts: Facts, port: int) -> None:
+    """Print it to standard output."""
+    host = f"[{facts.reachable_host}]" if ":" in facts.reachable_host else facts.reachable_host
+    url = f"http://{host}:{port}"
+    out = console.out()
+    out.print(f"\n[bold green]Platform {__version__} is ready[/bold green]\n")
+    for label, value in _places(facts, url):
+        out.print(f"  [bold]{label:<10}[/bold] {value}", soft_wrap=True)
+    for line in _remarks(facts):
+        out.print(f"\n  {line}", soft_wrap=True)
+    out.print("\n  Stop with Ctrl-C.\n")
+    out.file.flush()
+
+
+def _places(facts: Facts, url: str) -> list[tuple[str, str]]:
+    plugins = f"{facts.loaded} loaded"
+    if facts.out_of_service:
+        plugins += f", [red]{len(facts.out_of_service)} out of service[/red]"
+    return [
+        ("API", url),
+        ("Try it", f"{url}/docs"),
+        ("Health", f"{url}/health"),
+        ("Home", str(facts.home)),
+        ("Plugins", plugins),
+    ]
+
+
+def _remarks(facts: Facts) -> list[str]:
+    command = facts.command
+    found = [
+        f"[red]{name}[/red]: {_escaped(reason)}\n    → {command} plugins why {name}"
+        for name, reason in facts.out_of_service
+    ]
+    if facts.accounts == 0:
+        found.append(
+            f"There is no account yet. Make the first one, an administrator, in another terminal:\n"
+            f"    {command} users create YOURNAME --admin"
+        )
+    if not facts.is_loopback and facts.registration_open:
+        found.append(
+            "[yellow]Other machines can reach this address and register accounts.[/yellow]\n"
+            "    PLATFORM_REGISTRATION_MODE=closed stops that."
+        )
+    return found
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
