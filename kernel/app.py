@@ -10,7 +10,7 @@ from aiohttp import web
 from kernel.auth import handlers as auth_handlers
 from kernel.errors import StartupError, Unavailable
 from kernel.gateway import handlers as gateway_handlers
-from kernel.gateway.services import GATEWAY, SLOTS, Mount, Service, Slot
+from kernel.gateway.services import GATEWAY, SLOTS, Mount, Service, Slot, slot_of
 from kernel.http import docs_routes
 from kernel.http.context import Context
 from kernel.http.endpoint import Endpoint
@@ -56,45 +56,62 @@ def _gateway_endpoints(platform: Platform) -> Iterator[Endpoint]:
     for table in (auth_handlers.routes, gateway_handlers.routes):
         yield from (_endpoint(platform, route, route.path, GATEWAY) for route in table.routes)
     for plugin, table in list(platform.route_tables):
-        yield from _plugin_endpoints(platform, plugin, table)
+        if table.service is None:
+            yield from _plugin_endpoints(platform, plugin, table)
+        elif slot_of(table.service) is None:
+            platform.fail_plugin(plugin, f"it has routes for '{table.service}', which is not a service")
     for slot in SLOTS:
-        if slot.name in platform.services and slot.name not in platform.settings.remote_services:
-            yield from _mounted(platform, slot, platform.services[slot.name][1])
+        if slot.name not in platform.settings.remote_services:
+            yield from _mounted(platform, slot)
 
 
 def _plugin_endpoints(platform: Platform, plugin: str, table: RouteTable) -> list[Endpoint]:
     """A plugin's routes; one that does not fit refuses the plugin, an undeclared access stops the start."""
     try:
-        return [_endpoint(platform, route, route.path, plugin) for route in table.routes]
+        return [_endpoint(platform, route, route.path, plugin, plugin=plugin) for route in table.routes]
     except ValueError as error:
         platform.fail_plugin(plugin, str(error))
         return []
 
 
-def _mounted(platform: Platform, slot: Slot, service: Service) -> Iterator[Endpoint]:
-    for route in _routes(service):
+def _mounted(platform: Platform, slot: Slot) -> Iterator[Endpoint]:
+    for plugin, route in _routes(platform, slot.name):
         for mount in slot.mounts:
             path = mount.public_path(route.path)
             if path is not None and route.method in mount.methods:
-                yield _endpoint(platform, route, path, service.name, gated=mount.gated)
+                yield _endpoint(platform, route, path, slot.name, plugin=plugin, gated=mount.gated)
                 break
 
 
 def _service_endpoints(platform: Platform, service: Service) -> Iterator[Endpoint]:
-    for route in _routes(service):
+    for plugin, route in _routes(platform, service.name):
         for prefix in ("", *service.aliases):
             if not prefix or not route.path.startswith(prefix + "/"):
-                yield _endpoint(platform, route, prefix + route.path, service.name, gated=True)
+                path = prefix + route.path
+                yield _endpoint(platform, route, path, service.name, plugin=plugin, gated=True)
 
 
-def _routes(service: Service) -> Iterator[Route]:
-    for table in service.tables:
-        yield from table.routes
+def _routes(platform: Platform, service: str) -> Iterator[tuple[str, Route]]:
+    """(plugin, route) of a service: its own plugin's, then those that other plugins contribute to it."""
+    if service in platform.services:
+        plugin, offered = platform.services[service]
+        yield from ((plugin, route) for table in offered.tables for route in table.routes)
+    for plugin, table in list(platform.route_tables):
+        if table.service == service:
+            yield from ((plugin, route) for route in table.routes)
 
 
-def _endpoint(platform: Platform, route: Route, path: str, service: str, *, gated: bool = False) -> Endpoint:
+def _endpoint(
+    platform: Platform,
+    route: Route,
+    path: str,
+    service: str,
+    *,
+    plugin: str | None = None,
+    gated: bool = False,
+) -> Endpoint:
     _check_access(platform, route, path)
-    return Endpoint(platform, route, path, gated=gated, service=service)
+    return Endpoint(platform, route, path, gated=gated, service=service, plugin=plugin)
 
 
 def _check_access(platform: Platform, route: Route, path: str) -> None:

@@ -21,6 +21,7 @@ class Hooks:
         self._manager = manager
         self._on_failure = on_failure
         self._compiled: dict[str, list[tuple[str, Callable[..., Any], tuple[str, ...]]]] = {}
+        self._silent: frozenset[str] = frozenset()
 
     def exists(self, name: str) -> bool:
         """Whether a loaded plugin implements the hook `name`."""
@@ -33,6 +34,11 @@ class Hooks:
     def freeze(self) -> None:
         """Forget compiled call lists; called whenever the set of plugins changed."""
         self._compiled.clear()
+
+    def silence(self, plugins: frozenset[str]) -> None:
+        """Call exactly these plugins no more, until the next time."""
+        self._silent = plugins
+        self.freeze()
 
     def declarations(self, name: str, **arguments: Any) -> list[tuple[str, Any]]:
         """(plugin, declaration) of a `register_*` hook, in loading order; a plugin that raises is reported."""
@@ -86,6 +92,7 @@ class Hooks:
         if compiled is None:
             caller = getattr(self._manager.hook, name, None)
             impls = [] if caller is None else list(reversed(caller.get_hookimpls()))
-            compiled = [(impl.plugin_name, impl.function, tuple(impl.argnames)) for impl in impls]
+            heard = [impl for impl in impls if impl.plugin_name not in self._silent]
+            compiled = [(impl.plugin_name, impl.function, tuple(impl.argnames)) for impl in heard]
             self._compiled[name] = compiled
         return compiled

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kernel.auth.principals import Principal
     from kernel.db.base import Tables
     from kernel.db.engine import Unit
+    from kernel.directory import PluginSource
     from kernel.events import Event
     from kernel.gateway.services import Service
     from kernel.health import HealthCheck
@@ -72,7 +73,11 @@ def register_permissions() -> Sequence[Permission]:
 
 @hookspec
 def register_routes() -> Sequence[RouteTable]:
-    """Routes served by the gateway itself, with their full public paths (``/v1/<plugin>/...``)."""
+    """Routes served by the gateway itself, with their full public paths (``/v1/<plugin>/...``).
+
+    A table made with ``RouteTable(..., service=NAME)`` contributes to that service instead, whichever plugin
+    offers it: its paths start at the service's root.
+    """
 
 
 @hookspec
@@ -110,6 +115,16 @@ def register_actions() -> Sequence[Action]:
     """Actions of the plugin: name, parameters as a pydantic model, read-only or not, tier.
 
     One declaration gives the REST route, the function definition, the OpenAPI tool and the docs.
+    """
+
+
+@hookspec
+def register_plugin_sources() -> Sequence[PluginSource]:
+    """Where plugins come from that are documents rather than code, such as manifests.
+
+    A source is asked while the platform runs: for its plugins and their actions, which then stand beside
+    those made of code in ``platform.directory``, and to install or remove one. Names of code are taken
+    (``platform.directory.taken_names()``). A source that raises is left out of that answer.
     """
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Literal, TypeVar
 
@@ -22,8 +22,10 @@ from kernel.auth.permissions import Permission
 from kernel.auth.states import TOPIC as ACCOUNT_TOPIC
 from kernel.auth.states import AccountStates
 from kernel.auth.tokens import Tokens
+from kernel.bounded import run_bounded
 from kernel.db import migrate
 from kernel.db.engine import Database
+from kernel.directory import Directory, PluginSource
 from kernel.errors import PlatformError, StartupError, Unavailable
 from kernel.events import Event
 from kernel.gateway.proxy import Proxy
@@ -37,7 +39,7 @@ from kernel.jobs.events import DELIVER_EVENT
 from kernel.jobs.queue import JobQueue, migrate_queue
 from kernel.metrics import Metrics
 from kernel.notices import Notices
-from kernel.plugins import Candidate, PluginHost, PluginRecord, installed, run_bounded
+from kernel.plugins import Candidate, PluginHost, PluginRecord, installed
 from kernel.resources import Resource, ResourceKey
 from kernel.secrets import SecretStore
 from kernel.settings import KernelSettings, Settings, SettingsLoader, split_list
@@ -69,8 +71,12 @@ class Platform:
         self.services: dict[str, tuple[str, Service]] = {}
         self.route_tables: list[tuple[str, RouteTable]] = []
         self.health_checks: list[tuple[str, HealthCheck]] = []
+        self.sources: list[tuple[str, PluginSource]] = []
+        self.directory = Directory(self)
+        self.switched_off: frozenset[str] = frozenset()
         self.pending: list[migrate.Pending] = []
         self._settings: dict[type[Settings], Settings] = {}
+        self._settings_classes: dict[str, type[Settings]] = {}
         self._resources: dict[ResourceKey[Any], Any] = {}
         self._open_stores()
         self.host.load(candidates)
@@ -108,6 +114,32 @@ class Platform:
     def settings_of(self, cls: type[S]) -> S:
         """The settings that the kernel read for a plugin's class."""
         return self._settings[cls]  # type: ignore[return-value]
+
+    def settings_class(self, plugin: str) -> type[Settings] | None:
+        """The settings class of a plugin in service; None where it has none."""
+        return self._settings_classes.get(plugin)
+
+    def apply_settings(self, plugin: str, stored: Mapping[str, Any]) -> None:
+        """Read a plugin's settings anew, `stored` values (by field name) over the environment.
+
+        What `settings_of` answers is replaced as a whole. Raises StartupError, changing nothing, for a value
+        that does not fit.
+        """
+        cls = self._settings_classes[plugin]
+        self._settings[cls] = self.loader.load(plugin, cls, stored)
+
+    def is_on(self, plugin: str) -> bool:
+        """Whether nobody switched the plugin off."""
+        return plugin not in self.switched_off
+
+    def switch_off(self, plugins: Iterable[str]) -> None:
+        """From now on, exactly these plugins are switched off in this process.
+
+        They stay loaded and their resources open, so that switching on is quick; but their routes answer
+        503, and hooks, actions and health checks leave them out. Jobs accepted before are still run.
+        """
+        self.switched_off = frozenset(plugins)
+        self.hooks.silence(self.switched_off)
 
     def resource(self, key: ResourceKey[T]) -> T:
         """An opened resource. Raises Unavailable when its plugin could not open it."""
@@ -148,6 +180,7 @@ class Platform:
         self.health_checks = [item for item in self.health_checks if item[0] not in gone]
         self.services = {k: v for k, v in self.services.items() if v[0] not in gone}
         self.actions = {k: v for k, v in self.actions.items() if k[0] not in gone}
+        self.sources = [item for item in self.sources if item[0] not in gone]
 
     async def _publish(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -179,6 +212,7 @@ class Platform:
         for plugin, cls in self.declare("register_settings"):
             try:
                 self._settings[cls] = self.loader.load(plugin, cls)
+                self._settings_classes[plugin] = cls
             except StartupError as error:
                 self.fail_plugin(plugin, str(error))
         for sentence in self.loader.unknown_variables(ignore=("PLATFORM_SECRET_",)):
@@ -238,6 +272,8 @@ class Platform:
             self.services.update({service.name: (plugin, service) for service in services})
         for plugin, checks in self.declare("register_health_checks"):
             self.health_checks += [(plugin, check) for check in checks]
+        for plugin, sources in self.declare("register_plugin_sources"):
+            self.sources += [(plugin, source) for source in sources]
 
     async def open_resources(self, stack: AsyncExitStack) -> None:
         """Enter every plugin's resources; one that fails or hangs takes its plugin out."""

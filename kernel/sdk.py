@@ -11,6 +11,7 @@ from kernel.auth.principals import ANONYMOUS, Principal
 from kernel.data import data_folder
 from kernel.db.base import Tables, UtcDateTime, json_type, plugin_base, utc_now
 from kernel.db.engine import Database, Unit
+from kernel.directory import PluginEntry, PluginSource
 from kernel.errors import (
     BadGateway,
     BadRequest,
@@ -94,7 +95,9 @@ __all__ = [
     "Platform",
     "PlatformError",
     "Plugin",
+    "PluginEntry",
     "PluginRecord",
+    "PluginSource",
     "Point",
     "Principal",
     "Query",

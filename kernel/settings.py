@@ -20,11 +20,17 @@ from kernel.errors import StartupError
 
 
 class Settings(BaseModel):
-    """Base of every settings class. `env_prefix` names the environment variables of its fields."""
+    """Base of every settings class. `env_prefix` names the environment variables of its fields.
+
+    `configurable` names the fields that clients may see and change while the platform runs (spec 4.7,
+    plugin config). List a field only if every use reads it through `settings_of` anew, and if no harm is
+    done when any signed-in account changes it.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, validate_default=True)
 
     env_prefix: ClassVar[str] = "PLATFORM_"
+    configurable: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod
     def env_names(cls) -> dict[str, tuple[str, ...]]:
@@ -218,8 +224,11 @@ class SettingsLoader:
         home = Path(environ.get("PLATFORM_HOME") or ".platform").expanduser()
         return cls(environ, _read_config(home / "config.yaml"))
 
-    def load(self, owner: str, cls: type[S]) -> S:
-        """An instance of `cls` for `owner`. Raises StartupError naming each wrong field and its remedy."""
+    def load(self, owner: str, cls: type[S], stored: Mapping[str, Any] | None = None) -> S:
+        """An instance of `cls` for `owner`. Raises StartupError naming each wrong field and its remedy.
+
+        `stored` values, by field name, win over the environment (wire-facts 6.2, config merge order).
+        """
         names = cls.env_names()
         self._known_names.update(variable for variables in names.values() for variable in variables)
         values = self._section(owner, cls)
@@ -227,6 +236,7 @@ class SettingsLoader:
             found = next((self._environ[v] for v in variables if self._environ.get(v, "") != ""), None)
             if found is not None:
                 values[field] = found
+        values.update(stored or {})
         try:
             return cls.model_validate(values, by_name=True, by_alias=False)
         except ValidationError as error:

@@ -19,6 +19,7 @@ from kernel.http.endpoint import WRITES
 from kernel.http.responses import Answer
 from kernel.http.routes import AUTHENTICATED, PUBLIC, RouteTable
 from kernel.metrics import CONTENT_TYPE
+from kernel.plugins import PluginRecord
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -109,16 +110,26 @@ async def permissions(ctx: Context) -> PermissionList:
 
 async def gateway_health(platform: Platform) -> Health:
     """Everything that this process checks."""
-    checks = [*platform.kernel_checks(), *(check for _, check in platform.health_checks)]
-    plugins = {r.name: {"status": r.status, "reason": r.reason} for r in platform.plugins}
+    checks = [*platform.kernel_checks(), *(check for _, check in _checks(platform))]
+    plugins = {r.name: {"status": _status(platform, r), "reason": r.reason} for r in platform.plugins}
+    for entry in await platform.directory.offered():
+        plugins[entry.name] = {"status": entry.status, "reason": entry.reason or entry.problem}
     return await run_checks(
         GATEWAY, __version__, platform.settings.environment, checks, {"plugins": plugins}
     )
 
 
+def _checks(platform: Platform) -> list[tuple[str, HealthCheck]]:
+    return [(plugin, check) for plugin, check in platform.health_checks if platform.is_on(plugin)]
+
+
+def _status(platform: Platform, record: PluginRecord) -> str:
+    return record.status if platform.is_on(record.name) else "disabled"
+
+
 async def service_health(platform: Platform, service: Service) -> Health:
     """What a service's own `/health` says."""
-    own = [check for _, check in platform.health_checks if check.service == service.name]
+    own = [check for _, check in _checks(platform) if check.service == service.name]
     database = HealthCheck("database", platform.database.ping, critical=True)
     extra = await service.health_extra(platform) if service.health_extra else {}
     return await run_checks(
@@ -153,7 +164,10 @@ async def _probe(platform: Platform, slot: Slot) -> ServiceStatus:
     if base is not None:
         return await _probe_remote(platform, slot, base)
     if slot.name in platform.services:
-        body = await service_health(platform, platform.services[slot.name][1])
+        plugin, service = platform.services[slot.name]
+        if not platform.is_on(plugin):
+            return _unreachable(slot, f"the plugin '{plugin}' is disabled")
+        body = await service_health(platform, service)
         return _reached(slot, body.model_dump(include=_SHOWN))
     return _unreachable(slot, "no plugin offers this service here")
 

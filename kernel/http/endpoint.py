@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 from pydantic import BaseModel, TypeAdapter
 
-from kernel.errors import NotFound
+from kernel.errors import NotFound, Unavailable
 from kernel.http.context import Context
 from kernel.http.paths import PathTemplate
 from kernel.http.responses import Answer, json_response
@@ -25,11 +25,21 @@ WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 class Endpoint:
     """A route at one public path, ready to serve."""
 
-    def __init__(self, platform: Platform, route: Route, path: str, *, gated: bool, service: str) -> None:
+    def __init__(
+        self,
+        platform: Platform,
+        route: Route,
+        path: str,
+        *,
+        gated: bool,
+        service: str,
+        plugin: str | None = None,
+    ) -> None:
         if gated and route.method in WRITES and route.access.kind == "public" and not route.open_to_writes:
             route = replace(route, access=AUTHENTICATED)
         self.route = route
         self.service = service
+        self.plugin = plugin
         self.template = PathTemplate(path)
         self.judges_credential = route.judges_credential
         self._platform = platform
@@ -40,6 +50,8 @@ class Endpoint:
 
     async def __call__(self, ctx: Context) -> web.StreamResponse:
         """Serve one request whose sender is known already."""
+        if self.plugin in self._platform.switched_off:
+            raise Unavailable(f"The plugin '{self.plugin}' is disabled; an administrator can enable it")
         params = self.template.values(ctx.request.match_info)
         await self._platform.guard.check(ctx, self.route, params)
         arguments: dict[str, Any] = params

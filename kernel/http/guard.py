@@ -83,7 +83,8 @@ class Guard:
     async def _limit_route(self, ctx: Context, route: Route, rate: Rate) -> None:
         if not self._settings.rate_limit_enabled:
             return
-        limit = rate.limit(self._settings) if callable(rate.limit) else rate.limit
+        settings = self._settings if rate.settings is None else self._platform.settings_of(rate.settings)
+        limit = rate.limit(settings) if callable(rate.limit) else rate.limit
         caller = ctx.client_ip if rate.per == "ip" else ctx.principal.subject or ctx.client_ip
         place = ctx.request.path if rate.scope == "path" else f"{route.method} {ctx.endpoint}"
         await self.count(f"ratelimit:{place}:{caller}", limit)

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from kernel.auth.permissions import Permission
 from kernel.errors import PlatformError
+from kernel.settings import Settings
 
 Handler = Callable[..., Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
@@ -97,18 +98,27 @@ class Route:
 
 @dataclass(frozen=True)
 class Rate:
-    """A limit of its own: `limit` calls in 60 s, for each client address or each caller, and path."""
+    """A limit of its own: `limit` calls in 60 s, for each client address or each caller, and path.
+
+    A callable `limit` reads the kernel's settings, or those of the plugin's class `settings`.
+    """
 
     limit: int | Callable[[Any], int]
     per: Literal["ip", "caller"] = "caller"
     scope: Literal["path", "route"] = "route"
+    settings: type[Settings] | None = None
 
 
 class RouteTable:
-    """Collects routes. `tag` groups them in the documentation."""
+    """Collects routes. `tag` groups them in the documentation.
 
-    def __init__(self, tag: str) -> None:
+    With `service` they belong to that service, whichever plugin offers it: their paths start at its root,
+    and the gateway shows them under the service's mounts.
+    """
+
+    def __init__(self, tag: str, *, service: str | None = None) -> None:
         self.tag = tag
+        self.service = service
         self.routes: list[Route] = []
 
     def get(self, path: str, **options: Any) -> Callable[[H], H]:
