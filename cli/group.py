@@ -55,7 +55,7 @@ class LazyGroup(TyperGroup):
             return super().invoke(ctx)
         except (typer.Exit, typer.Abort, typer.TyperException):
             raise
-        except Exception as error:  # noqa: BLE001 - boundary: no error ends in a traceback unasked
+        except Exception as error:  # boundary: no error ends in a traceback unasked
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 raise
             raise typer.Exit(tell(error)) from None

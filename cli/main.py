@@ -1,6 +1,6 @@
 """`platformctl`: the command line of the platform.
 
-Nothing heavy is imported here: each command imports what it needs, so that help and completion answer at once.
+Nothing heavy is imported here: each command imports what it needs; help and completion answer at once.
 """
 
 from __future__ import annotations
@@ -19,8 +19,13 @@ RUN, LOOK_AFTER, EXTEND = "Run", "Look after", "Extend"
 ENTRIES = (
     Entry("serve", "cli.serve", "Start the platform: the API and a worker for its jobs.", RUN),
     Entry("worker", "cli.worker", "Run jobs only, on this machine or another one.", RUN),
-    Entry("demo", "cli.demo", "See the main job done: ingest, ask, get cited answers. Leaves nothing behind.", RUN),
-    Entry("doctor", "cli.doctor", "Check the installation and say what to do about each problem.", LOOK_AFTER),
+    Entry(
+        "demo",
+        "cli.demo",
+        "See the main job done: ingest, ask, get cited answers. Leaves nothing behind.",
+        RUN,
+    ),
+    Entry("doctor", "cli.doctor", "Check the installation; say what to do about each problem.", LOOK_AFTER),
     Entry("users", "cli.users", "Create and list accounts.", LOOK_AFTER),
     Entry("secret", "cli.secret", "Keep, list and remove secrets, such as those of webhooks.", LOOK_AFTER),
     Entry("service-token", "cli.service_token", "Make bearer tokens for other services.", LOOK_AFTER),
@@ -68,7 +73,8 @@ def _show_version(asked: bool) -> None:
 @app.callback()
 def platformctl(
     version: Annotated[
-        bool, typer.Option("--version", "-V", callback=_show_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option("--version", "-V", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
     """Platform: drop documents in, ask, get cited answers; extend it with plugins."""
@@ -82,13 +88,15 @@ def intruder() -> str | None:
     import kernel
 
     ours = Path(__file__).resolve().parent.parent
-    theirs = Path(kernel.__file__).resolve().parent.parent if kernel.__file__ else None
+    theirs = (
+        Path(kernel.__file__).resolve().parent.parent if kernel.__file__ else "a folder without __init__.py"
+    )
     if theirs == ours:
         return None
     return (
-        f"the package 'kernel' comes from {theirs or 'a folder without __init__.py'}, but platformctl from {ours}. "
-        "Another distribution or folder has taken the name: uninstall it, or give the platform an environment "
-        "of its own (./setup.sh makes one)."
+        f"the package 'kernel' comes from {theirs}, but platformctl from {ours}. Another distribution or "
+        "folder has taken the name: uninstall it, or give the platform an environment of its own "
+        "(./setup.sh makes one)."
     )
 
 

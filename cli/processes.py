@@ -55,9 +55,7 @@ async def _serve_one(loader: SettingsLoader, how: Start) -> None:
             welcome(await gather_facts(platform, loader), port)
 
     children = [this_command("worker")] if how.with_worker else []
-    await serve_api(
-        loader, only=how.only, shared_port=how.shared_port, announce=announce, children=children
-    )
+    await serve_api(loader, only=how.only, shared_port=how.shared_port, announce=announce, children=children)
 
 
 async def _serve_many(loader: SettingsLoader, settings: KernelSettings, how: Start) -> None:

@@ -1,4 +1,4 @@
-"""`platformctl serve`: one process that answers requests and watches over a worker, or several on one port."""
+"""`platformctl serve`: a process that answers requests and watches over a worker, or several on one port."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ app = typer.Typer(rich_markup_mode="rich")
         ("platformctl serve --workers 4", "four API processes on the port"),
         ("platformctl serve --only rag-pipeline --port 8004", "one service by itself"),
         ("PLATFORM_LOG_FILE=/var/log/platform.log platformctl serve", "JSON lines to a file"),
-        after="All settings: platformctl settings. Stop it with Ctrl-C or SIGTERM: requests in flight finish.",
+        after="All settings: platformctl settings. Ctrl-C or SIGTERM stops it: requests in flight finish.",
     )
 )
 def serve(
@@ -42,7 +42,7 @@ def serve(
 ) -> None:
     """Start the platform: the API, and a worker process that ingests documents.
 
-    The first start makes PLATFORM_HOME with its secrets and brings the database up to date. Everything that is
+    The first start makes PLATFORM_HOME with its secrets and brings the database up to date. All that is
     written stays below that folder.
     """
     from cli.processes import Start, start

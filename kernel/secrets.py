@@ -34,7 +34,7 @@ class SecretStore:
     def set(self, name: str, value: str) -> None:
         """Store `value`, durable before it returns."""
         _check(name)
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._make_folder()
         target = self._folder / name
         temporary = target.with_name(f".{name}.{os.getpid()}")
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as handle:
@@ -67,8 +67,14 @@ class SecretStore:
             raise StartupError(f"the secret '{name}' under PLATFORM_HOME/secrets is empty; remove the file")
         return found
 
+    def _make_folder(self) -> None:
+        """Home and secrets are the owner's alone; `parents=True` would leave the home to the umask."""
+        self._folder.parent.parent.mkdir(parents=True, exist_ok=True)
+        for folder in (self._folder.parent, self._folder):
+            folder.mkdir(exist_ok=True, mode=0o700)
+
     def _create(self, name: str, value: str) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._make_folder()
         temporary = self._folder / f".{name}.{os.getpid()}"
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as handle:
             handle.write(value)

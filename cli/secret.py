@@ -1,0 +1,96 @@
+"""`platformctl secret`: named secrets under PLATFORM_HOME, such as those that webhooks are signed with."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.options import AsJson
+from cli.texts import examples
+
+if TYPE_CHECKING:
+    from kernel.secrets import SecretStore
+
+_OF_THE_PLATFORM = {"jwt-secret": "all sessions and service tokens end at the next start"}
+
+app = typer.Typer(
+    rich_markup_mode="rich",
+    no_args_is_help=True,
+    help="Secrets by name, one file (0600) each under PLATFORM_HOME/secrets. Values are never printed.",
+    epilog=examples(
+        ("platformctl secret set github-issues", "asks for the value"),
+        ("openssl rand -hex 32 | platformctl secret set deploy", "reads it"),
+        after="A variable PLATFORM_SECRET_<NAME> wins over the stored value.",
+    ),
+)
+
+Name = Annotated[str, typer.Argument(help="Lower-case letters, digits, '.', '_', '-'.")]
+
+
+@app.command(
+    name="set", epilog=examples(("platformctl secret set github-issues < secret.txt", "from a file"))
+)
+def keep(name: Name) -> None:
+    """Keep a secret. The value is asked for, or read from standard input; it is never an argument."""
+    from cli import console
+    from cli.failures import CommandFailed
+
+    store = _store(name)
+    value = _value()
+    if not value:
+        raise CommandFailed("the value is empty; nothing was changed")
+    existed = name in store.names()
+    store.set(name, value)
+    effect = "at the next start" if name in _OF_THE_PLATFORM else "at once"
+    console.done(f"'{name}' is {'replaced' if existed else 'kept'}; it takes effect {effect}")
+
+
+def _value() -> str:
+    if sys.stdin.isatty():
+        answer: str = typer.prompt("Value", hide_input=True, confirmation_prompt="Once more")
+        return answer
+    return sys.stdin.read().rstrip("\r\n")
+
+
+@app.command(name="list", epilog=examples(("platformctl secret list --json", "names, for a program")))
+def show(as_json: AsJson = False) -> None:
+    """List the names of the stored secrets."""
+    from cli import console
+
+    names = _store().names()
+    if as_json:
+        console.print_json(names)
+        return
+    rows = [(name, "made by the platform" if name in _OF_THE_PLATFORM else "") for name in names]
+    console.print_table(("name", "note"), rows, "No secret is stored: platformctl secret set NAME")
+
+
+@app.command(epilog=examples(("platformctl secret remove github-issues", "forget it")))
+def remove(name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False) -> None:
+    """Remove a secret."""
+    from cli import console
+    from cli.failures import Missing
+
+    store = _store(name)
+    if name not in store.names():
+        raise Missing(f"no secret is called '{name}'", "'platformctl secret list' shows the names.")
+    if name in _OF_THE_PLATFORM and not yes:
+        typer.confirm(f"Without '{name}' {_OF_THE_PLATFORM[name]}. Remove it?", abort=True)
+    store.remove(name)
+    console.done(f"'{name}' is removed")
+
+
+def _store(name: str | None = None) -> SecretStore:
+    """The store of PLATFORM_HOME; a `name` that can't be one is wrong usage."""
+    from cli import running
+    from kernel.secrets import SecretStore
+
+    store = SecretStore(running.kernel_settings().home)
+    if name is not None:
+        try:
+            store.get(name)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="NAME") from None
+    return store

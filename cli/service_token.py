@@ -1,0 +1,59 @@
+"""`platformctl service-token`: bearer tokens for other services."""
+
+from __future__ import annotations
+
+import re
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from cli.options import AsJson
+from cli.texts import examples
+
+app = typer.Typer(
+    rich_markup_mode="rich",
+    no_args_is_help=True,
+    help="Bearer tokens with the role 'service'. They can't be refreshed; make a new one before one expires.",
+)
+
+
+@app.callback()
+def service_token() -> None:
+    """Bearer tokens with the role 'service'. They can't be refreshed; make a new one before one expires."""
+
+
+@app.command(
+    epilog=examples(
+        ("platformctl service-token create backup > token", "the token alone goes to the file"),
+        ("platformctl service-token create ci --days 1", "for one day"),
+        after="It ends early only when JWT_SECRET changes, which ends every other token too.",
+    )
+)
+def create(
+    name: Annotated[str, typer.Argument(help="What the service is called: letters, digits, '_', '.', '-'.")],
+    days: Annotated[int, typer.Option(min=1, max=3650, help="Days until it expires.")] = 90,
+    as_json: AsJson = False,
+) -> None:
+    """Make a service token and print it to standard output."""
+    from cli import console, running
+    from kernel.auth.tokens import Tokens
+    from kernel.secrets import SecretStore
+
+    if not re.fullmatch(r"[A-Za-z0-9_.-]{1,50}", name):
+        raise typer.BadParameter("use 1 to 50 letters, digits, '_', '.' or '-'", param_hint="NAME")
+    settings = running.kernel_settings()
+    secret = settings.jwt_secret
+    key = secret.get_secret_value() if secret else SecretStore(settings.home).ensure("jwt-secret")
+    token = Tokens(settings, key).mint_service(name, days)
+    expires = datetime.now(UTC) + timedelta(days=days)
+    if as_json:
+        console.print_json(
+            {"name": name, "token": token, "expires_at": expires.isoformat(timespec="seconds")}
+        )
+        return
+    console.note(
+        f"service '{name}', until {expires:%Y-%m-%d %H:%M} UTC; send it as 'Authorization: Bearer …'"
+    )
+    sys.stdout.write(token + "\n")
