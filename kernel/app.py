@@ -8,16 +8,17 @@ from typing import Any
 from aiohttp import web
 
 from kernel.auth import handlers as auth_handlers
-from kernel.errors import StartupError, Unavailable
+from kernel.errors import Unavailable
 from kernel.gateway import handlers as gateway_handlers
 from kernel.gateway.services import GATEWAY, SLOTS, Mount, Service, Slot, slot_of
 from kernel.http import docs_routes
 from kernel.http.context import Context
 from kernel.http.endpoint import Endpoint
 from kernel.http.pipeline import CONTEXT, Pipeline
-from kernel.http.routes import Access, Route, RouteTable
+from kernel.http.routes import Route
 from kernel.platform import Platform
 
+OWN_ROUTES = (auth_handlers.routes, gateway_handlers.routes)
 PLATFORM: web.AppKey[Platform] = web.AppKey("platform", Platform)
 ENDPOINTS: web.AppKey[list[Endpoint]] = web.AppKey("endpoints", list)
 
@@ -39,7 +40,13 @@ def service_app(platform: Platform, service: Service) -> web.Application:
     app = _application(platform, rate_limited=False)
     endpoints = list(_service_endpoints(platform, service))
     _add(app, endpoints)
-    _add(app, [_endpoint(platform, r, r.path, service.name) for r in gateway_handlers.service_routes(service).routes])
+    _add(
+        app,
+        [
+            _endpoint(platform, r, r.path, service.name)
+            for r in gateway_handlers.service_routes(service).routes
+        ],
+    )
     docs_routes.add(app, platform, endpoints, title=service.title or service.name, service=service.name)
     return app
 
@@ -53,25 +60,17 @@ def _application(platform: Platform, *, rate_limited: bool) -> web.Application:
 
 
 def _gateway_endpoints(platform: Platform) -> Iterator[Endpoint]:
-    for table in (auth_handlers.routes, gateway_handlers.routes):
+    for table in OWN_ROUTES:
         yield from (_endpoint(platform, route, route.path, GATEWAY) for route in table.routes)
     for plugin, table in list(platform.route_tables):
         if table.service is None:
-            yield from _plugin_endpoints(platform, plugin, table)
+            for route in table.routes:
+                yield _endpoint(platform, route, route.path, plugin, plugin=plugin)
         elif slot_of(table.service) is None:
             platform.fail_plugin(plugin, f"it has routes for '{table.service}', which is not a service")
     for slot in SLOTS:
         if slot.name not in platform.settings.remote_services:
             yield from _mounted(platform, slot)
-
-
-def _plugin_endpoints(platform: Platform, plugin: str, table: RouteTable) -> list[Endpoint]:
-    """A plugin's routes; one that does not fit refuses the plugin, an undeclared access stops the start."""
-    try:
-        return [_endpoint(platform, route, route.path, plugin, plugin=plugin) for route in table.routes]
-    except ValueError as error:
-        platform.fail_plugin(plugin, str(error))
-        return []
 
 
 def _mounted(platform: Platform, slot: Slot) -> Iterator[Endpoint]:
@@ -110,20 +109,13 @@ def _endpoint(
     plugin: str | None = None,
     gated: bool = False,
 ) -> Endpoint:
-    _check_access(platform, route, path)
     return Endpoint(platform, route, path, gated=gated, service=service, plugin=plugin)
 
 
-def _check_access(platform: Platform, route: Route, path: str) -> None:
-    """House rule 2: a route that names no access, or an unknown permission, fails the start."""
-    if not isinstance(route.access, Access):
-        raise StartupError(f"{route.method} {path} names no access; add access=… to its decorator")
-    if route.access.kind == "permission" and route.access.permission not in platform.permissions:
-        raise StartupError(f"{route.method} {path} needs '{route.access.permission}', which nobody declares")
-
-
 def _add(app: web.Application, endpoints: list[Endpoint]) -> None:
-    app.setdefault(ENDPOINTS, []).extend(endpoints) if ENDPOINTS not in app else app[ENDPOINTS].extend(endpoints)
+    app.setdefault(ENDPOINTS, []).extend(endpoints) if ENDPOINTS not in app else app[ENDPOINTS].extend(
+        endpoints
+    )
     for endpoint in endpoints:
         serve = _serve(endpoint)
         app.router.add_route(endpoint.route.method, endpoint.template.aiohttp, serve)

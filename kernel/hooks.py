@@ -1,10 +1,11 @@
-"""Calling hooks: collect declarations, ask questions, report events, with one plugin's error kept from another's."""
+"""Calling hooks: collect declarations, ask questions, report events; one plugin's error stops no other."""
 
 from __future__ import annotations
 
 import inspect
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pluggy
@@ -15,7 +16,7 @@ OnFailure = Callable[[str, str, BaseException], None]
 
 
 class Hooks:
-    """The hooks of one platform. `on_failure(plugin, hook, error)` is told of every implementation that raises."""
+    """The hooks of one platform. `on_failure(plugin, hook, error)` hears of implementations that raise."""
 
     def __init__(self, manager: pluggy.PluginManager, on_failure: OnFailure) -> None:
         self._manager = manager
@@ -41,7 +42,7 @@ class Hooks:
         self.freeze()
 
     def declarations(self, name: str, **arguments: Any) -> list[tuple[str, Any]]:
-        """(plugin, declaration) of a `register_*` hook, in loading order; a plugin that raises is reported."""
+        """(plugin, declaration) of a `register_*` hook, in loading order; one that raises is reported."""
         found = []
         for plugin, function, accepted in reversed(self._implementations(name)):
             try:
@@ -53,6 +54,13 @@ class Hooks:
                 found.append((plugin, result))
         return found
 
+    def calls(self, name: str, **arguments: Any) -> list[tuple[str, Callable[[], Any]]]:
+        """(plugin, call) of every implementation, in loading order, for a caller that guards each."""
+        return [
+            (plugin, partial(function, **{key: arguments[key] for key in accepted}))
+            for plugin, function, accepted in reversed(self._implementations(name))
+        ]
+
     async def first(self, name: str, **arguments: Any) -> Any:
         """The first answer that is not None of a `firstresult` hook. Errors pass through to the caller."""
         for _, function, accepted in self._implementations(name):
@@ -63,8 +71,16 @@ class Hooks:
                 return result
         return None
 
+    def first_now(self, name: str, **arguments: Any) -> Any:
+        """The first answer that is not None of a `firstresult` hook whose answers need no awaiting."""
+        for _, function, accepted in self._implementations(name):
+            result = function(**{key: arguments[key] for key in accepted})
+            if result is not None:
+                return result
+        return None
+
     async def ask_all(self, name: str, **arguments: Any) -> list[Any]:
-        """All answers that are not None. Errors pass through: a question that all must answer is essential."""
+        """All answers that are not None. Errors pass through: what all must answer is essential."""
         answers = []
         for _, function, accepted in self._implementations(name):
             result = function(**{key: arguments[key] for key in accepted})

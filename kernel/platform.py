@@ -5,16 +5,16 @@ Everything that lives as long as the process hangs here; nothing lives in module
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 
 from kernel.actions import Action
+from kernel.auth import handlers as auth_handlers
 from kernel.auth.accounts import Accounts
 from kernel.auth.identity import Identity
 from kernel.auth.passwords import Passwords
@@ -22,17 +22,20 @@ from kernel.auth.permissions import Permission
 from kernel.auth.states import TOPIC as ACCOUNT_TOPIC
 from kernel.auth.states import AccountStates
 from kernel.auth.tokens import Tokens
-from kernel.bounded import run_bounded
 from kernel.db import migrate
 from kernel.db.engine import Database
+from kernel.db.migrate import Owner, Pending
+from kernel.declarations import Undeclared, ask
 from kernel.directory import Directory, PluginSource
 from kernel.errors import PlatformError, StartupError, Unavailable
 from kernel.events import Event
+from kernel.gateway import handlers as gateway_handlers
 from kernel.gateway.proxy import Proxy
 from kernel.gateway.services import Service
 from kernel.health import HealthCheck, Unhealthy
 from kernel.hooks import Hooks
 from kernel.http.guard import Guard
+from kernel.http.route_checks import RouteChecks
 from kernel.http.routes import RouteTable
 from kernel.jobs.declarations import JobRef
 from kernel.jobs.events import DELIVER_EVENT
@@ -40,14 +43,18 @@ from kernel.jobs.queue import JobQueue, migrate_queue
 from kernel.metrics import Metrics
 from kernel.notices import Notices
 from kernel.plugins import Candidate, PluginHost, PluginRecord, installed
-from kernel.resources import Resource, ResourceKey
+from kernel.resources import ResourceKey
 from kernel.secrets import SecretStore
 from kernel.settings import KernelSettings, Settings, SettingsLoader, split_list
+from kernel.starting import Starter
 from kernel.stores.blobs import FileBlobs
 from kernel.stores.cache import CacheUnavailable, open_cache
 from kernel.stores.points import SqlVectorStore
+from kernel.watchdog import OnStuck, Quarantine, StartWatch, restart_without
 
 log = logging.getLogger("platform")
+
+OWN_ROUTES = (auth_handlers.routes, gateway_handlers.routes)
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Settings)
@@ -61,9 +68,15 @@ class Platform:
         self.loader = loader
         self.settings = loader.load("kernel", KernelSettings)
         self.role: Role = "tool"
+        self.settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.secrets = SecretStore(self.settings.home)
         self.metrics = Metrics()
-        self.host = PluginHost(self.settings.plugin_start_timeout, split_list(self.settings.plugins_disabled))
+        self.quarantine = Quarantine(self.settings.home)
+        self.host = PluginHost(
+            self.settings.plugin_start_timeout,
+            split_list(self.settings.plugins_disabled),
+            self.quarantine.keep_out,
+        )
         self.hooks = Hooks(self.host.manager, self._hook_failed)
         self.permissions: dict[str, Permission] = {}
         self.jobs: dict[str, JobRef] = {DELIVER_EVENT.name: DELIVER_EVENT}
@@ -74,12 +87,13 @@ class Platform:
         self.sources: list[tuple[str, PluginSource]] = []
         self.directory = Directory(self)
         self.switched_off: frozenset[str] = frozenset()
-        self.pending: list[migrate.Pending] = []
+        self.pending: list[Pending] = []
         self._settings: dict[type[Settings], Settings] = {}
         self._settings_classes: dict[str, type[Settings]] = {}
         self._resources: dict[ResourceKey[Any], Any] = {}
         self._open_stores()
         self.host.load(candidates)
+        self._insist_on_essential()
         self.identity = Identity(self)
         self.host.manager.register(self.identity, "kernel")
         self.hooks.freeze()
@@ -88,7 +102,8 @@ class Platform:
     def _open_stores(self) -> None:
         settings = self.settings
         secret = settings.jwt_secret
-        self.tokens = Tokens(settings, secret.get_secret_value() if secret else self.secrets.ensure("jwt-secret"))
+        signing = secret.get_secret_value() if secret else self.secrets.ensure("jwt-secret")
+        self.tokens = Tokens(settings, signing)
         redis = settings.redis_url
         self.cache = open_cache(redis.get_secret_value() if redis else None)
         self.database = Database(settings.sqlalchemy_url, pool_size=settings.database_pool_size)
@@ -171,16 +186,19 @@ class Platform:
 
     def fail_plugin(self, name: str, reason: str) -> None:
         """Take a plugin and its dependants out of service, with all that they declared."""
-        record = self.host.records.get(name)
-        if record is not None and getattr(record.instance, "essential", False):
-            raise StartupError(f"the essential plugin '{name}' failed: {reason}")
         gone = set(self.host.fail(name, reason))
+        self._insist_on_essential()
         self.hooks.freeze()
         self.route_tables = [item for item in self.route_tables if item[0] not in gone]
         self.health_checks = [item for item in self.health_checks if item[0] not in gone]
         self.services = {k: v for k, v in self.services.items() if v[0] not in gone}
         self.actions = {k: v for k, v in self.actions.items() if k[0] not in gone}
         self.sources = [item for item in self.sources if item[0] not in gone]
+
+    def _insist_on_essential(self) -> None:
+        for record in self.plugins:
+            if record.essential and record.status in ("failed", "refused"):
+                raise StartupError(f"the essential plugin '{record.name}' {record.status}: {record.reason}")
 
     async def _publish(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -192,19 +210,12 @@ class Platform:
         """All declarations of a `register_*` hook; one that hangs or raises takes its plugin out."""
         found = []
         for record in self.host.loaded():
-            implementation = getattr(record.instance, name, None)
-            if implementation is None:
-                continue
             try:
-                result = run_bounded(implementation, self.settings.plugin_start_timeout)
-            except TimeoutError:
-                seconds = self.settings.plugin_start_timeout
-                self.fail_plugin(record.name, f"{name} did not return within {seconds:g} s")
-            except Exception as error:  # noqa: BLE001 - boundary: a stranger's declarations
-                self._hook_failed(record.name, name, error)
+                declared = ask(record.instance, name, self.settings.plugin_start_timeout)
+            except Undeclared as error:
+                self.fail_plugin(record.name, str(error))
             else:
-                if result is not None:
-                    found.append((record.name, result))
+                found += [] if declared is None else [(record.name, declared)]
         return [item for item in found if self.host.records[item[0]].status == "loaded"]
 
     def load_settings(self) -> None:
@@ -219,7 +230,7 @@ class Platform:
             log.warning("%s", sentence)
 
     async def migrate(self, *, apply: bool) -> None:
-        """Kernel first, then plugins; a plugin whose migration fails is refused. Storage errors stop the start."""
+        """Kernel first, then plugins; one whose migration fails is refused. Storage errors stop the start."""
         owners = self.owners()
         try:
             states = [await migrate.pending(self.database, owner) for owner in owners]
@@ -230,9 +241,9 @@ class Platform:
         except (SQLAlchemyError, OSError) as error:
             raise StartupError(f"the database can't be used: {_reason(error)}") from error
 
-    def owners(self) -> list[migrate.Owner]:
+    def owners(self) -> list[Owner]:
         """Who has tables, kernel first; a plugin that claims another owner's table is refused."""
-        declared = [migrate.Owner(plugin, tables) for plugin, tables in self.declare("register_tables")]
+        declared = [Owner(plugin, tables) for plugin, tables in self.declare("register_tables")]
         taken: dict[str, str] = {}
         found = []
         for owner in [migrate.kernel_owner(), *declared]:
@@ -244,7 +255,7 @@ class Platform:
                 found.append(owner)
         return found
 
-    async def _upgrade(self, owners: Sequence[migrate.Owner]) -> None:
+    async def _upgrade(self, owners: Sequence[Owner]) -> None:
         taken: dict[str, str] = {}
         await migrate_queue(self.settings.sqlalchemy_url)
         for owner in owners:
@@ -269,50 +280,43 @@ class Platform:
         for plugin, tables in self.declare("register_routes"):
             self.route_tables += [(plugin, table) for table in tables]
         for plugin, services in self.declare("register_services"):
-            self.services.update({service.name: (plugin, service) for service in services})
+            self._add_services(plugin, services)
         for plugin, checks in self.declare("register_health_checks"):
             self.health_checks += [(plugin, check) for check in checks]
         for plugin, sources in self.declare("register_plugin_sources"):
             self.sources += [(plugin, source) for source in sources]
 
-    async def open_resources(self, stack: AsyncExitStack) -> None:
-        """Enter every plugin's resources; one that fails or hangs takes its plugin out."""
-        for plugin, resources in self.declare("register_resources"):
-            for resource in resources:
-                if self.role in resource.essential_in and self.host.records[plugin].status == "loaded":
-                    await self._open_resource(stack, plugin, resource)
+    def _add_services(self, plugin: str, services: Sequence[Service]) -> None:
+        for service in services:
+            if service.name in self.services:
+                holder = self.services[service.name][0]
+                self.fail_plugin(plugin, f"the service '{service.name}' is offered by '{holder}' already")
+                return
+            self.services[service.name] = (plugin, service)
 
-    async def _open_resource(self, stack: AsyncExitStack, plugin: str, resource: Resource[Any]) -> None:
-        seconds = self.settings.plugin_start_timeout
-        started = time.monotonic()
-        try:
-            async with asyncio.timeout(seconds):
-                self._resources[resource.key] = await stack.enter_async_context(resource.open(self))
-        except TimeoutError:
-            self.fail_plugin(plugin, f"opening '{resource.key.name}' took longer than {seconds:g} s")
-        except Exception as error:  # noqa: BLE001 - boundary: a stranger's resource
-            self.fail_plugin(plugin, f"opening '{resource.key.name}' failed: {type(error).__name__}: {error}"[:500])
-        if time.monotonic() - started > 2:
-            log.warning("plugin %s took %.1f s to open", plugin, time.monotonic() - started)
+    def check_routes(self) -> None:
+        """House rule 7: a route that names no access stops the start, and refuses a stranger's plugin."""
+        checks = RouteChecks(self.permissions)
+        problems = [("kernel", checks.problem("kernel", OWN_ROUTES))]
+        problems += [(plugin, checks.problem(plugin, [table])) for plugin, table in self.route_tables]
+        for plugin, service in self.services.values():
+            problems.append((plugin, checks.problem(plugin, service.tables, service.name)))
+        for owner, problem in problems:
+            if problem is not None:
+                self._refuse_routes(owner, problem)
 
-    async def start_plugins(self) -> None:
-        """The last word before serving."""
-        for record in self.host.loaded():
-            start = getattr(record.instance, "on_start", None)
-            if start is not None:
-                await self._start_plugin(record, start)
+    def _refuse_routes(self, owner: str, problem: str) -> None:
+        record = self.host.records.get(owner)
+        if record is None or record.built_in:
+            raise StartupError(f"plugin '{owner}': {problem}")
+        self.fail_plugin(owner, problem)
 
-    async def _start_plugin(self, record: PluginRecord, start: Callable[..., Any]) -> None:
-        seconds = self.settings.plugin_start_timeout
-        try:
-            async with asyncio.timeout(seconds):
-                result = start(platform=self)
-                if isinstance(result, Awaitable):
-                    await result
-        except TimeoutError:
-            self.fail_plugin(record.name, f"on_start took longer than {seconds:g} s")
-        except Exception as error:  # noqa: BLE001 - boundary: a stranger's start
-            self.fail_plugin(record.name, f"on_start raised {type(error).__name__}: {error}"[:500])
+    async def start(self, stack: AsyncExitStack, on_stuck: OnStuck | None) -> None:
+        """Open what plugins need, closed by `stack`, and give each its last word before serving."""
+        await self.notices.start()
+        starter = Starter(self, stack, StartWatch(self.settings.plugin_start_timeout * 1.5 + 1, on_stuck))
+        await starter.open_resources(lambda resource, value: self._resources.update({resource.key: value}))
+        await starter.start_plugins()
 
     # The kernel's own health
 
@@ -328,7 +332,8 @@ class Platform:
         try:
             await self.cache.ping()
         except CacheUnavailable as error:
-            raise Unhealthy(f"the cache store does not answer ({error}); requests are not rate-limited") from None
+            why = f"the cache store does not answer ({error}); requests are not rate-limited"
+            raise Unhealthy(why) from None
 
     async def _check_plugins(self) -> None:
         bad = [r for r in self.plugins if r.status in ("failed", "refused")]
@@ -352,24 +357,26 @@ async def open_platform(
     role: Role = "tool",
     candidates: Sequence[Candidate] | None = None,
     apply_migrations: bool | None = None,
+    restart: bool = False,
 ) -> AsyncIterator[Platform]:
     """Settings, plugins, migrations, declarations, resources, in this order; closed in reverse.
 
-    A ``tool`` opens no resources of plugins. Raises StartupError when storage or authentication fails.
+    A ``tool`` opens no resources of plugins. With `restart` a plugin that blocks the event loop while it
+    starts is put into quarantine and the process is replaced by a fresh one: only for a process that does
+    nothing else. Raises StartupError when storage or authentication fails.
     """
-    platform = Platform(loader, installed() if candidates is None else candidates)
+    candidates = installed() if candidates is None else candidates
+    platform = Platform(loader, candidates)
     platform.role = role
     apply = platform.settings.migrate_on_start if apply_migrations is None else apply_migrations
     async with AsyncExitStack() as stack:
         stack.push_async_callback(platform.close)
-        platform.settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         platform.load_settings()
         await platform.migrate(apply=apply)
         platform.collect()
+        platform.check_routes()
         if role != "tool":
-            await platform.notices.start()
-            await platform.open_resources(stack)
-            await platform.start_plugins()
+            await platform.start(stack, _restart(platform, candidates) if restart else None)
         yield platform
 
 
@@ -377,7 +384,7 @@ async def open_platform(
 async def declared_platform(
     loader: SettingsLoader, candidates: Sequence[Candidate] | None = None
 ) -> AsyncIterator[Platform]:
-    """All that plugins declare, with nothing opened and the database left alone: for commands that explain."""
+    """All that plugins declare, with nothing opened and the database left alone: for explaining commands."""
     platform = Platform(loader, installed() if candidates is None else candidates)
     try:
         platform.load_settings()
@@ -386,6 +393,11 @@ async def declared_platform(
         yield platform
     finally:
         await platform.close()
+
+
+def _restart(platform: Platform, candidates: Sequence[Candidate]) -> OnStuck:
+    versions = {candidate.name: candidate.version for candidate in candidates}
+    return partial(restart_without, platform.quarantine, versions.get)
 
 
 def _reason(error: BaseException) -> str:

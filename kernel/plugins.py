@@ -72,6 +72,7 @@ class PluginRecord:
     capabilities: tuple[str, ...] = ()
     data_sources: tuple[str, ...] = ()
     databases: tuple[str, ...] = ()
+    essential: bool = False
     instance: Any = None
     problems: list[str] = field(default_factory=list)
     registered_at: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -293,6 +294,7 @@ def _describe(record: PluginRecord, instance: Any) -> None:
     record.version = str(getattr(instance, "version", ""))
     record.description = str(getattr(instance, "description", ""))
     record.author = str(getattr(instance, "author", ""))
+    record.essential = bool(getattr(instance, "essential", False))
     record.requires = _names(instance, "requires")
     record.after = _names(instance, "after")
     record.databases = _names(instance, "databases")

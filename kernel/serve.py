@@ -49,7 +49,7 @@ async def serve_api(
     """
     stop = stop_on_signals()
     async with AsyncExitStack() as stack:
-        platform = await stack.enter_async_context(open_platform(loader, role="api"))
+        platform = await stack.enter_async_context(open_platform(loader, role="api", restart=True))
         listeners = await _listen(stack, platform, only, shared_port)
         await asyncio.to_thread(write_report, platform.settings.home, platform.plugins)
         housekeeping = asyncio.create_task(_housekeeping(platform), name="housekeeping")
@@ -93,7 +93,9 @@ async def _start(platform: Platform, app: web.Application, host: str, port: int,
     try:
         await listener.start(bind(host, port, shared=shared))
     except (OSError, socket.gaierror) as error:
-        raise StartupError(f"can't listen on {host}:{port}: {error.strerror or error}; choose another --port") from None
+        raise StartupError(
+            f"can't listen on {host}:{port}: {error.strerror or error}; choose another --port"
+        ) from None
     return listener
 
 

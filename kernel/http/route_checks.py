@@ -1,0 +1,75 @@
+"""Routes held to the rules of the house before anything listens: each names its access, none hides another."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Mapping
+
+from pydantic import BaseModel, TypeAdapter
+
+from kernel.auth.permissions import Permission
+from kernel.http.paths import PathTemplate
+from kernel.http.routes import Access, RawBody, Route, RouteTable, Upload
+
+_PARAMETER = re.compile(r"\{\w+\}")
+
+
+class RouteChecks:
+    """Remembers whose route is whose, and says what is wrong with a new one."""
+
+    def __init__(self, permissions: Mapping[str, Permission]) -> None:
+        self._permissions = permissions
+        self._owners: dict[tuple[str, str, str], str] = {}
+
+    def problem(self, owner: str, tables: Iterable[RouteTable], service: str = "") -> str | None:
+        """The first problem of these routes; None when all fit, and then they are the owner's.
+
+        `service` names the service whose root the paths start at; without one they are public paths.
+        """
+        claimed: dict[tuple[str, str, str], str] = {}
+        for table in tables:
+            for route in table.routes:
+                where = f"{route.method} {route.path}"
+                why = problem_of(route, self._permissions)
+                if why is not None:
+                    return f"{where} {why}"
+                key = (table.service or service, route.method, _shape(route.path))
+                holder = self._owners.get(key) or claimed.get(key)
+                if holder is not None:
+                    return f"{where} is taken by '{holder}'; choose another path"
+                claimed[key] = owner
+        self._owners.update(claimed)
+        return None
+
+
+def problem_of(route: Route, permissions: Mapping[str, Permission]) -> str | None:
+    """What is wrong with one route by itself, as the end of a sentence that begins with it."""
+    if not isinstance(route.access, Access):
+        return "names no access; add access=… to its decorator"
+    if route.access.kind == "permission" and route.access.permission not in permissions:
+        return f"needs '{route.access.permission}', which nobody declares; add it to register_permissions"
+    if not route.path.startswith("/"):
+        return "must start with '/'"
+    if not inspect.iscoroutinefunction(route.handler):
+        return "must be served by an 'async def'"
+    try:
+        _build(route)
+    except Exception as error:  # noqa: BLE001 - pydantic may raise anything for a strange type
+        return f"can't be served: {str(error).splitlines()[0]}"
+    return None
+
+
+def _build(route: Route) -> None:
+    """Make, once, what the route's endpoint is made of."""
+    PathTemplate(route.path)
+    for declared in (route.body, route.returns):
+        if not (declared is None or isinstance(declared, Upload | RawBody)):
+            TypeAdapter(declared)
+    if not (route.query is None or (isinstance(route.query, type) and issubclass(route.query, BaseModel))):
+        raise TypeError("its query must be a pydantic model")
+
+
+def _shape(path: str) -> str:
+    """The path with its parameters made alike: two that differ in names alone match the same requests."""
+    return _PARAMETER.sub("{}", PathTemplate(path).openapi)
