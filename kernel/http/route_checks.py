@@ -1,4 +1,4 @@
-"""Routes held to the rules of the house before anything listens: each names its access, none hides another."""
+"""Routes held to the house rules before anything listens: each names its access, none hides another."""
 
 from __future__ import annotations
 

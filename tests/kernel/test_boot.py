@@ -333,7 +333,7 @@ class TestEssential:
         """An essential plugin that fails stops the start, with its reason."""
         plugin = declares("register_routes", raising)
         plugin.essential = True
-        with pytest.raises(StartupError, match="'strange'.*the well is dry"):
+        with pytest.raises(StartupError, match=r"'strange'.*the well is dry"):
             await start_platform(plugin)
 
     async def test_also_when_a_requirement_fails(self, start_platform: Start) -> None:
@@ -355,7 +355,7 @@ class TestHealthChecks:
     async def test_a_check_that_fails(
         self, start_platform: Start, critical: bool, status: str, code: int
     ) -> None:
-        """A failing critical check makes the platform unhealthy, an optional one degraded; the text is shown."""
+        """A failing critical check makes the platform unhealthy, an optional one degraded."""
 
         async def check() -> None:
             raise Unhealthy("the well is dry; dig")
@@ -381,4 +381,8 @@ class TestHealthChecks:
 async def test_home_is_private(start_platform: Start, platform_home: Path) -> None:
     """Nobody but the owner can look into the home folder, where secrets and the database are."""
     await start_platform()
-    assert stat.S_IMODE(platform_home.stat().st_mode) == 0o700
+    assert _mode(platform_home) == 0o700
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
