@@ -67,7 +67,8 @@ async def migration_lock(database: Database) -> AsyncIterator[None]:
         async with _file_lock(Path(make_url(database.url).database or "platform.db")):
             yield
         return
-    async with database._writer.connect() as connection:  # noqa: SLF001 - a session lock needs its own connection
+    # Outside any transaction: the queue's migrations build indexes concurrently, which waits for open ones.
+    async with database.session_connection() as connection:
         await connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _LOCK_KEY})
         try:
             yield
@@ -120,6 +121,26 @@ async def drift(database: Database, owner: Owner) -> Sequence[str]:
     async with database.read() as session:
         connection = await session.connection()
         return await connection.run_sync(_drift, owner)
+
+
+async def write_revision(database: Database, owner: Owner, message: str) -> Path:
+    """Write the owner's next numbered migration from what its models have and the database lacks."""
+    async with database.read() as session:
+        connection = await session.connection()
+        return await connection.run_sync(_write_revision, owner, message)
+
+
+def _write_revision(connection: Connection, owner: Owner, message: str) -> Path:
+    from alembic import command
+
+    known = _revision_files(owner.tables.migrations)
+    number = f"{int(known[-1]) + 1 if known else 1:04d}"
+    config = alembic_config(owner, connection)
+    config.set_main_option("file_template", "%%(rev)s_%%(slug)s")
+    folder = str(owner.tables.migrations)
+    script = command.revision(config, message, autogenerate=True, rev_id=number, version_path=folder)
+    assert script is not None and not isinstance(script, list)
+    return Path(script.path)
 
 
 def alembic_config(owner: Owner, connection: Connection | None = None) -> Config:
@@ -180,7 +201,9 @@ def _drift(connection: Connection, owner: Owner) -> list[str]:
     from alembic.migration import MigrationContext
 
     def ours(name: str | None, kind: str, _parents: Any) -> bool:
-        return kind != "table" or bool(name and name.startswith(f"{owner.name}_") and name != owner.version_table)
+        return kind != "table" or bool(
+            name and name.startswith(f"{owner.name}_") and name != owner.version_table
+        )
 
     options = {"include_name": ours, "compare_type": True, "version_table": owner.version_table}
     context = MigrationContext.configure(connection, opts=options)
