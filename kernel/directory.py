@@ -24,7 +24,6 @@ EntryStatus = Literal["registered", "enabled", "disabled", "error"]
 RESERVED_NAMES = frozenset({"ai", "install", "kernel", "reload-webhook", "schema"})
 
 
-
 @dataclass(frozen=True)
 class PluginEntry:
     """One plugin, whatever it is made of.

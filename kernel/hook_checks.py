@@ -34,9 +34,7 @@ def _unmarked(manager: pluggy.PluginManager, instance: Any) -> str | None:
     for name in sorted(_specified(manager)):
         method = getattr(instance, name, None)
         if callable(method) and not hasattr(method, f"{PROJECT}_impl"):
-            return (
-                f"its method '{name}' is named like a hook but lacks @hookimpl; add it or rename it"
-            )
+            return f"its method '{name}' is named like a hook but lacks @hookimpl; add it or rename it"
     return None
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from kernel.actions import Action
     from kernel.auth.models import Account
+    from kernel.auth.ownership import Scope
     from kernel.auth.permissions import Decision, Permission
     from kernel.auth.principals import Principal
     from kernel.db.base import Tables
@@ -148,6 +149,14 @@ def decide_access(
     """
 
 
+@hookspec(firstresult=True)
+def find_scope(principal: Principal) -> Awaitable[Scope | None] | None:
+    """What the caller belongs to right now: teams and organizations whose rows it may read.
+
+    Asked for users who are not instance administrators. Without an answer the token's claims count.
+    """
+
+
 @hookspec
 def token_claims(unit: Unit, account: Account) -> Awaitable[dict[str, Any]] | dict[str, Any] | None:
     """Further claims for the token of `account` (teams, organizations …), asked at login and refresh."""
@@ -163,9 +172,7 @@ def on_event(platform: Platform, event: Event) -> Awaitable[None] | None:
 
 
 @hookspec
-def on_account_event(
-    unit: Unit, account: Account, change: str
-) -> Awaitable[None] | None:
+def on_account_event(unit: Unit, account: Account, change: str) -> Awaitable[None] | None:
     """An account changes inside `unit` (`created`, `deactivated`, `activated`, `signed_in`, …).
 
     Runs in the same transaction: raise a Conflict to forbid the change.

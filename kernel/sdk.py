@@ -6,6 +6,7 @@ A removal is announced one release ahead in CHANGELOG.md, under "Plugin authors"
 from kernel.actions import Action
 from kernel.auth.audit import audit
 from kernel.auth.models import Account
+from kernel.auth.ownership import VISIBILITIES, Owned, Scope, scope_of
 from kernel.auth.permissions import Decision, Permission
 from kernel.auth.principals import ANONYMOUS, Principal
 from kernel.data import data_folder
@@ -22,6 +23,7 @@ from kernel.errors import (
     NotSupported,
     PayloadTooLarge,
     PlatformError,
+    RequestTimeout,
     StartupError,
     TooManyRequests,
     Unauthorized,
@@ -55,7 +57,7 @@ from kernel.plugins import Plugin, PluginRecord
 from kernel.resources import Resource, ResourceKey
 from kernel.settings import Settings, env
 from kernel.stores.blobs import Staged
-from kernel.stores.protocols import EngineMismatch, Hit, Point, Query, StoredPoint, VectorStore
+from kernel.stores.protocols import Embedded, EngineMismatch, Hit, Point, Query, StoredPoint, VectorStore
 from kernel.version import API_VERSION
 
 __all__ = [
@@ -66,6 +68,7 @@ __all__ = [
     "AUTHENTICATED",
     "PLATFORM_ADMIN",
     "PUBLIC",
+    "VISIBILITIES",
     "Access",
     "Account",
     "Action",
@@ -76,6 +79,7 @@ __all__ = [
     "Context",
     "Database",
     "Decision",
+    "Embedded",
     "EngineMismatch",
     "Event",
     "Forbidden",
@@ -89,6 +93,7 @@ __all__ = [
     "NotFound",
     "NotSupported",
     "Page",
+    "Owned",
     "PageQuery",
     "PayloadTooLarge",
     "Permission",
@@ -103,9 +108,11 @@ __all__ = [
     "Query",
     "Rate",
     "RawBody",
+    "RequestTimeout",
     "Resource",
     "ResourceKey",
     "RouteTable",
+    "Scope",
     "Service",
     "Settings",
     "Staged",
@@ -133,6 +140,7 @@ __all__ = [
     "permission",
     "plugin_base",
     "read_body",
+    "scope_of",
     "send_events",
     "utc_now",
 ]

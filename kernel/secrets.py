@@ -90,4 +90,6 @@ class SecretStore:
 
 def _check(name: str) -> None:
     if not _NAME.fullmatch(name):
-        raise ValueError(f"'{name[:40]}' is no name for a secret; use lower-case letters, digits, '.', '_', '-'")
+        raise ValueError(
+            f"'{name[:40]}' is no name for a secret; use lower-case letters, digits, '.', '_', '-'"
+        )

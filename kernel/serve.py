@@ -17,7 +17,7 @@ from aiohttp import web
 
 from kernel.app import gateway_app, service_app
 from kernel.errors import StartupError
-from kernel.gateway.services import SLOTS
+from kernel.gateway.services import SLOTS, Service
 from kernel.platform import Platform, open_platform
 from kernel.plugins import write_report
 from kernel.server import Listener, bind, stop_all
@@ -80,7 +80,7 @@ async def _listen(
     return listeners
 
 
-def _service(platform: Platform, name: str) -> object:
+def _service(platform: Platform, name: str) -> Service:
     if name not in platform.services:
         known = ", ".join(sorted(platform.services)) or "none"
         raise StartupError(f"--only {name}: no plugin offers this service; offered here: {known}")

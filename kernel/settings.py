@@ -35,7 +35,9 @@ class Settings(BaseModel):
     @classmethod
     def env_names(cls) -> dict[str, tuple[str, ...]]:
         """Field name to the environment variables that set it, strongest first."""
-        return {name: _env_names(cls, name, field.validation_alias) for name, field in cls.model_fields.items()}
+        return {
+            name: _env_names(cls, name, field.validation_alias) for name, field in cls.model_fields.items()
+        }
 
 
 def _env_names(cls: type[Settings], name: str, alias: Any) -> tuple[str, ...]:
@@ -67,9 +69,12 @@ class KernelSettings(Settings):
         "INFO", validation_alias=env("LOG_LEVEL"), description="Least severe level that is logged."
     )
     log_format: Literal["auto", "json", "text"] = Field(
-        "auto", description="Shape of the log lines; auto writes text to a terminal and JSON to anything else."
+        "auto",
+        description="Shape of the log lines; auto writes text to a terminal and JSON to anything else.",
     )
-    log_file: Path | None = Field(None, description="File that log lines are appended to; standard error when unset.")
+    log_file: Path | None = Field(
+        None, description="File that log lines are appended to; standard error when unset."
+    )
     database_url: SecretStr | None = Field(
         None,
         validation_alias=env("DATABASE_URL"),
@@ -77,7 +82,9 @@ class KernelSettings(Settings):
     )
     database_pool_size: int = Field(10, ge=1, le=200, description="PostgreSQL connections of one process.")
     redis_url: SecretStr | None = Field(
-        None, validation_alias=env("REDIS_URL"), description="Redis as the cache store; in process when unset."
+        None,
+        validation_alias=env("REDIS_URL"),
+        description="Redis as the cache store; in process when unset.",
     )
     jwt_secret: SecretStr | None = Field(
         None,
@@ -90,7 +97,11 @@ class KernelSettings(Settings):
         description="Also accepted for verification while JWT_SECRET is being rotated.",
     )
     jwt_expiration_minutes: int = Field(
-        15, ge=1, le=1440, validation_alias=env("JWT_EXPIRATION_MINUTES"), description="Access token lifetime."
+        15,
+        ge=1,
+        le=1440,
+        validation_alias=env("JWT_EXPIRATION_MINUTES"),
+        description="Access token lifetime.",
     )
     jwt_refresh_grace_minutes: int = Field(
         720,
@@ -139,12 +150,18 @@ class KernelSettings(Settings):
     header_timeout: float = Field(10, gt=0, description="Seconds a client has to send its request head.")
     body_timeout: float = Field(30, gt=0, description="Seconds of silence after which a body is given up.")
     shutdown_timeout: float = Field(20, ge=0, description="Seconds that requests in flight get to finish.")
-    dev_ports: bool = Field(False, description="Also listen on the services' own loopback ports 8001 to 8010.")
+    dev_ports: bool = Field(
+        False, description="Also listen on the services' own loopback ports 8001 to 8010."
+    )
     service_urls: str = Field("", description="Services on other machines: name=http://host:port, …")
     workers: int = Field(1, ge=1, le=64, description="API processes on the one port.")
     plugins_disabled: str = Field("", description="Comma list of plugins that are not loaded.")
-    plugin_start_timeout: float = Field(15, gt=0, description="Seconds a plugin has for each step of its start.")
-    worker_concurrency: int = Field(2, ge=1, le=64, description="Jobs that one worker process runs at a time.")
+    plugin_start_timeout: float = Field(
+        15, gt=0, description="Seconds a plugin has for each step of its start."
+    )
+    worker_concurrency: int = Field(
+        2, ge=1, le=64, description="Jobs that one worker process runs at a time."
+    )
     account_cache_seconds: float = Field(
         2, ge=0, le=2, description="Longest age of a cached account state, should its notice be lost."
     )
@@ -159,7 +176,9 @@ class KernelSettings(Settings):
     @classmethod
     def _long_enough(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and len(value.get_secret_value().encode()) < 32:
-            raise ValueError("must be at least 32 bytes long (RFC 7518 section 3.2); try: openssl rand -hex 32")
+            raise ValueError(
+                "must be at least 32 bytes long (RFC 7518 section 3.2); try: openssl rand -hex 32"
+            )
         return value
 
     @field_validator("trusted_proxy_cidrs")

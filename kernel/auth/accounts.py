@@ -34,7 +34,13 @@ class Accounts:
         self._platform = platform
 
     async def register(
-        self, username: str, email: str, password: str, *, role: str = "user", origin: dict[str, Any] | None = None
+        self,
+        username: str,
+        email: str,
+        password: str,
+        *,
+        role: str = "user",
+        origin: dict[str, Any] | None = None,
     ) -> Account:
         """A new active account. Raises AlreadyExists naming the field that is taken."""
         password_hash = await self._platform.passwords.hash(password)
@@ -46,7 +52,13 @@ class Accounts:
             raise AlreadyExists("A user with this username or email already exists") from None
 
     async def _create(
-        self, unit: Unit, username: str, email: str, password_hash: str, role: str, origin: dict[str, Any] | None
+        self,
+        unit: Unit,
+        username: str,
+        email: str,
+        password_hash: str,
+        role: str,
+        origin: dict[str, Any] | None,
     ) -> Account:
         account = Account(
             username=username,

@@ -72,7 +72,9 @@ class Database:
     def __init__(self, url: str, *, pool_size: int = 10) -> None:
         self.url = url
         self.is_sqlite = url.startswith("sqlite")
-        self._reader, self._writer = _sqlite_engines(url) if self.is_sqlite else _postgres_engines(url, pool_size)
+        self._reader, self._writer = (
+            _sqlite_engines(url) if self.is_sqlite else _postgres_engines(url, pool_size)
+        )
         self.enqueue: Enqueue = _no_jobs
         self.publish: Publish = _publish_nowhere
         self.notices: Notices | None = None
@@ -105,6 +107,13 @@ class Database:
         async with self._writer.begin() as connection:
             yield connection
 
+    @asynccontextmanager
+    async def session_connection(self) -> AsyncIterator[AsyncConnection]:
+        """A connection outside any transaction, for locks and statements that need one of their own."""
+        autocommit = self._reader.execution_options(isolation_level="AUTOCOMMIT")
+        async with autocommit.connect() as connection:
+            yield connection
+
     async def ping(self) -> None:
         """Raise when the database does not answer."""
         async with self.read() as session:
@@ -114,8 +123,7 @@ class Database:
         """Move what was deleted out of SQLite's write-ahead log; PostgreSQL vacuums by itself."""
         if not self.is_sqlite:
             return
-        raw = self._reader.execution_options(isolation_level="AUTOCOMMIT")
-        async with raw.connect() as connection:
+        async with self.session_connection() as connection:
             await connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
     async def close(self) -> None:

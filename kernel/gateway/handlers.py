@@ -114,9 +114,7 @@ async def gateway_health(platform: Platform) -> Health:
     plugins = {r.name: {"status": _status(platform, r), "reason": r.reason} for r in platform.plugins}
     for entry in await platform.directory.offered():
         plugins[entry.name] = {"status": entry.status, "reason": entry.reason or entry.problem}
-    return await run_checks(
-        GATEWAY, __version__, platform.settings.environment, checks, {"plugins": plugins}
-    )
+    return await run_checks(GATEWAY, __version__, platform.settings.environment, checks, {"plugins": plugins})
 
 
 def _checks(platform: Platform) -> list[tuple[str, HealthCheck]]:

@@ -16,7 +16,14 @@ from aiohttp import web
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
-from kernel.errors import BadGateway, GatewayTimeout, PayloadTooLarge, PlatformError, Unauthorized, Unavailable
+from kernel.errors import (
+    BadGateway,
+    GatewayTimeout,
+    PayloadTooLarge,
+    PlatformError,
+    Unauthorized,
+    Unavailable,
+)
 from kernel.gateway.services import Mount, Slot
 from kernel.http.context import Context
 from kernel.http.endpoint import WRITES
@@ -43,8 +50,22 @@ _HOP_BY_HOP = frozenset(
         "upgrade",
     }
 )
-_NOT_OUT = _HOP_BY_HOP | {"host", "content-length", "x-forwarded-for", "x-service-token", "x-request-id", "expect"}
-_NOT_BACK = _HOP_BY_HOP | {"content-length", "content-encoding", "x-request-id", "x-response-time", "date", "server"}
+_NOT_OUT = _HOP_BY_HOP | {
+    "host",
+    "content-length",
+    "x-forwarded-for",
+    "x-service-token",
+    "x-request-id",
+    "expect",
+}
+_NOT_BACK = _HOP_BY_HOP | {
+    "content-length",
+    "content-encoding",
+    "x-request-id",
+    "x-response-time",
+    "date",
+    "server",
+}
 
 
 class Proxy:
@@ -155,7 +176,9 @@ class Proxy:
 
     def _pool(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connector = aiohttp.TCPConnector(limit=0, limit_per_host=0, keepalive_timeout=30, ttl_dns_cache=30)
+            connector = aiohttp.TCPConnector(
+                limit=0, limit_per_host=0, keepalive_timeout=30, ttl_dns_cache=30
+            )
             self._session = aiohttp.ClientSession(
                 connector=connector, auto_decompress=True, cookie_jar=aiohttp.DummyCookieJar()
             )

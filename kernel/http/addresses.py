@@ -20,7 +20,9 @@ class ClientAddresses:
         peer = request.remote or "unknown"
         if not self._networks or not self._trusted(peer):
             return peer
-        hops = [hop.strip() for value in request.headers.getall("X-Forwarded-For", ()) for hop in value.split(",")]
+        hops = [
+            hop.strip() for value in request.headers.getall("X-Forwarded-For", ()) for hop in value.split(",")
+        ]
         for hop in reversed(hops):
             if not _is_address(hop):
                 return peer

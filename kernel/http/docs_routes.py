@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 _STATIC = "/static/docs"
 
 
-def add(app: web.Application, platform: Platform, endpoints: list[Endpoint], *, title: str, service: str) -> None:
+def add(
+    app: web.Application, platform: Platform, endpoints: list[Endpoint], *, title: str, service: str
+) -> None:
     """Add the documentation routes of one application."""
     document = _Lazy(platform, endpoints, title)
 

@@ -21,7 +21,9 @@ _ALWAYS = (400, 401, 429, 503)
 
 def build_document(endpoints: Iterable[Endpoint], title: str) -> dict[str, Any]:
     """The document of these endpoints; hidden routes stay out."""
-    shown = sorted((e for e in endpoints if not e.route.hidden), key=lambda e: (e.template.openapi, e.route.method))
+    shown = sorted(
+        (e for e in endpoints if not e.route.hidden), key=lambda e: (e.template.openapi, e.route.method)
+    )
     schemas = _Schemas(shown)
     paths: dict[str, Any] = {}
     taken: set[str] = set()
@@ -30,7 +32,11 @@ def build_document(endpoints: Iterable[Endpoint], title: str) -> dict[str, Any]:
         item[endpoint.route.method.lower()] = _operation(endpoint, schemas, taken)
     return {
         "openapi": "3.1.0",
-        "info": {"title": title, "version": __version__, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
+        "info": {
+            "title": title,
+            "version": __version__,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
         "paths": paths,
         "components": {
             "schemas": schemas.definitions,
@@ -106,7 +112,9 @@ def _operation_id(endpoint: Endpoint, taken: set[str]) -> str:
     """Service and handler name; the path makes it unique where that is not enough."""
     base = re.sub(r"\W+", "_", f"{endpoint.service}_{endpoint.route.name}")
     if base in taken:
-        base += "_" + re.sub(r"\W+", "_", f"{endpoint.route.method.lower()}{endpoint.template.openapi}").strip("_")
+        base += "_" + re.sub(
+            r"\W+", "_", f"{endpoint.route.method.lower()}{endpoint.template.openapi}"
+        ).strip("_")
     taken.add(base)
     return base
 
@@ -122,7 +130,9 @@ def _query_parameters(route: Route, schemas: _Schemas) -> list[dict[str, Any]]:
     schema = route.query.model_json_schema(ref_template=_REF)
     schemas.definitions.update(schema.pop("$defs", {}))
     required = set(schema.get("required", ()))
-    return [_query_parameter(name, dict(item), name in required) for name, item in schema["properties"].items()]
+    return [
+        _query_parameter(name, dict(item), name in required) for name, item in schema["properties"].items()
+    ]
 
 
 def _query_parameter(name: str, schema: dict[str, Any], required: bool) -> dict[str, Any]:
@@ -149,7 +159,11 @@ def _request_body(route: Route, schemas: _Schemas) -> dict[str, Any] | None:
 
 def _upload_schema(upload: Upload) -> dict[str, Any]:
     file = {"type": "string", "contentMediaType": "application/octet-stream"}
-    return {"type": "object", "required": [upload.file_field], "properties": {upload.file_field: file, **upload.fields}}
+    return {
+        "type": "object",
+        "required": [upload.file_field],
+        "properties": {upload.file_field: file, **upload.fields},
+    }
 
 
 def _responses(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any]:

@@ -34,7 +34,12 @@ def _text(value: str) -> str:
     return value
 
 
-_PARSERS: dict[str | None, Callable[[str], Any]] = {None: _text, "uuid": parse_uuid, "int": parse_int, "path": _text}
+_PARSERS: dict[str | None, Callable[[str], Any]] = {
+    None: _text,
+    "uuid": parse_uuid,
+    "int": parse_int,
+    "path": _text,
+}
 
 
 class PathTemplate:

@@ -93,7 +93,9 @@ class Pipeline:
             return self._cors.preflight(ctx.request)
         endpoint = getattr(ctx.request.match_info.handler, "endpoint", None)
         try:
-            ctx.principal = await self._guard.identify(ctx, judge=not (endpoint and endpoint.judges_credential))
+            ctx.principal = await self._guard.identify(
+                ctx, judge=not (endpoint and endpoint.judges_credential)
+            )
         finally:
             if self._rate_limited:
                 await self._guard.limit(ctx)
@@ -123,7 +125,9 @@ class Pipeline:
     def _from_aiohttp(self, error: web.HTTPException) -> web.StreamResponse:
         """aiohttp's own refusals in our shape."""
         if isinstance(error, web.HTTPMethodNotAllowed):
-            return error_response(MethodNotAllowed(headers={"Allow": ", ".join(sorted(error.allowed_methods))}))
+            return error_response(
+                MethodNotAllowed(headers={"Allow": ", ".join(sorted(error.allowed_methods))})
+            )
         if isinstance(error, web.HTTPNotFound):
             return error_response(NotFound())
         if isinstance(error, web.HTTPRequestEntityTooLarge):

@@ -114,7 +114,9 @@ def _render(item: Any, where: str) -> dict[str, Any]:
 
 
 def _echo(loc: list[Any], item: Any) -> Any:
-    if item["type"] in ("missing", "json_invalid") or any(w in str(p).lower() for p in loc for w in _SECRET_WORDS):
+    if item["type"] in ("missing", "json_invalid") or any(
+        w in str(p).lower() for p in loc for w in _SECRET_WORDS
+    ):
         return None
     return _plain(item["input"])
 

@@ -28,9 +28,11 @@ WORKFLOW = "platform_job"
 
 def dbos_url(sqlalchemy_url: str) -> str:
     """The database address in the form that DBOS takes."""
-    return make_url(sqlalchemy_url).set(
-        drivername="sqlite" if sqlalchemy_url.startswith("sqlite") else "postgresql"
-    ).render_as_string(hide_password=False)
+    return (
+        make_url(sqlalchemy_url)
+        .set(drivername="sqlite" if sqlalchemy_url.startswith("sqlite") else "postgresql")
+        .render_as_string(hide_password=False)
+    )
 
 
 async def migrate_queue(sqlalchemy_url: str) -> None:

@@ -69,7 +69,9 @@ class JobRunner:
             await self._end(record, "done", None)
         return None
 
-    async def _failed(self, record: JobRecord, job: JobRef, payload: object, error: Exception) -> float | None:
+    async def _failed(
+        self, record: JobRecord, job: JobRef, payload: object, error: Exception
+    ) -> float | None:
         log.warning("job %s (%s) failed", record.name, record.id, exc_info=error)
         failures = record.failures + 1
         if failures > job.retries:
@@ -78,7 +80,7 @@ class JobRunner:
         async with self._platform.database.unit() as unit:
             values = {"failures": failures, "error": mask(f"{type(error).__name__}: {error}")[:500]}
             await unit.session.execute(update(JobRecord).where(JobRecord.id == record.id).values(**values))
-        return min(job.first_pause * 2 ** (failures - 1), _LONGEST_PAUSE)
+        return float(min(job.first_pause * 2 ** (failures - 1), _LONGEST_PAUSE))
 
     async def _give_up(self, record: JobRecord, job: JobRef, payload: object, reason: str) -> None:
         if job.on_give_up is not None:

@@ -73,21 +73,30 @@ class Worker:
         # A function: DBOS marks what it is given, and a bound method takes no attributes.
         DBOS.workflow(name=WORKFLOW, max_recovery_attempts=1_000_000)(lambda job_id: self._workflow(job_id))
         DBOS.launch()
-        DBOS.register_queue(
-            QUEUE, worker_concurrency=settings.worker_concurrency, polling_interval_sec=0.1
-        )
+        DBOS.register_queue(QUEUE, worker_concurrency=settings.worker_concurrency, polling_interval_sec=0.1)
 
     def _workflow(self, job_id: str) -> None:
-        """Runs in a thread of DBOS; the job itself runs in the platform's event loop."""
+        """Runs in a thread of DBOS; the job itself runs in the platform's event loop.
+
+        Returning or raising would end the job in the queue's books: a job that is interrupted stays here
+        until the process goes, one whose bookkeeping fails (a database that is away) is tried again.
+        """
+        while not self._run_once(job_id):
+            self._stopping.wait(_BEAT)
+
+    def _run_once(self, job_id: str) -> bool:
         future = asyncio.run_coroutine_threadsafe(self._runner.run(job_id), self._loop)
         self._running.add(future)
         try:
             future.result()
         except CancelledError:
-            # Returning or raising would end the job in the queue's books: stay until the process goes.
             threading.Event().wait()
+        except Exception:  # boundary: the runner's own bookkeeping failed
+            log.exception("the outcome of job %s can't be written; it will run again", job_id)
+            return False
         finally:
             self._running.discard(future)
+        return True
 
     async def _watch(self, stop: asyncio.Event) -> None:
         while not stop.is_set():
@@ -112,15 +121,13 @@ class Worker:
 
     async def _take_over(self) -> None:
         """Put the jobs of silent workers back into the queue."""
-        from dbos import DBOS
-
         async with self._platform.database.read() as session:
             silent = select(WorkerRecord.id).where(WorkerRecord.seen_at < utc_now() - _SILENT)
             dead = list(await session.scalars(silent.where(WorkerRecord.id != self._executor)))
         if not dead:
             return
         log.warning("taking over from silent workers: %s", ", ".join(dead))
-        await asyncio.to_thread(DBOS.recover_pending_workflows, dead)
+        await asyncio.to_thread(_requeue, dead)
         async with self._platform.database.unit() as unit:
             await unit.session.execute(delete(WorkerRecord).where(WorkerRecord.id.in_(dead)))
 
@@ -132,6 +139,14 @@ class Worker:
             gone = utc_now() - timedelta(days=1)
             change = update(WorkerRecord).where(WorkerRecord.id == self._executor).values(seen_at=gone)
             await unit.session.execute(change)
+
+
+def _requeue(executors: list[str]) -> None:
+    from dbos import DBOS
+
+    pending = DBOS.list_workflows(status="PENDING", executor_id=executors, load_input=False, load_output=False)
+    if pending:
+        DBOS.resume_workflows([workflow.workflow_id for workflow in pending], queue_name=QUEUE)
 
 
 @asynccontextmanager

@@ -89,7 +89,11 @@ class FileBlobs:
         """Drop the holder's reference; the last one takes the file with it, after the commit."""
         condition = (BlobReference.sha256 == sha256) & (BlobReference.holder == holder)
         await unit.session.execute(delete(BlobReference).where(condition))
-        unit.after_commit(lambda: self._remove_unheld(sha256))
+
+        async def remove() -> None:
+            await self._remove_unheld(sha256)
+
+        unit.after_commit(remove)
 
     def path(self, sha256: str) -> Path:
         """Where the content is; the file exists while somebody holds it."""
@@ -119,7 +123,9 @@ class FileBlobs:
         key = int(sha256[:15], 16)
         await unit.session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
 
-    async def _insert(self, unit: Unit, table: type[BlobRecord | BlobReference], values: dict[str, object]) -> None:
+    async def _insert(
+        self, unit: Unit, table: type[BlobRecord | BlobReference], values: dict[str, object]
+    ) -> None:
         insert = sqlite_insert if unit.database.is_sqlite else postgresql_insert
         await unit.session.execute(insert(table).values(**values).on_conflict_do_nothing())
 

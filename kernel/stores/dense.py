@@ -24,7 +24,7 @@ Vectors = npt.NDArray[np.float32]
 
 _LEAST_PER_LIST = 40  # with fewer, the centres are not worth having and FAISS complains
 _TRAINING_PER_LIST = 64
-_LISTS_PROBED = 0.02
+_LISTS_PROBED = 300  # a fixed number: time grows with the square root of the collection, recall falls slowly
 _BLOCK = 20_000
 
 
@@ -176,7 +176,7 @@ def _approximate_index(dimension: int, labels: Labels, halves: npt.NDArray[np.fl
     faiss = _faiss()
     lists = max(1, min(int(4 * np.sqrt(len(labels))), len(labels) // _LEAST_PER_LIST))
     index = faiss.index_factory(dimension, f"IVF{lists},SQ8", faiss.METRIC_INNER_PRODUCT)
-    index.nprobe = max(8, round(lists * _LISTS_PROBED))
+    index.nprobe = min(lists, _LISTS_PROBED)
     index.train(_training_sample(halves, lists * _TRAINING_PER_LIST))
     for start in range(0, len(labels), _BLOCK):
         block = slice(start, start + _BLOCK)

@@ -20,12 +20,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from kernel.db.engine import Database, Unit
 from kernel.db.tables import CollectionRecord, PointRecord, TombstoneRecord
+from kernel.stores.fusion import hybrid, weight_for
 from kernel.stores.indexes import CollectionIndexes
-from kernel.stores.protocols import EngineMismatch, Hit, Point, Query, Ranked, StoredPoint, Vector
+from kernel.stores.protocols import EngineMismatch, Hit, Point, Query, StoredPoint, Vector
+from kernel.stores.ranked import Ranked
 
 _KEEP_TOMBSTONES = 1000
 _MOST_LOADED = 512
-_CANDIDATES = 4
 _INSERT_ROWS = 500
 
 
@@ -74,7 +75,9 @@ class SqlVectorStore:
         mine = (PointRecord.collection_id == collection_id) & (PointRecord.group_key == group)
         seen = select(PointRecord.label, PointRecord.collection_id, literal(version))
         columns = ["label", "collection_id", "version"]
-        gone = insert(TombstoneRecord).from_select(columns, seen.where(mine, PointRecord.version.is_not(None)))
+        gone = insert(TombstoneRecord).from_select(
+            columns, seen.where(mine, PointRecord.version.is_not(None))
+        )
         await unit.session.execute(gone)
         result: Any = await unit.session.execute(delete(PointRecord).where(mine))
         await self._prune(unit, collection_id, version - _KEEP_TOMBSTONES)
@@ -100,10 +103,12 @@ class SqlVectorStore:
             found = await _collection(session, collection)
             if found is None or (query.groups is not None and not query.groups):
                 return []
+            if query.engine not in (None, found.engine):
+                raise EngineMismatch(f"the collection holds vectors of {found.engine}, not of {query.engine}")
             indexes = self._indexes(found)
             await indexes.catch_up(session, found, with_text=query.text is not None)
             allowed = await self._allowed(session, found.id, query.groups)
-            ranked, cosines = await self._rank(session, found, indexes, query, allowed)
+            ranked, cosines = await self.rank(session, found, indexes, query, allowed)
             return await self._hits(session, ranked, cosines)
 
     async def points(
@@ -117,7 +122,9 @@ class SqlVectorStore:
             mine = (PointRecord.collection_id == found.id) & (PointRecord.group_key == group)
             visible = mine & PointRecord.version.is_not(None)
             total = await session.scalar(select(func.count()).select_from(PointRecord).where(visible))
-            query = select(*_COLUMNS).where(visible).order_by(PointRecord.position).limit(limit).offset(offset)
+            query = (
+                select(*_COLUMNS).where(visible).order_by(PointRecord.position).limit(limit).offset(offset)
+            )
             return [_stored(row) for row in (await session.execute(query)).all()], int(total or 0)
 
     async def count(self, collection: str) -> int:
@@ -127,19 +134,7 @@ class SqlVectorStore:
             seen = (CollectionRecord.name == collection) & PointRecord.version.is_not(None)
             return int(await session.scalar(query.where(seen)) or 0)
 
-    async def dense(
-        self,
-        session: AsyncSession,
-        found: CollectionRecord,
-        indexes: CollectionIndexes,
-        vector: Vector,
-        k: int,
-        allowed: np.ndarray | None,
-    ) -> Ranked:
-        """The nearest labels by cosine; another backend replaces this step."""
-        return await asyncio.to_thread(indexes.dense.search, vector, k, allowed)
-
-    async def _rank(
+    async def rank(
         self,
         session: AsyncSession,
         found: CollectionRecord,
@@ -147,24 +142,16 @@ class SqlVectorStore:
         query: Query,
         allowed: np.ndarray | None,
     ) -> tuple[Ranked, dict[int, float]]:
-        hybrid = query.text is not None
-        wanted = query.k * _CANDIDATES if hybrid else query.k
-        dense = await self.dense(session, found, indexes, query.vector, wanted, allowed)
-        cosines = dict(zip(dense[0].tolist(), dense[1].tolist(), strict=True))
-        if query.text is None:
-            return dense, cosines
-        text = await asyncio.to_thread(indexes.text.search, query.text, wanted, allowed)
-        from kernel.stores.fusion import fuse
-
-        return fuse(dense, text, query.k), cosines
+        """The best labels, and their cosines; another backend replaces this step."""
+        return await asyncio.to_thread(_rank, indexes, query, allowed)
 
     async def _hits(self, session: AsyncSession, ranked: Ranked, cosines: dict[int, float]) -> list[Hit]:
-        labels = ranked[0].tolist()
+        labels = ranked.labels.tolist()
         rows = await session.execute(
             select(PointRecord.label, *_COLUMNS).where(PointRecord.label.in_(labels))
         )
         stored = {row.label: _stored(row) for row in rows.all()}
-        scores = zip(labels, ranked[1].tolist(), strict=True)
+        scores = zip(labels, ranked.scores.tolist(), strict=True)
         return [Hit(stored[at], score, cosines.get(at)) for at, score in scores if at in stored]
 
     async def _allowed(
@@ -215,6 +202,27 @@ class SqlVectorStore:
     def _insert(self, unit: Unit, table: Any, rows: list[dict[str, Any]]) -> Any:
         statement = sqlite_insert if unit.database.is_sqlite else postgresql_insert
         return statement(table).values(rows).on_conflict_do_nothing()
+
+
+def _rank(
+    indexes: CollectionIndexes, query: Query, allowed: np.ndarray | None
+) -> tuple[Ranked, dict[int, float]]:
+    def near(k: int, among: np.ndarray | None) -> Ranked:
+        return indexes.dense.search(query.vector, k, among)
+
+    words = query.text
+    if words is None:
+        ranked = known = near(query.k, allowed)
+    else:
+        ranked = hybrid(
+            near,
+            lambda k, among: indexes.text.search(words, k, among),
+            query.k,
+            weight=weight_for(words),
+            allowed=allowed,
+        )
+        known = near(len(ranked), ranked.labels)
+    return ranked, dict(zip(known.labels.tolist(), known.scores.tolist(), strict=True))
 
 
 _COLUMNS = (

@@ -12,7 +12,14 @@ import numpy.typing as npt
 from kernel.db.engine import Unit
 
 Vector = npt.NDArray[np.float32]
-Ranked = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """What `embed_texts` answers: float32 vectors [n, d] of unit length, and the identity of their engine."""
+
+    vectors: npt.NDArray[np.float32]
+    engine: str
 
 
 @dataclass(frozen=True)
@@ -54,13 +61,15 @@ class Hit:
 class Query:
     """A search in one collection. `groups` limits it to these groups, before ranking.
 
-    `text` with a `vector` asks for hybrid search: BM25 and dense scores, fused.
+    `text` with a `vector` asks for hybrid search: BM25 and dense scores, fused. `engine` says which engine
+    made the vector: a collection of another engine is not searched with it (EngineMismatch).
     """
 
     vector: Vector
     k: int
     text: str | None = None
     groups: Sequence[str] | None = None
+    engine: str | None = None
 
 
 class VectorStore(Protocol):
@@ -91,7 +100,10 @@ class VectorStore(Protocol):
         ...
 
     async def search(self, collection: str, query: Query) -> list[Hit]:
-        """The best hits, best first, of what is committed when the search starts."""
+        """The best hits, best first, of what is committed when the search starts.
+
+        Raises EngineMismatch when the query names another engine than the collection's.
+        """
         ...
 
     async def points(

@@ -1,0 +1,105 @@
+"""The configured model runtime, in the words of the platform's hooks."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, cast
+
+import aiohttp
+
+from builtin_plugins.models.runtimes.errors import ModelNotFound, ModelRuntimeError
+from builtin_plugins.models.runtimes.ollama import OllamaRuntime
+from builtin_plugins.models.runtimes.openai import OpenAIRuntime
+from builtin_plugins.models.runtimes.protocol import (
+    GenerationRequest,
+    Message,
+    ModelRuntime,
+    Role,
+    TextDelta,
+)
+from builtin_plugins.models.settings import ModelsSettings
+from kernel.sdk import Embedded, Unavailable
+
+if TYPE_CHECKING:
+    from prometheus_client import Histogram
+
+log = logging.getLogger("platform.models")
+
+Pieces = AsyncGenerator[str | Mapping[str, Any], None]
+
+
+class Models:
+    """One model runtime: Ollama's API or an OpenAI-compatible one."""
+
+    def __init__(
+        self, runtime: ModelRuntime, kind: str, settings: ModelsSettings, durations: Histogram
+    ) -> None:
+        self.runtime = runtime
+        self._kind = kind
+        self._settings = settings
+        self._durations = durations
+
+    async def generate(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        model: str | None,
+        temperature: float,
+        max_tokens: int,
+        options: Mapping[str, Any],
+    ) -> Pieces:
+        """See the hook `generate_text`."""
+        request = GenerationRequest(
+            model=model or self._settings.llm_model,
+            messages=[Message(cast(Role, m["role"]), m["content"]) for m in messages],
+            temperature=temperature,
+            max_tokens=max_tokens,
+            options=options,
+        )
+        started = time.perf_counter()
+        try:
+            async with aclosing(self.runtime.stream(request)) as stream:
+                async for item in stream:
+                    yield item.text if isinstance(item, TextDelta) else _summary(item)
+        except ModelRuntimeError as error:
+            raise Unavailable(error.detail) from None
+        finally:
+            self._durations.labels(request.model).observe(time.perf_counter() - started)
+
+    async def embed(self, model: str, texts: Sequence[str]) -> Embedded | None:
+        """Vectors by a model of the runtime; None when it has no such model."""
+        try:
+            vectors = await self.runtime.embed(model, texts)
+        except ModelNotFound:
+            return None
+        except ModelRuntimeError as error:
+            raise Unavailable(error.detail) from None
+        return Embedded(vectors, f"{self._kind}/{model}")
+
+    async def embedding_models(self) -> list[str]:
+        """Models whose name says that they embed; none when the runtime does not answer."""
+        try:
+            return [model.id for model in await self.runtime.models() if "embed" in model.id]
+        except ModelRuntimeError as error:
+            log.warning("the model runtime does not list its models: %s", error.detail)
+            return []
+
+
+def open_runtime(session: aiohttp.ClientSession, settings: ModelsSettings) -> tuple[ModelRuntime, str] | None:
+    """The runtime that the settings name, with its kind; None without one."""
+    if settings.ollama_url:
+        return OllamaRuntime(session, settings.ollama_url, context_tokens=settings.context_tokens), "ollama"
+    if settings.openai_url:
+        return OpenAIRuntime(session, settings.openai_url, api_key=settings.openai_key), "openai"
+    return None
+
+
+def _summary(item: Any) -> Mapping[str, Any]:
+    return {
+        "text": item.text,
+        "model": item.model,
+        "tokens_used": item.tokens_used,
+        "finish_reason": item.finish_reason,
+    }

@@ -1,0 +1,45 @@
+"""Settings of the models plugin."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field, SecretStr, field_validator
+
+from kernel.sdk import Settings, env
+
+
+class ModelsSettings(Settings):
+    """Where the model runtime is. Without one, answers are extractive and embeddings local."""
+
+    env_prefix: ClassVar[str] = "PLATFORM_MODELS_"
+
+    ollama_url: str | None = Field(
+        None,
+        validation_alias=env("OLLAMA_BASE_URL", "OLLAMA_HOST"),
+        description="Address of an Ollama server, such as http://127.0.0.1:11434.",
+    )
+    openai_url: str | None = Field(
+        None,
+        validation_alias=env("OPENAI_BASE_URL"),
+        description="Address of an OpenAI-compatible server; used when no Ollama address is set.",
+    )
+    openai_key: SecretStr | None = Field(
+        None, validation_alias=env("OPENAI_API_KEY"), description="Key of the OpenAI-compatible server."
+    )
+    llm_model: str = Field(
+        "llama3.2", validation_alias=env("OLLAMA_LLM_MODEL"), description="Model that answers by default."
+    )
+    context_tokens: int | None = Field(
+        None, ge=512, description="Context length asked of Ollama; its own default when unset."
+    )
+
+    @field_validator("ollama_url", "openai_url")
+    @classmethod
+    def _address(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        value = value if "://" in value else f"http://{value}"
+        if not value.startswith(("http://", "https://")):
+            raise ValueError("must be an http:// or https:// address")
+        return value.rstrip("/")

@@ -1,0 +1,54 @@
+"""Errors of the RAG plugin."""
+
+from __future__ import annotations
+
+from kernel.sdk import Conflict, Forbidden, NotFound, Unavailable, Unprocessable, UnsupportedMediaType
+
+
+class KnowledgeBaseNotFound(NotFound):
+    code = "knowledge_base_not_found"
+    default_detail = "Knowledge base not found"
+
+
+class DocumentNotFound(NotFound):
+    code = "document_not_found"
+    default_detail = "Document not found"
+
+
+class PipelineNotFound(NotFound):
+    code = "pipeline_not_found"
+    default_detail = "Pipeline not found"
+
+
+class NotOwner(Forbidden):
+    code = "not_owner"
+    default_detail = "Only the owner may change this"
+
+
+class NotInTeam(Forbidden):
+    code = "not_in_team"
+    default_detail = "You are not a member of this team"
+
+
+class DependentPipelines(Conflict):
+    code = "dependent_pipelines"
+
+
+class KnowledgeBaseGone(Conflict):
+    code = "knowledge_base_gone"
+    default_detail = "A knowledge base of this pipeline is gone; change the pipeline's knowledge_base_ids"
+
+
+class UnsupportedDocument(UnsupportedMediaType):
+    code = "unsupported_document"
+    default_detail = (
+        "The file is of no supported kind; send PDF, DOCX, PPTX, XLSX, HTML, Markdown, text, CSV or JSON"
+    )
+
+
+class EmptyDocument(Unprocessable):
+    code = "empty_document"
+
+
+class ModelUnavailable(Unavailable):
+    code = "model_unavailable"

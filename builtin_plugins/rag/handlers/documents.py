@@ -1,0 +1,119 @@
+"""Routes of documents, relative to the service root."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from builtin_plugins.rag.errors import (
+    DocumentNotFound,
+    EmptyDocument,
+    KnowledgeBaseNotFound,
+    NotOwner,
+    UnsupportedDocument,
+)
+from builtin_plugins.rag.handlers.files import receive, send
+from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery
+from builtin_plugins.rag.services import documents as service
+from builtin_plugins.rag.services.parsers import PARSERS
+from kernel.sdk import (
+    AUTHENTICATED,
+    Answer,
+    BadRequest,
+    Context,
+    MessageWithId,
+    Page,
+    PageQuery,
+    PayloadTooLarge,
+    RouteTable,
+    Upload,
+)
+
+routes = RouteTable("Documents")
+
+_UPLOAD = Upload(fields={"build_tree": {"type": "boolean", "default": False}})
+_ONE = "/knowledge-bases/{kb_id:uuid}/documents/{document_id:uuid}"
+
+
+@routes.post(
+    "/knowledge-bases/{kb_id:uuid}/upload",
+    access=AUTHENTICATED,
+    body=_UPLOAD,
+    returns=DocumentOut,
+    status=202,
+    also_statuses=(200,),
+    errors=(KnowledgeBaseNotFound, NotOwner, EmptyDocument, UnsupportedDocument, PayloadTooLarge, BadRequest),
+    long=True,
+)
+async def upload(ctx: Context, kb_id: str) -> Answer:
+    """Take a file in; 202 once it is durable. The same bytes again answer 200 with the existing record."""
+    await service.check_upload(ctx.platform, ctx.principal, kb_id)
+    staged, filename = await receive(ctx)
+    try:
+        content_type = await ctx.resource(PARSERS).detect(staged.path, filename)
+        if content_type is None:
+            raise UnsupportedDocument()
+        arrived = service.Arrived(staged, filename, content_type)
+        record, new = await service.add(ctx.platform, ctx.principal, kb_id, arrived)
+    finally:
+        staged.discard()
+    return Answer(record, status=202 if new else 200)
+
+
+@routes.get(
+    "/knowledge-bases/{kb_id:uuid}/documents",
+    access=AUTHENTICATED,
+    query=DocumentQuery,
+    returns=Page[DocumentOut],
+    errors=(KnowledgeBaseNotFound,),
+)
+async def list_all(ctx: Context, kb_id: str, query: DocumentQuery) -> Page[DocumentOut]:
+    """List documents; all on one page unless a limit is given."""
+    items, total = await service.list_page(ctx.platform, ctx.principal, kb_id, query)
+    return Page(items=items, total=total, limit=query.limit or total, offset=query.offset)
+
+
+@routes.get(_ONE, access=AUTHENTICATED, returns=DocumentOut, errors=(KnowledgeBaseNotFound, DocumentNotFound))
+async def get(ctx: Context, kb_id: str, document_id: str) -> DocumentOut:
+    """Show one document; poll this until its status is no longer `processing`."""
+    return service.render(await service.get(ctx.platform, ctx.principal, kb_id, document_id))
+
+
+@routes.get(
+    f"{_ONE}/content",
+    access=AUTHENTICATED,
+    media_type="application/octet-stream",
+    returns=bytes,
+    errors=(KnowledgeBaseNotFound, DocumentNotFound),
+    long=True,
+)
+async def content(ctx: Context, kb_id: str, document_id: str) -> web.StreamResponse:
+    """The original bytes of a document."""
+    document, path = await service.content(ctx.platform, ctx.principal, kb_id, document_id)
+    return send(path, document.filename)
+
+
+@routes.get(
+    f"{_ONE}/chunks",
+    access=AUTHENTICATED,
+    query=PageQuery,
+    returns=Page[ChunkOut],
+    errors=(KnowledgeBaseNotFound, DocumentNotFound),
+)
+async def chunks(ctx: Context, kb_id: str, document_id: str, query: PageQuery) -> Page[ChunkOut]:
+    """The passages of a document in order."""
+    items, total = await service.chunks(
+        ctx.platform, ctx.principal, kb_id, document_id, query.limit, query.offset
+    )
+    return Page(items=items, total=total, limit=query.limit, offset=query.offset)
+
+
+@routes.delete(
+    _ONE,
+    access=AUTHENTICATED,
+    returns=MessageWithId,
+    errors=(KnowledgeBaseNotFound, DocumentNotFound, NotOwner),
+)
+async def remove(ctx: Context, kb_id: str, document_id: str) -> MessageWithId:
+    """Delete a document with its passages, vectors and file."""
+    await service.remove(ctx.platform, ctx.principal, kb_id, document_id)
+    return MessageWithId(message="Document deleted", id=document_id)

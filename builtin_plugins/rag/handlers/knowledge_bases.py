@@ -1,0 +1,77 @@
+"""Routes of knowledge bases, relative to the service root."""
+
+from __future__ import annotations
+
+from builtin_plugins.rag.errors import DependentPipelines, KnowledgeBaseNotFound, NotInTeam, NotOwner
+from builtin_plugins.rag.permissions import KB_CREATE
+from builtin_plugins.rag.schemas import (
+    KnowledgeBaseCreate,
+    KnowledgeBaseDelete,
+    KnowledgeBaseOut,
+    KnowledgeBaseQuery,
+    KnowledgeBaseUpdate,
+)
+from builtin_plugins.rag.services import knowledge_bases as service
+from builtin_plugins.rag.services.models import check_embedding_model
+from kernel.sdk import AUTHENTICATED, Context, MessageWithId, Page, RouteTable, permission
+
+routes = RouteTable("Knowledge bases")
+
+
+@routes.post(
+    "/knowledge-bases",
+    access=permission(KB_CREATE),
+    body=KnowledgeBaseCreate,
+    returns=KnowledgeBaseOut,
+    errors=(NotInTeam,),
+)
+async def create(ctx: Context, body: KnowledgeBaseCreate) -> KnowledgeBaseOut:
+    """Make a knowledge base."""
+    model = await check_embedding_model(ctx.platform, body.embedding_model)
+    return await service.create(ctx.platform, ctx.principal, body, model)
+
+
+@routes.get(
+    "/knowledge-bases", access=AUTHENTICATED, query=KnowledgeBaseQuery, returns=Page[KnowledgeBaseOut]
+)
+async def list_all(ctx: Context, query: KnowledgeBaseQuery) -> Page[KnowledgeBaseOut]:
+    """List the knowledge bases that the caller may see."""
+    items, total = await service.list_page(ctx.platform, ctx.principal, query)
+    return Page(items=items, total=total, limit=query.limit, offset=query.offset)
+
+
+@routes.get(
+    "/knowledge-bases/{kb_id:uuid}",
+    access=AUTHENTICATED,
+    returns=KnowledgeBaseOut,
+    errors=(KnowledgeBaseNotFound,),
+)
+async def get(ctx: Context, kb_id: str) -> KnowledgeBaseOut:
+    """Show one knowledge base."""
+    return await service.get(ctx.platform, ctx.principal, kb_id)
+
+
+@routes.patch(
+    "/knowledge-bases/{kb_id:uuid}",
+    access=AUTHENTICATED,
+    body=KnowledgeBaseUpdate,
+    returns=KnowledgeBaseOut,
+    errors=(KnowledgeBaseNotFound, NotOwner, NotInTeam),
+)
+async def update(ctx: Context, kb_id: str, body: KnowledgeBaseUpdate) -> KnowledgeBaseOut:
+    """Change name, description, model or visibility; documents and vectors stay."""
+    return await service.update(ctx.platform, ctx.principal, kb_id, body)
+
+
+@routes.delete(
+    "/knowledge-bases/{kb_id:uuid}",
+    access=AUTHENTICATED,
+    body=KnowledgeBaseDelete | None,
+    returns=MessageWithId,
+    errors=(KnowledgeBaseNotFound, NotOwner, DependentPipelines),
+)
+async def remove(ctx: Context, kb_id: str, body: KnowledgeBaseDelete | None) -> MessageWithId:
+    """Delete a knowledge base with its documents and vectors."""
+    confirmed = body.confirm_delete_pipeline_ids if body else []
+    await service.remove(ctx.platform, ctx.principal, kb_id, confirmed, ctx.audit_origin())
+    return MessageWithId(message="Knowledge base deleted", id=kb_id)

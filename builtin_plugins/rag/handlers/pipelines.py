@@ -1,0 +1,106 @@
+"""Routes of pipelines, relative to the service root."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from builtin_plugins.rag.errors import KnowledgeBaseGone, KnowledgeBaseNotFound, NotOwner, PipelineNotFound
+from builtin_plugins.rag.permissions import PIPELINE_CREATE
+from builtin_plugins.rag.schemas import (
+    PipelineCreate,
+    PipelineCreated,
+    PipelineOut,
+    PipelineQuery,
+    PipelineUpdate,
+    QueryAnswer,
+    QueryRequest,
+)
+from builtin_plugins.rag.services import pipelines as service
+from builtin_plugins.rag.services import query as queries
+from kernel.sdk import (
+    AUTHENTICATED,
+    Context,
+    MessageWithId,
+    Page,
+    RouteTable,
+    Unavailable,
+    permission,
+    send_events,
+)
+
+routes = RouteTable("Pipelines")
+
+
+@routes.post(
+    "/pipeline",
+    access=permission(PIPELINE_CREATE),
+    body=PipelineCreate,
+    returns=PipelineCreated,
+    errors=(KnowledgeBaseNotFound,),
+)
+async def create(ctx: Context, body: PipelineCreate) -> PipelineCreated:
+    """Make a pipeline over knowledge bases."""
+    made = await service.create(ctx.platform, ctx.principal, body)
+    return PipelineCreated(
+        pipeline_id=made.id,
+        name=made.name,
+        knowledge_base_ids=made.knowledge_base_ids,
+        created_at=made.created_at,
+        message="Pipeline created",
+    )
+
+
+@routes.get("/pipeline", access=AUTHENTICATED, query=PipelineQuery, returns=Page[PipelineOut])
+async def list_all(ctx: Context, query: PipelineQuery) -> Page[PipelineOut]:
+    """List the pipelines that the caller may see."""
+    items, total = await service.list_page(ctx.platform, ctx.principal, query)
+    return Page(items=items, total=total, limit=query.limit, offset=query.offset)
+
+
+@routes.get(
+    "/pipeline/{pipeline_id:uuid}", access=AUTHENTICATED, returns=PipelineOut, errors=(PipelineNotFound,)
+)
+async def get(ctx: Context, pipeline_id: str) -> PipelineOut:
+    """Show one pipeline."""
+    return await service.get(ctx.platform, ctx.principal, pipeline_id)
+
+
+@routes.patch(
+    "/pipeline/{pipeline_id:uuid}",
+    access=AUTHENTICATED,
+    body=PipelineUpdate,
+    returns=PipelineOut,
+    errors=(PipelineNotFound, KnowledgeBaseNotFound, NotOwner),
+)
+async def update(ctx: Context, pipeline_id: str, body: PipelineUpdate) -> PipelineOut:
+    """Change the name or the knowledge bases."""
+    return await service.update(ctx.platform, ctx.principal, pipeline_id, body)
+
+
+@routes.delete(
+    "/pipeline/{pipeline_id:uuid}",
+    access=AUTHENTICATED,
+    returns=MessageWithId,
+    errors=(PipelineNotFound, NotOwner),
+)
+async def remove(ctx: Context, pipeline_id: str) -> MessageWithId:
+    """Delete a pipeline; its knowledge bases stay."""
+    await service.remove(ctx.platform, ctx.principal, pipeline_id)
+    return MessageWithId(message="Pipeline deleted", id=pipeline_id)
+
+
+@routes.post(
+    "/pipeline/{pipeline_id:uuid}/query",
+    access=AUTHENTICATED,
+    body=QueryRequest,
+    returns=QueryAnswer,
+    also_media_types=("text/event-stream",),
+    errors=(PipelineNotFound, KnowledgeBaseGone, Unavailable),
+    long=True,
+)
+async def query(ctx: Context, pipeline_id: str, body: QueryRequest) -> QueryAnswer | web.StreamResponse:
+    """Ask; with `Accept: text/event-stream` the answer comes as `sources`, `token`…, `done`."""
+    asked = await queries.prepare(ctx.platform, ctx.principal, pipeline_id, body)
+    if "text/event-stream" in ctx.request.headers.get("Accept", ""):
+        return await send_events(ctx.request, queries.as_server_events(queries.stream(ctx.platform, asked)))
+    return await queries.answer(ctx.platform, asked)

@@ -1,0 +1,42 @@
+"""Routes about the service itself."""
+
+from __future__ import annotations
+
+from builtin_plugins.rag.schemas import METHODS, EnhancerState, RagCapabilities, RetrieverState, RootOut
+from builtin_plugins.rag.services.health import has_model_runtime
+from builtin_plugins.rag.services.retrieval import embed_question
+from builtin_plugins.rag.settings import RagSettings
+from kernel.sdk import AUTHENTICATED, PUBLIC, Context, Message, RouteTable, Unavailable
+
+routes = RouteTable("RAG")
+
+
+@routes.get("/", access=PUBLIC, returns=RootOut)
+async def root(ctx: Context) -> RootOut:
+    """Name and version of the service."""
+    available = await has_model_runtime(ctx.platform)
+    return RootOut(name="rag-pipeline", version="0.1.0", status="running", ollama_available=available)
+
+
+@routes.get("/capabilities", access=PUBLIC, returns=RagCapabilities)
+async def capabilities(_ctx: Context) -> RagCapabilities:
+    """What is live on this server."""
+    absent = "not available on this server"
+    return RagCapabilities(
+        methods={**{name: name == "standard" for name in METHODS}, "conversational": False},
+        enhancers={"rerank": EnhancerState(available=False), "compress": EnhancerState(available=False)},
+        retrievers={
+            "dense": RetrieverState(available=True),
+            "hybrid": RetrieverState(available=True),
+            "parent_child": RetrieverState(available=False, note=absent),
+            "metadata_filter": RetrieverState(available=True, note="source and document_id, exact"),
+        },
+        optional_deps={"sentence_transformers": True, "rank_bm25": True},
+    )
+
+
+@routes.post("/initialize", access=AUTHENTICATED, returns=Message, errors=(Unavailable,), long=True)
+async def initialize(ctx: Context) -> Message:
+    """Load the embedding engine now, so that the first question need not wait for it."""
+    await embed_question(ctx.platform, ctx.settings_of(RagSettings).embedding_model, ["warm up"])
+    return Message(message="The pipeline is ready")

@@ -1,0 +1,31 @@
+"""What a query method tells while it works."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from builtin_plugins.rag.schemas import QueryAnswer, Source
+
+
+@dataclass(frozen=True)
+class Found:
+    """The passages that the answer will be based on."""
+
+    sources: list[Source]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The next piece of the answer's text."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Done:
+    """The whole answer."""
+
+    answer: QueryAnswer
+
+
+Event = Found | Piece | Done

@@ -1,0 +1,85 @@
+"""Tables of the RAG plugin. Chunks are points of the vector store, in the collection of their knowledge base."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKey, Index, Integer, String, Text, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from kernel.sdk import Owned, UtcDateTime, json_type, plugin_base, utc_now
+
+Base = plugin_base("rag")
+
+
+class KnowledgeBase(Owned, Base):
+    """A set of documents that are embedded and cut the same way."""
+
+    __tablename__ = "rag_knowledge_base"
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    name: Mapped[str] = mapped_column(String(255))
+    description: Mapped[str] = mapped_column(Text, default="")
+    embedding_model: Mapped[str] = mapped_column(String(255))
+    llm_model: Mapped[str | None] = mapped_column(String(255))
+    chunk_size: Mapped[int] = mapped_column(Integer)
+    chunk_overlap: Mapped[int] = mapped_column(Integer)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now, index=True)
+
+    @property
+    def collection(self) -> str:
+        """Where its chunks are in the vector store."""
+        return f"rag:{self.id}"
+
+
+class Document(Base):
+    """An uploaded file and how far its ingestion is (spec 3.4)."""
+
+    __tablename__ = "rag_document"
+    __table_args__ = (
+        UniqueConstraint("knowledge_base_id", "sha256", name="uq_rag_document_knowledge_base_id_sha256"),
+        Index("ix_rag_document_knowledge_base_id_uploaded_at", "knowledge_base_id", "uploaded_at"),
+        Index("ix_rag_document_knowledge_base_id_filename", "knowledge_base_id", "filename"),
+    )
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    knowledge_base_id: Mapped[str] = mapped_column(ForeignKey(KnowledgeBase.id, ondelete="CASCADE"))
+    filename: Mapped[str] = mapped_column(String(255))
+    content_type: Mapped[str] = mapped_column(String(255))
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+    sha256: Mapped[str] = mapped_column(String(64))
+    status: Mapped[str] = mapped_column(String(16), default="processing")
+    error: Mapped[str | None] = mapped_column(Text)
+    error_code: Mapped[str | None] = mapped_column(String(64))
+    chunk_count: Mapped[int] = mapped_column(Integer, default=0)
+    page_count: Mapped[int | None] = mapped_column(Integer)
+    uploaded_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
+    completed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+    @property
+    def holder(self) -> str:
+        """The document's name as holder of its blob."""
+        return f"rag:document:{self.id}"
+
+
+class Pipeline(Owned, Base):
+    """A way to ask: knowledge bases and how to retrieve and generate."""
+
+    __tablename__ = "rag_pipeline"
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    name: Mapped[str] = mapped_column(String(255))
+    retrieval_config: Mapped[Any] = mapped_column(json_type())
+    generation_config: Mapped[Any] = mapped_column(json_type())
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now, index=True)
+
+
+class PipelineSource(Base):
+    """A knowledge base of a pipeline. The reference outlives the knowledge base: asking then answers 409."""
+
+    __tablename__ = "rag_pipeline_source"
+
+    pipeline_id: Mapped[str] = mapped_column(ForeignKey(Pipeline.id, ondelete="CASCADE"), primary_key=True)
+    position: Mapped[int] = mapped_column(Integer, primary_key=True)
+    knowledge_base_id: Mapped[str] = mapped_column(String(36), index=True)

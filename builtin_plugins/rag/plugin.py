@@ -1,0 +1,77 @@
+"""Retrieval-augmented generation: the service `rag-pipeline`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from builtin_plugins.rag import hookspecs
+from builtin_plugins.rag.handlers import documents, knowledge_bases, pipelines, system
+from builtin_plugins.rag.models import Base
+from builtin_plugins.rag.permissions import PERMISSIONS
+from builtin_plugins.rag.services.health import health_fields
+from builtin_plugins.rag.services.ingest import INGEST
+from builtin_plugins.rag.services.parsers import PARSERS, Parsers
+from builtin_plugins.rag.settings import RagSettings
+from kernel.sdk import Job, Permission, Platform, Plugin, Resource, Service, Tables, hookimpl
+
+
+class RagPlugin(Plugin):
+    """Knowledge bases, documents, pipelines, questions."""
+
+    name = "rag"
+    version = "0.1.0"
+    description = "Knowledge bases, document ingestion and cited answers"
+    author = "Platform"
+    after = ("embeddings", "models")
+
+    @hookimpl
+    def register_hookspecs(self) -> Sequence[object]:
+        return [hookspecs]
+
+    @hookimpl
+    def register_settings(self) -> type[RagSettings]:
+        return RagSettings
+
+    @hookimpl
+    def register_tables(self) -> Tables:
+        return Tables(Base, Path(__file__).parent / "migrations")
+
+    @hookimpl
+    def register_permissions(self) -> Sequence[Permission]:
+        return PERMISSIONS
+
+    @hookimpl
+    def register_jobs(self) -> Sequence[Job[Any]]:
+        return [INGEST]
+
+    @hookimpl
+    def register_resources(self) -> Sequence[Resource[Parsers]]:
+        return [Resource(PARSERS, _open_parsers)]
+
+    @hookimpl
+    def register_services(self) -> Sequence[Service]:
+        tables = (system.routes, knowledge_bases.routes, documents.routes, pipelines.routes)
+        return [
+            Service(
+                "rag-pipeline",
+                tables,
+                self.version,
+                aliases=("/v1",),
+                health_extra=health_fields,
+                title="Platform RAG pipeline",
+            )
+        ]
+
+
+@asynccontextmanager
+async def _open_parsers(platform: Platform) -> AsyncIterator[Parsers]:
+    processed = platform.metrics.counter("documents_processed_total", "Documents ingested.", ("status",))
+    declared = [
+        (plugin, mapping)
+        for plugin, mappings in platform.hooks.declarations("register_parsers")
+        for mapping in mappings
+    ]
+    yield Parsers(declared, processed)

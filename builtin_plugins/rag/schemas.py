@@ -1,0 +1,261 @@
+"""Bodies and answers of the RAG routes (spec 4.11, wire-facts 11, decisions.md)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+
+from builtin_plugins.rag.chunking import MAX_SIZE
+from kernel.sdk import PageQuery
+
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255)]
+ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255)]
+Text = Annotated[str, Field(max_length=10_000)]
+Visibility = Literal["private", "team", "organization", "shared"]
+Id = Annotated[int, Field(ge=1, lt=2**31)]
+Status = Literal["processing", "completed", "failed"]
+
+METHODS = ("standard", "hyde", "self_rag", "auto", "corrective", "raptor")
+
+
+class KnowledgeBaseCreate(BaseModel):
+    """A new knowledge base; embedding model and chunk parameters can't be changed later."""
+
+    name: Name
+    description: Text = ""
+    embedding_model: ModelName | None = Field(None, description="all-minilm when omitted.")
+    llm_model: ModelName | None = None
+    chunk_size: Annotated[int, Field(ge=1, le=MAX_SIZE)] = 512
+    chunk_overlap: Annotated[int, Field(ge=0, le=MAX_SIZE)] = 50
+    visibility: Visibility = "private"
+    team_id: Id | None = None
+    organization_id: Id | None = None
+
+    @model_validator(mode="after")
+    def _overlap_fits(self) -> KnowledgeBaseCreate:
+        if self.chunk_overlap >= self.chunk_size:
+            if "chunk_overlap" in self.model_fields_set:
+                raise ValueError("chunk_overlap must be smaller than chunk_size")
+            self.chunk_overlap = self.chunk_size // 10
+        return self
+
+
+class KnowledgeBaseUpdate(BaseModel):
+    """What may change in place; a field that is left out stays. Other fields are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Name | None = None
+    description: Text | None = None
+    llm_model: ModelName | None = None
+    visibility: Visibility | None = None
+    team_id: Id | None = None
+    organization_id: Id | None = None
+
+
+class KnowledgeBaseDelete(BaseModel):
+    """Confirms that exactly these pipelines go too."""
+
+    confirm_delete_pipeline_ids: list[Annotated[str, Field(max_length=64)]] = Field([], max_length=10_000)
+
+
+class KnowledgeBaseOut(BaseModel):
+    """A knowledge base with the counts of its completed documents."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: str
+    name: str
+    description: str
+    embedding_model: str
+    llm_model: str | None
+    chunk_size: int
+    chunk_overlap: int
+    document_count: int
+    vector_count: int
+    owner_id: int | None
+    visibility: str
+    team_id: int | None
+    organization_id: int | None
+    created_at: datetime
+
+
+class KnowledgeBaseQuery(PageQuery):
+    """Paging of knowledge bases."""
+
+    owner_id: Id | None = Field(None, description="Only those of this account, and ownerless ones.")
+
+
+class DocumentOut(BaseModel):
+    """A document (decisions.md)."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    document_id: str
+    filename: str
+    content_type: str
+    size_bytes: int
+    sha256: str
+    status: Status
+    chunk_count: int
+    vector_count: int
+    page_count: int | None
+    error: str | None
+    uploaded_at: datetime
+    completed_at: datetime | None
+
+
+class DocumentQuery(BaseModel):
+    """Paging of documents; without a limit all are on one page (wire-facts 11.2)."""
+
+    limit: int | None = Field(None, ge=1, le=500)
+    offset: int = Field(0, ge=0, le=2**53)
+    status: Status | None = None
+
+
+class ChunkOut(BaseModel):
+    """A passage and its place: offsets in characters of the parsed text."""
+
+    chunk_id: str
+    chunk_index: int
+    text: str
+    page: int | None
+    char_start: int
+    char_end: int
+
+
+class PipelineCreate(BaseModel):
+    """A new pipeline."""
+
+    name: Name
+    knowledge_base_ids: list[Annotated[str, Field(max_length=64)]] = Field(min_length=1, max_length=100)
+    retrieval_config: dict[str, Any] = {}
+    generation_config: dict[str, Any] = {}
+
+
+class PipelineUpdate(BaseModel):
+    """What may change; a field that is left out stays."""
+
+    name: Name | None = None
+    knowledge_base_ids: list[Annotated[str, Field(max_length=64)]] | None = Field(
+        None, min_length=1, max_length=100
+    )
+
+
+class PipelineCreated(BaseModel):
+    """Answer to a created pipeline."""
+
+    pipeline_id: str
+    name: str
+    knowledge_base_ids: list[str]
+    created_at: datetime
+    message: str
+
+
+class PipelineOut(BaseModel):
+    """A pipeline."""
+
+    id: str
+    name: str
+    knowledge_base_ids: list[str]
+    created_at: datetime
+    owner_user_id: int | None
+
+
+class PipelineQuery(PageQuery):
+    """Paging of pipelines."""
+
+    owner_user_id: Id | None = None
+
+
+class MetadataFilter(BaseModel):
+    """Exact matches, all of which must hold."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    source: Annotated[str, Field(max_length=255)] | None = None
+    document_id: Annotated[str, Field(max_length=64)] | None = None
+
+
+class QueryRequest(BaseModel):
+    """A question (wire-facts 11.4)."""
+
+    question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=8000)]
+    top_k: int = Field(5, ge=1, le=100)
+    method: str = Field("standard", max_length=32)
+    conversation_id: Annotated[str, Field(max_length=255)] | None = None
+    llm_model: ModelName | None = None
+    rerank: bool = False
+    compress: bool = False
+    hybrid: bool = False
+    parent_context: bool = False
+    metadata_filter: MetadataFilter | None = None
+
+    @field_validator("method")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        value = value.lower()
+        if value not in METHODS:
+            raise ValueError(f"must be one of {', '.join(METHODS)}")
+        if value != "standard":
+            raise ValueError("this server offers only the method 'standard'")
+        return value
+
+
+class Source(BaseModel):
+    """A retrieved passage; the answer cites the first as [1]."""
+
+    text: str
+    source: str
+    score: float
+    chunk_id: str
+    document_id: str
+    page: int | None
+    char_start: int
+    char_end: int
+
+
+class QueryAnswer(BaseModel):
+    """An answer with its sources."""
+
+    answer: str
+    sources: list[Source]
+    confidence: float
+    model_used: str
+    tokens_used: int | None
+    method: str
+    method_details: dict[str, Any]
+
+
+class RetrieverState(BaseModel):
+    """Whether a retriever can be used."""
+
+    available: bool
+    note: str | None = None
+
+
+class EnhancerState(BaseModel):
+    """Whether an enhancer can be used, and by what."""
+
+    available: bool
+    backend: str | None = None
+
+
+class RagCapabilities(BaseModel):
+    """What is live here (wire-facts 11.6)."""
+
+    methods: dict[str, bool]
+    enhancers: dict[str, EnhancerState]
+    retrievers: dict[str, RetrieverState]
+    optional_deps: dict[str, bool]
+
+
+class RootOut(BaseModel):
+    """What answers at the service's root."""
+
+    name: str
+    version: str
+    status: str
+    ollama_available: bool

@@ -1,0 +1,226 @@
+"""The way of a document: parse, cut, embed, stage, then show all of it at once.
+
+The job may be killed anywhere. Parsing and cutting are deterministic and a passage's id follows from its
+place, so a second run goes on after the passages that are written, and nothing is there twice. Searches see
+the passages with the commit that makes the document `completed`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from pydantic import BaseModel
+from sqlalchemy import select
+
+from builtin_plugins.rag.chunking import Chunk, chunk
+from builtin_plugins.rag.errors import ModelUnavailable
+from builtin_plugins.rag.events import DocumentIngested
+from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.parsing import (
+    ParsedDocument,
+    ParseLimits,
+    Parser,
+    ParserUnavailable,
+    UnparsableDocument,
+    parse,
+    read_blocks,
+)
+from builtin_plugins.rag.services.parsers import PARSERS
+from builtin_plugins.rag.settings import RagSettings
+from kernel.sdk import Embedded, Job, Platform, Point, Unit, utc_now
+
+log = logging.getLogger("platform.rag.ingest")
+
+BATCH = 96
+_NAMESPACE = uuid.UUID("6d0ad5a6-8a0d-4f0e-9a52-0f3b6f4f1c9e")
+
+
+class IngestPayload(BaseModel):
+    """Which document to ingest."""
+
+    document_id: str
+
+
+class _Gone(Exception):
+    """The document was deleted in the meantime."""
+
+
+async def ingest(platform: Platform, payload: IngestPayload) -> None:
+    """Bring a document from `processing` to `completed` or `failed`."""
+    found = await _load(platform, payload.document_id)
+    if found is None:
+        return
+    document, base = found
+    run = Ingestion(platform, document, base)
+    try:
+        await run.run()
+    except _Gone:
+        log.info("document %s was deleted while it was ingested", document.id)
+    except UnparsableDocument as error:
+        log.info("document %s can't be parsed: %s", document.id, error.reason or error.code)
+        await fail(platform, document.id, error.code, error.detail)
+
+
+async def give_up(platform: Platform, payload: IngestPayload, reason: str) -> None:
+    """The job was given up: say so in the document."""
+    await fail(platform, payload.document_id, "internal", f"The document could not be processed: {reason}")
+
+
+async def fail(platform: Platform, document_id: str, code: str, detail: str) -> None:
+    """Mark a document `failed` and remove what was staged of it."""
+    async with platform.database.unit() as unit:
+        document = await unit.session.get(Document, document_id, with_for_update=True)
+        if document is None or document.status != "processing":
+            return
+        document.status, document.error_code, document.error = "failed", code, detail
+        document.completed_at = utc_now()
+        await platform.vectors.remove_group(unit, f"rag:{document.knowledge_base_id}", document.id)
+    _count(platform, "failed")
+
+
+async def _load(platform: Platform, document_id: str) -> tuple[Document, KnowledgeBase] | None:
+    async with platform.database.read() as session:
+        query = (
+            select(Document, KnowledgeBase)
+            .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
+            .where(Document.id == document_id, Document.status == "processing")
+        )
+        row = (await session.execute(query)).one_or_none()
+    return None if row is None else (row[0], row[1])
+
+
+class Ingestion:
+    """One run over one document."""
+
+    def __init__(self, platform: Platform, document: Document, base: KnowledgeBase) -> None:
+        self._platform = platform
+        self._document = document
+        self._base = base
+        self._settings = platform.settings_of(RagSettings)
+
+    async def run(self) -> None:
+        """Parse, then embed and stage batch by batch, then publish."""
+        folder = self._platform.settings.home / "tmp"
+        folder.mkdir(parents=True, exist_ok=True)
+        sink = folder / f"parsed-{self._document.id}-{uuid.uuid4().hex[:8]}.jsonl"
+        try:
+            parsed = await self._parse(sink)
+            await self._embed_all(parsed)
+            await self._finish(parsed)
+        finally:
+            sink.unlink(missing_ok=True)
+
+    async def _parse(self, sink: Path) -> ParsedDocument:
+        settings = self._settings
+        limits = ParseLimits(
+            settings.parse_memory_mb,
+            settings.parse_cpu_seconds,
+            settings.parse_seconds,
+            settings.max_text_chars,
+        )
+        path = self._platform.blobs.path(self._document.sha256)
+        return await parse(path, self._parser(), limits, sink)
+
+    def _parser(self) -> Parser:
+        found = self._platform.resource(PARSERS).for_media_type(self._document.content_type)
+        if found is None:
+            raise ParserUnavailable(f"no parser reads {self._document.content_type} any more")
+        return found
+
+    async def _embed_all(self, parsed: ParsedDocument) -> None:
+        """Embed one batch while the one before it is written."""
+        chunks = chunk(read_blocks(parsed.sink), self._base.chunk_size, self._base.chunk_overlap)
+        done = await self._platform.vectors.staged(self._base.collection, self._document.id)
+        await asyncio.to_thread(lambda: next(islice(chunks, done, done), None))
+        writing: asyncio.Task[None] | None = None
+        try:
+            while batch := await asyncio.to_thread(_take, chunks):
+                if batch[-1].index >= self._settings.max_chunks:
+                    raise UnparsableDocument("too_large", f"over {self._settings.max_chunks} passages")
+                embedded = await self._embed([item.text for item in batch])
+                if writing is not None:
+                    await writing
+                writing = asyncio.create_task(self._stage(batch, embedded))
+            if writing is not None:
+                await writing
+        except BaseException:
+            if writing is not None:
+                writing.cancel()
+                await asyncio.gather(writing, return_exceptions=True)
+            raise
+
+    async def _embed(self, texts: Sequence[str]) -> Embedded:
+        model = self._base.embedding_model
+        found: Embedded | None = await self._platform.hooks.first(
+            "embed_texts", model=model, texts=texts, purpose="passage"
+        )
+        if found is None:
+            raise ModelUnavailable(f"The embedding model '{model}' is not available")
+        if len(found.vectors) != len(texts):
+            raise ModelUnavailable(
+                f"The embedding model '{model}' answered {len(found.vectors)} vectors for {len(texts)}"
+            )
+        return found
+
+    async def _stage(self, batch: Sequence[Chunk], embedded: Embedded) -> None:
+        points = [
+            _point(self._document.id, item, vector)
+            for item, vector in zip(batch, embedded.vectors, strict=True)
+        ]
+        async with self._platform.database.unit() as unit:
+            await self._hold(unit)
+            vectors = self._platform.vectors
+            await vectors.ensure(unit, self._base.collection, embedded.vectors.shape[1], embedded.engine)
+            await vectors.stage(unit, self._base.collection, points)
+
+    async def _finish(self, parsed: ParsedDocument) -> None:
+        async with self._platform.database.unit() as unit:
+            document = await self._hold(unit)
+            count = await self._platform.vectors.publish(unit, self._base.collection, document.id)
+            if count == 0:
+                raise UnparsableDocument("no_text")
+            document.status, document.chunk_count = "completed", count
+            document.page_count, document.completed_at = parsed.page_count, utc_now()
+            unit.emit(
+                DocumentIngested(
+                    document_id=document.id,
+                    knowledge_base_id=self._base.id,
+                    owner_id=self._base.owner_id,
+                    filename=document.filename,
+                    chunk_count=count,
+                )
+            )
+        _count(self._platform, "success")
+
+    async def _hold(self, unit: Unit) -> Document:
+        """Lock the document's row: it can't be deleted between this check and the commit."""
+        document = await unit.session.get(Document, self._document.id, with_for_update=True)
+        if document is None or document.status != "processing":
+            raise _Gone
+        return document
+
+
+def _count(platform: Platform, status: str) -> None:
+    platform.resource(PARSERS).processed.labels(status).inc()
+
+
+def _take(chunks: Iterator[Chunk]) -> list[Chunk]:
+    return list(islice(chunks, BATCH))
+
+
+def _point(document_id: str, item: Chunk, vector: object) -> Point:
+    return Point(
+        id=str(uuid.uuid5(_NAMESPACE, f"{document_id}/{item.index}")),
+        group=document_id,
+        position=item.index,
+        text=item.text,
+        vector=vector,  # type: ignore[arg-type]  # a row of a float32 matrix
+        payload={"page": item.page, "char_start": item.char_start, "char_end": item.char_end},
+    )
+
+
+INGEST = Job("rag.ingest_document", IngestPayload, ingest, give_up)

@@ -1,0 +1,20 @@
+"""Embedding models by name: which one a new knowledge base gets."""
+
+from __future__ import annotations
+
+from builtin_plugins.rag.settings import RagSettings
+from kernel.sdk import Platform, Unprocessable
+
+
+async def check_embedding_model(platform: Platform, wanted: str | None) -> str:
+    """The model to embed with. Raises Unprocessable naming the models there are, Unavailable when unreachable."""
+    model = wanted or platform.settings_of(RagSettings).embedding_model
+    known = [name for names in await platform.hooks.ask_all("list_embedding_models") for name in names]
+    if model in known:
+        return model
+    if await platform.hooks.first("embed_texts", model=model, texts=["probe"], purpose="query") is not None:
+        return model
+    there_are = ", ".join(sorted(known)) or "none; install the embeddings plugin or configure a model runtime"
+    raise Unprocessable.field(
+        ("body", "embedding_model"), f"'{model}' is not available here; available: {there_are}", model
+    )

@@ -1,0 +1,84 @@
+"""The parsers of this platform: those of plugins first, then the built-in ones."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from builtin_plugins.rag.parsing import BUILTIN_PARSERS, Parser, detect_media_type
+from kernel.sdk import ResourceKey
+
+if TYPE_CHECKING:
+    from prometheus_client import Counter
+
+log = logging.getLogger("platform.rag.parsers")
+
+_HEAD = 64 * 1024
+Detect = Callable[[bytes], str | None]
+
+
+class ParserDeclaration(BaseModel):
+    """A parser as a plugin declares it; see the hook `register_parsers`."""
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    name: str = Field(min_length=1, max_length=64)
+    media_types: list[str] = Field(min_length=1)
+    target: str = Field(pattern=r"^[\w.]+:\w+$")
+    detect: Detect
+
+
+class Parsers:
+    """Which parser reads what. `processed` counts ingested documents by outcome."""
+
+    def __init__(self, declared: Iterable[tuple[str, Mapping[str, Any]]], processed: Counter) -> None:
+        self.processed = processed
+        self._detectors: list[tuple[str, Detect]] = []
+        self._by_type = {
+            media_type: parser for parser in BUILTIN_PARSERS for media_type in parser.media_types
+        }
+        for plugin, mapping in declared:
+            self._add(plugin, mapping)
+
+    def for_media_type(self, media_type: str) -> Parser | None:
+        """The parser of a media type; None where there is none."""
+        return self._by_type.get(media_type)
+
+    async def detect(self, path: Path, filename: str) -> str | None:
+        """The media type of a file by its content; None when nobody reads it."""
+        return await asyncio.to_thread(self._detect, path, filename)
+
+    def _detect(self, path: Path, filename: str) -> str | None:
+        with path.open("rb") as handle:
+            head = handle.read(_HEAD)
+        for plugin, detect in self._detectors:
+            found = _ask(plugin, detect, head)
+            if found in self._by_type:
+                return found
+        return detect_media_type(path, filename)
+
+    def _add(self, plugin: str, mapping: Mapping[str, Any]) -> None:
+        try:
+            declared = ParserDeclaration.model_validate(dict(mapping))
+        except ValidationError as error:
+            log.error("plugin %s: its parser does not fit: %s", plugin, error)
+            return
+        parser = Parser(declared.name, tuple(declared.media_types), declared.target)
+        self._by_type.update(dict.fromkeys(declared.media_types, parser))
+        self._detectors.append((plugin, declared.detect))
+
+
+def _ask(plugin: str, detect: Detect, head: bytes) -> str | None:
+    try:
+        return detect(head)
+    except Exception:  # boundary: a stranger's code
+        log.exception("plugin %s: its parser's detect raised", plugin)
+        return None
+
+
+PARSERS: ResourceKey[Parsers] = ResourceKey("document parsers")

@@ -1,0 +1,69 @@
+"""Asking a pipeline: who may, over which knowledge bases, by which method."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import select
+
+from builtin_plugins.rag.errors import KnowledgeBaseGone
+from builtin_plugins.rag.methods import standard
+from builtin_plugins.rag.methods.events import Done, Event, Found, Piece
+from builtin_plugins.rag.models import KnowledgeBase, Pipeline
+from builtin_plugins.rag.schemas import QueryAnswer, QueryRequest
+from builtin_plugins.rag.services import pipelines
+from kernel.sdk import Platform, Principal, scope_of
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question that the caller may ask: the pipeline and its knowledge bases as they are now."""
+
+    pipeline: Pipeline
+    bases: list[KnowledgeBase]
+    request: QueryRequest
+
+
+async def prepare(platform: Platform, principal: Principal, pipeline_id: str, request: QueryRequest) -> Asked:
+    """Check pipeline and knowledge bases. Raises PipelineNotFound, KnowledgeBaseGone.
+
+    A knowledge base that the caller may no longer see is as gone as a deleted one.
+    """
+    scope = await scope_of(platform, principal)
+    async with platform.database.read() as session:
+        pipeline = await pipelines.find(session, scope, pipeline_id)
+        ids = await pipelines.sources_of(session, pipeline_id)
+        query = select(KnowledgeBase).where(KnowledgeBase.id.in_(ids), scope.sees(KnowledgeBase))
+        found = {base.id: base for base in await session.scalars(query)}
+    if not ids or any(kb_id not in found for kb_id in ids):
+        raise KnowledgeBaseGone()
+    return Asked(pipeline, [found[kb_id] for kb_id in ids], request)
+
+
+def stream(platform: Platform, asked: Asked) -> AsyncGenerator[Event, None]:
+    """The answer as it comes: sources, pieces of text, the whole."""
+    return standard.answer(platform, asked.bases, asked.request, asked.pipeline.generation_config)
+
+
+async def answer(platform: Platform, asked: Asked) -> QueryAnswer:
+    """The whole answer at once. Raises Unavailable when embedding or generation fails."""
+    async with aclosing(stream(platform, asked)) as events:
+        async for event in events:
+            if isinstance(event, Done):
+                return event.answer
+    raise AssertionError("a method ends with Done")
+
+
+async def as_server_events(events: AsyncGenerator[Event, None]) -> AsyncIterator[tuple[str, Any]]:
+    """Events by the names of decisions.md: `sources`, `token`…, `done`."""
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Found):
+                yield "sources", {"sources": [source.model_dump() for source in event.sources]}
+            elif isinstance(event, Piece):
+                yield "token", {"text": event.text}
+            else:
+                yield "done", event.answer

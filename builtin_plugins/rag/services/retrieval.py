@@ -1,0 +1,108 @@
+"""Finding passages: the question's vector, a search in each knowledge base, one ranking."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.errors import ModelUnavailable
+from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.schemas import MetadataFilter
+from kernel.sdk import Embedded, Hit, Platform, Query
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """Passages, best first, and the cosine of each to the question where it is known."""
+
+    passages: list[Passage]
+    cosines: list[float | None]
+
+
+async def embed_question(platform: Platform, model: str, texts: Sequence[str]) -> Embedded:
+    """Vectors of questions (or sentences). Raises ModelUnavailable when no plugin serves the model."""
+    found: Embedded | None = await platform.hooks.first(
+        "embed_texts", model=model, texts=texts, purpose="query"
+    )
+    if found is None:
+        raise ModelUnavailable(f"The embedding model '{model}' is not available")
+    return found
+
+
+async def retrieve(
+    platform: Platform,
+    bases: Sequence[KnowledgeBase],
+    question: str,
+    top_k: int,
+    *,
+    hybrid: bool,
+    metadata_filter: MetadataFilter | None,
+) -> Retrieved:
+    """The best passages of the knowledge bases, each searched with its own embedding model.
+
+    The filter is resolved to documents first and works inside the search, before ranking.
+    """
+    groups = None if metadata_filter is None else await _documents(platform, bases, metadata_filter)
+    models = list(dict.fromkeys(base.embedding_model for base in bases))
+    vectors = {model: await embed_question(platform, model, [question]) for model in models}
+    searches = [
+        platform.vectors.search(
+            base.collection,
+            Query(
+                vectors[base.embedding_model].vectors[0],
+                top_k,
+                text=question if hybrid else None,
+                groups=None if groups is None else groups.get(base.id, []),
+            ),
+        )
+        for base in bases
+    ]
+    hits = [hit for found in await asyncio.gather(*searches) for hit in found]
+    hits.sort(key=lambda hit: -hit.score)
+    return await _passages(platform, hits[:top_k])
+
+
+async def _documents(
+    platform: Platform, bases: Sequence[KnowledgeBase], wanted: MetadataFilter
+) -> dict[str, list[str]]:
+    """Ids of the documents that match the filter, by knowledge base."""
+    query = select(Document.knowledge_base_id, Document.id).where(
+        Document.knowledge_base_id.in_([base.id for base in bases])
+    )
+    if wanted.source is not None:
+        query = query.where(Document.filename == wanted.source)
+    if wanted.document_id is not None:
+        query = query.where(Document.id == wanted.document_id)
+    found: dict[str, list[str]] = {}
+    async with platform.database.read() as session:
+        for kb_id, document_id in await session.execute(query):
+            found.setdefault(kb_id, []).append(document_id)
+    return found
+
+
+async def _passages(platform: Platform, hits: Sequence[Hit]) -> Retrieved:
+    """Passages with their documents' names; one whose document is gone by now is left out."""
+    ids = {hit.point.group for hit in hits}
+    async with platform.database.read() as session:
+        query = select(Document.id, Document.filename).where(Document.id.in_(ids))
+        names = {document_id: name for document_id, name in await session.execute(query)}
+    kept = [hit for hit in hits if hit.point.group in names]
+    return Retrieved([_passage(hit, names[hit.point.group]) for hit in kept], [hit.cosine for hit in kept])
+
+
+def _passage(hit: Hit, source: str) -> Passage:
+    payload = hit.point.payload
+    return Passage(
+        text=hit.point.text,
+        source=source,
+        score=round(hit.score, 6),
+        chunk_id=hit.point.id,
+        document_id=hit.point.group,
+        page=payload.get("page"),
+        char_start=payload["char_start"],
+        char_end=payload["char_end"],
+    )
