@@ -122,7 +122,7 @@ async def run_worker(loader: SettingsLoader) -> None:
     with suppress(OSError):
         os.nice(_WORKER_NICENESS)
     stop = stop_on_signals()
-    async with open_platform(loader, role="worker") as platform, executor_slot(platform) as executor:
+    async with open_platform(loader, role="worker", restart=True) as platform, executor_slot(platform) as executor:
         await platform.blobs.sweep()
         await Worker(platform, executor).run(stop)
 

@@ -1,0 +1,1 @@
+"""Plugins that go wrong on purpose."""

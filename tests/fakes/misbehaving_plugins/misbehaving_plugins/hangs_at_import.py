@@ -1,0 +1,5 @@
+"""Never finishes being imported."""
+
+import threading
+
+threading.Event().wait()

@@ -1,0 +1,129 @@
+"""Real platform processes for tests: started, waited for, killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+_PASSED_ON = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "TMPDIR")
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on right now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def process_environment(values: Mapping[str, str]) -> dict[str, str]:
+    """Only what a process needs from ours, and `values`: no setting of the tester leaks in."""
+    return {**{name: os.environ[name] for name in _PASSED_ON if name in os.environ}, **values}
+
+
+class Process:
+    """A child process whose output is kept in a file."""
+
+    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
+        self._process = process
+        self._log = log
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.returncode
+
+    def output(self) -> str:
+        """Everything written so far."""
+        return self._log.read_text(encoding="utf-8", errors="replace")
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    async def wait(self, seconds: float = 30) -> int:
+        """Until it ends; answers its exit status."""
+        async with asyncio.timeout(seconds):
+            return await self._process.wait()
+
+    async def kill(self) -> None:
+        """End it with SIGKILL."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.wait()
+
+
+@asynccontextmanager
+async def running_process(
+    *command: str, env: Mapping[str, str], log: Path, grace: float = 20
+) -> AsyncIterator[Process]:
+    """`python <command>` with exactly this environment; asked to stop, then killed, at the end."""
+    with log.open("ab") as sink:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, *command, env=process_environment(env), stdout=sink, stderr=sink
+        )
+    try:
+        yield Process(process, log)
+    finally:
+        with suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            async with asyncio.timeout(grace):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+
+class Served:
+    """A platform in a process of its own, and a client of it."""
+
+    def __init__(self, process: Process, url: str, session: aiohttp.ClientSession) -> None:
+        self.process = process
+        self.url = url
+        self.session = session
+
+    async def get(self, path: str, **options: Any) -> tuple[int, Any]:
+        """Status and JSON body."""
+        async with self.session.get(self.url + path, **options) as answer:
+            return answer.status, await answer.json(content_type=None)
+
+    async def until_healthy(self, seconds: float = 30) -> dict[str, Any]:
+        """The body of the first answer of /health. Raises AssertionError, with the log, when none comes."""
+        try:
+            async with asyncio.timeout(seconds):
+                while self.process.returncode is None:
+                    with suppress(aiohttp.ClientConnectionError):
+                        return dict((await self.get("/health"))[1])
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            pass
+        raise AssertionError(f"the platform did not answer:\n{self.process.output()[-5000:]}")
+
+
+@asynccontextmanager
+async def served_platform(
+    home: Path, *arguments: str, env: Mapping[str, str] | None = None
+) -> AsyncIterator[Served]:
+    """`platformctl serve` on a free port, answering."""
+    home.parent.mkdir(parents=True, exist_ok=True)
+    port = free_port()
+    values = {"PLATFORM_HOME": str(home), "RATE_LIMIT_ENABLED": "false", **(env or {})}
+    command = ("-m", "cli", "serve", "--port", str(port), *arguments)
+    async with (
+        running_process(*command, env=values, log=home.parent / "serve.log") as process,
+        aiohttp.ClientSession() as session,
+    ):
+        served = Served(process, f"http://127.0.0.1:{port}", session)
+        await served.until_healthy()
+        yield served

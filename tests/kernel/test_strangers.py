@@ -1,0 +1,131 @@
+"""Packages by somebody else, pip-installed beside the platform: one that works, many that do not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.fakes.processes import Served, served_platform
+
+REASONS = {
+    "blocks_at_open": "opening 'blocked' blocked the whole process",
+    "blocks_on_start": "on_start blocked the whole process",
+    "claims_table": "table 'kernel_account' belongs to 'kernel'",
+    "fails_at_import": "it can't be imported: RuntimeError: the licence file is missing",
+    "hangs_at_import": "it did not finish loading within 1 s",
+    "hangs_at_open": "opening 'never' took longer than 1 s",
+    "misspells_hook": "there is no hook 'register_rotues'; did you mean 'register_routes'?",
+    "needs_broken": "it requires the plugin 'fails_at_import', which is failed: it can't be imported",
+    "needs_missing": "it requires the plugin 'telepathy', which is not installed",
+    "open_route": "GET /v1/open names no access",
+    "raises_in_hook": "register_routes raised KeyError: 'routes'",
+    "wrong_api_version": "it is written for plugin API 99.0",
+    "wrong_setting": "WRONG_SIZE (setting 'wrong_setting.size'): Input should be greater than or equal to 1",
+}
+
+
+def environment(packages: Path, **more: str) -> dict[str, str]:
+    return {"PYTHONPATH": str(packages), "PLATFORM_PLUGIN_START_TIMEOUT": "1", **more}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def crowd(stranger_packages: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Served]:
+    """`platformctl serve` with all of them installed, running."""
+    home = tmp_path_factory.mktemp("crowd") / "home"
+    async with served_platform(home, "--no-worker", env=environment(stranger_packages)) as served:
+        yield served
+
+
+@pytest.mark.asyncio(loop_scope="module")
+class TestCrowd:
+    async def test_each_reason_is_told(self, crowd: Served) -> None:
+        """/health names every misbehaving plugin with the reason for which it is out of service."""
+        status, health = await crowd.get("/health")
+        told = {name: health["plugins"][name]["reason"] for name in REASONS}
+        assert {name: told[name] for name in REASONS if REASONS[name] not in (told[name] or "")} == {}
+        assert (status, health["status"]) == (200, "degraded")
+
+    async def test_the_platform_serves(self, crowd: Served) -> None:
+        """Neither the platform's own routes nor a good neighbour's suffer."""
+        assert (await crowd.get("/v1/auth/capabilities"))[0] == 200
+        assert (await crowd.get("/v1/bookmarks"))[0] == 401
+        assert (await crowd.get("/v1/open"))[0] == 404
+
+    async def test_the_good_neighbour_is_in_service(self, crowd: Served) -> None:
+        """A plugin that does everything right is loaded beside them."""
+        _, health = await crowd.get("/health")
+        assert health["plugins"]["bookmarks"] == {"status": "loaded", "reason": None}
+        assert health["checks"]["bookmarks_room"] == "healthy"
+
+    async def test_the_process_was_replaced_not_doubled(self, crowd: Served) -> None:
+        """A plugin that blocks the loop costs a restart in place: the process is still the one we started."""
+        assert crowd.process.returncode is None
+        assert crowd.process.output().count("starting again without it") == 2
+
+
+class TestQuarantine:
+    async def test_a_new_version_is_tried_again(self, stranger_packages: Path, tmp_path: Path) -> None:
+        """A plugin that blocked the loop in another version of its package gets another chance."""
+        home = tmp_path / "home"
+        _write_quarantine(home, blocks_on_start="0.9.0", blocks_at_open="1.0.0")
+        async with served_platform(home, "--no-worker", env=environment(stranger_packages)) as served:
+            _, health = await served.get("/health")
+            output = served.process.output()
+        assert health["plugins"]["blocks_at_open"]["reason"] == "kept out by the test"
+        assert REASONS["blocks_on_start"] in health["plugins"]["blocks_on_start"]["reason"]
+        assert output.count("starting again without it") == 1
+
+    async def test_a_damaged_file_keeps_nobody_out(self, sample_package: Path, tmp_path: Path) -> None:
+        """A quarantine file that can't be read does not stop the start."""
+        home = tmp_path / "home"
+        _write_quarantine(home)
+        (home / "run" / "quarantine.json").write_text("{[")
+        async with served_platform(home, "--no-worker", env=environment(sample_package)) as served:
+            _, health = await served.get("/health")
+        assert health["plugins"]["bookmarks"]["status"] == "loaded"
+
+
+def _write_quarantine(home: Path, **versions: str) -> None:
+    (home / "run").mkdir(parents=True)
+    entries: dict[str, Any] = {
+        name: {"version": version, "reason": "kept out by the test"} for name, version in versions.items()
+    }
+    (home / "run" / "quarantine.json").write_text(json.dumps(entries))
+
+
+class TestSample:
+    async def test_everything_that_it_offers_works(self, sample_package: Path, tmp_path: Path) -> None:
+        """Routes, permission, table, setting and health check of a package that knows `kernel.sdk` alone."""
+        env = environment(sample_package, BOOKMARKS_LIMIT="1")
+        async with served_platform(tmp_path / "home", "--no-worker", env=env) as served:
+            headers = await _sign_in(served)
+            made = {"address": "https://example.org/a", "title": "A page", "note": "read on Monday"}
+            async with served.session.post(
+                served.url + "/v1/bookmarks", json=made, headers=headers
+            ) as answer:
+                assert answer.status == 201, await answer.text()
+            status, page = await served.get("/v1/bookmarks", headers=headers)
+            assert (status, page["total"], page["items"][0]["note"]) == (200, 1, "read on Monday")
+            async with served.session.post(
+                served.url + "/v1/bookmarks",
+                json={**made, "address": "https://example.org/b"},
+                headers=headers,
+            ) as answer:
+                assert (answer.status, (await answer.json())["code"]) == (409, "bookmarks_full")
+            _, health = await served.get("/health")
+            assert "raise BOOKMARKS_LIMIT" in health["checks"]["bookmarks_room"]
+            _, document = await served.get("/openapi.json")
+            assert document["paths"]["/v1/bookmarks"]["post"]["responses"]["201"]
+
+
+async def _sign_in(served: Served) -> dict[str, str]:
+    account = {"username": "reader", "email": "reader@example.org", "password": "a long password"}
+    async with served.session.post(served.url + "/v1/auth/register", json=account) as answer:
+        assert answer.status == 201, await answer.text()
+    async with served.session.post(served.url + "/v1/auth/login", json=account) as answer:
+        return {"Authorization": f"Bearer {(await answer.json())['access_token']}"}
