@@ -96,12 +96,19 @@ def tell(error: Exception) -> int:
 def _expected(error: Exception) -> bool:
     from kernel.errors import PlatformError, StartupError
 
-    return isinstance(error, PlatformError | StartupError | OSError)
+    return _absent(error) or isinstance(error, PlatformError | StartupError | OSError)
+
+
+def _absent(error: Exception) -> bool:
+    """Whether a capability that the command needs has been left out of this installation."""
+    return isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("builtin_plugins")
 
 
 def _text(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    if _absent(error):
+        return f"this installation lacks what the command needs: {error}"
     return str(error)
 
 

@@ -166,9 +166,8 @@ def _refusal(wanted: str, output: str) -> CommandFailed:
     errors = [line[7:] for line in output.splitlines() if line.startswith("ERROR: ")]
     text = "; ".join(errors) or output.strip()[-500:]
     if "No matching distribution" in text or "Invalid requirement" in text:
-        return Missing(
-            f"'{wanted}' was not found; nothing was changed: {text}", "Check the name or the path."
-        )
+        reason = errors[-1] if errors else text
+        return Missing(f"'{wanted}' can't be had; nothing was changed: {reason}", "Check name and path.")
     return CommandFailed(f"pip could not resolve '{wanted}'; nothing was changed: {text}")
 
 

@@ -1,0 +1,95 @@
+"""`platformctl bench`: the benchmarks that come with a checkout."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.options import AsJson
+from cli.texts import examples
+
+app = typer.Typer(
+    rich_markup_mode="rich",
+    no_args_is_help=True,
+    help="Benchmarks live in tests/benchmarks of a checkout; each prints its table.",
+    epilog=examples(
+        ("platformctl bench list", "what there is"),
+        ("platformctl bench run", "all of them, one after the other"),
+        ("platformctl bench run search 20000", "one, with what it takes"),
+        after="Figures mean something on an otherwise idle machine only.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A script of tests/benchmarks that can be run by itself."""
+
+    name: str
+    about: str
+
+
+@app.command(name="list", epilog=examples(("platformctl bench list --json", "for a program")))
+def show(as_json: AsJson = False) -> None:
+    """List the benchmarks."""
+    from cli import console
+
+    found = _benchmarks()
+    if as_json:
+        console.print_json([asdict(item) for item in found])
+    else:
+        console.print_table(("name", "about"), [(b.name, b.about) for b in found], "There are none.")
+
+
+@app.command(
+    epilog=examples(
+        ("platformctl bench run", "every one"),
+        ("platformctl bench run search 20000", "what follows the name goes to the script"),
+    ),
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)
+def run(
+    context: typer.Context,
+    name: Annotated[str | None, typer.Argument(help="Which one; all when none is named.")] = None,
+) -> None:
+    """Run benchmarks, one process each. Exit code 1 when one of them fails."""
+    from cli import console
+    from cli.failures import CommandFailed, Missing
+
+    known = [item.name for item in _benchmarks()]
+    if name is not None and name not in known:
+        raise Missing(f"no benchmark is called '{name}'", f"There are: {', '.join(known)}.")
+    broken = []
+    for chosen in known if name is None else [name]:
+        console.note(f"tests.benchmarks.{chosen}")
+        command = [sys.executable, "-m", f"tests.benchmarks.{chosen}", *context.args]
+        if subprocess.run(command, cwd=_checkout(), check=False).returncode != 0:
+            broken.append(chosen)
+    if broken:
+        raise CommandFailed(f"failed: {', '.join(broken)}")
+
+
+def _checkout() -> Path:
+    from cli.failures import CommandFailed
+
+    root = Path(__file__).resolve().parent.parent
+    if not (root / "tests" / "benchmarks").is_dir():
+        raise CommandFailed("benchmarks come with a checkout, not with the installed package")
+    return root
+
+
+def _benchmarks() -> list[Benchmark]:
+    """Scripts with a `main` and a docstring, save those that only write data."""
+    found = []
+    for path in sorted((_checkout() / "tests" / "benchmarks").glob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        has_main = any(isinstance(node, ast.If) and "__main__" in ast.dump(node.test) for node in tree.body)
+        if has_main and not path.stem.startswith("make_"):
+            found.append(Benchmark(path.stem, (ast.get_docstring(tree) or "").partition("\n")[0]))
+    return found

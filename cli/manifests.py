@@ -1,0 +1,145 @@
+"""`platformctl manifests`: webhook manifests, checked before they are dropped in, and listed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.options import AsJson
+from cli.texts import examples
+
+if TYPE_CHECKING:
+    from builtin_plugins.manifest_webhooks.problems import Problem
+
+app = typer.Typer(
+    rich_markup_mode="rich",
+    no_args_is_help=True,
+    help="A manifest turns a webhook into searchable text without code. They lie in PLATFORM_MANIFESTS_DIR.",
+    epilog=examples(
+        ("platformctl manifests validate my.yaml", "every defect, with its remedy"),
+        ("platformctl manifests list", "what is live, and why something is not"),
+    ),
+)
+
+
+@app.command(
+    epilog=examples(
+        ("platformctl manifests validate manifests/", "all files of a folder"),
+        ("platformctl manifests validate a.yaml b.json --json", "for a program"),
+    )
+)
+def validate(
+    paths: Annotated[list[Path], typer.Argument(help="Files or folders.")], as_json: AsJson = False
+) -> None:
+    """Check manifests without installing them; exit code 1 when one is not valid."""
+    from cli import console
+    from cli.failures import CommandFailed
+
+    found = {str(path): _problems(path) for path in _files(paths)}
+    if not found:
+        raise CommandFailed("there is no manifest there", "A manifest's name ends in .yaml, .yml or .json.")
+    if as_json:
+        console.print_json({path: [p.as_dict() for p in problems] for path, problems in found.items()})
+    else:
+        _print_checked(found)
+    if any(found.values()):
+        raise typer.Exit(1)
+
+
+def _files(paths: Sequence[Path]) -> Iterator[Path]:
+    from builtin_plugins.manifest_webhooks.watching import is_manifest_name
+
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(file for file in path.iterdir() if is_manifest_name(file.name))
+        else:
+            yield path
+
+
+def _problems(path: Path) -> list[Problem]:
+    """What is wrong with one file; empty when it is valid."""
+    from builtin_plugins.manifest_webhooks.folder import ManifestFolder
+    from builtin_plugins.manifest_webhooks.loading import load_manifest
+    from builtin_plugins.manifest_webhooks.problems import ManifestError
+    from builtin_plugins.manifest_webhooks.tree import MAX_MANIFEST_BYTES
+    from builtin_plugins.manifest_webhooks.validation import check_manifest
+
+    try:
+        with path.open("rb") as file:
+            tree = load_manifest(file.read(MAX_MANIFEST_BYTES + 1), path.name)
+        check_manifest(tree, ManifestFolder().validator, path.name)
+    except ManifestError as error:
+        return error.problems
+    return []
+
+
+def _print_checked(found: dict[str, list[Problem]]) -> None:
+    from rich.text import Text
+
+    from cli import console
+
+    out = console.out()
+    for path, problems in found.items():
+        mark = Text("✗ ", "bold red") if problems else Text("✓ ", "green")
+        out.print(mark + Text(path, ""))
+        for problem in problems:
+            where = f" (line {problem.line})" if problem.line else ""
+            out.print(Text(f"    {problem.path}{where}: {problem.message}"))
+            out.print(Text(f"      {problem.remedy}", "dim"))
+
+
+@app.command(name="list", epilog=examples(("platformctl manifests list --json", "for a program")))
+def show(as_json: AsJson = False) -> None:
+    """List the manifests of PLATFORM_MANIFESTS_DIR: what is live, and the reason of each that is not."""
+    from cli import console, running
+
+    directory, found = running.run(_listed())
+    if as_json:
+        console.print_json(found)
+        return
+    rows = [
+        (
+            item["name"],
+            console.styled_status(item["status"]),
+            item["webhook"],
+            item["collection"],
+            item["reason"],
+        )
+        for item in found
+    ]
+    columns = ("name", "status", "webhook", "collection", "about")
+    console.print_table(columns, rows, f"There is no manifest in {directory.absolute()}.")
+
+
+async def _listed() -> tuple[Path, list[dict[str, Any]]]:
+    from builtin_plugins.manifest_webhooks.folder import ManifestFolder
+    from builtin_plugins.manifest_webhooks.secrets import how_to_set, missing_secret
+    from builtin_plugins.manifest_webhooks.settings import WebhookSettings
+    from cli import running
+
+    found: list[dict[str, Any]] = []
+    async with running.explained_platform() as platform:
+        directory = platform.settings_of(WebhookSettings).manifests_dir
+        folder = ManifestFolder()
+        async with folder.watched(directory, platform.directory.taken_names):
+            for live in folder.live():
+                missing = missing_secret(platform, live.manifest)
+                remarks = [how_to_set(missing)] if missing else []
+                remarks += [str(oddity) for oddity in live.oddities]
+                found.append(_live(live.manifest, "; ".join(remarks)))
+            for file, reason, _ in folder.refused():
+                found.append(_row(file, "refused", reason=reason))
+    return directory, found
+
+
+def _live(manifest: Any, remarks: str) -> dict[str, Any]:
+    status = "incomplete" if remarks else "live"
+    about = remarks or manifest.metadata.description
+    return _row(manifest.name, status, f"/webhook{manifest.webhook.path}", manifest.store.collection, about)
+
+
+def _row(name: str, status: str, webhook: str = "", collection: str = "", reason: str = "") -> dict[str, Any]:
+    return {"name": name, "status": status, "webhook": webhook, "collection": collection, "reason": reason}
