@@ -1,8 +1,8 @@
 """Prints how fast each embedding engine is, each in a process of its own.
 
 `python -m tests.benchmarks.engines [passages]`: passages of 120 words a second, their ratio to plain
-sentence-transformers in fp32, one short question at p50 and p99, seconds to load, resident memory after loading and
-at the end, and the mean cosine to the reference vectors. Needs an otherwise idle machine.
+sentence-transformers in fp32, one short question at p50 and p99, seconds to load, resident memory after
+loading and at the end, and the mean cosine to the reference vectors. Needs an otherwise idle machine.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Figures:
 
 
 def passages(count: int) -> list[str]:
-    """English passages of 90 to 150 words, 120 on average, put together from the evaluation sets' sentences."""
+    """English passages of 90 to 150 words, 120 on average, put together from the evaluation sets."""
     chance = random.Random(7)
     sentences = [text for name in SETS for text in load(name).passages]
     return [_passage(sentences, chance) for _ in range(count)]
@@ -108,9 +108,8 @@ def main() -> None:
     if len(sys.argv) > 2:
         print(json.dumps({key: float(value) for key, value in asdict(measure(sys.argv[2], count)).items()}))
         return
-    print(
-        f"{'engine':<16}{'rate/s':>8}{'ratio':>7}{'p50 ms':>8}{'p99 ms':>8}{'load s':>8}{'MB':>10}{'cosine':>10}"
-    )
+    heads = f"{'rate/s':>8}{'ratio':>7}{'p50 ms':>8}{'p99 ms':>8}{'load s':>8}{'MB':>10}{'cosine':>10}"
+    print(f"{'engine':<16}{heads}")
     base: float | None = None
     for name in ENGINES:
         figures = _in_a_process_of_its_own(name, count)

@@ -25,8 +25,8 @@ from builtin_plugins.embeddings.engines.verification import verify
 from builtin_plugins.embeddings.weights import Weights
 
 _WINDOW = 1024  # texts tokenized and sorted at once: bounds memory for a caller that hands over a whole book
-# Tokens per run, padding included: larger batches are not faster on a processor, and take more memory.
-_BATCH_TOKENS = 4096
+# Tokens per run, padding included: larger batches are not faster on a processor, and keep others waiting.
+_BATCH_TOKENS = 2048
 
 Ids = list[int]
 
