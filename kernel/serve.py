@@ -52,7 +52,7 @@ async def serve_api(
         platform = await stack.enter_async_context(open_platform(loader, role="api", restart=True))
         listeners = await _listen(stack, platform, only, shared_port)
         await asyncio.to_thread(write_report, platform.settings.home, platform.plugins)
-        housekeeping = asyncio.create_task(_housekeeping(platform), name="housekeeping")
+        housekeeping = asyncio.create_task(platform.housekeep(), name="housekeeping")
         stack.push_async_callback(_cancel, housekeeping)
         if children:
             supervisor = Supervisor(children)
@@ -99,17 +99,6 @@ async def _start(platform: Platform, app: web.Application, host: str, port: int,
     return listener
 
 
-async def _housekeeping(platform: Platform) -> None:
-    """What a killed process may have left behind is removed soon after the start."""
-    try:
-        removed = await platform.blobs.sweep()
-    except Exception:  # boundary: housekeeping must not stop the service
-        log.exception("the sweep of the blob store failed")
-        return
-    if removed:
-        log.info("removed %d leftovers from the blob store", removed)
-
-
 async def _cancel(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -122,8 +111,11 @@ async def run_worker(loader: SettingsLoader) -> None:
     with suppress(OSError):
         os.nice(_WORKER_NICENESS)
     stop = stop_on_signals()
-    async with open_platform(loader, role="worker", restart=True) as platform, executor_slot(platform) as executor:
-        await platform.blobs.sweep()
+    async with (
+        open_platform(loader, role="worker", restart=True) as platform,
+        executor_slot(platform) as executor,
+    ):
+        await platform.housekeep()
         await Worker(platform, executor).run(stop)
 
 
