@@ -2,8 +2,8 @@
 
 `python -m tests.benchmarks.search [chunks]` (default 100,000): seconds to fill from rows, memory,
 milliseconds a query with and without filters; for BM25 the same of tantivy (used), SQLite FTS5 and bm25s.
-The texts are made of invented words with the frequencies of a language (Zipf), a hundred to a text; the vectors
-lie around centres.
+The texts are made of invented words with the frequencies of a language (Zipf), a hundred to a text; the
+vectors lie around centres.
 """
 
 from __future__ import annotations
