@@ -54,7 +54,7 @@ async def run_checks(
     service: str, version: str, environment: str, checks: Sequence[HealthCheck], extra: dict[str, Any]
 ) -> Health:
     """Run all checks side by side, each within 4 s, and sum them up."""
-    results = await asyncio.gather(*(_run(check) for check in checks))
+    results = await asyncio.gather(*(run_check(check) for check in checks))
     failed = [check for check, text in zip(checks, results, strict=True) if text != "healthy"]
     status: Literal["healthy", "degraded", "unhealthy"] = "degraded" if failed else "healthy"
     if any(check.critical for check in failed):
@@ -70,7 +70,8 @@ async def run_checks(
     )
 
 
-async def _run(check: HealthCheck) -> str:
+async def run_check(check: HealthCheck) -> str:
+    """``healthy``, or ``unhealthy: …`` with a text that is fit for the public; within 4 s."""
     try:
         async with asyncio.timeout(_TIMEOUT):
             await check.run()

@@ -33,7 +33,7 @@ from kernel.errors import (
 )
 from kernel.events import Event
 from kernel.gateway.services import Service
-from kernel.health import HealthCheck, Unhealthy
+from kernel.health import HealthCheck, Unhealthy, run_check
 from kernel.hookspecs import hookimpl, hookspec
 from kernel.http.context import Context
 from kernel.http.responses import Answer, Message, MessageWithId, Page, PageQuery, send_events
@@ -55,6 +55,7 @@ from kernel.jobs.declarations import Job, JobFailed
 from kernel.platform import Platform
 from kernel.plugins import Plugin, PluginRecord
 from kernel.resources import Resource, ResourceKey
+from kernel.secrets import SecretStore
 from kernel.settings import Settings, env
 from kernel.stores.blobs import Staged
 from kernel.stores.protocols import Embedded, EngineMismatch, Hit, Point, Query, StoredPoint, VectorStore
@@ -113,6 +114,7 @@ __all__ = [
     "ResourceKey",
     "RouteTable",
     "Scope",
+    "SecretStore",
     "Service",
     "Settings",
     "Staged",
@@ -140,6 +142,7 @@ __all__ = [
     "permission",
     "plugin_base",
     "read_body",
+    "run_check",
     "scope_of",
     "send_events",
     "utc_now",
