@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -96,7 +96,7 @@ def show(as_json: AsJson = False) -> None:
     """List the manifests of PLATFORM_MANIFESTS_DIR: what is live, and the reason of each that is not."""
     from cli import console, running
 
-    directory, found = running.run(_listed())
+    directory, found = running.run(listed())
     if as_json:
         console.print_json(found)
         return
@@ -114,14 +114,14 @@ def show(as_json: AsJson = False) -> None:
     console.print_table(columns, rows, f"There is no manifest in {directory.absolute()}.")
 
 
-async def _listed() -> tuple[Path, list[dict[str, Any]]]:
+async def listed(overrides: Mapping[str, str] | None = None) -> tuple[Path, list[dict[str, Any]]]:
     from builtin_plugins.manifest_webhooks.folder import ManifestFolder
     from builtin_plugins.manifest_webhooks.secrets import how_to_set, missing_secret
     from builtin_plugins.manifest_webhooks.settings import WebhookSettings
     from cli import running
 
     found: list[dict[str, Any]] = []
-    async with running.explained_platform() as platform:
+    async with running.explained_platform(overrides) as platform:
         directory = platform.settings_of(WebhookSettings).manifests_dir
         folder = ManifestFolder()
         async with folder.watched(directory, platform.directory.taken_names):

@@ -46,22 +46,24 @@ def kernel_settings(overrides: Mapping[str, str] | None = None) -> KernelSetting
 
 
 @asynccontextmanager
-async def stored_platform(*, apply_migrations: bool | None = None) -> AsyncIterator[Platform]:
+async def stored_platform(
+    *, apply_migrations: bool | None = None, overrides: Mapping[str, str] | None = None
+) -> AsyncIterator[Platform]:
     """A platform with its database, and none of its plugins' resources opened."""
     from kernel.platform import open_platform
 
     quiet()
-    async with open_platform(make_loader(), apply_migrations=apply_migrations) as platform:
+    async with open_platform(make_loader(overrides), apply_migrations=apply_migrations) as platform:
         yield platform
 
 
 @asynccontextmanager
-async def explained_platform() -> AsyncIterator[Platform]:
+async def explained_platform(overrides: Mapping[str, str] | None = None) -> AsyncIterator[Platform]:
     """What plugins declare, without touching the database."""
     from kernel.platform import declared_platform
 
     quiet()
-    async with declared_platform(make_loader()) as platform:
+    async with declared_platform(make_loader(overrides)) as platform:
         yield platform
 
 

@@ -1,0 +1,161 @@
+"""What `platformctl doctor` looks at. Nothing here changes anything."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import textwrap
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from sqlalchemy import func, select
+
+from cli import running
+from cli.machine_checks import (
+    Finding,
+    Status,
+    check_home,
+    check_packages,
+    check_port,
+    check_python,
+    check_secrets,
+)
+from kernel.db.base import utc_now
+from kernel.db.tables import WorkerRecord
+from kernel.errors import StartupError
+from kernel.platform import Platform
+from kernel.plugins import read_report
+from kernel.stores.cache import CacheUnavailable
+
+_SILENT = timedelta(seconds=30)
+
+
+async def examine() -> AsyncIterator[Finding]:
+    """All checks, in the order in which they build on each other."""
+    yield check_python()
+    for finding in check_packages():
+        yield finding
+    try:
+        settings = running.kernel_settings()
+    except StartupError as error:
+        yield Finding("settings", "failed", str(error), "Correct it; 'platformctl settings' explains each.")
+        return
+    for finding in (*check_home(settings.home), *check_secrets(settings.home)):
+        yield finding
+    port = await asyncio.to_thread(check_port, settings.host, settings.port)
+    yield port
+    with _home_or_scratch(settings.home) as overrides:
+        async for finding in _of_platform(overrides, running_now=port.platform_answers):
+            yield finding
+
+
+@contextmanager
+def _home_or_scratch(home: Path) -> Iterator[dict[str, str]]:
+    """A home that does not exist yet is not made by looking at it."""
+    if home.exists():
+        yield {}
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield {"PLATFORM_HOME": folder}
+
+
+async def _of_platform(overrides: dict[str, str], *, running_now: bool) -> AsyncIterator[Finding]:
+    """What needs the plugins, then what needs the database."""
+    async with running.explained_platform(overrides) as platform:
+        for finding in (*_check_settings(platform), *_check_plugins(platform)):
+            yield finding
+        yield await _check_cache(platform)
+        yield await asyncio.to_thread(_check_weights, platform)
+    async for finding in _check_manifests(overrides):
+        yield finding
+    async for finding in _check_database(overrides, running_now=running_now):
+        yield finding
+
+
+def _check_settings(platform: Platform) -> Iterator[Finding]:
+    strangers = list(platform.loader.unknown_variables(ignore=("PLATFORM_SECRET_", "PLATFORM_TEST_")))
+    for sentence in strangers:
+        yield Finding("settings", "warning", sentence, "Remove it, or correct its name.")
+    if not strangers:
+        yield Finding("settings", "ok", "all are known and valid")
+
+
+def _check_plugins(platform: Platform) -> Iterator[Finding]:
+    """What loading shows now, and what only the last start of a server showed."""
+    report = read_report(platform.settings.home)
+    at_start = {item["name"]: item for item in report["plugins"]} if report else {}
+    sound = 0
+    for record in platform.plugins:
+        reason = record.reason if record.status in ("failed", "refused") else None
+        earlier = at_start.get(record.name, {})
+        if reason is None and record.status == "loaded" and earlier.get("status") in ("failed", "refused"):
+            reason = f"{earlier['reason']} (when the server started)"
+        sound += reason is None
+        if reason is not None:
+            remedy = f"platformctl plugins why {record.name}"
+            yield Finding("plugin", "failed", f"{record.name}: {reason}", remedy)
+    yield Finding("plugins", "ok", f"{sound} without problems")
+
+
+async def _check_cache(platform: Platform) -> Finding:
+    if platform.settings.redis_url is None:
+        return Finding("cache", "ok", "in process (REDIS_URL is not set)")
+    try:
+        await platform.cache.ping()
+    except CacheUnavailable as error:
+        remedy = "Start Redis, or correct REDIS_URL; until then requests are not rate-limited."
+        return Finding("cache", "failed", f"Redis does not answer: {error}", remedy)
+    return Finding("cache", "ok", "Redis answers")
+
+
+def _check_weights(platform: Platform) -> Finding:
+    """The embedding model's files are the published ones. Reads 91 MB."""
+    from builtin_plugins.embeddings.settings import EmbeddingsSettings
+    from builtin_plugins.embeddings.weights import WeightsError, find_weights
+
+    try:
+        weights = find_weights(platform.loader.load("embeddings", EmbeddingsSettings).weights)
+    except WeightsError as error:
+        return Finding("model files", "failed", str(error), "Ingesting and asking need them.")
+    return Finding("model files", "ok", f"{weights.model}, sha256 {weights.fingerprint}… as published")
+
+
+async def _check_manifests(overrides: dict[str, str]) -> AsyncIterator[Finding]:
+    from cli.manifests import listed
+
+    directory, found = await listed(overrides)
+    bad = [item for item in found if item["status"] != "live"]
+    for item in bad:
+        status: Status = "failed" if item["status"] == "refused" else "warning"
+        reason = textwrap.shorten(item["reason"], 160, placeholder=" …")
+        yield Finding("manifest", status, f"{item['name']}: {reason}", "platformctl manifests list")
+    yield Finding("manifests", "ok", f"{len(found) - len(bad)} live in {directory.absolute()}")
+
+
+async def _check_database(overrides: dict[str, str], *, running_now: bool) -> AsyncIterator[Finding]:
+    try:
+        async with running.stored_platform(apply_migrations=False, overrides=overrides) as platform:
+            kind = "SQLite" if platform.database.is_sqlite else "PostgreSQL"
+            late = [item.owner for item in platform.pending]
+            if late and overrides:
+                yield Finding("database", "ok", f"{kind}: the tables are made at the first start")
+            elif late:
+                text = f"{kind}: migrations are pending for {', '.join(late)}"
+                yield Finding("database", "warning", text, "platformctl db upgrade, or the next start")
+            else:
+                yield Finding("database", "ok", f"{kind}, up to date")
+            if running_now and "kernel" not in late:
+                yield await _check_worker(platform)
+    except StartupError as error:
+        yield Finding("database", "failed", str(error), "Start it, or correct DATABASE_URL.")
+
+
+async def _check_worker(platform: Platform) -> Finding:
+    async with platform.database.read() as session:
+        recent = select(func.count()).where(WorkerRecord.seen_at > utc_now() - _SILENT)
+        alive = int(await session.scalar(recent) or 0)
+    if alive:
+        return Finding("worker", "ok", f"{alive} with signs of life")
+    return Finding("worker", "warning", "none shows signs of life", "Start one: platformctl worker")

@@ -1,0 +1,146 @@
+"""The checks of `platformctl doctor` that need no platform: packages, files, ports."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform as machine
+import shutil
+import stat
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+from packaging.requirements import Requirement
+
+DISTRIBUTION = "platform-kernel"
+_FREE_BYTES = 1 << 30
+
+Status = Literal["ok", "warning", "failed"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One result: `text` says what was found, `remedy` what to do."""
+
+    check: str
+    status: Status
+    text: str
+    remedy: str = ""
+    platform_answers: bool = False
+
+
+def check_python() -> Finding:
+    """Which interpreter runs this."""
+    return Finding("python", "ok", f"{sys.version.split()[0]} on {machine.system()} {machine.machine()}")
+
+
+def check_packages() -> Iterator[Finding]:
+    """What the platform depends on is installed, in versions that it was made for."""
+    try:
+        wanted = [Requirement(line) for line in metadata.requires(DISTRIBUTION) or ()]
+    except metadata.PackageNotFoundError:
+        yield Finding("packages", "failed", f"{DISTRIBUTION} is not installed", "Run ./setup.sh.")
+        return
+    problems = [text for item in wanted if (text := _unmet(item))]
+    different = [text for item in _locked() if (text := _unmet(item))]
+    if problems:
+        yield Finding("packages", "failed", "; ".join(problems), "./setup.sh repairs its environment.")
+    elif different:
+        shown = ", ".join(different[:5]) + (" …" if len(different) > 5 else "")
+        yield Finding(
+            "packages", "warning", f"off the lock: {shown}", "./setup.sh restores requirements.lock."
+        )
+    else:
+        yield Finding("packages", "ok", f"{len(wanted)} requirements are met")
+
+
+def _unmet(wanted: Requirement) -> str | None:
+    if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
+        return None
+    try:
+        found = metadata.version(wanted.name)
+    except metadata.PackageNotFoundError:
+        return f"{wanted.name} is missing"
+    fits = wanted.specifier.contains(found, prereleases=True)
+    return None if fits else f"{wanted.name} {found} is not {wanted.specifier}"
+
+
+def _locked() -> list[Requirement]:
+    """The pins of a checkout's lock file; none in an installed wheel."""
+    lock = Path(__file__).resolve().parent.parent / "requirements.lock"
+    lines = lock.read_text(encoding="utf-8").splitlines() if lock.is_file() else []
+    return [Requirement(line) for line in lines if line and not line.startswith("#")]
+
+
+def check_home(home: Path) -> Iterator[Finding]:
+    """The home is the owner's alone, can be written and has room."""
+    if not home.exists():
+        yield Finding("home", "ok", f"{home} is made at the first start")
+        return
+    if not home.is_dir() or not os.access(home, os.W_OK | os.X_OK):
+        yield Finding("home", "failed", f"{home} is not a folder that can be written", "Set PLATFORM_HOME.")
+        return
+    if _others_may(home):
+        yield Finding("home", "warning", f"other users can look into {home}", f"chmod 700 {home}")
+    free = shutil.disk_usage(home).free
+    if free < _FREE_BYTES:
+        yield Finding("home", "warning", f"only {free >> 20} MB are free at {home}", "Make room, or move it.")
+    else:
+        yield Finding("home", "ok", f"{home}, {free >> 30} GB free")
+
+
+def check_secrets(home: Path) -> Iterator[Finding]:
+    """Nobody else can read secrets."""
+    folder = home / "secrets"
+    if not folder.is_dir():
+        return
+    files = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    exposed = [path for path in [folder, *files] if _others_may(path)]
+    for path in exposed:
+        mode = "700" if path.is_dir() else "600"
+        yield Finding("secrets", "failed", f"other users can read {path}", f"chmod {mode} {path}")
+    if not exposed:
+        yield Finding("secrets", "ok", f"{len(files)}, readable by their owner alone")
+
+
+def _others_may(path: Path) -> bool:
+    return bool(path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
+
+
+def check_port(host: str, port: int) -> Finding:
+    """The port is free, or a platform answers there. Blocks."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(host, host)
+    where = f"{host}:{port}"
+    try:
+        with urlopen(f"http://{where}/health", timeout=5) as answer:
+            return _health(where, answer.read())
+    except HTTPError as error:
+        return _health(where, error.read())
+    except (OSError, ValueError) as error:
+        if isinstance(getattr(error, "reason", error), ConnectionRefusedError):
+            return Finding("port", "ok", f"{where} is free: the platform is not running")
+        return _stranger(where)
+
+
+def _stranger(where: str) -> Finding:
+    text = f"something that is no platform answers at {where}"
+    return Finding("port", "failed", text, "Stop it, or choose another PLATFORM_PORT.")
+
+
+def _health(where: str, body: bytes) -> Finding:
+    try:
+        health = json.loads(body)
+        checks = {name: text for name, text in health["checks"].items() if text != "healthy"}
+        said = f"a platform answers at {where}: {health['status']}"
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return _stranger(where)
+    if not checks:
+        return Finding("port", "ok", said, platform_answers=True)
+    listed = "; ".join(f"{name}: {text}" for name, text in checks.items())
+    return Finding("port", "warning", f"{said} ({listed})", f"http://{where}/health", platform_answers=True)
