@@ -118,7 +118,7 @@ class KernelSettings(Settings):
     service_sync_token: SecretStr | None = Field(
         None,
         validation_alias=env("SERVICE_SYNC_TOKEN"),
-        description="Value of X-Service-Token that makes a caller a service; unset: none is accepted.",
+        description="X-Service-Token that makes a caller behind a trusted proxy a service; unset: none.",
     )
     registration_mode: Literal["open", "closed"] = Field(
         "open", description="Whether strangers may register an account."
@@ -138,7 +138,7 @@ class KernelSettings(Settings):
     trusted_proxy_cidrs: str = Field(
         "",
         validation_alias=env("TRUSTED_PROXY_CIDRS"),
-        description="Comma list of networks whose X-Forwarded-For is believed; none by default.",
+        description="Comma list of networks whose X-Forwarded-For and X-Service-Token are believed.",
     )
     cors_allowed_origins: str = Field(
         "*", validation_alias=env("CORS_ALLOWED_ORIGINS"), description="Comma list of origins, or *."

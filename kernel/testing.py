@@ -1,4 +1,4 @@
-"""Fixtures for the platform's tests and for those of plugin authors; loaded by pytest through its entry point.
+"""Fixtures for the platform's tests and for those of plugin authors; pytest finds them by entry point.
 
 - `platform_home`: a temporary PLATFORM_HOME.
 - `database_url`: the test runs on SQLite, and on PostgreSQL where it answers.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -215,10 +215,17 @@ def _administer(server: str, statement: str) -> None:
 
 @pytest_asyncio.fixture
 async def start_platform(platform_home: Path) -> AsyncIterator[Start]:
-    """Boots platforms; everything is closed after the test.
+    """Boots platforms; everything is closed after the test. See `platforms`."""
+    async with platforms(platform_home) as start:
+        yield start
 
-    ``await start_platform(*plugins, env=None, only=None, role="api", home=None)``: `plugins` are names of installed
-    plugins or plugin classes; `env` adds settings; `only` serves one service at its root.
+
+@asynccontextmanager
+async def platforms(platform_home: Path) -> AsyncIterator[Start]:
+    """Boots platforms, closed at the end: for fixtures whose platform many tests share.
+
+    ``await start_platform(*plugins, env=None, only=None, role="api", home=None)``: `plugins` are names of
+    installed plugins or plugin classes; `env` adds settings; `only` serves one service at its root.
     """
     async with AsyncExitStack() as stack:
 

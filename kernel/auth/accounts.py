@@ -20,6 +20,7 @@ from kernel.auth.errors import (
 )
 from kernel.auth.models import Account
 from kernel.auth.states import TOPIC
+from kernel.auth.tokens import account_id
 from kernel.db.engine import Unit
 from kernel.errors import Unauthorized
 
@@ -102,11 +103,12 @@ class Accounts:
 
     async def refresh(self, claims: dict[str, Any]) -> str:
         """A fresh token for a signature-checked, perhaps expired one (spec 5.3). Raises Unauthorized."""
-        if claims.get("role") == "service" or not str(claims.get("sub", "")).isdecimal():
+        subject = account_id(claims)
+        if claims.get("role") == "service" or subject is None:
             raise Unauthorized("This token can't be refreshed")
         self._check_age(claims)
         async with self._platform.database.read() as session:
-            account = await session.get(Account, int(claims["sub"][:10]))
+            account = await session.get(Account, subject)
         if account is None or not account.is_active:
             raise Unauthorized("The account is disabled or gone")
         if claims.get("epoch", 0) != account.epoch:

@@ -11,8 +11,10 @@ from aiohttp import web
 from kernel.auth.permissions import Decision
 from kernel.auth.principals import ANONYMOUS, Principal
 from kernel.auth.states import AccountState
+from kernel.auth.tokens import account_id
 from kernel.errors import Unauthorized
 from kernel.hookspecs import hookimpl
+from kernel.http.addresses import ClientAddresses
 from kernel.http.context import Context
 from kernel.http.routes import Access
 
@@ -31,6 +33,7 @@ class Identity:
         self._platform = platform
         token = platform.settings.service_sync_token
         self._service_token = token.get_secret_value().encode() if token else b""
+        self._addresses = ClientAddresses(platform.settings.trusted_proxy_cidrs)
         self._principals: OrderedDict[int, tuple[dict[str, Any], AccountState, Principal]] = OrderedDict()
 
     @hookimpl(trylast=True)
@@ -48,12 +51,12 @@ class Identity:
 
     async def principal_of(self, claims: dict[str, Any]) -> Principal:
         """The principal of verified claims, held against the account as it is now."""
-        subject = claims["sub"]
         if claims.get("role") == "service":
-            return _service(subject, claims)
-        if not isinstance(subject, str) or not subject.isdecimal() or len(subject) > 10:
+            return _service(claims["sub"], claims)
+        subject = account_id(claims)
+        if subject is None:
             raise Unauthorized("Invalid token")
-        state = await self._platform.account_states.get(int(subject))
+        state = await self._platform.account_states.get(subject)
         if state is None or not state.is_active:
             raise Unauthorized("The account is disabled or gone")
         if claims.get("epoch", 0) != state.epoch:
@@ -73,10 +76,11 @@ class Identity:
         return principal
 
     def _from_service_header(self, request: web.Request) -> Principal:
+        """The service principal; the header means nothing from a peer that is no configured proxy."""
         sent = request.headers.get("X-Service-Token")
-        if not sent or not self._service_token:
+        if not sent or not self._service_token or not self._addresses.trusts(request):
             return ANONYMOUS
-        if not hmac.compare_digest(sent.encode(), self._service_token):
+        if not hmac.compare_digest(sent.encode(errors="replace"), self._service_token):
             raise Unauthorized("Invalid service token")
         return Principal("service", "internal-service", username="internal-service", role="service")
 

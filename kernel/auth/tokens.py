@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 import jwt
@@ -17,6 +18,18 @@ ALGORITHM = "HS256"
 _MAX_TOKEN = 8192
 _CACHE_SIZE = 20_000
 _REQUIRED = ["exp", "iat", "sub"]
+
+
+_LARGEST_ID = 2**31 - 1
+
+
+def account_id(claims: Mapping[str, Any]) -> int | None:
+    """The account that verified claims are about; None when the subject can't be one."""
+    subject = claims.get("sub")
+    if not (isinstance(subject, str) and subject.isascii() and subject.isdecimal() and len(subject) <= 10):
+        return None
+    number = int(subject)
+    return number if number <= _LARGEST_ID else None
 
 
 class Tokens:

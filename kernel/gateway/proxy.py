@@ -140,6 +140,8 @@ class Proxy:
 
     def _headers(self, ctx: Context) -> CIMultiDict[str]:
         headers = _without(ctx.request.headers, _NOT_OUT)
+        if ctx.principal.is_service and "X-Service-Token" in ctx.request.headers:
+            headers["X-Service-Token"] = ctx.request.headers["X-Service-Token"]
         headers["X-Request-ID"] = ctx.request_id
         headers["X-Forwarded-For"] = ctx.client_ip
         if ctx.request.content_length is not None and ctx.request.can_read_body:
@@ -198,7 +200,7 @@ class _Refused(Exception):
 
 
 def _without(headers: CIMultiDictProxy[str], names: frozenset[str]) -> CIMultiDict[str]:
-    """End-to-end headers only: hop-by-hop ones and those named in `Connection` go (RFC 9110 section 7.6.1)."""
+    """End-to-end headers only, without hop-by-hop ones and those that `Connection` names (RFC 9110, 7.6.1)."""
     named = {item.strip().lower() for value in headers.getall("Connection", ()) for item in value.split(",")}
     kept = ((k, v) for k, v in headers.items() if k.lower() not in names and k.lower() not in named)
     return CIMultiDict(kept)

@@ -1,0 +1,241 @@
+"""A credential that does not hold is refused on every kind of route; one that holds says who asks."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import jwt
+import pytest
+import pytest_asyncio
+from sqlalchemy import update
+
+from kernel.auth.models import Account
+from kernel.testing import Actor, Running, Start, platforms
+from tests.fakes.echo import EchoPlugin
+
+SECRET = "a secret of at least thirty-two bytes, for tests"
+ROUTES = [
+    ("GET", "/v1/echo/open"),
+    ("GET", "/v1/echo/private"),
+    ("GET", "/health"),
+    ("GET", "/livez"),
+    ("GET", "/metrics"),
+    ("GET", "/v1/status"),
+    ("GET", "/v1/auth/capabilities"),
+    ("POST", "/v1/auth/login"),
+    ("POST", "/v1/auth/change-password"),
+    ("GET", "/openapi.json"),
+    ("GET", "/docs"),
+    ("GET", "/v1/nowhere"),
+    ("DELETE", "/v1/echo/open"),
+    ("GET", "/v1/tts"),
+    ("POST", "/v1/tts/speak"),
+    ("GET", "/v1/ai/models"),
+    ("POST", "/v1/ai/chat/completions"),
+    ("POST", "/webhook/anything"),
+]
+
+together = pytest.mark.asyncio(loop_scope="module")  # for tests that share one platform
+Forge = Callable[[dict[str, Any]], str]
+
+
+def encoded(part: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode()
+
+
+FORGERIES: dict[str, Forge] = {
+    "expired": lambda c: jwt.encode({**c, "exp": int(time.time()) - 1}, SECRET, "HS256"),
+    "wrongly signed": lambda c: jwt.encode(c, "another secret that is long enough, too", "HS256"),
+    "alg none": lambda c: f"{encoded({'alg': 'none', 'typ': 'JWT'})}.{encoded(c)}.",
+    "another hash": lambda c: jwt.encode(c, SECRET.ljust(64), "HS512"),
+    "same secret, another hash": lambda c: jwt.encode(c, SECRET, "HS384"),
+    "not a token": lambda _: "garbage",
+    "two parts": lambda c: ".".join(jwt.encode(c, SECRET, "HS256").split(".")[:2]),
+    "empty": lambda _: "",
+    "not ASCII": lambda _: "schlüssel",
+    "too long": lambda c: jwt.encode({**c, "x": "y" * 9000}, SECRET, "HS256"),
+    "no expiry": lambda c: jwt.encode({k: v for k, v in c.items() if k != "exp"}, SECRET, "HS256"),
+    "no subject": lambda c: jwt.encode({k: v for k, v in c.items() if k != "sub"}, SECRET, "HS256"),
+    "nobody's subject": lambda c: jwt.encode({**c, "sub": "999999"}, SECRET, "HS256"),
+    "a subject past every id": lambda c: jwt.encode({**c, "sub": "9999999999"}, SECRET, "HS256"),
+    "a subject that is no number": lambda c: jwt.encode({**c, "sub": "admin"}, SECRET, "HS256"),
+    "a number as subject": lambda c: jwt.encode({**c, "sub": 1}, SECRET, "HS256"),
+    "expiry as text": lambda c: jwt.encode({**c, "exp": "tomorrow"}, SECRET, "HS256"),
+    "endless expiry": lambda c: jwt.encode({**c, "exp": 10**400}, SECRET, "HS256"),
+    "issued tomorrow": lambda c: jwt.encode({**c, "iat": int(time.time()) + 86400}, SECRET, "HS256"),
+    "a lower epoch": lambda c: jwt.encode({**c, "epoch": -1}, SECRET, "HS256"),
+    "a higher epoch": lambda c: jwt.encode({**c, "epoch": 7}, SECRET, "HS256"),
+    "a service without its prefix": lambda c: jwt.encode({**c, "role": "service"}, SECRET, "HS256"),
+    "an array as claims": lambda _: f"{encoded({'alg': 'HS256'})}.{encoded([1])}.AAAA",
+    "a deep header": lambda _: f"{base64.urlsafe_b64encode(b'[' * 3000).decode()}.e30.AAAA",
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
+    """One platform for all tests that leave it as it was."""
+    async with platforms(tmp_path_factory.mktemp("shared")) as start:
+        yield await start(EchoPlugin, env={"JWT_SECRET": SECRET})
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def ana(shared: Running) -> Actor:
+    """An account, signed in."""
+    return await shared.user("ana")
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+@together
+async def test_forged_bearers(shared: Running, ana: Actor, forgery: str) -> None:
+    """A bearer that does not hold is 401 everywhere: on open routes, unknown paths and forwarded prefixes."""
+    claims = jwt.decode(ana.token or "", options={"verify_signature": False})
+    mallory = Actor(shared)
+    headers = {"Authorization": f"Bearer {FORGERIES[forgery](claims)}"}
+    answers = {route: (await mallory.request(*route, headers=headers)).status for route in ROUTES}
+    assert {route: status for route, status in answers.items() if status != 401} == {}
+
+
+@pytest.mark.parametrize(
+    "header", ["Basic dXNlcjpwYXNz", "Token abc", "Bearer", "Bearer ", "bearer", "", "Digest x", "Bearer a b"]
+)
+@together
+async def test_other_schemes(shared: Running, header: str) -> None:
+    """An Authorization header that is no bearer token is 401 as well, also on open routes."""
+    for path in ("/v1/echo/open", "/v1/nowhere", "/v1/tts", "/health"):
+        answer = await shared.anonymous.get(path, headers={"Authorization": header})
+        assert answer.status == 401, path
+        assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+        assert answer.json()["code"] == "unauthorized"
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+@together
+async def test_two_headers(shared: Running, ana: Actor, method: str, path: str) -> None:
+    """Two Authorization headers are 400 on every route, even when both hold."""
+    value = f"Bearer {ana.token}"
+    headers = [("Authorization", value), ("Authorization", value)]
+    async with shared.session.request(method, shared.url + path, headers=headers) as answer:
+        assert answer.status == 400
+        assert (await answer.json())["code"] == "bad_request"
+
+
+@together
+async def test_refresh_answers_two_headers_alike(shared: Running) -> None:
+    """The one route that judges its credential itself refuses two of them as well."""
+    headers = [("Authorization", "Bearer a"), ("Authorization", "Bearer b")]
+    async with shared.session.post(shared.url + "/v1/auth/refresh", headers=headers) as answer:
+        assert answer.status == 400
+
+
+@together
+async def test_the_scheme_is_case_insensitive(shared: Running, ana: Actor) -> None:
+    """RFC 9110 section 11.1: `bearer` is `Bearer`."""
+    answer = await shared.anonymous.get("/v1/echo/open", headers={"Authorization": f"bEARER  {ana.token}"})
+    assert answer.json()["subject"] == str(ana.user["id"])
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def actors(shared: Running, ana: Actor) -> list[Actor]:
+    """Nobody, a user, an administrator, a Platform Admin, a service."""
+    pat = await shared.user("pat")
+    async with shared.platform.database.unit() as unit:
+        change = update(Account).where(Account.username == "pat").values(platform_admin=True)
+        await unit.session.execute(change)
+    service = Actor(shared, shared.platform.tokens.mint_service("indexer", 1))
+    return [shared.anonymous, ana, await shared.user(role="admin"), pat, service]
+
+
+@pytest.mark.parametrize(
+    ("path", "statuses"),
+    [
+        ("/v1/echo/open", [200, 200, 200, 200, 200]),
+        ("/v1/echo/private", [401, 200, 200, 200, 200]),
+        ("/v1/echo/admin", [401, 403, 200, 403, 403]),
+        ("/v1/echo/platform-admin", [401, 403, 403, 200, 403]),
+        ("/v1/echo/service", [401, 403, 200, 403, 200]),
+        ("/v1/echo/permitted", [401, 200, 200, 200, 200]),
+        ("/v1/echo/withheld", [401, 403, 403, 403, 403]),
+    ],
+)
+@together
+async def test_who_may(actors: list[Actor], path: str, statuses: list[int]) -> None:
+    """Each kind of access lets in whom it names: 401 without a token, 403 with one that is not enough."""
+    assert [(await actor.get(path)).status for actor in actors] == statuses
+
+
+@together
+async def test_a_role_in_the_token_grants_nothing(shared: Running, ana: Actor) -> None:
+    """The role and the Platform Admin flag come from the account, never from the claims."""
+    claims = jwt.decode(ana.token or "", options={"verify_signature": False})
+    token = jwt.encode({**claims, "role": "admin", "platform_admin": True}, SECRET, "HS256")
+    for path in ("/v1/echo/admin", "/v1/echo/platform-admin"):
+        assert (await Actor(shared, token).get(path)).status == 403
+
+
+@together
+async def test_a_deactivated_account(shared: Running) -> None:
+    """A token of a deactivated account is refused at once, on open routes too."""
+    bob = await shared.user("bob")
+    assert (await bob.get("/v1/echo/open")).status == 200
+    async with shared.platform.database.unit() as unit:
+        await unit.session.execute(update(Account).where(Account.username == "bob").values(is_active=False))
+        await unit.notify("account", str(bob.user["id"]))
+    assert (await bob.get("/v1/echo/open")).status == 401
+    assert (await bob.get("/v1/nowhere")).status == 401
+
+
+@pytest.mark.parametrize("subject", ["2147483648", "9999999999", "99999999999", "١٢"])
+async def test_subjects_past_every_id(start_platform: Start, database_url: str | None, subject: str) -> None:
+    """A signed token whose subject no account can have is refused on every database, at refresh as well."""
+    running = await start_platform(env={"JWT_SECRET": SECRET, "DATABASE_URL": database_url})
+    now = int(time.time())
+    token = jwt.encode({"sub": subject, "iat": now, "exp": now + 60, "epoch": 0}, SECRET, "HS256")
+    assert (await Actor(running, token).get("/v1/auth/capabilities")).status == 401
+    assert (await Actor(running, token).post("/v1/auth/refresh")).status == 401
+
+
+PROXIED = {"SERVICE_SYNC_TOKEN": "t0ps3cret", "TRUSTED_PROXY_CIDRS": "127.0.0.0/8"}
+
+
+class TestServiceHeader:
+    async def test_behind_a_proxy(self, start_platform: Start) -> None:
+        """`X-Service-Token` makes a caller behind a configured proxy a service; a wrong one is 401."""
+        running = await start_platform(EchoPlugin, env=PROXIED)
+        answer = await running.anonymous.get("/v1/echo/service", headers={"X-Service-Token": "t0ps3cret"})
+        assert (answer.status, answer.json()["kind"]) == (200, "service")
+        for wrong in ("t0ps3cre", "t0ps3crett", "über"):
+            answer = await running.anonymous.get("/v1/echo/open", headers={"X-Service-Token": wrong})
+            assert answer.status == 401
+
+    async def test_bytes_that_are_no_text(self, start_platform: Start) -> None:
+        """Bytes outside UTF-8 in a credential are a wrong one, not an internal error."""
+        running = await start_platform(EchoPlugin, env=PROXIED)
+        assert await _raw_status(running, b"X-Service-Token: \xff\xfe") == 401
+        assert await _raw_status(running, b"Authorization: Bearer \xff\xfe") == 401
+
+    async def test_off_without_a_setting(self, start_platform: Start) -> None:
+        """Where no token is configured the header means nothing."""
+        running = await start_platform(EchoPlugin, env={"TRUSTED_PROXY_CIDRS": "127.0.0.0/8"})
+        for sent in ("", "x"):
+            answer = await running.anonymous.get("/v1/echo/open", headers={"X-Service-Token": sent})
+            assert answer.json()["kind"] == "anonymous"
+
+    async def test_a_client_may_not_send_it(self, start_platform: Start) -> None:
+        """The header is not believed from a client: only from a proxy that the operator named."""
+        running = await start_platform(EchoPlugin, env={"SERVICE_SYNC_TOKEN": "t0ps3cret"})
+        answer = await running.anonymous.get("/v1/echo/service", headers={"X-Service-Token": "t0ps3cret"})
+        assert answer.status == 401
+
+
+async def _raw_status(running: Running, header: bytes) -> int:
+    host, _, port = running.url.removeprefix("http://").partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(b"GET /v1/echo/open HTTP/1.1\r\nHost: x\r\n" + header + b"\r\nConnection: close\r\n\r\n")
+    line = await reader.readline()
+    writer.close()
+    return int(line.split()[1])
