@@ -5,6 +5,7 @@ Everything that lives as long as the process hangs here; nothing lives in module
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -50,6 +51,7 @@ from kernel.starting import Starter
 from kernel.stores.blobs import FileBlobs
 from kernel.stores.cache import CacheUnavailable, open_cache
 from kernel.stores.points import SqlVectorStore
+from kernel.stores.scratch import Scratch
 from kernel.watchdog import OnStuck, Quarantine, StartWatch, restart_without
 
 log = logging.getLogger("platform")
@@ -111,6 +113,7 @@ class Platform:
         self.database.enqueue = self.queue.enqueue
         self.database.publish = self._publish
         self.notices = self.database.notices = Notices(self.database)
+        self.scratch = Scratch(settings.home / "tmp")
         self.blobs = FileBlobs(self.database, settings.home / "blobs")
         self.vectors = SqlVectorStore(self.database)
         self.passwords = Passwords()
@@ -317,6 +320,16 @@ class Platform:
         starter = Starter(self, stack, StartWatch(self.settings.plugin_start_timeout * 1.5 + 1, on_stuck))
         await starter.open_resources(lambda resource, value: self._resources.update({resource.key: value}))
         await starter.start_plugins()
+
+    async def housekeep(self) -> None:
+        """Remove what a killed process left behind; a failure is logged and stops nothing."""
+        try:
+            removed = await self.blobs.sweep() + await asyncio.to_thread(self.scratch.sweep)
+        except (SQLAlchemyError, OSError):
+            log.exception("leftovers of killed processes can't be removed")
+            return
+        if removed:
+            log.info("removed %d leftovers of killed processes", removed)
 
     # The kernel's own health
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from aiohttp import web
+from aiohttp import ClientConnectionResetError, web
 from pydantic import BaseModel, ConfigDict, Field
 
 from kernel.errors import PlatformError
 
 T = TypeVar("T")
+
+log = logging.getLogger("platform.http")
 
 JSON = "application/json"
 
@@ -92,19 +96,42 @@ def error_response(error: PlatformError) -> web.Response:
     return json_response(body, error.status, error.headers)
 
 
-async def send_events(request: web.Request, events: AsyncIterator[tuple[str, Any]]) -> web.StreamResponse:
-    """Stream (name, JSON value) pairs as server-sent events; leaving early cancels the generator.
+async def send_events(request: web.Request, events: AsyncGenerator[tuple[str, Any], None]) -> web.StreamResponse:
+    """Stream (name, JSON value) pairs as server-sent events.
 
-    The headers keep reverse proxies from collecting the stream into one lump.
+    An error before the first event is an ordinary error answer; a later one is the event `error`, as the
+    status is out by then. The headers keep reverse proxies from collecting the stream into one lump. When
+    the client leaves, the generator is closed.
     """
-    response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
-    response.headers["Cache-Control"] = "no-cache"
-    response.headers["X-Accel-Buffering"] = "no"
-    await response.prepare(request)
-    async for name, value in events:
-        await response.write(f"event: {name}\ndata: {_dump(value)}\n\n".encode())
+    async with aclosing(events):
+        first = await anext(events, None)
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
+        response.headers["Cache-Control"] = "no-cache"
+        response.headers["X-Accel-Buffering"] = "no"
+        await response.prepare(request)
+        if first is not None:
+            await response.write(_event(*first))
+        async for name, value in _with_errors(events):
+            await response.write(_event(name, value))
     await response.write_eof()
     return response
+
+
+async def _with_errors(events: AsyncGenerator[tuple[str, Any], None]) -> AsyncGenerator[tuple[str, Any], None]:
+    try:
+        async for event in events:
+            yield event
+    except PlatformError as error:
+        yield "error", {"detail": error.detail, "code": error.code}
+    except (ConnectionError, ClientConnectionResetError):
+        raise
+    except Exception:  # boundary: the status is out, the stream itself must say it
+        log.exception("a stream broke")
+        yield "error", {"detail": PlatformError.default_detail, "code": PlatformError.code}
+
+
+def _event(name: str, value: Any) -> bytes:
+    return f"event: {name}\ndata: {_dump(value)}\n\n".encode()
 
 
 def _dump(value: Any) -> str:

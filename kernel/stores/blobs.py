@@ -10,7 +10,6 @@ import asyncio
 import hashlib
 import logging
 import os
-import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from kernel.db.engine import Database, Unit
 from kernel.db.tables import BlobRecord, BlobReference
 from kernel.errors import PayloadTooLarge
+from kernel.stores.scratch import Scratch
 
 log = logging.getLogger("platform.blobs")
 
@@ -47,13 +47,11 @@ class FileBlobs:
     def __init__(self, database: Database, folder: Path) -> None:
         self._database = database
         self._folder = folder
-        self._staging = folder / "staging"
-        self._process = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        self._scratch = Scratch(folder / "staging")
 
     async def stage(self, chunks: AsyncIterator[bytes], limit: int) -> Staged:
         """Write the stream to a synced temporary file. Raises PayloadTooLarge past `limit` bytes."""
-        path = self._staging / f"{self._process}-{uuid.uuid4().hex}"
-        await asyncio.to_thread(self._staging.mkdir, parents=True, exist_ok=True)
+        path = await asyncio.to_thread(self._scratch.new)
         try:
             return await self._write(path, chunks, limit)
         except BaseException:
@@ -101,10 +99,18 @@ class FileBlobs:
 
     async def sweep(self) -> int:
         """Remove what a killed process left: unheld blobs, files without a row, stale temporary files."""
-        removed = await asyncio.to_thread(self._sweep_staging)
-        for sha256 in await asyncio.to_thread(self._stored):
+        removed = await asyncio.to_thread(self._scratch.sweep)
+        for sha256 in sorted(await self._suspects()):
             removed += await self._remove_unheld(sha256)
         return removed
+
+    async def _suspects(self) -> set[str]:
+        """Files and rows that nobody held a moment ago; whether it is still so is decided under the lock."""
+        stored = set(await asyncio.to_thread(self._stored))
+        async with self._database.read() as session:
+            rows = set(await session.scalars(select(BlobRecord.sha256)))
+            held = set(await session.scalars(select(BlobReference.sha256).distinct()))
+        return (stored | rows) - held
 
     async def _remove_unheld(self, sha256: str) -> int:
         async with self._database.unit() as unit:
@@ -147,29 +153,10 @@ class FileBlobs:
             return []
         return [a.name + b.name for a in self._folder.iterdir() if len(a.name) == 2 for b in a.iterdir()]
 
-    def _sweep_staging(self) -> int:
-        removed = 0
-        for path in self._staging.glob("*-*-*") if self._staging.is_dir() else ():
-            pid = path.name.partition("-")[0]
-            if pid.isdecimal() and not _alive(int(pid)):
-                path.unlink(missing_ok=True)
-                removed += 1
-        return removed
-
 
 def _append(handle: object, digest: object, piece: bytearray) -> None:
     digest.update(piece)  # type: ignore[attr-defined]
     handle.write(piece)  # type: ignore[attr-defined]
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _sync_folder(folder: Path) -> None:

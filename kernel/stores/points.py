@@ -22,7 +22,7 @@ from kernel.db.engine import Database, Unit
 from kernel.db.tables import CollectionRecord, PointRecord, TombstoneRecord
 from kernel.stores.fusion import hybrid, weight_for
 from kernel.stores.indexes import CollectionIndexes
-from kernel.stores.protocols import EngineMismatch, Hit, Point, Query, StoredPoint, Vector
+from kernel.stores.protocols import EngineMismatch, Hit, Point, Query, StoredPoint
 from kernel.stores.ranked import Ranked
 
 _KEEP_TOMBSTONES = 1000

@@ -104,9 +104,7 @@ class Ingestion:
 
     async def run(self) -> None:
         """Parse, then embed and stage batch by batch, then publish."""
-        folder = self._platform.settings.home / "tmp"
-        folder.mkdir(parents=True, exist_ok=True)
-        sink = folder / f"parsed-{self._document.id}-{uuid.uuid4().hex[:8]}.jsonl"
+        sink = self._platform.scratch.new(".jsonl")
         try:
             parsed = await self._parse(sink)
             await self._embed_all(parsed)

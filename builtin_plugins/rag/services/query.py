@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -57,13 +57,18 @@ async def answer(platform: Platform, asked: Asked) -> QueryAnswer:
     raise AssertionError("a method ends with Done")
 
 
-async def as_server_events(events: AsyncGenerator[Event, None]) -> AsyncIterator[tuple[str, Any]]:
-    """Events by the names of decisions.md: `sources`, `token`…, `done`."""
+async def as_server_events(events: AsyncGenerator[Event, None]) -> AsyncGenerator[tuple[str, Any], None]:
+    """Events by the names of decisions.md: `sources`, `token`…, `done`.
+
+    The sources wait for the first piece of text, so that a runtime that fails before it is still a 503.
+    """
     async with aclosing(events):
+        sources: Found | None = None
         async for event in events:
             if isinstance(event, Found):
-                yield "sources", {"sources": [source.model_dump() for source in event.sources]}
-            elif isinstance(event, Piece):
-                yield "token", {"text": event.text}
-            else:
-                yield "done", event.answer
+                sources = event
+                continue
+            if sources is not None:
+                yield "sources", {"sources": [source.model_dump() for source in sources.sources]}
+                sources = None
+            yield ("token", {"text": event.text}) if isinstance(event, Piece) else ("done", event.answer)

@@ -1,0 +1,223 @@
+"""What was acknowledged survives: processes are killed at random moments, again and again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import socket
+import sqlite3
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import aiohttp
+import psutil
+import pytest
+
+from kernel.testing import environment
+
+pytestmark = pytest.mark.durability
+
+KILLS = int(os.environ.get("PLATFORM_TEST_KILLS", "20"))
+_PASSWORD = "correct horse battery"
+
+
+class Server:
+    """`platformctl serve` as a process, on one port and home."""
+
+    def __init__(self, home: Path, database_url: str | None) -> None:
+        self.home = home
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._environment = {**os.environ, **environment(home, {"DATABASE_URL": database_url})}
+        self.process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        """Start it and wait until it answers."""
+        log = (self.home.parent / "serve.log").open("ab")
+        self.process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "cli", "serve", "--port", str(self.port)),
+            env=self._environment,
+            stdout=log,
+            stderr=log,
+        )
+        log.close()
+        async with aiohttp.ClientSession() as session, asyncio.timeout(60):
+            while not await self._answers(session):
+                assert self.process.returncode is None, "the server did not start; see serve.log"
+
+    async def _answers(self, session: aiohttp.ClientSession) -> bool:
+        try:
+            async with session.get(f"{self.url}/livez") as answer:
+                return answer.status == 200
+        except aiohttp.ClientError:
+            await asyncio.sleep(0.05)
+            return False
+
+    def worker(self) -> psutil.Process | None:
+        """The worker, where one runs at the moment."""
+        assert self.process is not None
+        with suppress(psutil.NoSuchProcess):
+            for child in psutil.Process(self.process.pid).children():
+                with suppress(psutil.Error):
+                    if "worker" in child.cmdline():
+                        return child
+        return None
+
+    def kill_worker(self) -> None:
+        """SIGKILL to the worker."""
+        worker = self.worker()
+        if worker is not None:
+            with suppress(psutil.NoSuchProcess):
+                worker.send_signal(signal.SIGKILL)
+
+    async def kill_api(self) -> None:
+        """SIGKILL to the API process."""
+        assert self.process is not None
+        with suppress(ProcessLookupError):
+            self.process.kill()
+        await self.process.wait()
+
+    async def stop(self) -> None:
+        """Ask it to stop."""
+        if self.process is not None and self.process.returncode is None:
+            self.process.terminate()
+            await self.process.wait()
+
+
+class Client:
+    """Uploads documents and remembers what was acknowledged."""
+
+    def __init__(self, server: Server, session: aiohttp.ClientSession) -> None:
+        self._server = server
+        self._session = session
+        self._headers: dict[str, str] = {}
+        self.base = ""
+        self.acknowledged: dict[str, str] = {}
+
+    async def sign_up(self) -> None:
+        """Make an account and a knowledge base."""
+        account = {"username": "ann", "email": "ann@example.org", "password": _PASSWORD}
+        await self._call("POST", "/v1/auth/register", json=account)
+        await self.sign_in()
+        answer = await self._call("POST", "/v1/rag/knowledge-bases", json={"name": "Kills", "chunk_size": 300})
+        self.base = answer["id"]
+
+    async def sign_in(self) -> None:
+        """A fresh session."""
+        login = {"username": "ann", "password": _PASSWORD}
+        answer = await self._call("POST", "/v1/auth/login", json=login)
+        self._headers = {"Authorization": f"Bearer {answer['access_token']}"}
+
+    async def upload(self, number: int) -> None:
+        """Send one document; it counts only if the answer arrives."""
+        form = aiohttp.FormData()
+        form.add_field("file", document(number).encode(), filename=f"{number}.txt")
+        with suppress(aiohttp.ClientError, TimeoutError, ConnectionError):
+            answer = await self._call("POST", f"/v1/rag/knowledge-bases/{self.base}/upload", data=form)
+            self.acknowledged[answer["document_id"]] = f"{number}.txt"
+
+    async def documents(self) -> list[dict[str, object]]:
+        """All records."""
+        answer = await self._call("GET", f"/v1/rag/knowledge-bases/{self.base}/documents")
+        return list(answer["items"])
+
+    async def chunks(self, document_id: str) -> list[dict[str, object]]:
+        """All passages of a document."""
+        path = f"/v1/rag/knowledge-bases/{self.base}/documents/{document_id}/chunks?limit=500"
+        return list((await self._call("GET", path))["items"])
+
+    async def _call(self, method: str, path: str, **options: object) -> dict[str, object]:
+        timeout = aiohttp.ClientTimeout(total=30)
+        request = self._session.request(
+            method, self._server.url + path, headers=self._headers, timeout=timeout, **options
+        )
+        async with request as answer:
+            assert answer.status < 300, (answer.status, await answer.text())
+            return await answer.json()
+
+
+def document(number: int) -> str:
+    """A text of its own, long enough that its ingestion takes a while."""
+    line = "Item {n} of list {number}: the part {n}-{number} weighs {w} grams and is kept in hall {h}."
+    return "\n".join(line.format(n=n, number=number, w=n * 7 % 91, h=n % 9) for n in range(250))
+
+
+async def test_kills_at_random_moments_lose_and_double_nothing(
+    platform_home: Path, database_url: str | None
+) -> None:
+    """Worker, API process or both die while documents come in: each acknowledged one ends complete."""
+    chance = random.Random(20)
+    server = Server(platform_home, database_url)
+    await server.start()
+    try:
+        async with aiohttp.ClientSession() as session:
+            client = Client(server, session)
+            await client.sign_up()
+            await _kill_while_uploading(server, client, chance)
+            await _wait_until_done(client)
+            await _check(client, platform_home)
+    finally:
+        await server.stop()
+    if database_url is None:
+        _check_rows(platform_home)
+
+
+async def _kill_while_uploading(server: Server, client: Client, chance: random.Random) -> None:
+    for number in range(KILLS):
+        uploads = asyncio.create_task(_upload_some(client, number))
+        await asyncio.sleep(chance.uniform(0.05, 1.2))  # the random moment itself
+        victim = chance.choice(["worker", "api", "both"])
+        if victim in ("worker", "both"):
+            server.kill_worker()
+        if victim in ("api", "both"):
+            await server.kill_api()
+        await uploads
+        if victim in ("api", "both"):
+            await server.start()
+
+
+async def _upload_some(client: Client, number: int) -> None:
+    await client.upload(number * 2)
+    await client.upload(number * 2 + 1)
+
+
+async def _wait_until_done(client: Client) -> None:
+    async with asyncio.timeout(int(os.environ.get("PLATFORM_TEST_PATIENCE", "300"))):
+        while any(item["status"] == "processing" for item in await client.documents()):
+            await asyncio.sleep(0.25)  # polling is what clients do
+
+
+async def _check(client: Client, home: Path) -> None:
+    records = {str(item["document_id"]): item for item in await client.documents()}
+    assert client.acknowledged, "no upload was acknowledged: the test tested nothing"
+    assert set(client.acknowledged) <= set(records)
+    for document_id, record in records.items():
+        assert record["status"] == "completed", record
+        chunks = await client.chunks(document_id)
+        assert [chunk["chunk_index"] for chunk in chunks] == list(range(len(chunks)))
+        assert len(chunks) == record["chunk_count"]
+        text = document(int(str(record["filename"]).partition(".")[0]))
+        covered = sorted((int(str(c["char_start"])), int(str(c["char_end"]))) for c in chunks)
+        assert covered[0][0] == 0 and covered[-1][1] == len(text)
+        assert all(start <= end for (_, end), (start, _) in zip(covered[1:], covered, strict=False))
+        assert all(text[start:end].strip() for start, end in covered)
+    files = {path.parent.name + path.name for path in (home / "blobs").glob("??/*")}
+    assert files == {str(record["sha256"]) for record in records.values()}
+    assert not list((home / "blobs" / "staging").glob("*"))
+
+
+def _check_rows(home: Path) -> None:
+    """Nothing in the database belongs to no document, and no job is left."""
+    with sqlite3.connect(home / "platform.db") as connection:
+        orphans = "SELECT count(*) FROM kernel_point WHERE group_key NOT IN (SELECT id FROM rag_document)"
+        assert connection.execute(orphans).fetchone() == (0,)
+        staged = "SELECT count(*) FROM kernel_point WHERE version IS NULL"
+        assert connection.execute(staged).fetchone() == (0,)
+        jobs = "SELECT count(*) FROM kernel_job WHERE status != 'done'"
+        assert connection.execute(jobs).fetchone() == (0,)
+    connection.close()
