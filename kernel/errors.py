@@ -99,6 +99,12 @@ class RequestTimeout(PlatformError):
     default_detail = "The request body did not arrive in time"
 
 
+class HeadersTooLarge(PlatformError):
+    status = 431
+    code = "headers_too_large"
+    default_detail = "The request head is too large"
+
+
 class NotSupported(PlatformError):
     status = 501
     code = "not_implemented"

@@ -5,12 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 from aiohttp.web_protocol import RequestHandler
+from aiohttp.web_request import BaseRequest
+
+from kernel.errors import BadRequest, HeadersTooLarge
+from kernel.http.responses import error_response
 
 log = logging.getLogger("platform.server")
 
@@ -44,6 +50,23 @@ class _ImpatientHandler(RequestHandler):
         self._disarm()
         super().connection_lost(exc)
 
+    def handle_error(
+        self,
+        request: BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """What can't be parsed never reaches the application: it is refused here, in the same shape."""
+        if not isinstance(exc, HttpProcessingError) or request.writer.output_size > 0:
+            return super().handle_error(request, status, exc, message)
+        log.info("a request from %s could not be read: %s", request.remote, type(exc).__name__)
+        response = error_response(HeadersTooLarge() if _too_large(exc) else BadRequest())
+        response.headers.update({"X-Request-ID": str(uuid.uuid4()), "X-Content-Type-Options": "nosniff"})
+        response.headers["Server"] = "Platform"
+        response.force_close()
+        return response
+
     def _arm(self) -> None:
         self._head_timer = asyncio.get_running_loop().call_later(self._patience, self._give_up)
 
@@ -56,6 +79,10 @@ class _ImpatientHandler(RequestHandler):
         self._head_timer = None
         if self.transport is not None and self._current_request is None and not self._messages:
             self.transport.abort()
+
+
+def _too_large(error: HttpProcessingError) -> bool:
+    return isinstance(error, LineTooLong) or "Too many headers" in error.message
 
 
 class _Server(web.Server):

@@ -6,7 +6,6 @@ which cancels the work there.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
@@ -169,10 +168,8 @@ class Proxy:
             async for chunk in answer.content.iter_any():
                 await response.write(chunk)
         except (TimeoutError, aiohttp.ClientError):
-            # Half an answer is out: cutting the connection is the only honest end.
-            if request.transport is not None:
-                request.transport.abort()
-            raise asyncio.CancelledError from None
+            # Half an answer is out: the pipeline cuts the connection, the only honest end.
+            raise BadGateway("The service broke off its answer") from None
         await response.write_eof()
         return response
 
@@ -200,7 +197,7 @@ class _Refused(Exception):
 
 
 def _without(headers: CIMultiDictProxy[str], names: frozenset[str]) -> CIMultiDict[str]:
-    """End-to-end headers only, without hop-by-hop ones and those that `Connection` names (RFC 9110, 7.6.1)."""
+    """End-to-end headers only, without hop-by-hop ones and what `Connection` names (RFC 9110, 7.6.1)."""
     named = {item.strip().lower() for value in headers.getall("Connection", ()) for item in value.split(",")}
     kept = ((k, v) for k, v in headers.items() if k.lower() not in names and k.lower() not in named)
     return CIMultiDict(kept)

@@ -23,7 +23,16 @@ S = TypeVar("S", bound="Settings")
 class Context:
     """One request on its way through the platform."""
 
-    __slots__ = ("client_ip", "endpoint", "platform", "principal", "request", "request_id", "started")
+    __slots__ = (
+        "answering",
+        "client_ip",
+        "endpoint",
+        "platform",
+        "principal",
+        "request",
+        "request_id",
+        "started",
+    )
 
     def __init__(
         self, platform: Platform, request: web.Request, request_id: str, client_ip: str, started: float
@@ -35,6 +44,7 @@ class Context:
         self.started = started
         self.principal: Principal = ANONYMOUS
         self.endpoint = "__unmatched__"
+        self.answering = False
 
     def unit(self) -> AbstractAsyncContextManager[Unit]:
         """A unit of work: commits when its block ends, rolls back when it raises."""

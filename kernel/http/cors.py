@@ -35,11 +35,14 @@ class Cors:
 
     def add_headers(self, request: web.Request, headers: CIMultiDict[str]) -> None:
         """Let the sender's page read the answer, where its origin is allowed."""
-        origin = request.headers[hdrs.ORIGIN]
+        if not self._any:
+            headers.add(hdrs.VARY, hdrs.ORIGIN)
+        origin = request.headers.get(hdrs.ORIGIN)
+        if origin is None:
+            return
         if self._any:
             headers[hdrs.ACCESS_CONTROL_ALLOW_ORIGIN] = "*"
         elif origin in self._origins:
             headers[hdrs.ACCESS_CONTROL_ALLOW_ORIGIN] = origin
             headers[hdrs.ACCESS_CONTROL_ALLOW_CREDENTIALS] = "true"
-            headers.add(hdrs.VARY, hdrs.ORIGIN)
         headers[hdrs.ACCESS_CONTROL_EXPOSE_HEADERS] = _EXPOSED

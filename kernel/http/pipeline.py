@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from aiohttp import ClientConnectionResetError, web
+from aiohttp import web
 
 from kernel.errors import MethodNotAllowed, NotFound, PayloadTooLarge, PlatformError
 from kernel.http.addresses import ClientAddresses
@@ -64,7 +64,7 @@ class Pipeline:
             response = await self._guarded(ctx, handler)
             status = response.status
             return response
-        except (asyncio.CancelledError, ConnectionResetError, ClientConnectionResetError):
+        except (asyncio.CancelledError, ConnectionResetError):
             status = 499
             raise
         finally:
@@ -76,17 +76,21 @@ class Pipeline:
         try:
             return await self._serve(ctx, handler)
         except PlatformError as error:
+            if ctx.answering:
+                log.error("%s %s failed while answering: %s", ctx.request.method, ctx.endpoint, error.detail)
+                raise _cut(ctx.request) from None
             return error_response(error)
         except web.HTTPException as error:
             return self._from_aiohttp(error)
-        except (ConnectionResetError, ClientConnectionResetError):
-            raise
         except Exception as error:  # boundary: unknown errors become a plain 500
+            if _client_left(ctx.request, error):
+                raise
             known = self._platform.translate(error)
             if known is None:
                 log.exception("unexpected error in %s %s", ctx.request.method, ctx.endpoint)
-                known = PlatformError()
-            return error_response(known)
+            if ctx.answering:
+                raise _cut(ctx.request) from None
+            return error_response(known or PlatformError())
 
     async def _serve(self, ctx: Context, handler: Handler) -> web.StreamResponse:
         if self._cors.is_preflight(ctx.request):
@@ -141,14 +145,28 @@ class Pipeline:
         headers = response.headers
         ctx = request.get(CONTEXT)
         if ctx is not None:
+            ctx.answering = True
             headers["X-Request-ID"] = ctx.request_id
             headers["X-Response-Time"] = f"{(time.perf_counter() - ctx.started) * 1000:.2f}ms"
         for name, value in _SECURITY_HEADERS.items():
             headers.setdefault(name, value)
         if "Content-Security-Policy" not in headers:
             headers["Content-Security-Policy"] = _JSON_POLICY
-        if "Origin" in request.headers:
-            self._cors.add_headers(request, headers)
+        headers["Server"] = "Platform"
+        self._cors.add_headers(request, headers)
+
+
+def _client_left(request: web.Request, error: Exception) -> bool:
+    """Whether a lost connection was the client's own, and not one to a store behind the handler."""
+    gone = request.transport is None or request.transport.is_closing()
+    return gone and isinstance(error, ConnectionResetError)
+
+
+def _cut(request: web.Request) -> ConnectionResetError:
+    """End an answer that is half out: a clean end would pass for a whole one."""
+    if request.transport is not None:
+        request.transport.abort()
+    return ConnectionResetError("the answer was cut off")
 
 
 def _plain(status: int, reason: str) -> PlatformError:
