@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from urllib.parse import SplitResult, urlsplit
 
 import yaml
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
@@ -124,7 +125,9 @@ class KernelSettings(Settings):
         "open", description="Whether strangers may register an account."
     )
     rate_limit_enabled: bool = Field(
-        True, validation_alias=env("RATE_LIMIT_ENABLED"), description="The gateway's general rate limit."
+        True,
+        validation_alias=env("RATE_LIMIT_ENABLED"),
+        description="Rate limits; false lifts those of sign-in and of single routes as well.",
     )
     rate_limit_per_minute: int = Field(
         60, ge=1, validation_alias=env("RATE_LIMIT_PER_MINUTE"), description="Requests per caller and 60 s."
@@ -181,6 +184,27 @@ class KernelSettings(Settings):
             )
         return value
 
+    @field_validator("redis_url")
+    @classmethod
+    def _redis_address(cls, value: SecretStr | None) -> SecretStr | None:
+        parts = urlsplit(value.get_secret_value() if value else "redis://host")
+        if (
+            parts.scheme not in ("redis", "rediss", "unix")
+            or not (parts.netloc or parts.path)
+            or _bad_port(parts)
+        ):
+            raise ValueError("expected redis://[user:password@]host[:port][/number], rediss://… or unix://…")
+        return value
+
+    @field_validator("database_url")
+    @classmethod
+    def _database_address(cls, value: SecretStr | None) -> SecretStr | None:
+        parts = urlsplit(value.get_secret_value() if value else "sqlite:///file")
+        known = parts.scheme.partition("+")[0] in ("postgresql", "postgres", "sqlite")
+        if not known or _bad_port(parts):
+            raise ValueError("expected postgresql://user:password@host:port/name or sqlite:////path/to/file")
+        return value
+
     @field_validator("trusted_proxy_cidrs")
     @classmethod
     def _networks(cls, value: str) -> str:
@@ -216,6 +240,13 @@ class KernelSettings(Settings):
         if kind == "sqlite":
             return f"sqlite+aiosqlite://{rest}"
         raise StartupError(f"DATABASE_URL: '{kind}' is not supported; use postgresql://… or sqlite:///…")
+
+
+def _bad_port(parts: SplitResult) -> bool:
+    try:
+        return parts.port == 0
+    except ValueError:
+        return True
 
 
 def split_list(text: str) -> list[str]:

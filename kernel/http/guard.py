@@ -56,7 +56,7 @@ class Guard:
     async def limit(self, ctx: Context) -> None:
         """The gateway's general limit (wire-facts 1.4). Fails open when the cache store does not answer."""
         path = ctx.request.path
-        if not self._settings.rate_limit_enabled or path in _EXEMPT or path.startswith(_EXEMPT_PREFIXES):
+        if path in _EXEMPT or path.startswith(_EXEMPT_PREFIXES):
             return
         key = f"ratelimit:{ctx.client_ip}"
         if ctx.principal.subject:
@@ -81,8 +81,6 @@ class Guard:
         raise Forbidden(f"This needs: {route.access.description or route.access}")
 
     async def _limit_route(self, ctx: Context, route: Route, rate: Rate) -> None:
-        if not self._settings.rate_limit_enabled:
-            return
         settings = self._settings if rate.settings is None else self._platform.settings_of(rate.settings)
         limit = rate.limit(settings) if callable(rate.limit) else rate.limit
         caller = ctx.client_ip if rate.per == "ip" else ctx.principal.subject or ctx.client_ip
@@ -91,6 +89,8 @@ class Guard:
 
     async def count(self, key: str, limit: int) -> None:
         """Count one more call of `key` in this minute. Raises TooManyRequests past `limit`."""
+        if not self._settings.rate_limit_enabled:
+            return
         try:
             count, left = await self._platform.cache.increment(key, WINDOW)
         except CacheUnavailable as error:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
 _SWEEP_ABOVE = 50_000
+_PATIENCE = 0.25
+_REST = 1.0
 
 
 class Cache(Protocol):
@@ -65,11 +69,16 @@ class MemoryCache:
 
 
 class RedisCache:
-    """Counters shared by all processes; a call that takes over 0.25 s counts as unavailable."""
+    """Counters shared by all processes; a call that takes over 0.25 s counts as unavailable.
+
+    After a failure the store is left alone for a second, so that a dead one does not slow down every request.
+    """
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._client: Redis[Any] | None = None
+        self._client: Redis | None = None
+        self._resting_until = 0.0
+        self._failure = ""
 
     async def increment(self, key: str, window: int) -> tuple[int, int]:
         now = time.time()
@@ -78,32 +87,41 @@ class RedisCache:
         pipe = self._connection().pipeline(transaction=False)
         pipe.incr(name)
         pipe.expire(name, window + 1)
-        count, _ = await self._guarded(pipe.execute())
+        count, _ = await self._guarded(pipe.execute)
         return int(count), max(1, int((current + 1) * window - now + 0.999))
 
     async def ping(self) -> None:
-        await self._guarded(self._connection().ping())
+        await self._guarded(self._connection().ping)
 
     async def close(self) -> None:
         if self._client is not None:
             await self._client.aclose()
 
-    def _connection(self) -> Redis[Any]:
+    def _connection(self) -> Redis:
         if self._client is None:
             from redis.asyncio import Redis
 
             self._client = Redis.from_url(
-                self._url, socket_timeout=0.25, socket_connect_timeout=0.25, decode_responses=True
+                self._url,
+                socket_timeout=_PATIENCE,
+                socket_connect_timeout=_PATIENCE,
+                decode_responses=True,
+                retry=None,
             )
         return self._client
 
-    async def _guarded(self, call: Any) -> Any:
+    async def _guarded(self, call: Callable[[], Any]) -> Any:
         from redis.exceptions import RedisError
 
+        if time.monotonic() < self._resting_until:
+            raise CacheUnavailable(self._failure)
         try:
-            return await call
+            async with asyncio.timeout(_PATIENCE):
+                return await call()
         except (RedisError, OSError, TimeoutError) as error:
-            raise CacheUnavailable(type(error).__name__) from None
+            self._resting_until = time.monotonic() + _REST
+            self._failure = type(error).__name__
+            raise CacheUnavailable(self._failure) from None
 
 
 def open_cache(redis_url: str | None) -> Cache:

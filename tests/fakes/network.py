@@ -1,0 +1,147 @@
+"""Clients and connections that misbehave on the network."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+
+@dataclass
+class RawAnswer:
+    """An answer as it came over the wire."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class RawClient:
+    """A TCP connection on which a test writes what no HTTP library would."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    async def send(self, data: bytes) -> None:
+        """Write and flush."""
+        self.writer.write(data)
+        await self.writer.drain()
+
+    async def answer(self, seconds: float = 10) -> RawAnswer:
+        """Read one answer. Raises EOFError (IncompleteReadError) when the connection ends before."""
+        async with asyncio.timeout(seconds):
+            head = await self.reader.readuntil(b"\r\n\r\n")
+            status, headers = _parse_head(head)
+            body = await self._body(headers)
+        return RawAnswer(status, headers, body)
+
+    async def _body(self, headers: dict[str, str]) -> bytes:
+        if headers.get("transfer-encoding") == "chunked":
+            return b"".join([chunk async for chunk in self.chunks()])
+        return await self.reader.readexactly(int(headers.get("content-length", 0)))
+
+    async def head(self) -> tuple[int, dict[str, str]]:
+        """Read the head of an answer alone."""
+        return _parse_head(await self.reader.readuntil(b"\r\n\r\n"))
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The pieces of a chunked body as they were sent."""
+        while size := int((await self.reader.readline()).split(b";")[0], 16):
+            yield await self.reader.readexactly(size)
+            await self.reader.readline()
+        await self.reader.readline()
+
+    async def closed(self, seconds: float = 10) -> bool:
+        """Whether the other side ends the connection within the time, saying nothing more."""
+        async with asyncio.timeout(seconds):
+            try:
+                return await self.reader.read(1) == b""
+            except ConnectionResetError:
+                return True
+
+
+def _parse_head(head: bytes) -> tuple[int, dict[str, str]]:
+    first, *lines = head.decode("latin-1").split("\r\n")
+    pairs = (line.split(":", 1) for line in lines if ":" in line)
+    return int(first.split()[1]), {name.lower(): value.strip() for name, value in pairs}
+
+
+@asynccontextmanager
+async def raw_client(url: str) -> AsyncIterator[RawClient]:
+    """A connection to the server of `url`."""
+    parts = urlsplit(url)
+    reader, writer = await asyncio.open_connection(parts.hostname, parts.port, limit=2**20)
+    try:
+        yield RawClient(reader, writer)
+    finally:
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+
+
+@dataclass
+class Wire:
+    """A TCP forwarder that a test can cut, mute and mend: a database or a cache that goes away."""
+
+    host: str
+    target_port: int
+    port: int = 0
+    mode: str = "pass"
+    _server: asyncio.Server | None = None
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _writers: set[asyncio.StreamWriter] = field(default_factory=set)
+
+    async def start(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def cut(self) -> None:
+        """Refuse connections and reset the open ones."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        for writer in self._writers:
+            writer.transport.abort()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def mute(self) -> None:
+        """Swallow everything from now on, as a network does that lost its route."""
+        self.mode = "mute"
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        self._writers.add(writer)
+        try:
+            back, forth = await asyncio.open_connection(self.host, self.target_port)
+            self._writers.add(forth)
+            await asyncio.gather(self._copy(reader, forth), self._copy(back, writer))
+        except (OSError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+            self._tasks.discard(task)
+
+    async def _copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65536):
+            if self.mode == "pass":
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+
+@asynccontextmanager
+async def wire_to(host: str, port: int) -> AsyncIterator[Wire]:
+    """A forwarder to `host`:`port`."""
+    wire = Wire(host, port)
+    await wire.start()
+    try:
+        yield wire
+    finally:
+        await wire.cut()

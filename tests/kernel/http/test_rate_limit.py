@@ -1,0 +1,182 @@
+"""The gateway's rate limit: a fixed window in the cache store, by address and subject; it fails open."""
+
+from __future__ import annotations
+
+import time
+from urllib.parse import urlsplit
+
+import pytest
+
+from kernel.testing import Running, Start
+from tests.fakes.echo import EchoPlugin
+from tests.fakes.network import wire_to
+
+ON = {"RATE_LIMIT_ENABLED": "true"}
+
+
+@pytest.fixture(params=["memory", "redis"])
+def cache(request: pytest.FixtureRequest) -> dict[str, str]:
+    """The settings of each cache store."""
+    if request.param == "memory":
+        return {}
+    return {"REDIS_URL": request.getfixturevalue("redis_url")}
+
+
+async def statuses(running: Running, path: str, count: int) -> list[int]:
+    return [(await running.anonymous.get(path)).status for _ in range(count)]
+
+
+def _wait_for_room(seconds: float) -> None:
+    """Do not begin just before the clock's minute ends: the window would start anew in mid-test."""
+    left = 60 - time.time() % 60
+    if left < seconds:
+        time.sleep(left)
+
+
+class TestGeneralLimit:
+    async def test_past_the_limit(self, start_platform: Start, cache: dict[str, str]) -> None:
+        """Requests past the allowance are 429 with the seconds that are left, in header and text."""
+        _wait_for_room(5)
+        home = {"RATE_LIMIT_PER_MINUTE": "3", "TRUSTED_PROXY_CIDRS": "127.0.0.0/8"}
+        running = await start_platform(EchoPlugin, env={**ON, **cache, **home})
+        address = {
+            "X-Forwarded-For": f"2001:db8::{time.time_ns() % 65536:x}:{time.time_ns() // 65536 % 65536:x}"
+        }
+        answers = [await running.anonymous.get("/v1/echo/open", headers=address) for _ in range(5)]
+        assert [answer.status for answer in answers] == [200, 200, 200, 429, 429]
+        refused = answers[-1]
+        assert refused.detail.startswith("Rate limit exceeded: ")
+        assert 1 <= int(refused.headers["Retry-After"]) <= 60
+        assert refused.json()["code"] == "rate_limited"
+        other = await running.anonymous.get("/v1/echo/open", headers={"X-Forwarded-For": "203.0.113.77"})
+        assert other.status == 200
+
+    async def test_unknown_paths_and_bad_tokens_count(self, start_platform: Start) -> None:
+        """Guessing paths or tokens is limited like anything else."""
+        _wait_for_room(5)
+        running = await start_platform(EchoPlugin, env={**ON, "RATE_LIMIT_PER_MINUTE": "4"})
+        bad = {"Authorization": "Bearer guess"}
+        guesses = [(await running.anonymous.get("/v1/echo/open", headers=bad)).status for _ in range(2)]
+        assert guesses + await statuses(running, "/nowhere", 3) == [401, 401, 404, 404, 429]
+
+    async def test_accounts_are_counted_apart(self, start_platform: Start) -> None:
+        """Two accounts behind one address do not use up each other's allowance."""
+        _wait_for_room(8)
+        running = await start_platform(EchoPlugin, env={**ON, "RATE_LIMIT_PER_MINUTE": "3"})
+        ana, bob = await running.user(), await running.user()
+        for _ in range(3):
+            assert (await ana.get("/v1/echo/private")).status == 200
+        assert (await ana.get("/v1/echo/private")).status == 429
+        assert (await bob.get("/v1/echo/private")).status == 200
+
+    async def test_exempt_paths(self, start_platform: Start) -> None:
+        """Health, metrics and documentation are never limited."""
+        running = await start_platform(env={**ON, "RATE_LIMIT_PER_MINUTE": "1"})
+        for path in ("/health", "/metrics", "/docs", "/redoc", "/openapi.json", "/static/docs/page.css"):
+            assert 429 not in await statuses(running, path, 3)
+
+    async def test_two_processes_share_one_count(
+        self, start_platform: Start, redis_url: str, tmp_path: object
+    ) -> None:
+        """With Redis, all processes of a platform count together."""
+        _wait_for_room(5)
+        env = {
+            **ON,
+            "REDIS_URL": redis_url,
+            "RATE_LIMIT_PER_MINUTE": "2",
+            "TRUSTED_PROXY_CIDRS": "127.0.0.0/8",
+        }
+        address = {
+            "X-Forwarded-For": f"2001:db8::{time.time_ns() % 65536:x}:{time.time_ns() // 65536 % 65536:x}"
+        }
+        one, two = await start_platform(EchoPlugin, env=env), await start_platform(EchoPlugin, env=env)
+        found = [
+            (await each.anonymous.get("/v1/echo/open", headers=address)).status for each in (one, two, one)
+        ]
+        assert found == [200, 200, 429]
+
+    async def test_off(self, start_platform: Start) -> None:
+        """RATE_LIMIT_ENABLED=false lifts it."""
+        running = await start_platform(
+            EchoPlugin, env={"RATE_LIMIT_ENABLED": "false", "RATE_LIMIT_PER_MINUTE": "1"}
+        )
+        assert set(await statuses(running, "/v1/echo/open", 5)) == {200}
+
+
+class TestRouteLimit:
+    async def test_a_route_of_its_own(self, start_platform: Start) -> None:
+        """A route's own limit holds for that route alone."""
+        _wait_for_room(5)
+        running = await start_platform(EchoPlugin, env={**ON, "RATE_LIMIT_PER_MINUTE": "1000"})
+        assert await statuses(running, "/v1/echo/rare", 3) == [200, 200, 429]
+        assert await statuses(running, "/v1/echo/open", 3) == [200, 200, 200]
+
+    async def test_login_attempts(self, start_platform: Start) -> None:
+        """Guessing passwords is limited per address, and registering apart from it."""
+        _wait_for_room(8)
+        env = {**ON, "RATE_LIMIT_PER_MINUTE": "1000", "AUTH_RATE_LIMIT_PER_MINUTE": "2"}
+        running = await start_platform(env=env)
+        guess = {"username": "ana", "password": "guess"}
+        found = [(await running.anonymous.post("/v1/auth/login", json=guess)).status for _ in range(3)]
+        assert found == [401, 401, 429]
+        account = {"username": "ana", "email": "ana@example.org", "password": "long enough"}
+        assert (await running.anonymous.post("/v1/auth/register", json=account)).status == 201
+
+    async def test_refreshing_one_account(self, start_platform: Start) -> None:
+        """One account can't refresh more than ten times a minute, from wherever."""
+        _wait_for_room(10)
+        running = await start_platform(env={**ON, "RATE_LIMIT_PER_MINUTE": "1000"})
+        ana = await running.user()
+        found = [(await ana.post("/v1/auth/refresh")).status for _ in range(11)]
+        assert found == [200] * 10 + [429]
+
+
+class TestFailsOpen:
+    async def test_cache_refuses_connections(self, start_platform: Start, redis_url: str) -> None:
+        """Without its cache store the gateway serves, quickly, and /health says what is missing."""
+        parts = urlsplit(redis_url)
+        async with wire_to(parts.hostname or "127.0.0.1", parts.port or 6379) as wire:
+            env = {**ON, "REDIS_URL": f"redis://127.0.0.1:{wire.port}", "RATE_LIMIT_PER_MINUTE": "2"}
+            running = await start_platform(EchoPlugin, env=env)
+            await wire.cut()
+            assert await statuses(running, "/v1/echo/open", 5) == [200] * 5
+            health = (await running.anonymous.get("/health")).json()
+            assert health["status"] == "degraded"
+            assert "cache" in health["checks"]["cache"]
+
+    async def test_cache_that_says_nothing(self, start_platform: Start, redis_url: str) -> None:
+        """A cache store that swallows everything costs no request more than a moment."""
+        parts = urlsplit(redis_url)
+        async with wire_to(parts.hostname or "127.0.0.1", parts.port or 6379) as wire:
+            env = {**ON, "REDIS_URL": f"redis://127.0.0.1:{wire.port}", "RATE_LIMIT_PER_MINUTE": "2"}
+            running = await start_platform(EchoPlugin, env=env)
+            wire.mute()
+            started = time.monotonic()
+            assert await statuses(running, "/v1/echo/open", 10) == [200] * 10
+            assert time.monotonic() - started < 2
+
+    async def test_it_counts_again_when_the_cache_is_back(
+        self, start_platform: Start, redis_url: str
+    ) -> None:
+        """Once the cache store answers again, limits hold again."""
+        import asyncio
+
+        parts = urlsplit(redis_url)
+        async with wire_to(parts.hostname or "127.0.0.1", parts.port or 6379) as wire:
+            env = {**ON, "REDIS_URL": f"redis://127.0.0.1:{wire.port}", "RATE_LIMIT_PER_MINUTE": "2"}
+            running = await start_platform(EchoPlugin, env=env)
+            await wire.cut()
+            assert await statuses(running, "/v1/echo/open", 3) == [200] * 3
+            await wire.start()
+            async with asyncio.timeout(10):
+                while (await running.anonymous.get("/v1/echo/open")).status != 429:  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize("url", ["nonsense", "http://host", "redis://host:notaport"])
+async def test_an_unfit_address_stops_the_start(start_platform: Start, url: str) -> None:
+    """An address that can't be one of Redis is refused at start and names the variable."""
+    from kernel.errors import StartupError
+
+    with pytest.raises(StartupError, match="REDIS_URL"):
+        await start_platform(env={"REDIS_URL": url})
