@@ -6,15 +6,18 @@ import asyncio
 import base64
 import json
 import time
+import unittest.mock
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import jwt
 import pytest
 import pytest_asyncio
+from aiohttp.test_utils import make_mocked_request
 from sqlalchemy import update
 
 from kernel.auth.models import Account
+from kernel.http.addresses import ClientAddresses
 from kernel.testing import Actor, Running, Start, platforms
 from tests.fakes.echo import EchoPlugin
 
@@ -225,11 +228,23 @@ class TestServiceHeader:
             answer = await running.anonymous.get("/v1/echo/open", headers={"X-Service-Token": sent})
             assert answer.json()["kind"] == "anonymous"
 
-    async def test_a_client_may_not_send_it(self, start_platform: Start) -> None:
-        """The header is not believed from a client: only from a proxy that the operator named."""
-        running = await start_platform(EchoPlugin, env={"SERVICE_SYNC_TOKEN": "t0ps3cret"})
-        answer = await running.anonymous.get("/v1/echo/service", headers={"X-Service-Token": "t0ps3cret"})
-        assert answer.status == 401
+    @pytest.mark.parametrize(
+        ("peer", "proxies", "near"),
+        [
+            ("127.0.0.1", "", True),
+            ("::1", "", True),
+            ("192.0.2.7", "", False),
+            ("192.0.2.7", "192.0.2.0/24", True),
+            ("198.51.100.7", "192.0.2.0/24", False),
+            ("", "", False),
+        ],
+    )
+    def test_from_another_machine(self, peer: str, proxies: str, near: bool) -> None:
+        """From another machine the header is believed only through a proxy that the operator named."""
+        transport = unittest.mock.Mock()
+        transport.get_extra_info.side_effect = {"peername": (peer, 1), "sslcontext": None}.get
+        request = make_mocked_request("GET", "/", transport=transport)
+        assert ClientAddresses(proxies).is_near(request) is near
 
 
 async def _raw_status(running: Running, header: bytes) -> int:
