@@ -51,13 +51,14 @@ def _plain(node: Any, definitions: dict[str, Any], inside: tuple[str, ...]) -> A
         return [_plain(item, definitions, inside) for item in node]
     if not isinstance(node, dict):
         return node
+    node = _without_null(node)
     name = str(node.get("$ref", "")).rpartition("/")[2]
     if name in inside:
         return {"type": "object"}
     if name:
         rest = {key: value for key, value in node.items() if key != "$ref"}
         return _plain({**definitions[name], **rest}, definitions, (*inside, name))
-    return _plain_members(_without_null(node), definitions, inside)
+    return _plain_members(node, definitions, inside)
 
 
 def _plain_members(

@@ -112,6 +112,7 @@ class Platform:
         self.queue = JobQueue(settings.sqlalchemy_url)
         self.database.enqueue = self.queue.enqueue
         self.database.publish = self._publish
+        self.database.has_listeners = lambda: self.hooks.exists("on_event")
         self.notices = self.database.notices = Notices(self.database)
         self.scratch = Scratch(settings.home / "tmp")
         self.blobs = FileBlobs(self.database, settings.home / "blobs")

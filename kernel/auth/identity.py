@@ -76,9 +76,9 @@ class Identity:
         return principal
 
     def _from_service_header(self, request: web.Request) -> Principal:
-        """The service principal; the header means nothing from a peer that is no configured proxy."""
+        """The service principal; from another machine the header counts only through a configured proxy."""
         sent = request.headers.get("X-Service-Token")
-        if not sent or not self._service_token or not self._addresses.trusts(request):
+        if not sent or not self._service_token or not self._addresses.is_near(request):
             return ANONYMOUS
         if not hmac.compare_digest(sent.encode(errors="replace"), self._service_token):
             raise Unauthorized("Invalid service token")

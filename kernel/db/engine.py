@@ -77,6 +77,7 @@ class Database:
         )
         self.enqueue: Enqueue = _no_jobs
         self.publish: Publish = _publish_nowhere
+        self.has_listeners: Callable[[], bool] = lambda: True
         self.notices: Notices | None = None
 
     @property
@@ -136,7 +137,7 @@ class Database:
         from kernel.jobs.events import store_event
 
         for item in unit.events:
-            if item.durable:
+            if item.durable and self.has_listeners():
                 await store_event(unit, item)
 
 

@@ -35,6 +35,10 @@ class ClientAddresses:
         """Whether the peer itself is a configured proxy."""
         return bool(self._networks) and self._trusted(request.remote or "")
 
+    def is_near(self, request: web.Request) -> bool:
+        """Whether the peer is on this machine or a configured proxy."""
+        return _is_loopback(request.remote or "") or self.trusts(request)
+
     def _trusted(self, text: str) -> bool:
         try:
             address = ipaddress.ip_address(text)
@@ -49,3 +53,7 @@ def _is_address(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _is_loopback(text: str) -> bool:
+    return _is_address(text) and ipaddress.ip_address(text).is_loopback
