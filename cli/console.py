@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 _WIDE = 250
 
@@ -59,6 +60,19 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty:
 
 def _plain(cell: object) -> str:
     return "" if cell is None else str(cell)
+
+
+def print_indented(text: Text, by: int) -> None:
+    """A paragraph on standard output, `by` columns to the right; wrapped on a terminal only."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = out()
+    if console.is_terminal:
+        console.print(Padding(text, (0, 0, 0, by)))
+        return
+    for line in text.split("\n"):
+        console.print(Text(" " * by) + line, soft_wrap=True)
 
 
 def done(text: str) -> None:

@@ -1,0 +1,140 @@
+"""A throw-away platform: a child process with a home of its own, and a client that is signed in."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import shutil
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from cli.failures import CommandFailed
+from kernel.serve import this_command
+from kernel.server import bind
+
+_START_SECONDS = 60.0
+_STOP_SECONDS = 30.0
+# Settings of the operator's own platform must not reach the throw-away one.
+_FOREIGN = ("DATABASE_", "REDIS_", "JWT_", "OLLAMA_", "OPENAI_", "RATE_LIMIT_", "AUTH_RATE_", "PLATFORM_")
+_LOG = "platform.log"
+
+
+@dataclass
+class Instance:
+    """A running platform and an HTTP session with it."""
+
+    home: Path
+    url: str
+    session: aiohttp.ClientSession
+    token: str = ""
+
+    @property
+    def manifests(self) -> Path:
+        """The folder that it watches."""
+        return self.home / "manifests"
+
+    async def call(
+        self, method: str, path: str, *, expect: int | tuple[int, ...] = 200, **options: Any
+    ) -> Any:
+        """The JSON of an answer. Raises CommandFailed for another status than expected."""
+        headers = {**({"Authorization": f"Bearer {self.token}"} if self.token else {})}
+        headers.update(options.pop("headers", {}))
+        async with self.session.request(method, self.url + path, headers=headers, **options) as answer:
+            body = await answer.json(content_type=None)
+            if answer.status not in ((expect,) if isinstance(expect, int) else expect):
+                detail = body.get("detail") if isinstance(body, dict) else body
+                raise CommandFailed(f"{method} {path} answered {answer.status}: {detail}")
+            return body
+
+    async def status(self, path: str) -> int:
+        """The status of a GET."""
+        async with self.session.get(self.url + path) as answer:
+            return answer.status
+
+    async def sign_up(self, name: str) -> None:
+        """Make an account and sign in."""
+        account = {"username": name, "password": secrets.token_urlsafe(16)}
+        email = {"email": f"{name}@demo.example.com"}
+        await self.call("POST", "/v1/auth/register", expect=201, json={**account, **email})
+        self.token = (await self.call("POST", "/v1/auth/login", json=account))["access_token"]
+
+
+@asynccontextmanager
+async def throw_away_instance() -> AsyncIterator[Instance]:
+    """Start a platform on a free port; stop it and remove its home afterwards. Raises CommandFailed."""
+    home = Path(tempfile.mkdtemp(prefix="platform-demo-"))
+    try:
+        with bind("127.0.0.1", 0) as probe:
+            port = probe.getsockname()[1]
+        (home / "manifests").mkdir()
+        process = await _start(home, port)
+        try:
+            async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+                instance = Instance(home, f"http://127.0.0.1:{port}", session)
+                await _ready(instance, process)
+                yield instance
+        finally:
+            await _stop(process)
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+async def _start(home: Path, port: int) -> asyncio.subprocess.Process:
+    command = this_command("serve", "--host", "127.0.0.1", "--port", str(port))
+    return await asyncio.create_subprocess_exec(
+        *command,
+        env=_environment(os.environ, home),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=(home / _LOG).open("ab"),
+        start_new_session=True,
+    )
+
+
+def _environment(environ: Mapping[str, str], home: Path) -> dict[str, str]:
+    """Embedded defaults in a home of its own; the rate limit does not get in the way of polling."""
+    own = {
+        "PLATFORM_HOME": str(home),
+        "PLATFORM_MANIFESTS_DIR": str(home / "manifests"),
+        "PLATFORM_LOG_FORMAT": "text",
+        "RATE_LIMIT_PER_MINUTE": "6000",
+        "HF_HUB_OFFLINE": "1",
+    }
+    return {name: value for name, value in environ.items() if not name.startswith(_FOREIGN)} | own
+
+
+async def _ready(instance: Instance, process: asyncio.subprocess.Process) -> None:
+    """Wait for the first 200 on /health."""
+    deadline = asyncio.get_running_loop().time() + _START_SECONDS
+    while process.returncode is None and asyncio.get_running_loop().time() < deadline:
+        with suppress(aiohttp.ClientError, OSError):
+            if await instance.status("/health") == 200:
+                return
+        await asyncio.sleep(0.05)
+    raise CommandFailed(f"the throw-away instance did not start; its last lines:\n{log_tail(instance.home)}")
+
+
+def log_tail(home: Path, lines: int = 15) -> str:
+    """The end of an instance's log."""
+    with suppress(OSError):
+        return "\n".join((home / _LOG).read_text(errors="replace").splitlines()[-lines:])
+    return ""
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is not None:
+        return
+    process.send_signal(signal.SIGTERM)
+    try:
+        await asyncio.wait_for(process.wait(), _STOP_SECONDS)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
