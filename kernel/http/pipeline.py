@@ -15,8 +15,9 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
-from kernel.errors import MethodNotAllowed, NotFound, PayloadTooLarge, PlatformError
+from kernel.errors import BadRequest, MethodNotAllowed, NotFound, PayloadTooLarge, PlatformError
 from kernel.http.addresses import ClientAddresses
 from kernel.http.context import Context
 from kernel.http.cors import Cors
@@ -82,6 +83,8 @@ class Pipeline:
             return error_response(error)
         except web.HTTPException as error:
             return self._from_aiohttp(error)
+        except (web.RequestPayloadError, HttpProcessingError):
+            return error_response(BadRequest("The body is damaged: its encoding could not be undone"))
         except Exception as error:  # boundary: unknown errors become a plain 500
             if _client_left(ctx.request, error):
                 raise
