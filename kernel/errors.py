@@ -44,6 +44,11 @@ class Forbidden(PlatformError):
     default_detail = "You do not have permission to do this"
 
 
+class PluginDisabled(Forbidden):
+    code = "plugin_disabled"
+    default_detail = "The plugin is disabled; an administrator can enable it"
+
+
 class NotFound(PlatformError):
     status = 404
     code = "not_found"

@@ -155,7 +155,7 @@ class Platform:
         """From now on, exactly these plugins are switched off in this process.
 
         They stay loaded and their resources open, so that switching on is quick; but their routes answer
-        503, and hooks, actions and health checks leave them out. Jobs accepted before are still run.
+        403, and hooks, actions and health checks leave them out. Jobs accepted before are still run.
         """
         self.switched_off = frozenset(plugins)
         self.hooks.silence(self.switched_off)

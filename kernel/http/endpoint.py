@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 from pydantic import BaseModel, TypeAdapter
 
-from kernel.errors import NotFound, Unavailable
+from kernel.errors import NotFound, PlatformError, PluginDisabled, Unauthorized
 from kernel.http.context import Context
 from kernel.http.paths import PathTemplate
 from kernel.http.responses import Answer, json_response
@@ -51,8 +51,8 @@ class Endpoint:
     async def __call__(self, ctx: Context) -> web.StreamResponse:
         """Serve one request whose sender is known already."""
         if self.plugin in self._platform.switched_off:
-            raise Unavailable(f"The plugin '{self.plugin}' is disabled; an administrator can enable it")
-        params = self.template.values(ctx.request.match_info)
+            raise PluginDisabled(f"The plugin '{self.plugin}' is disabled; an administrator can enable it")
+        params = self._params(ctx)
         await self._platform.guard.check(ctx, self.route, params)
         arguments: dict[str, Any] = params
         if self._query is not None:
@@ -62,6 +62,15 @@ class Endpoint:
             arguments["body"] = parse_body(self._body, ctx.request, raw)
         result = await self.route.handler(ctx, **arguments)
         return self._answer(result)
+
+    def _params(self, ctx: Context) -> dict[str, Any]:
+        """The path's parameters. Whether an id is well-formed is nothing that strangers are told."""
+        try:
+            return self.template.values(ctx.request.match_info)
+        except PlatformError:
+            if self.route.access.kind != "public" and ctx.principal.kind == "anonymous":
+                raise Unauthorized() from None
+            raise
 
     def _answer(self, result: Any) -> web.StreamResponse:
         if isinstance(result, web.StreamResponse):

@@ -191,7 +191,7 @@ def _error_statuses(endpoint: Endpoint) -> set[int]:
     route = endpoint.route
     statuses = {error if isinstance(error, int) else error.status for error in route.errors}
     statuses.update(_ALWAYS)
-    if route.access.kind != "public":
+    if route.access.kind != "public" or endpoint.plugin is not None:
         statuses.add(403)
     if endpoint.template.kinds:
         statuses.add(404)
