@@ -1,1 +1,1 @@
-"""Declarative plugins: a manifest that turns an inbound webhook into a stored vector."""
+"""Declarative plugins: a manifest that turns an inbound webhook into a stored vector. See README.md."""

@@ -1,0 +1,82 @@
+"""Manifest files that come and go through the platform itself. Everything here blocks on the disk."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from .json_tree import read_json
+from .tree import TreeError
+
+
+def add_file(folder: Path, name: str, document: bytes) -> Path:
+    """Write a new file for the plugin `name`, durable and never over another file; answers its path.
+
+    The suffix is .yaml whatever the syntax: a reader of .yaml files takes JSON too. Raises OSError.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = _write_temporary(folder, name, document)
+    try:
+        return _link(folder, name, temporary)
+    finally:
+        temporary.unlink()
+        _sync_folder(folder)
+
+
+def replace_file(path: Path, document: bytes) -> Path:
+    """Put `document` into the place of the file, durable; answers its path, new where the suffix misled.
+
+    Raises OSError.
+    """
+    if path.suffix == ".json" and not _is_json(document):
+        added = add_file(path.parent, path.stem, document)
+        remove_file(path)
+        return added
+    _write_temporary(path.parent, path.stem, document).replace(path)
+    _sync_folder(path.parent)
+    return path
+
+
+def remove_file(path: Path) -> None:
+    """Remove the file, durable; one that is gone already is no error. Raises OSError."""
+    path.unlink(missing_ok=True)
+    if path.parent.is_dir():
+        _sync_folder(path.parent)
+
+
+def _write_temporary(folder: Path, name: str, document: bytes) -> Path:
+    """A dotfile, which the watch does not take for a manifest."""
+    temporary = folder / f".{name}.{os.getpid()}.tmp"
+    with temporary.open("wb") as handle:
+        handle.write(document)
+        handle.flush()
+        os.fsync(handle.fileno())
+    return temporary
+
+
+def _link(folder: Path, name: str, temporary: Path) -> Path:
+    number = 1
+    while True:
+        target = folder / (f"{name}.yaml" if number == 1 else f"{name}-{number}.yaml")
+        try:
+            os.link(temporary, target)
+        except FileExistsError:
+            number += 1
+        else:
+            return target
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _is_json(document: bytes) -> bool:
+    try:
+        read_json(document.decode("utf-8-sig"))
+    except (TreeError, UnicodeDecodeError):
+        return False
+    return True

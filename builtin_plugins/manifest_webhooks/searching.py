@@ -1,0 +1,80 @@
+"""The read-only action `search` of every manifest plugin."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from kernel.sdk import Action, Context, EngineMismatch, NotFound, Query
+from kernel.sdk import Hit as StoreHit
+
+from .embedding import embed
+from .errors import EngineChanged
+from .folder import LiveManifest, ManifestFolder
+from .storing import collection_name
+
+
+class SearchParameters(BaseModel):
+    """What to look for."""
+
+    query: str = Field(min_length=1, max_length=1000, description="What to look for, in plain words.")
+    limit: int = Field(10, ge=1, le=100, description="How many hits to answer at most.")
+
+
+class SearchHit(BaseModel):
+    """A collected text that fits the query."""
+
+    text: str
+    score: float
+    metadata: dict[str, Any]
+    timestamp: str
+    point_id: str
+
+
+class SearchResult(BaseModel):
+    """Hits, best first."""
+
+    hits: list[SearchHit]
+
+
+def search_action(live: LiveManifest, folder: ManifestFolder) -> Action:
+    """The `search` action of one plugin."""
+    about = live.manifest.metadata.description or f"what {live.name} collected"
+    return Action(
+        name="search",
+        description=f"Search the texts that the plugin {live.name} collected. {about}".strip(),
+        parameters=SearchParameters,
+        handler=partial(_search, folder, live.name),
+        read_only=True,
+        owner=live.name,
+    )
+
+
+async def _search(
+    folder: ManifestFolder, plugin: str, ctx: Context, wanted: SearchParameters
+) -> SearchResult:
+    """The plugin's own points in its manifest's collection, by meaning and by words."""
+    live = folder.get(plugin)
+    if live is None:
+        raise NotFound(f"The plugin '{plugin}' is gone")
+    target = live.manifest.store
+    vector, engine = await embed(ctx.platform, target.embed_model, wanted.query, "query")
+    query = Query(vector, wanted.limit, text=wanted.query, engine=engine)
+    try:
+        hits = await ctx.platform.vectors.search(collection_name(target.collection, plugin), query)
+    except EngineMismatch:
+        raise EngineChanged() from None
+    return SearchResult(hits=[_hit(hit) for hit in hits])
+
+
+def _hit(hit: StoreHit) -> SearchHit:
+    payload = hit.point.payload
+    return SearchHit(
+        text=hit.point.text,
+        score=round(hit.score, 6),
+        metadata=dict(payload["metadata"]),
+        timestamp=str(payload["timestamp"]),
+        point_id=hit.point.id,
+    )

@@ -1,0 +1,183 @@
+"""Manifests as plugins: listed, installed and removed through the platform's directory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from kernel.sdk import (
+    Action,
+    BadRequest,
+    Conflict,
+    NotFound,
+    Platform,
+    PluginEntry,
+    Unavailable,
+    Unit,
+    Unprocessable,
+)
+
+from .files import add_file, remove_file, replace_file
+from .folder import LiveManifest, ManifestFolder
+from .loading import load_manifest
+from .manifest import Manifest
+from .problems import ManifestError, Problem
+from .searching import search_action
+from .secrets import how_to_set, missing_secret
+from .storing import PointKeeper
+from .validation import check_manifest
+
+NAME = "manifest"
+_REASON_LIMIT = 1000
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class ManifestSource:
+    """The plugin source of a manifest folder (`kernel.sdk.PluginSource`)."""
+
+    name = NAME
+
+    def __init__(self, folder: ManifestFolder) -> None:
+        self._folder = folder
+        self._platform: Platform | None = None
+        self._installing = asyncio.Lock()
+
+    def attach(self, platform: Platform) -> None:
+        """From now on this platform's secrets, database and names count."""
+        self._platform = platform
+
+    def schema(self) -> Mapping[str, Any]:
+        return self._folder.schema_document
+
+    async def plugins(self) -> Sequence[PluginEntry]:
+        live = list(self._folder.live())
+        missing = await asyncio.to_thread(lambda: [self._missing_secret(one.manifest) for one in live])
+        found = [_entry(one, secret) for one, secret in zip(live, missing, strict=True)]
+        return [*found, *(_refused(*file) for file in self._folder.refused())]
+
+    async def actions(self, plugin: str) -> Sequence[Action]:
+        live = self._folder.get(plugin)
+        return [] if live is None else [search_action(live, self._folder)]
+
+    async def install(self, document: bytes, media_type: str, *, update: bool) -> PluginEntry:
+        async with self._installing:
+            await self._folder.refresh()
+            manifest = await asyncio.to_thread(self._checked, document, media_type)
+            known = self._claim(manifest, update=update)
+            path = await asyncio.to_thread(self._write, manifest.name, document, known)
+            await self._folder.refresh()
+            return await self._entry_of(manifest.name, path)
+
+    async def remove(self, unit: Unit, plugin: str) -> bool:
+        path = self._folder.file_of(plugin)
+        # The file goes first: a delivery that is under way looks for it before it stores (see storing).
+        if path is not None:
+            await asyncio.to_thread(_guarded, remove_file, path)
+        stored = await PointKeeper(self._attached.vectors).forget(unit, plugin)
+        unit.after_commit(self.refresh)
+        unit.after_commit(self._attached.database.scrub)
+        return path is not None or stored
+
+    async def refresh(self) -> None:
+        await self._folder.refresh()
+
+    @property
+    def _attached(self) -> Platform:
+        if self._platform is None:
+            raise Unavailable("The manifests are not watched in this process")
+        return self._platform
+
+    def _missing_secret(self, manifest: Manifest) -> str | None:
+        return missing_secret(self._attached, manifest)
+
+    def _checked(self, document: bytes, media_type: str) -> Manifest:
+        """The manifest in a request. Raises BadRequest (unreadable, nameless), Unprocessable (not valid)."""
+        json_only = "json" in media_type.lower() and not document.lstrip().startswith(b"apiVersion")
+        source = "manifest.json" if json_only else "manifest.yaml"
+        try:
+            tree = load_manifest(document, source)
+        except ManifestError as error:
+            raise BadRequest(f"The manifest can't be read: {error.problems[0]}") from None
+        metadata = tree.get("metadata")
+        if not isinstance(metadata, dict) or not metadata.get("name"):
+            raise BadRequest("The manifest names no plugin: write metadata.name")
+        try:
+            return check_manifest(tree, self._folder.validator, source)
+        except ManifestError as error:
+            raise Unprocessable([_problem(problem) for problem in error.problems]) from None
+
+    def _claim(self, manifest: Manifest, *, update: bool) -> LiveManifest | None:
+        """The installed manifest to update. Raises Conflict or NotFound where the document has no place."""
+        name, path = manifest.name, manifest.webhook.path
+        known, holder = self._folder.get(name), self._folder.at(path)
+        if name in self._attached.directory.taken_names():
+            raise Conflict(f"The name '{name}' belongs to an installed plugin; choose another metadata.name")
+        if known is None and update:
+            raise NotFound(f"No plugin '{name}' is installed from a manifest")
+        if known is not None and not update:
+            raise Conflict(f"The plugin '{name}' is already installed")
+        if holder is not None and holder.name != name:
+            raise Conflict(f"The webhook path '{path}' belongs to the plugin '{holder.name}'; choose another")
+        return known
+
+    def _write(self, name: str, document: bytes, known: LiveManifest | None) -> Path:
+        if known is not None:
+            return _guarded(replace_file, known.path, document)
+        return _guarded(add_file, self._folder.directory, name, document)
+
+    async def _entry_of(self, name: str, path: Path) -> PluginEntry:
+        """The entry of what was just written; another process may have been quicker with the same claim."""
+        reason = self._folder.catalog.refused.get(path.name)
+        if reason is not None:
+            await asyncio.to_thread(_guarded, remove_file, path)
+            await self._folder.refresh()
+            raise Conflict(reason.removeprefix(f"{path.name}: "))
+        entry = next((entry for entry in await self.plugins() if entry.name == name), None)
+        if entry is None:
+            raise Conflict(f"The plugin '{name}' was removed while it was being installed")
+        return entry
+
+
+def _guarded(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+    try:
+        return function(*arguments, **options)
+    except OSError as error:
+        raise Unavailable(f"The manifests folder can't be written: {error.strerror}") from None
+
+
+def _entry(live: LiveManifest, missing: str | None) -> PluginEntry:
+    manifest = live.manifest
+    problems = [how_to_set(missing)] if missing else []
+    return PluginEntry(
+        name=live.name,
+        status="enabled",
+        source=NAME,
+        version=manifest.metadata.version,
+        description=manifest.metadata.description,
+        problem="; ".join([*problems, *map(str, live.oddities)])[:_REASON_LIMIT] or None,
+        capabilities=("webhook", "store-vector", "search"),
+        data_sources=(f"webhook:{manifest.webhook.path}",),
+        databases=(f"vectors:{manifest.store.collection}",),
+        webhooks=(manifest.webhook.path,),
+        registered_at=live.written_at,
+    )
+
+
+def _refused(file: str, reason: str, written: datetime) -> PluginEntry:
+    return PluginEntry(file, "error", NAME, reason=reason[:_REASON_LIMIT], registered_at=written)
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    """The wire's item (wire-facts 6.2), with the keys that every 422 of the platform has."""
+    steps = problem.path.split(" -> ") if problem.path != "root" else []
+    common = {
+        "type": "manifest_invalid",
+        "loc": ["body", *steps],
+        "msg": f"{problem.message}. {problem.remedy}",
+    }
+    return {**common, "input": problem.failed_value, **problem.as_dict()}

@@ -1,0 +1,152 @@
+"""Points of manifest plugins: stored once for each event, durable with it, and gone with their plugin."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import delete, select
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from kernel.sdk import Database, EngineMismatch, Point, Unit, VectorStore, utc_now
+
+from .errors import EngineChanged, UnknownWebhook
+from .models import EventRow, PluginRow
+from .reading import Delivery
+
+# Longer than any sender in the wild repeats a delivery: GitHub offers it for 3 days.
+EVENT_RETENTION = timedelta(days=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Where a delivery's point is."""
+
+    point_id: str
+    collection: str
+    dimension: int
+
+
+def collection_name(collection: str, plugin: str) -> str:
+    """The vector store's name of a manifest's collection: one for each plugin.
+
+    So a search sees its own plugin's points without a filter that grows with them, and two manifests that
+    name one collection may embed with different models.
+    """
+    return f"manifest:{collection}:{plugin}"
+
+
+async def find_event(session: AsyncSession, plugin: str, event_id: str | None) -> Stored | None:
+    """The point of an event that was stored before; None for a new one, and for one without an id."""
+    if event_id is None:
+        return None
+    row = await session.get(EventRow, (plugin, event_id))
+    return None if row is None else Stored(row.point_id, row.collection, row.dimension)
+
+
+class PointKeeper:
+    """Writes and removes the points of manifest plugins."""
+
+    def __init__(self, vectors: VectorStore) -> None:
+        self._vectors = vectors
+
+    async def store(
+        self,
+        unit: Unit,
+        plugin: str,
+        collection: str,
+        delivery: Delivery,
+        vector: npt.NDArray[np.float32],
+        engine: str,
+        manifest_file: Path,
+    ) -> Stored:
+        """Store the delivery's point, or answer the one that the same event has already.
+
+        Raises EngineChanged for vectors of another engine than the collection's, UnknownWebhook when the
+        manifest went away meanwhile.
+        """
+        row = await _hold(unit, plugin)
+        known = await find_event(unit.session, plugin, delivery.event_id)
+        if known is not None:
+            return known
+        if row is None or not await asyncio.to_thread(manifest_file.is_file):
+            raise UnknownWebhook()
+        if collection not in row.collections:
+            row.collections = [*row.collections, collection]
+        stored = Stored(str(uuid.uuid4()), collection, int(vector.shape[0]))
+        await self._write(unit, plugin, stored, delivery, vector, engine)
+        _remember(unit, plugin, stored, delivery.event_id)
+        return stored
+
+    async def _write(
+        self,
+        unit: Unit,
+        plugin: str,
+        stored: Stored,
+        delivery: Delivery,
+        vector: npt.NDArray[np.float32],
+        engine: str,
+    ) -> None:
+        name = collection_name(stored.collection, plugin)
+        payload = {"plugin": plugin, "timestamp": utc_now().isoformat(), "metadata": delivery.metadata}
+        point = Point(stored.point_id, stored.point_id, 0, delivery.text, vector, payload)
+        try:
+            await self._vectors.ensure(unit, name, stored.dimension, engine)
+        except EngineMismatch:
+            raise EngineChanged() from None
+        await self._vectors.stage(unit, name, [point])
+        await self._vectors.publish(unit, name, point.group)
+
+    async def metadata_of(self, plugin: str, stored: Stored) -> tuple[int, dict[str, Any]]:
+        """(characters of the text, metadata) of a stored point; zero and empty when it is gone."""
+        name = collection_name(stored.collection, plugin)
+        points, _ = await self._vectors.points(name, stored.point_id, 1, 0)
+        return (len(points[0].text), dict(points[0].payload["metadata"])) if points else (0, {})
+
+    async def forget(self, unit: Unit, plugin: str) -> bool:
+        """Remove all points and events of a plugin; False when it never stored any."""
+        known = await unit.session.get(PluginRow, plugin)
+        row = await _hold(unit, plugin)
+        for collection in row.collections if row else ():
+            await self._vectors.drop(unit, collection_name(collection, plugin))
+        await unit.session.execute(delete(EventRow).where(EventRow.plugin == plugin))
+        await unit.session.execute(delete(PluginRow).where(PluginRow.name == plugin))
+        return known is not None
+
+
+async def forget_old_events(database: Database, now: datetime) -> int:
+    """Forget events older than the retention; answers how many. Their points stay."""
+    async with database.unit() as unit:
+        old = delete(EventRow).where(EventRow.created_at < now - EVENT_RETENTION)
+        result: Any = await unit.session.execute(old)
+        return int(result.rowcount)
+
+
+async def _hold(unit: Unit, plugin: str) -> PluginRow | None:
+    """The plugin's row, made where it is new, held until the commit; None when it was removed just now."""
+    insert = sqlite_insert if unit.database.is_sqlite else postgresql_insert
+    new = insert(PluginRow).values(name=plugin, collections=[]).on_conflict_do_nothing()
+    await unit.session.execute(new)
+    query = select(PluginRow).where(PluginRow.name == plugin).with_for_update()
+    return await unit.session.scalar(query.execution_options(populate_existing=True))
+
+
+def _remember(unit: Unit, plugin: str, stored: Stored, event_id: str | None) -> None:
+    if event_id is not None:
+        unit.session.add(
+            EventRow(
+                plugin=plugin,
+                event_id=event_id,
+                collection=stored.collection,
+                point_id=stored.point_id,
+                dimension=stored.dimension,
+            )
+        )

@@ -1,0 +1,106 @@
+"""Installing, removing and switching plugins; for administrators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kernel.sdk import (
+    ADMIN,
+    AUTHENTICATED,
+    Conflict,
+    Context,
+    Message,
+    NotFound,
+    RawBody,
+    RouteTable,
+    read_body,
+)
+
+from ..schemas import Installed, Reloaded, Webhooks
+from ..services import installing
+from ..services.records import get_entry
+from ..services.switching import switch
+
+routes = RouteTable("Plugin administration")
+
+NAME = "plugin_registry"
+_DOCUMENT_LIMIT = 1024 * 1024
+_DOCUMENT = RawBody(("application/json", "application/yaml", "text/yaml"), {"type": "object"})
+
+
+@routes.post(
+    "/v1/plugins/install",
+    access=ADMIN,
+    body=_DOCUMENT,
+    returns=Installed,
+    errors=(Conflict,),
+)
+async def install(ctx: Context) -> Installed:
+    """Install a plugin from its manifest, YAML or JSON; its webhook is live when the answer comes."""
+    document, media_type = await _document(ctx)
+    entry = await installing.install(
+        ctx.platform, document, media_type, update=False, origin=ctx.audit_origin()
+    )
+    path = next(iter(entry.webhooks), "")
+    return Installed(message="Plugin installed", plugin=entry.name, webhook_path=path)
+
+
+@routes.post(
+    "/v1/plugins/reload-webhook",
+    access=ADMIN,
+    body=_DOCUMENT,
+    returns=Reloaded,
+    errors=(Conflict, NotFound),
+)
+async def reload_webhook(ctx: Context) -> Reloaded:
+    """Replace the manifest of an installed plugin; its webhook follows at once."""
+    document, media_type = await _document(ctx)
+    entry = await installing.install(
+        ctx.platform, document, media_type, update=True, origin=ctx.audit_origin()
+    )
+    paths = [f"/webhook{path}" for path in entry.webhooks]
+    return Reloaded(message="Webhook reloaded", webhook_path=next(iter(paths), ""), registered_routes=paths)
+
+
+@routes.delete("/v1/plugins/{name}", access=ADMIN, returns=Message, errors=(NotFound, Conflict))
+async def uninstall(ctx: Context, name: str) -> Message:
+    """Remove a manifest plugin for good: its file, webhook, collected points and configuration."""
+    await installing.uninstall(ctx.platform, name, ctx.audit_origin())
+    return Message(message=f"Plugin {name} uninstalled")
+
+
+@routes.post("/v1/plugins/{name}/enable", access=ADMIN, returns=Message, errors=(NotFound, Conflict))
+async def enable(ctx: Context, name: str) -> Message:
+    """Put a disabled plugin back into service."""
+    await _switch(ctx, name, on=True)
+    return Message(message=f"Plugin {name} enabled")
+
+
+@routes.post("/v1/plugins/{name}/disable", access=ADMIN, returns=Message, errors=(NotFound, Conflict))
+async def disable(ctx: Context, name: str) -> Message:
+    """Take a plugin out of service, now and after every restart, until it is enabled."""
+    await _switch(ctx, name, on=False)
+    return Message(message=f"Plugin {name} disabled")
+
+
+@routes.post("/v1/force-webhooks", access=AUTHENTICATED, returns=Webhooks)
+async def force_webhooks(ctx: Context) -> Webhooks:
+    """Look for changed manifests now; answers every webhook that is live."""
+    paths = await installing.refresh(ctx.platform)
+    return Webhooks(message=f"{len(paths)} webhooks registered", webhooks=paths)
+
+
+@routes.post("/force-webhooks", access=AUTHENTICATED, returns=Webhooks, deprecated=True)
+async def force_webhooks_by_old_path(ctx: Context) -> Webhooks:
+    """Use POST /v1/force-webhooks."""
+    return await force_webhooks(ctx)
+
+
+async def _document(ctx: Context) -> tuple[bytes, str]:
+    raw = await read_body(ctx.request, _DOCUMENT_LIMIT, ctx.platform.settings.body_timeout)
+    return raw, ctx.request.headers.get("Content-Type", "")
+
+
+async def _switch(ctx: Context, name: str, **options: Any) -> None:
+    entry = await get_entry(ctx.platform, name)
+    await switch(ctx.platform, entry, own_name=NAME, origin=ctx.audit_origin(), **options)

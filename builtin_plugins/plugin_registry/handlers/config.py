@@ -1,0 +1,70 @@
+"""Configuration of running plugins."""
+
+from __future__ import annotations
+
+from kernel.sdk import (
+    BadRequest,
+    Context,
+    NotFound,
+    Rate,
+    RawBody,
+    RouteTable,
+    Settings,
+    json_object,
+    permission,
+    read_body,
+)
+
+from .. import permissions
+from ..live import LIVE
+from ..schemas import ConfigChanged, PluginConfig
+from ..services.config import change_config
+from ..services.fields import describe, shown
+from ..services.records import get_entry
+
+routes = RouteTable("Plugin configuration")
+
+_PATH = "/v1/plugins/{name}/config"
+_BODY_LIMIT = 256 * 1024
+
+
+@routes.get(_PATH, access=permission(permissions.CONFIG_READ), returns=PluginConfig, errors=(NotFound,))
+async def get_config(ctx: Context, name: str) -> PluginConfig:
+    """The settings that can be changed while the plugin runs, and their values; secrets are masked."""
+    cls = await _configurable(ctx, name)
+    if cls is None:
+        return PluginConfig(plugin=name, configurable=False, fields=[], values={})
+    values = shown(ctx.settings_of(cls))
+    return PluginConfig(plugin=name, configurable=True, fields=describe(cls), values=values)
+
+
+@routes.put(
+    _PATH,
+    access=permission(permissions.CONFIG_WRITE),
+    body=RawBody(schema={"type": "object"}),
+    returns=ConfigChanged,
+    errors=(NotFound, BadRequest),
+    rate=Rate(20, scope="path"),
+)
+async def put_config(ctx: Context, name: str) -> ConfigChanged:
+    """Change settings; in effect at once, in every process, and after a restart.
+
+    The body maps keys to values; null takes a setting back to the environment's value or its default.
+    """
+    raw = await read_body(ctx.request, _BODY_LIMIT, ctx.platform.settings.body_timeout)
+    cls = await _configurable(ctx, name)
+    if cls is None:
+        raise BadRequest(f"The plugin '{name}' has nothing to configure")
+    wanted = json_object(raw, "The body")
+    updated = await change_config(ctx.platform, name, cls, wanted, ctx.audit_origin())
+    await ctx.resource(LIVE).refresh()
+    return ConfigChanged(plugin=name, updated=updated, values=shown(ctx.settings_of(cls)))
+
+
+async def _configurable(ctx: Context, name: str) -> type[Settings] | None:
+    """The settings class of a plugin in service; None where it has nothing to configure."""
+    entry = await get_entry(ctx.platform, name)
+    if entry.status != "enabled":
+        raise NotFound(f"The plugin '{name}' is not running: {entry.reason or 'it is disabled'}")
+    cls = ctx.platform.settings_class(name)
+    return cls if cls is not None and cls.configurable else None

@@ -1,0 +1,61 @@
+"""What is installed: list, record, health, schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kernel.sdk import PUBLIC, Context, NotFound, PageQuery, RouteTable
+
+from ..schemas import PluginHealth, PluginList, PluginOut, ToolDefinitions
+from ..services.installing import source_for_documents
+from ..services.records import get_entry, health_of, record_of
+from ..services.tools import definitions
+
+routes = RouteTable("Plugins")
+
+
+@routes.get("/v1/plugins", access=PUBLIC, query=PageQuery, returns=PluginList)
+async def list_plugins(ctx: Context, query: PageQuery) -> PluginList:
+    """Every plugin by name, those that were refused included, with the reason."""
+    entries = await ctx.platform.directory.entries()
+    page = entries[query.offset : query.offset + query.limit]
+    return PluginList(
+        plugins=[record_of(entry) for entry in page],
+        count=len(page),
+        total=len(entries),
+        limit=query.limit,
+        offset=query.offset,
+    )
+
+
+@routes.get("/plugins", access=PUBLIC, query=PageQuery, returns=PluginList, deprecated=True)
+async def list_plugins_by_old_path(ctx: Context, query: PageQuery) -> PluginList:
+    """Use GET /v1/plugins."""
+    return await list_plugins(ctx, query)
+
+
+@routes.get("/v1/plugins/schema", access=PUBLIC, returns=dict[str, Any], errors=(NotFound,))
+async def manifest_schema(ctx: Context) -> dict[str, Any]:
+    """The JSON Schema (draft-07) of a plugin manifest."""
+    source = source_for_documents(ctx.platform)
+    if source is None:
+        raise NotFound("No plugin in service takes manifests")
+    return dict(source.schema())
+
+
+@routes.get("/v1/plugins/ai/tools", access=PUBLIC, returns=ToolDefinitions)
+async def ai_tools(ctx: Context) -> ToolDefinitions:
+    """The actions of all plugins in service, as function definitions."""
+    return ToolDefinitions(tools=await definitions(ctx.platform))
+
+
+@routes.get("/v1/plugins/{name}", access=PUBLIC, returns=PluginOut, errors=(NotFound,))
+async def get_plugin(ctx: Context, name: str) -> PluginOut:
+    """One plugin's record."""
+    return record_of(await get_entry(ctx.platform, name))
+
+
+@routes.get("/v1/plugins/{name}/health", access=PUBLIC, returns=PluginHealth, errors=(NotFound,))
+async def plugin_health(ctx: Context, name: str) -> PluginHealth:
+    """One plugin's health; its checks run now."""
+    return await health_of(ctx.platform, await get_entry(ctx.platform, name))

@@ -1,0 +1,65 @@
+"""The service `plugin-registry`: plugins, their actions, configuration and administration."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from kernel.sdk import HealthCheck, Permission, Platform, Plugin, Resource, Service, Tables, hookimpl
+
+from . import models, permissions
+from .handlers import actions, administration, config, plugins
+from .live import LIVE, LiveState
+
+
+class PluginRegistryPlugin(Plugin):
+    """Shows and administers every plugin of the platform."""
+
+    name = administration.NAME
+    version = "0.1.0"
+    description = "Lists plugins, calls their actions, configures, installs and switches them"
+    author = "Platform"
+    capabilities = ("plugin-registry",)
+
+    def __init__(self) -> None:
+        self._live: LiveState | None = None
+
+    @hookimpl
+    def register_tables(self) -> Tables:
+        return Tables(models.Base, Path(__file__).parent / "migrations")
+
+    @hookimpl
+    def register_permissions(self) -> Sequence[Permission]:
+        return [permissions.CONFIG_READ, permissions.CONFIG_WRITE]
+
+    @hookimpl
+    def register_services(self) -> Sequence[Service]:
+        tables = [plugins.routes, actions.routes, config.routes, administration.routes]
+        return [
+            Service("plugin-registry", tables, self.version, health_extra=_counts, title="Plugin registry")
+        ]
+
+    @hookimpl
+    def register_resources(self) -> Sequence[Resource[LiveState]]:
+        return [Resource(LIVE, self._open)]
+
+    @hookimpl
+    def register_health_checks(self) -> Sequence[HealthCheck]:
+        return [HealthCheck("plugin_settings", self._check, service="plugin-registry")]
+
+    @asynccontextmanager
+    async def _open(self, platform: Platform) -> AsyncIterator[LiveState]:
+        self._live = LiveState(platform)
+        async with self._live.following():
+            yield self._live
+
+    async def _check(self) -> None:
+        if self._live is not None:
+            await self._live.check()
+
+
+async def _counts(platform: Platform) -> dict[str, Any]:
+    entries = await platform.directory.entries()
+    return {"plugins_loaded": sum(entry.status == "enabled" for entry in entries)}

@@ -1,0 +1,138 @@
+"""Answers of the registry (wire-facts 6.1, 6.2, 8.1)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from kernel.sdk import Message
+
+
+class PluginOut(BaseModel):
+    """A plugin's record."""
+
+    name: str
+    version: str
+    description: str
+    author: str
+    status: Literal["registered", "enabled", "disabled", "error"]
+    enabled: bool
+    dependencies: list[str]
+    capabilities: list[str]
+    data_sources: list[str]
+    databases: list[str]
+    registered_at: datetime
+    health_status: Literal["unknown", "healthy", "unhealthy", "error"]
+    last_health_check: datetime | None
+    install_source: str = Field(description="vendored, package, or manifest.")
+    required_tier: Literal["free", "community", "pro", "enterprise"]
+    reason: str | None = Field(description="Why it is not in service, or what is wrong with it.")
+
+
+class PluginList(BaseModel):
+    """A page of plugins."""
+
+    plugins: list[PluginOut]
+    count: int = Field(description="Plugins on this page.")
+    total: int
+    limit: int
+    offset: int
+
+
+class PluginHealth(BaseModel):
+    """Health of one plugin, as of now."""
+
+    name: str
+    healthy: bool
+    health_status: Literal["healthy", "unhealthy", "error"]
+    last_health_check: datetime
+    message: str | None
+    checks: dict[str, str] = Field(description="Every check of the plugin, with its outcome.")
+
+
+class ActionResult(BaseModel):
+    """What an action answered."""
+
+    plugin: str
+    action: str
+    result: Any
+
+
+class ConfigField(BaseModel):
+    """One setting that can be changed while the plugin runs."""
+
+    key: str
+    type: Literal["string", "int", "float", "bool"]
+    default: Any
+    description: str
+    secret: bool
+    options: list[str] | None = Field(None, description="The only values allowed, where they are listed.")
+
+
+class PluginConfig(BaseModel):
+    """A plugin's configuration; secrets that are set show as `***`."""
+
+    plugin: str
+    configurable: bool
+    fields: list[ConfigField] = Field(serialization_alias="schema")
+    values: dict[str, Any]
+
+
+class ConfigChanged(BaseModel):
+    """What a change of configuration led to."""
+
+    plugin: str
+    updated: list[str]
+    values: dict[str, Any]
+
+
+class Installed(Message):
+    """A manifest that is live now."""
+
+    plugin: str
+    webhook_path: str = Field(description="As the manifest says, without the leading /webhook.")
+
+
+class Reloaded(Message):
+    """A manifest that took the place of an older one."""
+
+    webhook_path: str
+    registered_routes: list[str]
+
+
+class Webhooks(Message):
+    """Every webhook that is live."""
+
+    webhooks: list[str]
+
+
+class ToolFunction(BaseModel):
+    """A function as language models are told of it."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any] = Field(description="JSON Schema of the arguments.")
+
+
+class ToolPlace(BaseModel):
+    """Where the function is called."""
+
+    plugin: str
+    endpoint: str
+    method: Literal["GET", "POST"]
+
+
+class ToolDefinition(BaseModel):
+    """One tool (wire-facts 8.1)."""
+
+    type: Literal["function"] = "function"
+    function: ToolFunction
+    metadata: ToolPlace
+
+
+class ToolDefinitions(BaseModel):
+    """The tools of all plugins in service."""
+
+    tools: list[ToolDefinition]

@@ -1,0 +1,90 @@
+"""Changing a plugin's settings while it runs: validated, stored, in effect in every process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import SecretStr
+from sqlalchemy import delete, select
+
+from kernel.sdk import BadRequest, Platform, Settings, StartupError, Unit, audit, utc_now
+
+from ..live import TOPIC
+from ..models import ConfigValue
+from .fields import MASK, is_secret, keys_of, read_secrets, secret_name
+
+
+async def change_config(
+    platform: Platform, plugin: str, cls: type[Settings], wanted: Mapping[str, Any], origin: dict[str, Any]
+) -> list[str]:
+    """Store the wanted values, by key; null goes back to the environment's. Answers the keys that changed.
+
+    A secret sent back as the mask stays as it is. Raises BadRequest naming the key and the remedy.
+    """
+    changes = _by_field(cls, wanted)
+    async with platform.database.unit() as unit:
+        query = select(ConfigValue).where(ConfigValue.plugin == plugin).with_for_update()
+        rows = {row.field: row for row in await unit.session.scalars(query)}
+        before = {field: row.value for field, row in rows.items()}
+        known = await asyncio.to_thread(read_secrets, platform.secrets, plugin, cls, before)
+        merged = {field: value for field, value in {**known, **changes}.items() if value is not None}
+        valid = _validated(platform, plugin, cls, merged)
+        await asyncio.to_thread(_keep_secrets, platform, plugin, cls, changes)
+        for field, value in changes.items():
+            await _write(unit, plugin, field, None if value is None else _plain(getattr(valid, field)))
+        keys = [key for key, field in keys_of(cls).items() if field in changes]
+        audit(unit, "plugin.configured", "plugin", plugin, after={"keys": keys}, origin=origin)
+        await unit.notify(TOPIC, plugin)
+    return keys
+
+
+def _by_field(cls: type[Settings], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    keys = keys_of(cls)
+    for key, value in wanted.items():
+        if key not in keys:
+            raise BadRequest(f"'{key[:80]}' is not a setting of this plugin; it has: {', '.join(keys)}")
+        if value is not None and not isinstance(value, str | int | float):
+            raise BadRequest(f"{key} must be a text, a number, true or false, or null for the default")
+        if isinstance(value, str) and "\x00" in value:
+            raise BadRequest(f"{key} holds a NUL character; remove it")
+    found = {keys[key]: value for key, value in wanted.items()}
+    return {f: value for f, value in found.items() if not (is_secret(cls, f) and value == MASK)}
+
+
+def _validated(platform: Platform, plugin: str, cls: type[Settings], stored: Mapping[str, Any]) -> Settings:
+    try:
+        return platform.loader.load(plugin, cls, stored)
+    except StartupError as error:
+        raise BadRequest(str(error)) from None
+
+
+def _keep_secrets(platform: Platform, plugin: str, cls: type[Settings], changes: Mapping[str, Any]) -> None:
+    """The secret store before the row: a row without its secret would mean an unset setting."""
+    for field, value in changes.items():
+        if not is_secret(cls, field):
+            continue
+        if value is None:
+            platform.secrets.remove(secret_name(plugin, field))
+        else:
+            platform.secrets.set(secret_name(plugin, field), str(value))
+
+
+async def _write(unit: Unit, plugin: str, field: str, value: Any) -> None:
+    mine = (ConfigValue.plugin == plugin) & (ConfigValue.field == field)
+    await unit.session.execute(delete(ConfigValue).where(mine))
+    if value is not None:
+        kept = None if value is _SECRET else value
+        unit.session.add(ConfigValue(plugin=plugin, field=field, value=kept, changed_at=utc_now()))
+        await unit.session.flush()
+
+
+_SECRET = object()
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON keeps it; a secret leaves only its mark."""
+    if isinstance(value, SecretStr):
+        return _SECRET
+    return value if isinstance(value, bool | int | float | str) else str(value)

@@ -1,0 +1,91 @@
+"""A settings class as clients see it: its configurable fields, their types and values."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import SecretStr
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from kernel.sdk import SecretStore, Settings
+
+from ..schemas import ConfigField
+
+MASK = "***"
+Kind = Literal["string", "int", "float", "bool"]
+_KINDS: dict[Any, Kind] = {bool: "bool", int: "int", float: "float"}
+
+
+def keys_of(cls: type[Settings]) -> dict[str, str]:
+    """Key, as in the environment, to field name; configurable fields only, in the order of the class."""
+    names = cls.env_names()
+    return {names[field][0]: field for field in cls.model_fields if field in cls.configurable}
+
+
+def describe(cls: type[Settings]) -> list[ConfigField]:
+    """The configurable fields."""
+    return [_describe(key, cls.model_fields[field]) for key, field in keys_of(cls).items()]
+
+
+def shown(settings: Settings) -> dict[str, Any]:
+    """The values in effect, by key; a secret that is set is masked."""
+    return {key: _shown(getattr(settings, field)) for key, field in keys_of(type(settings)).items()}
+
+
+def is_secret(cls: type[Settings], field: str) -> bool:
+    """Whether the field's values must not be shown."""
+    return SecretStr in _choices(cls.model_fields[field])
+
+
+def secret_name(plugin: str, field: str) -> str:
+    """Under which name the secret store keeps a secret setting."""
+    return f"config.{plugin}.{field}"
+
+
+def read_secrets(
+    secrets: SecretStore, plugin: str, cls: type[Settings], stored: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Stored values with the secrets filled in; a field that is not configurable any more is left out.
+
+    Reads files: call it in a thread.
+    """
+    found = {}
+    for field, value in stored.items():
+        if field in cls.configurable:
+            found[field] = secrets.get(secret_name(plugin, field)) if is_secret(cls, field) else value
+    return found
+
+
+def _describe(key: str, field: FieldInfo) -> ConfigField:
+    choices = _choices(field)
+    return ConfigField(
+        key=key,
+        type=next((_KINDS[choice] for choice in choices if choice in _KINDS), "string"),
+        default=None if field.default is PydanticUndefined else _shown(field.default),
+        description=field.description or "",
+        secret=SecretStr in choices,
+        options=[str(choice) for choice in choices if isinstance(choice, str)] or None,
+    )
+
+
+def _choices(field: FieldInfo) -> list[Any]:
+    """The types, and the literal values, that a field's annotation allows; None left out."""
+    pending, found = [field.annotation], []
+    while pending:
+        kind = pending.pop(0)
+        if typing.get_origin(kind) in (typing.Union, types.UnionType, Literal):
+            pending += typing.get_args(kind)
+        elif kind is not None and kind is not type(None):
+            found.append(kind)
+    return found
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, SecretStr):
+        return MASK if value.get_secret_value() else ""
+    return str(value) if isinstance(value, Path) else value

@@ -1,0 +1,70 @@
+"""Plugins that come and go as documents, through whichever plugin source there is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import delete
+
+from kernel.sdk import Conflict, NotFound, Platform, PluginEntry, PluginSource, audit
+
+from ..live import LIVE, TOPIC
+from ..models import ConfigValue, SwitchedOff
+
+
+def active_sources(platform: Platform) -> list[PluginSource]:
+    """The sources whose plugins are switched on."""
+    return [source for owner, source in platform.sources if platform.is_on(owner)]
+
+
+def source_for_documents(platform: Platform) -> PluginSource | None:
+    """Who takes documents; None where nobody does."""
+    return next(iter(active_sources(platform)), None)
+
+
+async def install(
+    platform: Platform, document: bytes, media_type: str, *, update: bool, origin: dict[str, Any]
+) -> PluginEntry:
+    """Install a document, or update an installed one; durable and live when it returns."""
+    source = source_for_documents(platform)
+    if source is None:
+        raise Conflict("No plugin in service takes manifests")
+    entry = await source.install(document, media_type, update=update)
+    async with platform.database.unit() as unit:
+        action = "plugin.updated" if update else "plugin.installed"
+        after = {"version": entry.version, "webhooks": list(entry.webhooks)}
+        audit(unit, action, "plugin", entry.name, after=after, origin=origin)
+    return entry
+
+
+async def uninstall(platform: Platform, name: str, origin: dict[str, Any]) -> None:
+    """Remove a plugin with its document, what it stored, its configuration and its switch.
+
+    Raises NotFound for an unknown name, Conflict for a plugin made of code.
+    """
+    if name in platform.host.records:
+        raise Conflict(
+            f"'{name}' is made of code: its package is removed on the server, with platformctl plugins "
+            f"uninstall. To stop it, POST /v1/plugins/{name}/disable"
+        )
+    async with platform.database.unit() as unit:
+        found = [await source.remove(unit, name) for source in active_sources(platform)]
+        if not any(found):
+            raise NotFound(f"There is no plugin '{name[:80]}'")
+        await unit.session.execute(delete(SwitchedOff).where(SwitchedOff.plugin == name))
+        await unit.session.execute(delete(ConfigValue).where(ConfigValue.plugin == name))
+        audit(unit, "plugin.uninstalled", "plugin", name, origin=origin)
+        await unit.notify(TOPIC, name)
+    await platform.resource(LIVE).refresh()
+
+
+async def refresh(platform: Platform) -> list[str]:
+    """Let every source look for changes now; answers the webhooks that are live."""
+    for source in active_sources(platform):
+        await source.refresh()
+    return webhooks(await platform.directory.entries())
+
+
+def webhooks(entries: list[PluginEntry]) -> list[str]:
+    """Full paths of the webhooks of plugins in service."""
+    return sorted(f"/webhook{path}" for e in entries if e.status == "enabled" for path in e.webhooks)

@@ -1,0 +1,68 @@
+"""Plugins as records, and their health."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from kernel.sdk import NotFound, Platform, PluginEntry, run_check, utc_now
+
+from ..schemas import PluginHealth, PluginOut
+
+# The tier that every plugin needs where nobody has said otherwise (wire-facts section 7).
+_DEFAULT_TIER: Literal["community"] = "community"
+
+
+async def get_entry(platform: Platform, name: str) -> PluginEntry:
+    """The plugin called `name`. Raises NotFound."""
+    entry = await platform.directory.entry(name)
+    if entry is None:
+        raise NotFound(f"There is no plugin '{name[:80]}'")
+    return entry
+
+
+def record_of(entry: PluginEntry) -> PluginOut:
+    """The record of wire-facts 6.1."""
+    return PluginOut(
+        name=entry.name,
+        version=entry.version,
+        description=entry.description,
+        author=entry.author,
+        status=entry.status,
+        enabled=entry.status == "enabled",
+        dependencies=list(entry.requires),
+        capabilities=list(entry.capabilities),
+        data_sources=list(entry.data_sources),
+        databases=list(entry.databases),
+        registered_at=entry.registered_at,
+        health_status=_health(entry),
+        last_health_check=None,
+        install_source=entry.source,
+        required_tier=_DEFAULT_TIER,
+        reason=entry.reason or entry.problem,
+    )
+
+
+def _health(entry: PluginEntry) -> Literal["unknown", "unhealthy", "error"]:
+    if entry.status == "error":
+        return "error"
+    return "unhealthy" if entry.problem else "unknown"
+
+
+async def health_of(platform: Platform, entry: PluginEntry) -> PluginHealth:
+    """Run the plugin's checks now; one that is not in service is unhealthy by its reason."""
+    checks: dict[str, str] = {}
+    message = entry.reason or entry.problem
+    if entry.status == "enabled":
+        own = [check for plugin, check in platform.health_checks if plugin == entry.name]
+        checks = {check.name: await run_check(check) for check in own}
+    elif message is None:
+        message = "The plugin is disabled"
+    healthy = message is None and all(text == "healthy" for text in checks.values())
+    return PluginHealth(
+        name=entry.name,
+        healthy=healthy,
+        health_status="error" if entry.status == "error" else "healthy" if healthy else "unhealthy",
+        last_health_check=utc_now(),
+        message=message,
+        checks=checks,
+    )

@@ -1,0 +1,51 @@
+"""Enabling and disabling plugins: remembered first, then in effect in every process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import delete
+
+from kernel.sdk import Conflict, Platform, PluginEntry, audit
+
+from ..live import LIVE, TOPIC
+from ..models import SwitchedOff
+
+
+async def switch(
+    platform: Platform, entry: PluginEntry, *, on: bool, own_name: str, origin: dict[str, Any]
+) -> None:
+    """Enable or disable a plugin; doing it twice is no error. Raises Conflict where it would not hold."""
+    if entry.reason is not None:
+        raise Conflict(f"'{entry.name}' can't be switched: {entry.reason}")
+    if on:
+        await _check_requirements(platform, entry)
+    else:
+        await _check_dependants(platform, entry, own_name)
+    async with platform.database.unit() as unit:
+        await unit.session.execute(delete(SwitchedOff).where(SwitchedOff.plugin == entry.name))
+        if not on:
+            unit.session.add(SwitchedOff(plugin=entry.name, changed_by=origin.get("actor_id")))
+        action = "plugin.enabled" if on else "plugin.disabled"
+        audit(unit, action, "plugin", entry.name, origin=origin)
+        await unit.notify(TOPIC, entry.name)
+    await platform.resource(LIVE).refresh()
+
+
+async def _check_requirements(platform: Platform, entry: PluginEntry) -> None:
+    off = [name for name in entry.requires if not platform.is_on(name)]
+    if off:
+        raise Conflict(f"'{entry.name}' requires {_quoted(off)}; enable that first")
+
+
+async def _check_dependants(platform: Platform, entry: PluginEntry, own_name: str) -> None:
+    if entry.essential or entry.name == own_name:
+        raise Conflict(f"'{entry.name}' can't be disabled: without it nothing could be enabled again")
+    others = await platform.directory.entries()
+    needing = [other.name for other in others if entry.name in other.requires and other.status == "enabled"]
+    if needing:
+        raise Conflict(f"{_quoted(needing)} requires '{entry.name}'; disable that first")
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)

@@ -1,0 +1,427 @@
+"""Manifest files as plugins: they come, change and go within two seconds, and harm no one else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernel.sdk import Plugin
+from kernel.testing import Running, Start
+from tests.builtin_plugins.manifest_webhooks.webhook_support import (
+    drop,
+    folder_of,
+    hits,
+    manifest,
+    names,
+    send,
+    until,
+)
+from tests.fakes.hash_embeddings import HashEmbeddings
+
+PLUGINS = ("plugin_registry", "manifest_webhooks")
+
+
+class Taken(Plugin):
+    """A plugin made of code whose name a manifest could have."""
+
+    name = "taken"
+
+
+def bomb() -> str:
+    """A document of a few hundred bytes that would grow to 10^9 values."""
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    for level in range(1, 9):
+        lines.append(f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]")
+    return "\n".join(lines)
+
+
+async def record(running: Running, name: str) -> dict[str, Any]:
+    """The plugin's record; empty when there is none."""
+    answer = await running.anonymous.get(f"/v1/plugins/{name}")
+    return dict(answer.json()) if answer.status == 200 else {}
+
+
+async def answers(running: Running, path: str, status: int) -> bool:
+    return (await send(running.anonymous, path, {"text": "x"})).status == status
+
+
+async def gone(running: Running, name: str) -> bool:
+    return await record(running, name) == {}
+
+
+@pytest.fixture
+def folder(platform_home: Path) -> Path:
+    return platform_home / "manifests"
+
+
+class TestRefused:
+    async def test_bad_files_harm_no_good_one(self, start_platform: Start, folder: Path) -> None:
+        """Every kind of bad file is listed with its reason; the good one beside them works."""
+        drop(folder, "a-good.yaml", manifest())
+        drop(folder, "b-broken.yaml", "apiVersion: [")
+        drop(folder, "c-invalid.yaml", manifest("invalid", "no-slash"))
+        drop(folder, "d-same-path.yaml", manifest("second", "/notes"))
+        drop(folder, "e-same-name.yaml", manifest("notes", "/elsewhere"))
+        drop(folder, "f-taken.yaml", manifest("taken", "/taken"))
+        drop(folder, "g-reserved.yaml", manifest("schema", "/reserved"))
+        drop(folder, "h-bomb.yaml", bomb())
+        with (folder / "i-huge.yaml").open("wb") as huge:
+            huge.truncate(50 * 1024 * 1024)
+        running = await start_platform(*PLUGINS, HashEmbeddings(), Taken)
+        reasons = {
+            "b-broken.yaml": "not YAML",
+            "c-invalid.yaml": "spec -> trigger -> webhook -> path",
+            "d-same-path.yaml": "the webhook path /notes is declared in a-good.yaml too",
+            "e-same-name.yaml": "the name notes is declared in a-good.yaml too",
+            "f-taken.yaml": "the name taken belongs to an installed plugin",
+            "g-reserved.yaml": "the name schema belongs to",
+            "h-bomb.yaml": "instead of repeating them with aliases",
+            "i-huge.yaml": "52428800 bytes, more than",
+        }
+        health = (await running.anonymous.get("/health")).json()
+        for file, reason in reasons.items():
+            found = await record(running, file)
+            assert found["status"] == "error" and reason in found["reason"], file
+            assert health["plugins"][file]["reason"] == found["reason"]
+        assert health["status"] == "degraded" and "b-broken.yaml" in health["checks"]["manifests"]
+        assert (await record(running, "notes"))["status"] == "enabled"
+        assert (await record(running, "taken"))["install_source"] == "package"
+        assert await answers(running, "/notes", 200) and await answers(running, "/taken", 404)
+
+    async def test_repaired_file(self, start_platform: Start, folder: Path) -> None:
+        """A refused file that is mended goes live, and its complaint goes away."""
+        drop(folder, "a.yaml", "nothing")
+        running = await start_platform(*PLUGINS, HashEmbeddings())
+        assert (await record(running, "a.yaml"))["status"] == "error"
+        drop(folder, "a.yaml", manifest())
+        await until(lambda: answers(running, "/notes", 200))
+        assert await record(running, "a.yaml") == {}
+        assert (await running.anonymous.get("/health")).json()["checks"]["manifests"] == "healthy"
+
+    async def test_second_claim_takes_over(self, start_platform: Start, folder: Path) -> None:
+        """When the file that holds a path goes, the one that was refused for it goes live."""
+        first = drop(folder, "a.yaml", manifest("first", "/notes"))
+        drop(folder, "b.yaml", manifest("second", "/notes"))
+        running = await start_platform(*PLUGINS, HashEmbeddings())
+        first.unlink()
+
+        async def taken_over() -> bool:
+            return (await record(running, "second")).get("status") == "enabled"
+
+        await until(taken_over)
+        answer = await send(running.anonymous, "/notes", {"text": "x"})
+        assert answer.json()["plugin"] == "second"
+
+    async def test_misspelt_secret(self, start_platform: Start, folder: Path) -> None:
+        """A misspelt secretRef leaves a webhook open: the record and /health say so."""
+        document = manifest()
+        document["spec"]["trigger"]["webhook"]["secretref"] = "key"
+        drop(folder, "a.yaml", document)
+        running = await start_platform(*PLUGINS, HashEmbeddings())
+        assert "secretRef" in (await record(running, "notes"))["reason"]
+        assert "secretRef" in (await running.anonymous.get("/health")).json()["checks"]["manifests"]
+
+
+class TestLife:
+    async def test_dropped_changed_removed(self, start_platform: Start, folder: Path) -> None:
+        """A file takes effect within two seconds, whether it comes, changes or goes."""
+        running = await start_platform(*PLUGINS, HashEmbeddings())
+        assert await answers(running, "/notes", 404)
+        path = drop(folder, "a.yaml", manifest())
+        await until(lambda: answers(running, "/notes", 200))
+        drop(folder, "a.yaml", manifest(path="/moved"))
+        await until(lambda: answers(running, "/moved", 200))
+        assert await answers(running, "/notes", 404)
+        path.unlink()
+        await until(lambda: gone(running, "notes"))
+        assert await answers(running, "/moved", 404)
+
+    async def test_every_process_watches(self, start_platform: Start, folder: Path) -> None:
+        """Each of several API processes follows the folder by itself."""
+        running = [await start_platform(*PLUGINS, HashEmbeddings()) for _ in range(2)]
+        drop(folder, "a.yaml", manifest())
+        for one in running:
+            await until(lambda one=one: answers(one, "/notes", 200))  # type: ignore[misc]
+
+    async def test_removed_file_keeps_its_points(self, start_platform: Start, folder: Path) -> None:
+        """Without the file the webhook and the action are gone; back again, what was collected is there."""
+        path = drop(folder, "a.yaml", manifest())
+        running = await start_platform(*PLUGINS, HashEmbeddings())
+        await send(running.anonymous, "/notes", {"text": "collected"})
+        path.unlink()
+        await until(lambda: gone(running, "notes"))
+        search = await running.anonymous.get("/v1/plugins/notes/actions/search?query=collected")
+        assert search.status == 404 and await answers(running, "/notes", 404)
+        drop(folder, "b.yaml", manifest())
+        await until(lambda: answers(running, "/notes", 200))
+        assert (await hits(running.anonymous, "notes", "collected"))[0]["text"] == "collected"
+
+
+class TestAdministration:
+    async def test_install(self, start_platform: Start, folder: Path) -> None:
+        """An installed manifest is live at once, durable in the folder, and survives a restart."""
+        running = await start_platform(*PLUGINS, HashEmbeddings())
+        admin = await running.user(role="admin")
+        answer = await admin.post("/v1/plugins/install", json=manifest())
+        assert answer.status == 200
+        assert answer.json() == {
+            "message": "Plugin installed",
+            "plugin": "notes",
+            "webhook_path": "/notes",
+        }
+        assert await answers(running, "/notes", 200)
+        assert names(folder) == ["notes.yaml"]
+        again = await start_platform(*PLUGINS, HashEmbeddings())
+        assert await answers(again, "/notes", 200)
+
+    async def test_install_yaml(self, start_platform: Start, folder: Path) -> None:
+        """YAML is taken by its content type or by its first word; its comments are kept."""
+        text = (Path(__file__).parents[3] / "manifests" / "github-issues.yaml").read_text(encoding="utf-8")
+        running = await start_platform(*PLUGINS, HashEmbeddings())
+        admin = await running.user(role="admin")
+        headers = {"Content-Type": "application/x-yaml"}
+        answer = await admin.post("/v1/plugins/install", data=text.encode(), headers=headers)
+        assert answer.status == 200 and answer.json()["webhook_path"] == "/github/issues"
+        assert (folder / "github-issues.yaml").read_text(encoding="utf-8") == text
+        plain = "apiVersion: platform.dev/v1alpha1\n" + text[text.index("kind:") :].replace(
+            "github", "gitlab"
+        )
+        headers = {"Content-Type": "application/json"}
+        assert (await admin.post("/v1/plugins/install", data=plain.encode(), headers=headers)).status == 200
+
+    async def test_install_refusals(self, start_platform: Start, folder: Path) -> None:
+        """Unreadable or nameless 400, invalid 422 with every path, taken 409; nothing is written."""
+        drop(folder, "notes.yaml", manifest())
+        running = await start_platform(*PLUGINS, HashEmbeddings(), Taken)
+        admin = await running.user(role="admin")
+
+        async def install(document: Any) -> tuple[int, Any]:
+            body = {"data": document} if isinstance(document, bytes) else {"json": document}
+            answer = await admin.post("/v1/plugins/install", **body)
+            return answer.status, answer.detail
+
+        nameless = manifest("other", "/other")
+        del nameless["metadata"]["name"]
+        wrong = manifest("other", "other")
+        wrong["spec"]["action"]["type"] = "run-code"
+        assert (await install(b"{"))[0] == 400
+        assert (await install(b""))[0] == 400
+        assert (await install(bomb().encode()))[0] == 400
+        assert (await install(nameless))[0] == 400
+        assert (await install(manifest()))[0] == 409
+        assert (await install(manifest("taken", "/taken")))[0] == 409
+        assert (await install(manifest("schema", "/schema")))[0] == 409
+        status, detail = await install(manifest("other", "/notes"))
+        assert status == 409 and "'notes'" in detail
+        status, detail = await install(wrong)
+        assert status == 422
+        assert {item["path"] for item in detail} == {
+            "spec -> action -> type",
+            "spec -> trigger -> webhook -> path",
+        }
+        assert all(item["message"] and item["msg"] and item["loc"][0] == "body" for item in detail)
+        assert names(folder) == ["notes.yaml"]
+
+    async def test_install_never_overwrites(self, start_platform: Start, folder: Path) -> None:
+        """A file that happens to bear the plugin's name, but holds something else, is left alone."""
+        drop(folder, "notes.yaml", "mine, unfinished")
+        running = await start_platform(*PLUGINS, HashEmbeddings())
+        admin = await running.user(role="admin")
+        assert (await admin.post("/v1/plugins/install", json=manifest())).status == 200
+        assert (folder / "notes.yaml").read_text(encoding="utf-8") == "mine, unfinished"
+        assert await answers(running, "/notes", 200)
+
+    async def test_read_only_folder(self, start_platform: Start, platform_home: Path) -> None:
+        """A folder that can't be written is 503 with the reason."""
+        drop(platform_home, "manifests", "not a folder")
+        running = await start_platform(*PLUGINS, HashEmbeddings())
+        admin = await running.user(role="admin")
+        answer = await admin.post("/v1/plugins/install", json=manifest())
+        assert answer.status == 503 and "manifests folder" in answer.detail
+
+    @pytest.mark.parametrize("name", ["notes.yaml", "notes.json"])
+    async def test_reload(self, start_platform: Start, folder: Path, name: str) -> None:
+        """A newer manifest takes the place of the installed one, in its file, at once."""
+        running = await start_platform(*PLUGINS, HashEmbeddings())
+        admin = await running.user(role="admin")
+        missing = await admin.post("/v1/plugins/reload-webhook", json=manifest())
+        assert missing.status == 404
+        drop(folder, name, json.dumps(manifest()))
+        await until(lambda: answers(running, "/notes", 200))
+        answer = await admin.post("/v1/plugins/reload-webhook", json=manifest(path="/newer"))
+        assert answer.status == 200
+        assert answer.json() == {
+            "message": "Webhook reloaded",
+            "webhook_path": "/webhook/newer",
+            "registered_routes": ["/webhook/newer"],
+        }
+        assert await answers(running, "/newer", 200) and await answers(running, "/notes", 404)
+        assert names(folder) == [name]
+
+    async def test_uninstall(self, start_platform: Start, folder: Path, database_url: str | None) -> None:
+        """File, webhook, record and every point are gone, in every process, and stay gone."""
+        env = {"DATABASE_URL": database_url}
+        drop(folder, "a.yaml", manifest())
+        drop(folder, "b.yaml", manifest("other", "/other"))
+        running = await start_platform(*PLUGINS, HashEmbeddings(), env=env)
+        second = await start_platform(*PLUGINS, HashEmbeddings(), env=env)
+        admin = await running.user(role="admin")
+        event = {"webhook-id": "e"}
+        for path in ("/notes", "/other"):
+            await send(running.anonymous, path, {"text": "collected"}, event)
+        drop(folder, "a.yaml", manifest(collection="second-one"))
+        await until(lambda: _collects_into(running, "second-one"))
+        assert (await admin.delete("/v1/plugins/notes")).status == 200
+        assert not (folder / "a.yaml").exists() and await record(running, "notes") == {}
+        await until(lambda: answers(second, "/notes", 404))
+        for collection in ("notes", "second-one"):
+            assert await second.platform.vectors.count(f"manifest:{collection}:notes") == 0
+        assert [hit["text"] for hit in await hits(second.anonymous, "other", "collected")] == ["collected"]
+        assert (await admin.delete("/v1/plugins/notes")).status == 404
+        await admin.post("/v1/plugins/install", json=manifest())
+        assert await hits(running.anonymous, "notes", "collected") == []
+        answer = await send(running.anonymous, "/notes", {"text": "collected"}, event)
+        assert answer.status == 200 and len(await hits(running.anonymous, "notes", "collected")) == 1
+
+    async def test_uninstall_after_the_file_is_gone(self, start_platform: Start, folder: Path) -> None:
+        """Points whose manifest was removed by hand go with DELETE, too."""
+        path = drop(folder, "a.yaml", manifest())
+        running = await start_platform(*PLUGINS, HashEmbeddings())
+        admin = await running.user(role="admin")
+        await send(running.anonymous, "/notes", {"text": "x"})
+        path.unlink()
+        await until(lambda: gone(running, "notes"))
+        assert (await admin.delete("/v1/plugins/notes")).status == 200
+        assert await running.platform.vectors.count("manifest:notes:notes") == 0
+
+    async def test_uninstall_of_a_refused_file(self, start_platform: Start, folder: Path) -> None:
+        """A refused file goes by its file name; a path is no name."""
+        outside = drop(folder.parent, "outside.yaml", "x")
+        path = drop(folder, "bad.yaml", "x")
+        running = await start_platform(*PLUGINS, HashEmbeddings())
+        admin = await running.user(role="admin")
+        for name in ("..%2Foutside.yaml", "good.yaml", "..", "%2E%2E"):
+            assert (await admin.delete(f"/v1/plugins/{name}")).status in (404, 405)
+        assert (await admin.delete("/v1/plugins/bad.yaml")).status == 200
+        assert not path.exists() and outside.exists()
+
+    async def test_disable_and_enable(
+        self, start_platform: Start, folder: Path, database_url: str | None
+    ) -> None:
+        """A disabled manifest takes nothing in any process and after a restart, until it is enabled."""
+        env = {"DATABASE_URL": database_url}
+        drop(folder, "a.yaml", manifest(secret="key"))
+        drop(folder, "b.yaml", manifest("other", "/other"))
+        running = await start_platform(*PLUGINS, HashEmbeddings(), env=env)
+        second = await start_platform(*PLUGINS, HashEmbeddings(), env=env)
+        admin = await running.user(role="admin")
+        assert (await admin.post("/v1/plugins/other/disable")).status == 200
+        answer = await send(running.anonymous, "/other", {"text": "x"})
+        assert answer.status == 403 and answer.json()["code"] == "plugin_disabled"
+        await until(lambda: answers(second, "/other", 403))
+        third = await start_platform(*PLUGINS, HashEmbeddings(), env=env)
+        assert await answers(third, "/other", 403)
+        assert (await record(third, "other"))["status"] == "disabled"
+        search = await third.anonymous.get("/v1/plugins/other/actions/search?query=x")
+        assert search.status == 404
+        assert (await admin.post("/v1/plugins/other/enable")).status == 200
+        assert await answers(running, "/other", 200)
+        await until(lambda: answers(third, "/other", 200))
+
+    async def test_disabled_tells_only_who_proves_the_secret(
+        self, start_platform: Start, folder: Path
+    ) -> None:
+        """Without the secret a disabled webhook is 401 like any other."""
+        drop(folder, "a.yaml", manifest(secret="key"))
+        running = await start_platform(*PLUGINS, HashEmbeddings())
+        running.platform.secrets.set("key", "a long enough secret")
+        admin = await running.user(role="admin")
+        await admin.post("/v1/plugins/notes/disable")
+        assert await answers(running, "/notes", 401)
+
+    async def test_force_webhooks(self, start_platform: Start, folder: Path) -> None:
+        """On the service's own port, the folder is read at once and every webhook is named."""
+        running = await start_platform(*PLUGINS, HashEmbeddings(), only="plugin-registry")
+        account = await running.platform.accounts.register("ali", "ali@example.org", "a long password")
+        gateway = await start_platform(*PLUGINS, HashEmbeddings())
+        user = await gateway.sign_in(account.username, "a long password")
+        drop(folder, "a.yaml", manifest())
+        for path in ("/v1/force-webhooks", "/force-webhooks"):
+            url = running.url + path
+            assert (await running.anonymous.post(url)).status == 401
+            answer = await user.post(url)
+            assert answer.status == 200 and answer.json()["webhooks"] == ["/webhook/notes"]
+
+    @pytest.mark.parametrize("role", ["anonymous", "user"])
+    async def test_administrators_only(self, start_platform: Start, folder: Path, role: str) -> None:
+        """Nobody else installs, replaces, removes or switches a plugin."""
+        drop(folder, "a.yaml", manifest())
+        running = await start_platform(*PLUGINS, HashEmbeddings())
+        actor = running.anonymous if role == "anonymous" else await running.user()
+        wanted = 401 if role == "anonymous" else 403
+        base = "/v1/plugins"
+        for path in ("install", "reload-webhook", "notes/enable", "notes/disable"):
+            assert (await actor.post(f"{base}/{path}", json=manifest("new", "/new"))).status == wanted, path
+        assert (await actor.delete(f"{base}/notes")).status == wanted
+        assert await answers(running, "/notes", 200) and await answers(running, "/new", 404)
+
+
+async def _collects_into(running: Running, collection: str) -> bool:
+    answer = await send(running.anonymous, "/notes", {"text": "collected"})
+    return bool(answer.json()["result"]["collection"] == collection)
+
+
+async def test_record(start_platform: Start, folder: Path) -> None:
+    """A manifest's record has every field of the wire, and its search is offered to models."""
+    drop(folder, "a.yaml", manifest("my-notes"))
+    running = await start_platform(*PLUGINS, HashEmbeddings())
+    found = await record(running, "my-notes")
+    assert found.pop("registered_at").startswith("20")
+    assert found == {
+        "name": "my-notes",
+        "version": "1.0.0",
+        "description": "Notes",
+        "author": "",
+        "status": "enabled",
+        "enabled": True,
+        "dependencies": [],
+        "capabilities": ["webhook", "store-vector", "search"],
+        "data_sources": ["webhook:/notes"],
+        "databases": ["vectors:notes"],
+        "health_status": "unknown",
+        "last_health_check": None,
+        "install_source": "manifest",
+        "required_tier": "community",
+        "reason": None,
+    }
+    tools = (await running.anonymous.get("/v1/plugins/ai/tools")).json()["tools"]
+    assert [tool["function"]["name"] for tool in tools] == ["my_notes_search"]
+    assert tools[0]["metadata"] == {
+        "plugin": "my-notes",
+        "endpoint": "/v1/plugins/my-notes/actions/search",
+        "method": "GET",
+    }
+    parameters = tools[0]["function"]["parameters"]
+    assert parameters["required"] == ["query"]
+    assert parameters["properties"]["limit"]["type"] == "integer"
+
+
+async def test_schema_is_served(start_platform: Start, schema_document: dict[str, Any]) -> None:
+    """The published schema, as it is in the repository."""
+    running = await start_platform(*PLUGINS)
+    assert (await running.anonymous.get("/v1/plugins/schema")).json() == schema_document
+
+
+async def test_folder_moves_with_its_setting(
+    start_platform: Start, platform_home: Path, tmp_path: Path
+) -> None:
+    """PLATFORM_MANIFESTS_DIR names the folder; the usual one is not looked at then."""
+    drop(platform_home / "manifests", "a.yaml", manifest())
+    drop(tmp_path / "mine", "a.yaml", manifest("other", "/other"))
+    env = {"PLATFORM_MANIFESTS_DIR": str(tmp_path / "mine")}
+    running = await start_platform(*PLUGINS, HashEmbeddings(), env=env)
+    assert await answers(running, "/other", 200) and await answers(running, "/notes", 404)
+    assert folder_of(running).is_dir()

@@ -1,0 +1,75 @@
+"""Webhooks against the real server with the real embedding engine, killed in the middle of deliveries."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+import aiohttp
+import pytest
+from sqlalchemy import func, select
+
+from builtin_plugins.manifest_webhooks.models import EventRow
+from kernel.platform import open_platform
+from kernel.settings import SettingsLoader
+from tests.builtin_plugins.manifest_webhooks.webhook_support import drop, manifest
+from tests.fakes.processes import Served, served_platform
+
+ROUNDS = 3
+Acknowledged = dict[str, str]
+
+
+async def deliver(served: Served, event: str) -> str:
+    """Send one event; answers its point."""
+    body, headers = {"text": f"report {event} of the night shift"}, {"webhook-id": event}
+    async with served.session.post(f"{served.url}/webhook/notes", json=body, headers=headers) as answer:
+        assert answer.status == 200, await answer.text()
+        return str((await answer.json())["result"]["point_id"])
+
+
+async def deliver_until_killed(served: Served, prefix: str, acknowledged: Acknowledged) -> None:
+    number = 0
+    with suppress(aiohttp.ClientConnectionError):
+        while True:
+            event = f"{prefix}-{number}"
+            acknowledged[event] = await deliver(served, event)
+            number += 1
+
+
+@pytest.mark.durability
+async def test_kill_loses_nothing_acknowledged(platform_home: Path, database_url: str | None) -> None:
+    """After SIGKILL in mid-delivery every acknowledged event is there once, under its point, and found."""
+    drop(platform_home / "manifests", "a.yaml", manifest())
+    env = {"PLATFORM_MANIFESTS_DIR": str(platform_home / "manifests")}
+    env |= {"DATABASE_URL": database_url} if database_url else {}
+    acknowledged: Acknowledged = {}
+    for round_ in range(ROUNDS):
+        async with served_platform(platform_home, env=env) as served:
+            acknowledged[f"first-{round_}"] = await deliver(served, f"first-{round_}")
+            senders = [
+                asyncio.create_task(deliver_until_killed(served, f"{round_}-{sender}", acknowledged))
+                for sender in range(4)
+            ]
+            await asyncio.sleep(0.3 + 0.2 * round_)
+            await served.process.kill()
+            await asyncio.gather(*senders)
+    assert len(acknowledged) > ROUNDS * 4
+    async with served_platform(platform_home, env=env) as served:
+        for event, point in acknowledged.items():
+            assert await deliver(served, event) == point
+        query = {"query": "first-0 night shift", "limit": "100"}
+        status, body = await served.get("/v1/plugins/notes/actions/search", params=query)
+        found = [hit["point_id"] for hit in body["result"]["hits"]]
+        assert status == 200 and acknowledged["first-0"] in found
+    points, events = await stored(platform_home, env)
+    assert points == events >= len(acknowledged)
+
+
+async def stored(home: Path, env: dict[str, str]) -> tuple[int, int]:
+    """(points, events) in the database."""
+    loader = SettingsLoader({"PLATFORM_HOME": str(home), **env})
+    async with open_platform(loader, role="tool", candidates=[]) as platform:
+        points = await platform.vectors.count("manifest:notes:notes")
+        async with platform.database.read() as session:
+            return points, int(await session.scalar(select(func.count()).select_from(EventRow)) or 0)

@@ -1,0 +1,340 @@
+"""Webhooks of manifest plugins over HTTP: stored once, durable, searchable, and refused with a reason."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from builtin_plugins.manifest_webhooks.models import EventRow
+from builtin_plugins.manifest_webhooks.storing import EVENT_RETENTION, forget_old_events
+from kernel.sdk import Unavailable, utc_now
+from kernel.testing import Running, Start
+from tests.builtin_plugins.manifest_webhooks.webhook_support import (
+    drop,
+    folder_of,
+    github_headers,
+    hits,
+    manifest,
+    send,
+    standard_headers,
+)
+from tests.fakes.hash_embeddings import DIMENSION, HashEmbeddings
+
+PLUGINS = ("plugin_registry", "manifest_webhooks")
+KEY = b"a secret of the operator's choice"
+
+
+async def notes(start_platform: Start, home: Path, *documents: dict[str, Any], **options: Any) -> Running:
+    """A platform whose folder already holds these manifests."""
+    for number, document in enumerate(documents or [manifest()]):
+        drop(home / "manifests", f"{number}.yaml", document)
+    embeddings = options.pop("embeddings", None) or HashEmbeddings()
+    return await start_platform(*PLUGINS, embeddings, **options)
+
+
+async def count(running: Running, collection: str = "manifest:notes:notes") -> int:
+    return await running.platform.vectors.count(collection)
+
+
+async def test_stored_and_found(start_platform: Start, platform_home: Path, database_url: str | None) -> None:
+    """A delivery becomes a point with its rendered metadata, and the plugin's search finds it."""
+    document = manifest(text="{{ .title }}: {{ .body }}", metadata={"author": "{{ .by }}", "tags": ["a"]})
+    running = await notes(start_platform, platform_home, document, env={"DATABASE_URL": database_url})
+    client = running.anonymous
+    answer = await send(client, "/notes", {"title": "Leak", "body": "water in room 4", "by": "ayse"})
+    await send(client, "/notes", {"title": "Lunch", "body": "soup and bread", "by": "ali"})
+    assert answer.status == 200
+    body = answer.json()
+    assert body["plugin"] == "notes"
+    assert body["result"] == {
+        "point_id": body["result"]["point_id"],
+        "collection": "notes",
+        "text_length": len("Leak: water in room 4"),
+        "metadata": {"author": "ayse", "tags": ["a"]},
+        "embedding_dim": DIMENSION,
+    }
+    best = (await hits(client, "notes", "water in the room"))[0]
+    assert best["point_id"] == body["result"]["point_id"]
+    assert best["text"] == "Leak: water in room 4"
+    assert best["metadata"] == {"author": "ayse", "tags": ["a"]}
+    assert best["timestamp"].startswith(str(utc_now().year)) and 0 < best["score"] <= 1
+
+
+async def test_search_sees_own_points_only(start_platform: Start, platform_home: Path) -> None:
+    """Two plugins that name one collection do not find each other's points; `limit` bounds the hits."""
+    running = await notes(start_platform, platform_home, manifest(), manifest("other", "/other"))
+    for number in range(3):
+        await send(running.anonymous, "/notes", {"text": f"mine {number}"})
+    await send(running.anonymous, "/other", {"text": "mine too"})
+    assert {hit["text"] for hit in await hits(running.anonymous, "notes", "mine")} == {
+        "mine 0",
+        "mine 1",
+        "mine 2",
+    }
+    assert [hit["text"] for hit in await hits(running.anonymous, "other", "mine")] == ["mine too"]
+    assert len(await hits(running.anonymous, "notes", "mine", limit=2)) == 2
+
+
+async def test_form_fields(start_platform: Start, platform_home: Path) -> None:
+    """An urlencoded form is a payload too."""
+    running = await notes(start_platform, platform_home)
+    answer = await running.anonymous.post("/webhook/notes", data={"text": "from a form"})
+    assert answer.status == 200 and answer.json()["result"]["text_length"] == len("from a form")
+
+
+class TestEvents:
+    async def test_repeated_event_is_stored_once(
+        self, start_platform: Start, platform_home: Path, database_url: str | None
+    ) -> None:
+        """The second delivery of an event answers the first one's point; nothing is embedded or stored."""
+        embeddings = HashEmbeddings()
+        running = await notes(
+            start_platform, platform_home, embeddings=embeddings, env={"DATABASE_URL": database_url}
+        )
+        first = await send(running.anonymous, "/notes", {"text": "once"}, {"webhook-id": "e1"})
+        second = await send(running.anonymous, "/notes", {"text": "once"}, {"webhook-id": "e1"})
+        other = await send(running.anonymous, "/notes", {"text": "once"}, {"webhook-id": "e2"})
+        assert first.json() == second.json() and first.status == second.status == 200
+        assert other.json()["result"]["point_id"] != first.json()["result"]["point_id"]
+        assert (await count(running), embeddings.calls) == (2, 2)
+
+    async def test_concurrent_duplicates(
+        self, start_platform: Start, platform_home: Path, database_url: str | None
+    ) -> None:
+        """Duplicates that arrive together, at two processes, end as one point with one answer."""
+        env = {"DATABASE_URL": database_url}
+        one = await notes(start_platform, platform_home, env=env)
+        two = await start_platform(*PLUGINS, HashEmbeddings(), env=env)
+        calls = [
+            send(running.anonymous, "/notes", {"text": "rush"}, {"webhook-id": "e1"})
+            for running in (one, two)
+            for _ in range(8)
+        ]
+        answers = await asyncio.gather(*calls)
+        assert [answer.status for answer in answers] == [200] * 16
+        assert len({answer.json()["result"]["point_id"] for answer in answers}) == 1
+        assert await count(one) == 1
+
+    async def test_event_without_id(self, start_platform: Start, platform_home: Path) -> None:
+        """Without an id each delivery is a new point, equal or not."""
+        running = await notes(start_platform, platform_home)
+        answers = [await send(running.anonymous, "/notes", {"text": "again"}) for _ in range(2)]
+        assert len({answer.json()["result"]["point_id"] for answer in answers}) == 2
+
+    async def test_same_id_at_two_plugins(self, start_platform: Start, platform_home: Path) -> None:
+        """An event id counts for its own plugin alone."""
+        running = await notes(start_platform, platform_home, manifest(), manifest("other", "/other"))
+        for path in ("/notes", "/other"):
+            assert (await send(running.anonymous, path, {"text": "x"}, {"webhook-id": "e"})).status == 200
+        assert await count(running) == await count(running, "manifest:notes:other") == 1
+
+    async def test_old_events_are_forgotten(self, start_platform: Start, platform_home: Path) -> None:
+        """Ids past the retention go, fresh ones and all points stay."""
+        running = await notes(start_platform, platform_home)
+        await send(running.anonymous, "/notes", {"text": "x"}, {"webhook-id": "e"})
+        database = running.platform.database
+        assert await forget_old_events(database, utc_now() + EVENT_RETENTION / 2) == 0
+        assert await forget_old_events(database, utc_now() + EVENT_RETENTION * 1.01) == 1
+        async with database.read() as session:
+            assert await session.scalar(select(func.count()).select_from(EventRow)) == 0
+        assert await count(running) == 1
+
+
+class TestProofs:
+    async def test_standard_webhooks(self, start_platform: Start, platform_home: Path) -> None:
+        """A right signature passes; missing, wrong, old and tampered ones are 401 and store nothing."""
+        running = await notes(start_platform, platform_home, manifest(secret="notes.key"))
+        running.platform.secrets.set("notes.key", KEY.decode() + "\n")
+        body = json.dumps({"text": "proved"}).encode()
+        headers = standard_headers(KEY, body)
+        assert (await send(running.anonymous, "/notes", body)).status == 401
+        refused = [
+            await send(running.anonymous, "/notes", body, standard_headers(b"another key", body, "a")),
+            await send(running.anonymous, "/notes", body, standard_headers(KEY, body, "b", age=400)),
+            await send(running.anonymous, "/notes", body, standard_headers(KEY, body, "c", age=-400)),
+            await send(running.anonymous, "/notes", body + b" ", headers),
+            await send(running.anonymous, "/notes", body, {**headers, "webhook-id": "msg_2"}),
+        ]
+        assert [answer.status for answer in refused] == [401] * 5
+        assert refused[0].json()["code"] == "webhook_proof_refused"
+        assert "5 minutes" in refused[1].detail
+        assert await count(running) == 0
+        assert (await send(running.anonymous, "/notes", body, headers)).status == 200
+
+    async def test_replay(self, start_platform: Start, platform_home: Path) -> None:
+        """A recorded delivery sent again within its five minutes adds nothing."""
+        running = await notes(start_platform, platform_home, manifest(secret="notes.key"))
+        running.platform.secrets.set("notes.key", KEY.decode())
+        body = json.dumps({"text": "proved"}).encode()
+        headers = standard_headers(KEY, body)
+        answers = [await send(running.anonymous, "/notes", body, headers) for _ in range(3)]
+        assert len({answer.body for answer in answers}) == 1 and await count(running) == 1
+
+    async def test_secret_that_is_not_set(self, start_platform: Start, platform_home: Path) -> None:
+        """A declared secret that nobody set is 503, a health error, and live once it is set."""
+        running = await notes(start_platform, platform_home, manifest(secret="notes.key"))
+        body = json.dumps({"text": "later"}).encode()
+        answer = await send(running.anonymous, "/notes", body, standard_headers(KEY, body))
+        assert answer.status == 503 and "platformctl secret set notes.key" in answer.detail
+        health = (await running.anonymous.get("/health")).json()
+        assert health["status"] == "degraded" and "notes.key" in health["checks"]["manifests"]
+        assert "notes.key" in health["plugins"]["notes"]["reason"]
+        record = (await running.anonymous.get("/v1/plugins/notes")).json()
+        assert record["health_status"] == "unhealthy" and "notes.key" in record["reason"]
+        running.platform.secrets.set("notes.key", KEY.decode())
+        assert (await send(running.anonymous, "/notes", body, standard_headers(KEY, body))).status == 200
+        assert (await running.anonymous.get("/health")).json()["checks"]["manifests"] == "healthy"
+
+    async def test_github_signature(self, start_platform: Start, platform_home: Path) -> None:
+        """GitHub's signature passes, and its delivery id tells repeats apart."""
+        running = await notes(start_platform, platform_home, manifest(secret="notes.key"))
+        running.platform.secrets.set("notes.key", KEY.decode())
+        body = json.dumps({"text": "issue"}).encode()
+        answers = [
+            await send(running.anonymous, "/notes", body, github_headers(KEY, body, delivery))
+            for delivery in ("d1", "d1", "d2")
+        ]
+        assert [answer.status for answer in answers] == [200] * 3
+        assert await count(running) == 2
+
+
+class TestRefusals:
+    async def test_unknown_path(self, start_platform: Start, platform_home: Path) -> None:
+        """A path of no manifest is 404, and so is one that only begins like a manifest's."""
+        running = await notes(start_platform, platform_home)
+        for path in ("/nowhere", "/notes/more", "/note"):
+            assert (await send(running.anonymous, path, {"text": "x"})).status == 404
+
+    async def test_body_over_the_cap(self, start_platform: Start, platform_home: Path) -> None:
+        """More than MAX_WEBHOOK_BODY_SIZE_MB is 413, announced or not; the cap itself still passes."""
+        running = await notes(start_platform, platform_home)
+
+        async def chunked() -> Any:
+            for _ in range(20):
+                yield b"x" * 100_000
+
+        large = io.BytesIO(b" " * (1024 * 1024 + 1))
+        assert (await running.anonymous.post("/webhook/notes", data=large)).status == 413
+        assert (await running.anonymous.post("/webhook/notes", data=chunked())).status == 413
+        padded = io.BytesIO(json.dumps({"text": "x"}).encode().ljust(1024 * 1024))
+        headers = {"Content-Type": "application/json"}
+        answer = await running.anonymous.post("/webhook/notes", data=padded, headers=headers)
+        assert answer.status == 200
+
+    async def test_body_that_cannot_be_read(self, start_platform: Start, platform_home: Path) -> None:
+        """Broken JSON, a list, and an unknown type are 400 with the reason."""
+        running = await notes(start_platform, platform_home)
+        for body in (b"{", b"[1]", b"[" * 100_000, b'{"text": NaN}'):
+            answer = await send(running.anonymous, "/notes", body)
+            assert answer.status == 400 and answer.detail
+        answer = await send(running.anonymous, "/notes", b"x", {"Content-Type": "text/plain"})
+        assert answer.status == 400 and "application/json" in answer.detail
+
+    async def test_missing_field(self, start_platform: Start, platform_home: Path) -> None:
+        """A payload without what a template asks for is 422 naming the path; nothing is stored."""
+        document = manifest(text="{{ .issue.title }}", metadata={"who": "{{ .user }}"})
+        running = await notes(start_platform, platform_home, document)
+        answer = await send(running.anonymous, "/notes", {"issue": {}, "user": "ali"})
+        assert answer.status == 422
+        assert answer.detail[0]["loc"] == ["body", "issue", "title"]
+        assert ".issue.title" in answer.detail[0]["msg"] and "missing" in answer.detail[0]["msg"]
+        answer = await send(running.anonymous, "/notes", {"issue": {"title": "x"}, "user": None})
+        assert answer.status == 422 and answer.detail[0]["loc"] == ["body", "user"]
+        assert await count(running) == 0
+
+    async def test_empty_text(self, start_platform: Start, platform_home: Path) -> None:
+        """A text of white space is 422: there is nothing to find later."""
+        running = await notes(start_platform, platform_home)
+        answer = await send(running.anonymous, "/notes", {"text": "  \n"})
+        assert answer.status == 422 and "empty" in answer.detail[0]["msg"]
+
+    async def test_no_embeddings(self, start_platform: Start, platform_home: Path) -> None:
+        """Without a plugin that embeds, or for a model nobody has, the answer is 503 naming the model."""
+        drop(platform_home / "manifests", "a.yaml", manifest(model="nomic-embed-text"))
+        running = await start_platform(*PLUGINS)
+        answer = await send(running.anonymous, "/notes", {"text": "x"})
+        assert answer.status == 503 and "nomic-embed-text" in answer.detail
+
+    @pytest.mark.parametrize("error", [RuntimeError("secret path /etc"), Unavailable("being loaded")])
+    async def test_failing_engine(self, start_platform: Start, platform_home: Path, error: Exception) -> None:
+        """An engine that fails is 503 without its inner text, and the event may be sent again."""
+        embeddings = HashEmbeddings()
+        running = await notes(start_platform, platform_home, embeddings=embeddings)
+
+        def fail() -> None:
+            raise error
+
+        embeddings.before = fail
+        answer = await send(running.anonymous, "/notes", {"text": "x"}, {"webhook-id": "e"})
+        assert answer.status == 503 and "secret path" not in answer.detail
+        embeddings.before = lambda: None
+        assert (await send(running.anonymous, "/notes", {"text": "x"}, {"webhook-id": "e"})).status == 200
+
+    async def test_another_engine(self, start_platform: Start, platform_home: Path) -> None:
+        """Vectors of two engines never meet: 409 with the way out, for storing and for searching."""
+        running = await notes(start_platform, platform_home)
+        await send(running.anonymous, "/notes", {"text": "old"})
+        later = await start_platform(*PLUGINS, HashEmbeddings("hash-2"))
+        answer = await send(later.anonymous, "/notes", {"text": "new"})
+        assert answer.status == 409 and "collection" in answer.detail
+        found = await later.anonymous.get("/v1/plugins/notes/actions/search?query=old")
+        assert found.status == 409
+
+    async def test_mapped_model(self, start_platform: Start, platform_home: Path) -> None:
+        """The operator may let another model stand for the one that a manifest names."""
+        env = {"PLATFORM_WEBHOOK_EMBED_MODELS": "nomic-embed-text=all-minilm"}
+        running = await notes(start_platform, platform_home, manifest(model="nomic-embed-text"), env=env)
+        assert (await send(running.anonymous, "/notes", {"text": "x"})).status == 200
+
+    async def test_rate_limit(self, start_platform: Start, platform_home: Path) -> None:
+        """Ten calls a minute for each caller and path, by default."""
+        env = {"RATE_LIMIT_ENABLED": "true", "RATE_LIMIT_PER_MINUTE": "1000"}
+        running = await notes(start_platform, platform_home, manifest(), manifest("other", "/other"), env=env)
+        statuses = [(await send(running.anonymous, "/notes", {"text": "x"})).status for _ in range(22)]
+        assert set(statuses) == {200, 429} and statuses.count(200) in (10, 20)
+        assert (await send(running.anonymous, "/other", {"text": "x"})).status == 200
+
+    async def test_bad_token(self, start_platform: Start, platform_home: Path) -> None:
+        """A webhook is open, but a bad bearer is 401 as on every route."""
+        running = await notes(start_platform, platform_home)
+        answer = await send(running.anonymous, "/notes", {"text": "x"}, {"Authorization": "Bearer nope"})
+        assert answer.status == 401 and await count(running) == 0
+
+
+async def test_on_the_service_itself(start_platform: Start, platform_home: Path) -> None:
+    """The registry's service alone, as on its own machine, answers webhooks too, without a token."""
+    running = await notes(start_platform, platform_home, only="plugin-registry")
+    assert (await send(running.anonymous, "/notes", {"text": "x"})).status == 200
+
+
+async def test_without_the_registry(start_platform: Start, platform_home: Path) -> None:
+    """With no plugin registry installed, webhooks still work."""
+    drop(platform_home / "manifests", "a.yaml", manifest())
+    running = await start_platform("manifest_webhooks", HashEmbeddings())
+    assert (await send(running.anonymous, "/notes", {"text": "x"})).status == 200
+
+
+async def test_restart(start_platform: Start, platform_home: Path, database_url: str | None) -> None:
+    """What one process stored, another finds, and an event it knew stays known."""
+    env = {"DATABASE_URL": database_url}
+    first = await notes(start_platform, platform_home, env=env)
+    before = await send(first.anonymous, "/notes", {"text": "kept"}, {"webhook-id": "e"})
+    second = await start_platform(*PLUGINS, HashEmbeddings(), env=env)
+    after = await send(second.anonymous, "/notes", {"text": "kept"}, {"webhook-id": "e"})
+    assert after.json() == before.json()
+    assert [hit["text"] for hit in await hits(second.anonymous, "notes", "kept")] == ["kept"]
+
+
+async def test_removed_while_a_delivery_is_under_way(start_platform: Start, platform_home: Path) -> None:
+    """A delivery whose manifest goes away before it is stored is 404, and leaves no point behind."""
+    embeddings = HashEmbeddings()
+    running = await notes(start_platform, platform_home, embeddings=embeddings)
+    embeddings.before = (folder_of(running) / "0.yaml").unlink
+    answer = await send(running.anonymous, "/notes", {"text": "late"}, {"webhook-id": "e"})
+    assert answer.status == 404 and await count(running) == 0

@@ -1,0 +1,108 @@
+"""Manifests, signed deliveries and waiting, for tests over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kernel.testing import Actor, Reply, Running
+
+TAKES_EFFECT = 2.0
+
+
+def manifest(name: str = "notes", path: str = "/notes", **changes: Any) -> dict[str, Any]:
+    """A manifest that stores `{{ .text }}`; `changes`: collection, secret, text, metadata, model."""
+    webhook = {"path": path}
+    if "secret" in changes:
+        webhook["secretRef"] = changes["secret"]
+    source = {"text": changes.get("text", "{{ .text }}"), "metadata": changes.get("metadata", {})}
+    store: dict[str, Any] = {"collection": changes.get("collection", "notes"), "input": source}
+    if "model" in changes:
+        store["embedModel"] = changes["model"]
+    return {
+        "apiVersion": "platform.dev/v1alpha1",
+        "kind": "Plugin",
+        "metadata": {"name": name, "version": "1.0.0", "description": "Notes"},
+        "spec": {
+            "trigger": {"type": "webhook", "webhook": webhook},
+            "action": {"type": "store-vector", "store": store},
+        },
+    }
+
+
+def drop(folder: Path, file: str, document: dict[str, Any] | str) -> Path:
+    """Put a manifest into the folder, as an operator's editor does: beside, then renamed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = document if isinstance(document, str) else yaml.safe_dump(document)
+    temporary = folder / f".{file}.swp"
+    temporary.write_text(text, encoding="utf-8")
+    return temporary.rename(folder / file)
+
+
+def folder_of(running: Running) -> Path:
+    """The manifests folder of a platform under test."""
+    return running.platform.settings.home / "manifests"
+
+
+def names(folder: Path) -> list[str]:
+    """What lies in the folder, hidden files included."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def standard_headers(
+    key: bytes, body: bytes, event: str = "msg_1", *, age: int = 0, content_type: str = "application/json"
+) -> dict[str, str]:
+    """Headers of a Standard Webhooks delivery, signed `age` seconds ago."""
+    moment = str(int(time.time()) - age)
+    digest = hmac.new(key, f"{event}.{moment}.".encode() + body, hashlib.sha256).digest()
+    return {
+        "Content-Type": content_type,
+        "webhook-id": event,
+        "webhook-timestamp": moment,
+        "webhook-signature": "v1," + base64.b64encode(digest).decode(),
+    }
+
+
+def github_headers(secret: bytes, body: bytes, delivery: str) -> dict[str, str]:
+    """Headers of a GitHub delivery."""
+    digest = hmac.new(secret, body, hashlib.sha256).hexdigest()
+    return {
+        "Content-Type": "application/json",
+        "X-GitHub-Event": "issues",
+        "X-GitHub-Delivery": delivery,
+        "X-Hub-Signature-256": f"sha256={digest}",
+    }
+
+
+async def send(actor: Actor, path: str, payload: Any, headers: dict[str, str] | None = None) -> Reply:
+    """POST a JSON payload (or ready bytes) to a webhook."""
+    body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+    return await actor.post(
+        f"/webhook{path}", data=body, headers={"Content-Type": "application/json", **(headers or {})}
+    )
+
+
+async def hits(actor: Actor, plugin: str, query: str, limit: int = 10) -> list[dict[str, Any]]:
+    """What a plugin's search answers."""
+    answer = await actor.get(
+        f"/v1/plugins/{plugin}/actions/search", params={"query": query, "limit": str(limit)}
+    )
+    assert answer.status == 200, answer.body
+    found: list[dict[str, Any]] = answer.json()["result"]["hits"]
+    return found
+
+
+async def until(condition: Callable[[], Awaitable[bool]], seconds: float = TAKES_EFFECT) -> None:
+    """Ask again and again until the condition holds; TimeoutError after `seconds`."""
+    async with asyncio.timeout(seconds):
+        while not await condition():  # noqa: ASYNC110 - seen from outside, there is no event to await
+            await asyncio.sleep(0.05)

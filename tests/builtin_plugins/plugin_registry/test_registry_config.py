@@ -1,0 +1,167 @@
+"""Configuring plugins while they run: what is shown, what is refused, and where it takes effect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select, update
+
+from builtin_plugins.plugin_registry.models import ConfigValue
+from kernel.testing import Actor, Running, Start
+from tests.builtin_plugins.manifest_webhooks.webhook_support import until
+from tests.builtin_plugins.plugin_registry.registry_support import Customer, Shop
+
+OWN = "plugin_registry"
+PATH = "/v1/plugins/shop/config"
+
+
+async def in_effect(running: Running) -> dict[str, Any]:
+    return dict((await running.anonymous.get("/v1/shop/greeting")).json())
+
+
+async def put(actor: Actor, **values: Any) -> tuple[int, Any]:
+    answer = await actor.put(PATH, json=values)
+    return answer.status, answer.json()
+
+
+async def test_shown(start_platform: Start) -> None:
+    """The configurable fields by their environment's names, with types, defaults and masked secrets."""
+    running = await start_platform(OWN, Shop, Customer, env={"SHOP_KEY": "k1", "SHOP_LIMIT": "4"})
+    user = await running.user()
+    body = (await user.get(PATH)).json()
+    assert body["plugin"] == "shop" and body["configurable"] is True
+    fields = {field["key"]: field for field in body["schema"]}
+    assert {key: field["type"] for key, field in fields.items()} == {
+        "SHOP_GREETING": "string",
+        "SHOP_LIMIT": "int",
+        "SHOP_RATIO": "float",
+        "SHOP_LOUD": "bool",
+        "SHOP_MODE": "string",
+        "SHOP_KEY": "string",
+        "SHOP_NICKNAME": "string",
+    }
+    assert fields["SHOP_GREETING"]["default"] == "hello"
+    assert fields["SHOP_GREETING"]["description"] == "What to say."
+    assert fields["SHOP_MODE"]["options"] == ["slow", "quick"]
+    assert [key for key, field in fields.items() if field["secret"]] == ["SHOP_KEY"]
+    assert (body["values"]["SHOP_KEY"], body["values"]["SHOP_LIMIT"]) == ("***", 4)
+    empty = (await user.get("/v1/plugins/customer/config")).json()
+    assert empty == {"plugin": "customer", "configurable": False, "schema": [], "values": {}}
+
+
+async def test_changed(start_platform: Start, database_url: str | None) -> None:
+    """A change is in effect at once, over the environment, in every process, and after a restart."""
+    env = {"DATABASE_URL": database_url, "SHOP_GREETING": "from the environment"}
+    first = await start_platform(OWN, Shop, env=env)
+    second = await start_platform(OWN, Shop, env=env)
+    user = await first.user()
+    status, body = await put(user, SHOP_GREETING="merhaba", SHOP_LIMIT=7, SHOP_LOUD="yes")
+    assert status == 200
+    assert body["updated"] == ["SHOP_GREETING", "SHOP_LIMIT", "SHOP_LOUD"]
+    assert (body["values"]["SHOP_LIMIT"], body["values"]["SHOP_LOUD"]) == (7, True)
+    wanted = {"greeting": "merhaba", "limit": 7, "loud": True, "key": None}
+    assert await in_effect(first) == wanted
+
+    async def followed() -> bool:
+        return await in_effect(second) == wanted
+
+    await until(followed)
+    third = await start_platform(OWN, Shop, env=env)
+    assert await in_effect(third) == wanted
+    status, body = await put(user, SHOP_GREETING=None)
+    assert status == 200 and body["values"]["SHOP_GREETING"] == "from the environment"
+    assert (await in_effect(first))["limit"] == 7
+
+
+async def test_secret(start_platform: Start, platform_home: Path) -> None:
+    """A secret takes effect everywhere, is never shown, and lies in the secret store alone."""
+    first = await start_platform(OWN, Shop)
+    second = await start_platform(OWN, Shop)
+    user = await first.user()
+    status, body = await put(user, SHOP_KEY="hunter2")
+    assert status == 200 and body["values"]["SHOP_KEY"] == "***"
+    assert (await in_effect(first))["key"] == "hunter2"
+
+    async def followed() -> bool:
+        return (await in_effect(second))["key"] == "hunter2"
+
+    await until(followed)
+    status, body = await put(user, SHOP_KEY="***", SHOP_LIMIT=2)
+    assert body["updated"] == ["SHOP_LIMIT"] and (await in_effect(first))["key"] == "hunter2"
+    await put(user, SHOP_KEY="hunter3")
+    assert (await in_effect(first))["key"] == "hunter3"
+    async with first.platform.database.read() as session:
+        rows = list(await session.scalars(select(ConfigValue)))
+    assert {row.field: row.value for row in rows} == {"key": None, "limit": 2}
+    assert (platform_home / "secrets" / "config.shop.key").stat().st_mode & 0o777 == 0o600
+    status, body = await put(user, SHOP_KEY=None)
+    assert (await in_effect(first))["key"] is None
+    assert not (platform_home / "secrets" / "config.shop.key").exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        (b'{"SHOP_LIMIT": 99}', "SHOP_LIMIT"),
+        (b'{"SHOP_LIMIT": "many"}', "SHOP_LIMIT"),
+        (b'{"SHOP_LOUD": "perhaps"}', "SHOP_LOUD"),
+        (b'{"SHOP_MODE": "medium"}', "SHOP_MODE"),
+        (b'{"SHOP_GREETING": 5}', "SHOP_GREETING"),
+        (b'{"SHOP_GREETING": ["x"]}', "SHOP_GREETING"),
+        (b'{"SHOP_GREETING": "a\\u0000b"}', "SHOP_GREETING"),
+        (b'{"SHOP_FOLDER": "/etc"}', "SHOP_FOLDER"),
+        (b'{"limit": 5}', "SHOP_LIMIT"),
+        (b"[]", "object"),
+        (b"{", "JSON"),
+        (b"", "JSON"),
+    ],
+)
+async def test_refused(start_platform: Start, body: bytes, named: str) -> None:
+    """What does not fit is 400 and named, and nothing of the request takes effect."""
+    running = await start_platform(OWN, Shop)
+    user = await running.user()
+    answer = await user.put(PATH, data=body)
+    assert answer.status == 400 and named in answer.detail
+    mixed = await user.put(PATH, json={"SHOP_GREETING": "changed", "SHOP_LIMIT": 99})
+    assert mixed.status == 400 and (await in_effect(running))["greeting"] == "hello"
+
+
+async def test_who_may(start_platform: Start) -> None:
+    """Both need a token; unknown plugins are 404, plugins without configuration 400."""
+    running = await start_platform(OWN, Shop, Customer)
+    assert (await running.anonymous.get(PATH)).status == 401
+    assert (await running.anonymous.put(PATH, json={})).status == 401
+    user = await running.user()
+    assert (await user.get("/v1/plugins/nowhere/config")).status == 404
+    assert (await user.put("/v1/plugins/nowhere/config", json={})).status == 404
+    assert (await user.put("/v1/plugins/customer/config", json={})).status == 400
+
+
+async def test_stored_value_that_no_longer_fits(start_platform: Start) -> None:
+    """A value that a newer release refuses is not applied; the plugin runs, and /health says so."""
+    first = await start_platform(OWN, Shop)
+    user = await first.user()
+    await put(user, SHOP_LIMIT=7)
+    async with first.platform.database.unit() as unit:
+        await unit.session.execute(update(ConfigValue).values(value=99))
+    second = await start_platform(OWN, Shop)
+    assert (await in_effect(second))["limit"] == 3
+    checks = (await second.anonymous.get("/health")).json()["checks"]
+    assert "SHOP_LIMIT" in checks["plugin_settings"]
+
+
+async def test_webhook_cap_follows(start_platform: Start, platform_home: Path) -> None:
+    """A built-in plugin's setting: a larger webhook body passes right after the change."""
+    from tests.builtin_plugins.manifest_webhooks.webhook_support import drop, manifest
+    from tests.fakes.hash_embeddings import HashEmbeddings
+
+    drop(platform_home / "manifests", "a.yaml", manifest())
+    running = await start_platform(OWN, "manifest_webhooks", HashEmbeddings())
+    user = await running.user()
+    large = {"text": "x", "rest": "y" * (1024 * 1024)}
+    assert (await running.anonymous.post("/webhook/notes", json=large)).status == 413
+    path = "/v1/plugins/manifest_webhooks/config"
+    assert (await user.put(path, json={"MAX_WEBHOOK_BODY_SIZE_MB": 2})).status == 200
+    assert (await running.anonymous.post("/webhook/notes", json=large)).status == 200
