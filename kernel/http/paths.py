@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kernel.errors import NotFound
+from kernel.errors import NotFound, Unprocessable
 from kernel.http.validation import parse_int
 
 _PARAMETER = re.compile(r"\{(\w+)(?::(\w+))?\}")
@@ -70,5 +70,11 @@ class PathTemplate:
         return dict(_SCHEMAS[self.kinds[name]])
 
     def values(self, match: Mapping[str, str]) -> dict[str, Any]:
-        """The typed parameters of one request."""
-        return {name: parse(match[name]) for name, parse in self._parsers}
+        """The typed parameters of one request. Raises NotFound or Unprocessable."""
+        values = {}
+        for name, parse in self._parsers:
+            try:
+                values[name] = parse(match[name])
+            except ValueError as error:
+                raise Unprocessable.field(("path", name), str(error), match[name][:40]) from None
+        return values

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
+import re
 import typing
 from typing import Any
 
@@ -14,6 +16,9 @@ from kernel.errors import BadRequest, PayloadTooLarge, RequestTimeout, Unprocess
 
 _SECRET_WORDS = ("password", "secret", "token", "key", "code")
 _INPUT_LIMIT = 200
+_LARGEST_ECHO = 2**63
+_NUL_ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+_INTEGER = re.compile(r"-?[0-9]{1,10}", re.ASCII)
 
 
 async def read_body(request: web.Request, limit: int, silence: float) -> bytes:
@@ -51,7 +56,7 @@ def parse_body(adapter: TypeAdapter[Any], request: web.Request, raw: bytes) -> A
     declared = "Content-Type" in request.headers
     if raw and declared and content_type != "application/json" and not content_type.endswith("+json"):
         raise UnsupportedMediaType(f"Send the body as application/json, not {content_type[:80]}")
-    if b"\\u0000" in raw or b"\x00" in raw:
+    if b"\x00" in raw or _NUL_ESCAPE.search(raw):
         raise Unprocessable.field(("body",), "NUL characters (\\u0000) can't be stored; remove them")
     try:
         return adapter.validate_json(raw or b"null" if _optional(adapter) else raw)
@@ -114,41 +119,40 @@ def _render(item: Any, where: str) -> dict[str, Any]:
 
 
 def _echo(loc: list[Any], item: Any) -> Any:
-    if item["type"] in ("missing", "json_invalid") or any(
-        w in str(p).lower() for p in loc for w in _SECRET_WORDS
-    ):
+    if item["type"] in ("missing", "json_invalid") or any(map(_sounds_secret, loc)):
         return None
+    if len(loc) == 1:
+        # The whole body: what looks like one value may be a password in the wrong place.
+        return f"<{type(item['input']).__name__}>"
     return _plain(item["input"])
 
 
+def _sounds_secret(name: Any) -> bool:
+    return any(word in str(name).lower() for word in _SECRET_WORDS)
+
+
 def _plain(value: Any) -> Any:
-    if isinstance(value, bool | int | float) or value is None:
-        return value if value == value and value not in (float("inf"), float("-inf")) else str(value)
+    """`value` as it may be sent back: small, JSON, and without what sounds secret."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) < _LARGEST_ECHO else "<a huge number>"
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
     if isinstance(value, str):
         return value[:_INPUT_LIMIT]
     if isinstance(value, Exception):
         return str(value)[:_INPUT_LIMIT]
-    if isinstance(value, list | dict) and len(repr(value)) <= _INPUT_LIMIT and _json_safe(value):
-        return value
     return f"<{type(value).__name__}>"
 
 
-def _json_safe(value: Any) -> bool:
-    try:
-        json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
 def parse_int(text: str) -> int:
-    """A path parameter that must be an integer id; Unprocessable names what is wrong."""
-    try:
-        value = int(text, 10)
-    except ValueError:
-        raise Unprocessable.field(("path",), "must be an integer", text[:40]) from None
+    """A path parameter that must be an integer id. Raises ValueError, whose text says what is wrong."""
+    if not _INTEGER.fullmatch(text):
+        raise ValueError("must be an integer")
+    value = int(text)
     if not -(2**31) <= value < 2**31:
-        raise Unprocessable.field(("path",), "is out of range", text[:40])
+        raise ValueError("is out of range")
     return value
 
 
