@@ -67,9 +67,12 @@ async def _of_platform(overrides: dict[str, str], *, running_now: bool) -> Async
         for finding in (*_check_settings(platform), *_check_plugins(platform)):
             yield finding
         yield await _check_cache(platform)
-        yield await asyncio.to_thread(_check_weights, platform)
-    async for finding in _check_manifests(overrides):
-        yield finding
+        loaded = {record.name for record in platform.host.loaded()}
+        if "embeddings" in loaded:
+            yield await asyncio.to_thread(_check_weights, platform)
+    if "manifest_webhooks" in loaded:
+        async for finding in _check_manifests(overrides):
+            yield finding
     async for finding in _check_database(overrides, running_now=running_now):
         yield finding
 

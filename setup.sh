@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# Makes the platform's environment when it is missing or out of date, then runs a command in it.
+#
+#   ./setup.sh start [OPTIONS]   start the platform ("platformctl serve")
+#   ./setup.sh demo              see the main job done, in a throw-away instance
+#   ./setup.sh test [ARGS]       run the tests ("pytest ARGS")
+#   ./setup.sh ANYTHING          "platformctl ANYTHING"
+#
+# It needs Python 3.11 to 3.14 and a package index that pip can reach; PYTHON names an interpreter to use. The
+# environment is .venv, made from requirements.lock. Running this again repairs one that was left half made.
+set -euo pipefail
+
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)"
+venv="$here/.venv"
+log="$venv/setup.log"
+
+say() { printf '%s\n' "$*" >&2; }
+
+die() {
+    say "error: $1"
+    [ $# -lt 2 ] || say "       $2"
+    exit 1
+}
+
+# What an environment is made from. The checkout's path is part of it: a moved environment does not work.
+recipe() {
+    printf '%s\n' "$here"
+    cat "$here/pyproject.toml" "$here/requirements.lock"
+    [ "$1" = runtime ] || cat "$here/requirements-dev.lock"
+}
+
+is_ready() {
+    [ -x "$venv/bin/python" ] && [ -f "$venv/made-for-$1" ] && recipe "$1" | cmp -s - "$venv/made-for-$1"
+}
+
+can_be_used() {
+    "$1" -c 'import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null
+}
+
+find_python() {
+    local candidate
+    for candidate in ${PYTHON:+"$PYTHON"} python3.11 python3.12 python3.13 python3.14 python3 python; do
+        if command -v "$candidate" >/dev/null && can_be_used "$candidate"; then
+            command -v "$candidate"
+            return
+        fi
+    done
+    die "no usable Python from 3.11 to 3.14 was found" \
+        "Install one with its venv module (Debian: apt install python3 python3-venv), or set PYTHON=/path/to/python."
+}
+
+# Shows what pip is at, on one line of a terminal.
+show_progress() {
+    local total="$1" line count=0
+    while IFS= read -r line; do
+        printf '%s\n' "$line" >>"$log"
+        [ -t 2 ] || continue
+        case "$line" in
+        Collecting* | "Requirement already satisfied"*)
+            count=$((count + 1))
+            line="${line#Collecting }"
+            line="${line#Requirement already satisfied: }"
+            printf '\r\033[K    %s of about %s: %s' "$count" "$total" "${line%% *}" >&2
+            ;;
+        "Installing collected packages"*) printf '\r\033[K    installing …' >&2 ;;
+        esac
+    done
+    [ ! -t 2 ] || printf '\r\033[K' >&2
+}
+
+pip_install() {
+    local total="$1"
+    shift
+    if ! "$venv/bin/python" -m pip --disable-pip-version-check install "$@" 2>>"$log" | show_progress "$total"; then
+        say "The last lines of $log:"
+        tail -n 15 "$log" >&2
+        die "pip failed" "Repair what it names (is the package index reachable?) and run this again."
+    fi
+}
+
+make_venv() {
+    if "$venv/bin/python" -m pip --version >/dev/null 2>&1 && can_be_used "$venv/bin/python"; then
+        return
+    fi
+    say "• making $venv with $python"
+    rm -rf "$venv"
+    "$python" -m venv "$venv" || die "the environment could not be made" "Is the disk full?"
+}
+
+# torch comes first and alone: a resolver that meets it later may choose a build for graphics cards, several GB large.
+install() {
+    local kind="$1" lock="$here/requirements.lock"
+    make_venv
+    rm -f "$venv/made-for-"*
+    : >"$log"
+    say "• 1 of 3: torch"
+    pip_install 12 -c "$lock" "$(grep '^torch==' "$lock")"
+    [ "$kind" = runtime ] || lock="$here/requirements-dev.lock"
+    say "• 2 of 3: everything in $(basename "$lock")"
+    pip_install "$(grep -c == "$here/requirements.lock")" -r "$lock"
+    say "• 3 of 3: the platform itself"
+    pip_install 1 --no-deps --no-build-isolation --no-index -e "$here"
+    [ "$kind" = runtime ] || recipe runtime >"$venv/made-for-runtime"
+    recipe "$kind" >"$venv/made-for-$kind"
+    say "• the environment is ready"
+}
+
+# Held by file descriptor 9 until it is closed, whichever process asked for it; flock(1) is not everywhere.
+lock_setup() {
+    exec 9<"$here/setup.sh"
+    if ! "$python" -c 'import fcntl; fcntl.flock(9, fcntl.LOCK_EX | fcntl.LOCK_NB)' 2>/dev/null; then
+        say "• waiting for another setup to finish"
+        "$python" -c 'import fcntl; fcntl.flock(9, fcntl.LOCK_EX)'
+    fi
+}
+
+prepare() {
+    is_ready "$1" && return
+    python="$(find_python)"
+    lock_setup
+    is_ready "$1" || install "$1"
+    exec 9<&-
+}
+
+command="${1:-}"
+[ $# -eq 0 ] || shift
+case "$command" in
+start) set -- serve "$@" ;;
+"") set -- --help ;;
+test) ;;
+*) set -- "$command" "$@" ;;
+esac
+
+if [ "$command" = test ]; then
+    prepare dev
+    cd "$here"
+    exec "$venv/bin/python" -m pytest "$@"
+fi
+prepare runtime
+# One home and one folder of manifests for every command, wherever it is called from.
+export PLATFORM_HOME="${PLATFORM_HOME:-$here/.platform}"
+export PLATFORM_MANIFESTS_DIR="${PLATFORM_MANIFESTS_DIR:-$here/manifests}"
+export PLATFORM_COMMAND="${PLATFORM_COMMAND:-${BASH_SOURCE[0]}}"
+exec "$venv/bin/python" -P -m cli "$@"
