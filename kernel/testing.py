@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -145,6 +145,13 @@ def platform_home(tmp_path: Path) -> Path:
 @pytest.fixture
 def postgres_url() -> Iterator[str]:
     """A fresh PostgreSQL database, dropped afterwards; skips where no server answers."""
+    with postgres_database() as url:
+        yield url
+
+
+@contextmanager
+def postgres_database() -> Iterator[str]:
+    """What `postgres_url` gives, for fixtures whose database many tests share."""
     server = os.environ.get("PLATFORM_TEST_POSTGRES", POSTGRES)
     name = f"platform_test_{secrets.token_hex(6)}"
     try:
