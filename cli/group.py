@@ -46,7 +46,8 @@ class LazyGroup(TyperGroup):
         """As in typer, with the stand-in replaced by the command itself."""
         name, command, rest = super().resolve_command(ctx, args)
         if name in self._modules:
-            command = _command(name, importlib.import_module(self._modules[name]).app)
+            app = importlib.import_module(self._modules[name]).app
+            command = _named(typer.main.get_command(app), name)
         return name, command, rest
 
     def invoke(self, ctx: Any) -> Any:
@@ -64,11 +65,11 @@ class LazyGroup(TyperGroup):
         from cli.extensions import commands_of_plugins
 
         found = {} if name.startswith("-") else commands_of_plugins()
-        return _command(name, found[name]) if name in found else None
+        # Always a group: 'platformctl dog bark' must not change when a second command joins the first.
+        return _named(typer.main.get_group(found[name]), name) if name in found else None
 
 
-def _command(name: str, app: typer.Typer) -> Any:
-    command: Any = typer.main.get_command(app)
+def _named(command: Any, name: str) -> Any:
     command.name = name
     return command
 

@@ -174,8 +174,7 @@ def commands() -> None:
 
 
 def _summary(group: typer.Typer) -> str:
-    text = typer.main.get_command(group).help or ""
-    return text.strip().partition("\n")[0]
+    return (typer.main.get_group(group).help or "").strip().partition("\n")[0]
 
 
 Offline = Annotated[

@@ -12,14 +12,15 @@ import typer
 from cli.options import AsJson
 from cli.texts import examples
 
-app = typer.Typer(
-    rich_markup_mode="rich",
-    no_args_is_help=True,
-    help="Bearer tokens with the role 'service'. They can't be refreshed; make a new one before one expires.",
+app = typer.Typer(rich_markup_mode="rich", no_args_is_help=True)
+
+
+@app.callback(
+    epilog=examples(
+        ("platformctl service-token create backup > token", "the token alone goes to the file"),
+        after="It ends early only when JWT_SECRET changes, which ends every other token too.",
+    )
 )
-
-
-@app.callback()
 def service_token() -> None:
     """Bearer tokens with the role 'service'. They can't be refreshed; make a new one before one expires."""
 

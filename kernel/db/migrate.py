@@ -124,9 +124,11 @@ async def drift(database: Database, owner: Owner) -> Sequence[str]:
 
 
 async def write_revision(database: Database, owner: Owner, message: str) -> Path:
-    """Write the owner's next numbered migration from what its models have and the database lacks."""
-    async with database.read() as session:
-        connection = await session.connection()
+    """Write the owner's next numbered migration from what its models have and the database lacks.
+
+    Alembic makes the owner's version table where there is none yet.
+    """
+    async with database.connection() as connection:
         return await connection.run_sync(_write_revision, owner, message)
 
 

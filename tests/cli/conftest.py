@@ -1,0 +1,33 @@
+"""The command line, run in this process with a home of its own."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli.main import app
+
+Cli = Callable[..., Result]
+
+_FOREIGN = ("PLATFORM_", "DATABASE_URL", "REDIS_URL", "JWT_", "OLLAMA_", "OPENAI_")
+
+
+@pytest.fixture
+def cli(platform_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cli]:
+    """`cli("users", "list", input=..., env={...})` runs a command; log handlers are put back afterwards."""
+    for name in [name for name in os.environ if name.startswith(_FOREIGN)]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PLATFORM_HOME", str(platform_home))
+    handlers = logging.getLogger().handlers[:]
+
+    def run(*arguments: str, input: str | None = None, env: dict[str, str] | None = None) -> Result:
+        return CliRunner().invoke(app, list(arguments), input=input, env=env, prog_name="platformctl")
+
+    yield run
+    logging.getLogger().handlers[:] = handlers

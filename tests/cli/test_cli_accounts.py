@@ -1,0 +1,147 @@
+"""Accounts, secrets and service tokens from the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from kernel.testing import Start
+from tests.cli.conftest import Cli
+
+
+class TestUsers:
+    async def test_created_account_can_sign_in(self, cli: Cli, start_platform: Start) -> None:
+        """The administrator that the operator makes signs in over HTTP with the password that was read."""
+        made = await asyncio.to_thread(
+            cli, "users", "create", "ada", "--admin", "--password-stdin", input="correct horse\n"
+        )
+        assert made.exit_code == 0, made.output
+        running = await start_platform()
+        ada = await running.sign_in("ada", "correct horse")
+        assert (ada.user["username"], ada.user["role"]) == ("ada", "admin")
+
+    def test_generated_password_is_printed_alone(self, cli: Cli) -> None:
+        """`--generate` writes nothing but the password to standard output."""
+        result = cli("users", "create", "bot", "--generate")
+        assert len(result.stdout.strip()) >= 20
+        assert "shown once" in result.stderr
+        assert result.stdout.strip() not in result.stderr
+
+    def test_two_sources_of_a_password_are_wrong_usage(self, cli: Cli) -> None:
+        """A password is either read or made."""
+        assert cli("users", "create", "bot", "--generate", "--password-stdin").exit_code == 2
+
+    @pytest.mark.parametrize(
+        ("arguments", "password", "field"),
+        [
+            (("ada",), "short", "password"),
+            (("ada lovelace",), "long enough", "username"),
+            (("ada", "--email", "nowhere"), "long enough", "email"),
+        ],
+    )
+    def test_rules_are_those_of_registration(
+        self, cli: Cli, arguments: tuple[str, ...], password: str, field: str
+    ) -> None:
+        """What the API would refuse is refused here, naming the field, and the password is not repeated."""
+        result = cli("users", "create", *arguments, "--password-stdin", input=password)
+        assert result.exit_code == 2
+        assert f"{field}: " in result.stderr
+        assert password not in result.stderr
+
+    def test_taken_name_is_refused(self, cli: Cli) -> None:
+        """A second account of a name ends with exit code 4 and changes nothing."""
+        cli("users", "create", "ada", "--generate")
+        result = cli("users", "create", "ADA", "--email", "other@example.org", "--generate")
+        assert result.exit_code == 4
+        assert "already exists" in result.stderr
+        assert json.loads(cli("users", "list", "--json").stdout)["total"] == 1
+
+    def test_list(self, cli: Cli) -> None:
+        """Accounts are listed for people and for programs, and no password hash with them."""
+        cli("users", "create", "ada", "--admin", "--generate")
+        cli("users", "create", "bob", "--email", "bob@example.org", "--generate")
+        listed = json.loads(cli("users", "list", "--json", "--limit", "1", "--offset", "1").stdout)
+        assert (listed["total"], [item["username"] for item in listed["items"]]) == (2, ["bob"])
+        table = cli("users", "list").stdout
+        assert "bob@example.org" in table
+        assert "argon2" not in table + json.dumps(listed)
+
+    def test_empty_list_says_what_to_do(self, cli: Cli) -> None:
+        """Without accounts the command names the one that makes the first."""
+        assert "platformctl users create" in cli("users", "list").stderr
+
+
+class TestSecrets:
+    def test_kept_for_its_owner_alone(self, cli: Cli, platform_home: Path) -> None:
+        """The value comes from standard input, without its line end, and only its owner can read the file."""
+        assert cli("secret", "set", "deploy", input="s3cret\n").exit_code == 0
+        file = platform_home / "secrets" / "deploy"
+        assert file.read_text() == "s3cret"
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert stat.S_IMODE(platform_home.stat().st_mode) == 0o700
+
+    def test_value_is_never_shown(self, cli: Cli) -> None:
+        """Neither setting nor listing prints the value."""
+        said = cli("secret", "set", "deploy", input="s3cret").output
+        listed = cli("secret", "list")
+        assert "s3cret" not in said + listed.output
+        assert listed.stdout.split()[2:] == ["deploy"]
+        assert json.loads(cli("secret", "list", "--json").stdout) == ["deploy"]
+
+    def test_value_is_no_argument(self, cli: Cli) -> None:
+        """A value on the command line, where other users could see it, is wrong usage."""
+        assert cli("secret", "set", "deploy", "s3cret").exit_code == 2
+
+    def test_empty_value_keeps_the_old_one(self, cli: Cli, platform_home: Path) -> None:
+        """Nothing on standard input is an error, not an empty secret."""
+        cli("secret", "set", "deploy", input="s3cret")
+        assert cli("secret", "set", "deploy", input="\n").exit_code == 1
+        assert (platform_home / "secrets" / "deploy").read_text() == "s3cret"
+
+    @pytest.mark.parametrize("name", ["Deploy", "../deploy", "a b"])
+    def test_bad_name_is_wrong_usage(self, cli: Cli, name: str) -> None:
+        """A name that can't be a file's is refused before anything is read."""
+        result = cli("secret", "set", name, input="s3cret")
+        assert result.exit_code == 2
+        assert "no name for a secret" in result.stderr
+
+    def test_remove(self, cli: Cli) -> None:
+        """A removed secret is gone; removing an unknown one ends with exit code 3."""
+        cli("secret", "set", "deploy", input="s3cret")
+        assert cli("secret", "remove", "deploy").exit_code == 0
+        assert cli("secret", "remove", "deploy").exit_code == 3
+
+    def test_the_platforms_own_is_not_removed_unasked(self, cli: Cli) -> None:
+        """Removing the key of all tokens wants a yes."""
+        cli("users", "list")
+        assert cli("secret", "remove", "jwt-secret", input="n\n").exit_code == 1
+        assert "jwt-secret" in cli("secret", "list").stdout
+        assert cli("secret", "remove", "jwt-secret", "--yes").exit_code == 0
+
+
+class TestServiceTokens:
+    async def test_token_is_accepted(self, cli: Cli, start_platform: Start) -> None:
+        """The token that is printed makes its bearer a service of this name, until it expires."""
+        made = await asyncio.to_thread(cli, "service-token", "create", "backup", "--days", "2")
+        running = await start_platform()
+        claims = running.platform.tokens.verify(made.stdout.strip())
+        assert (claims["sub"], claims["role"]) == ("service:backup", "service")
+        assert claims["exp"] - claims["iat"] == 2 * 86400
+        answer = await running.anonymous.get(
+            "/v1/auth/capabilities", headers={"Authorization": f"Bearer {made.stdout.strip()}"}
+        )
+        assert answer.status == 200
+
+    def test_json(self, cli: Cli) -> None:
+        """For a program: the token with its name and end."""
+        made = json.loads(cli("service-token", "create", "ci", "--json").stdout)
+        assert set(made) == {"name", "token", "expires_at"}
+
+    @pytest.mark.parametrize("arguments", [("a b",), ("ci", "--days", "0"), ("ci", "--days", "4000")])
+    def test_wrong_usage(self, cli: Cli, arguments: tuple[str, ...]) -> None:
+        """Names and lifetimes have bounds."""
+        assert cli("service-token", "create", *arguments).exit_code == 2

@@ -1,0 +1,109 @@
+"""`platformctl db`, on SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.cli.packages import Package
+
+WITH_TABLE = """
+from pathlib import Path
+from sqlalchemy import Integer
+from sqlalchemy.orm import Mapped, mapped_column
+from kernel.sdk import Plugin, Tables, hookimpl, plugin_base
+
+Base = plugin_base("{name}")
+
+class Note(Base):
+    __tablename__ = "{name}_note"
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+
+class ThePlugin(Plugin):
+    name = "{name}"
+    version = "{version}"
+
+    @hookimpl
+    def register_tables(self):
+        return Tables(Base, Path(__file__).parent / "migrations")
+"""
+
+
+@pytest.fixture
+def database(database_url: str | None) -> dict[str, str]:
+    """The environment of commands that use this database."""
+    return {} if database_url is None else {"DATABASE_URL": database_url}
+
+
+def test_from_empty_to_up_to_date(cli: Cli, database: dict[str, str]) -> None:
+    """Everything is pending in an empty database, nothing after an upgrade, and a second one does nothing."""
+    before = json.loads(cli("db", "pending", "--json", env=database).stdout)
+    assert before[0] == {"owner": "kernel", "revisions": ["0001"]}
+    upgraded = cli("db", "upgrade", env=database)
+    assert upgraded.exit_code == 0, upgraded.output
+    assert "kernel: 0001" in upgraded.stderr
+    assert json.loads(cli("db", "pending", "--json", env=database).stdout) == []
+    assert "up to date" in cli("db", "upgrade", env=database).stderr
+
+
+def test_check_agrees_after_an_upgrade(cli: Cli, database: dict[str, str]) -> None:
+    """Models and tables of every owner agree in a database that was just made."""
+    cli("db", "upgrade", env=database)
+    result = cli("db", "check", env=database)
+    assert result.exit_code == 0, result.output
+    assert "kernel" in result.stderr
+
+
+def test_pending_changes_nothing(cli: Cli, database: dict[str, str]) -> None:
+    """Asking what is pending does not migrate."""
+    cli("db", "pending", env=database)
+    assert json.loads(cli("db", "pending", "--json", env=database).stdout) != []
+
+
+def test_check_fails_before_an_upgrade(cli: Cli) -> None:
+    """Pending migrations are a difference."""
+    result = cli("db", "check")
+    assert result.exit_code == 1
+    assert "kernel: revision 0001 is pending" in result.stderr
+
+
+def test_check_names_what_differs(cli: Cli, platform_home: Path) -> None:
+    """A column that somebody dropped by hand is named with its owner."""
+    cli("db", "upgrade")
+    with sqlite3.connect(platform_home / "platform.db") as connection:
+        connection.execute("ALTER TABLE kernel_account DROP COLUMN must_change_password")
+    connection.close()
+    result = cli("db", "check", "--json")
+    assert result.exit_code == 1
+    found = json.loads(result.stdout)
+    assert "must_change_password" in " ".join(found["kernel"])
+
+
+def test_unreachable_database(cli: Cli) -> None:
+    """A database that does not answer is told without a traceback."""
+    result = cli("db", "pending", env={"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"})
+    assert result.exit_code == 1
+    assert "the database can't be used" in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_revision_of_a_plugin(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plugin author's first migration is written from the models, and an upgrade applies it."""
+    packages = Package("acme-notes", body=WITH_TABLE).unpack(tmp_path / "packages")
+    (packages / "migrations").mkdir()
+    monkeypatch.syspath_prepend(packages)
+    result = cli("db", "revision", "-p", "acme_notes", "-m", "First tables")
+    assert result.exit_code == 0, result.output
+    written = packages / "migrations" / "0001_first_tables.py"
+    assert "acme_notes_note" in written.read_text()
+    assert "acme_notes: 0001" in cli("db", "upgrade").stderr
+    assert cli("db", "check").exit_code == 0
+
+
+def test_revision_of_nobody(cli: Cli) -> None:
+    """A plugin that is not there ends with exit code 3."""
+    assert cli("db", "revision", "-p", "nobody", "-m", "nothing").exit_code == 3

@@ -1,0 +1,185 @@
+"""The command line as a whole: help, errors, exit codes, commands of plugins, what it imports."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.main import ENTRIES
+from tests.cli.conftest import Cli
+from tests.cli.packages import Package
+from tests.fakes.processes import process_environment
+
+COMMANDS = """
+import typer
+from kernel.sdk import Plugin, hookimpl
+
+app = typer.Typer(help="Bark at somebody.")
+
+@app.command()
+def bark(whom: str) -> None:
+    print("woof,", whom)
+
+class ThePlugin(Plugin):
+    name = "{name}"
+    version = "{version}"
+
+    @hookimpl
+    def register_commands(self):
+        return [("dog", app), ("users", app)]
+"""
+
+
+def platformctl(*arguments: str, home: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run it as a program."""
+    command = [sys.executable, "-P", "-m", "cli", *arguments]
+    values = process_environment({"PLATFORM_HOME": str(home), **env})
+    return subprocess.run(command, env=values, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_help_names_every_command(cli: Cli) -> None:
+    """`--help` lists each command, and how a program can tell what became of it."""
+    result = cli("--help")
+    assert result.exit_code == 0
+    assert [entry.name for entry in ENTRIES if f" {entry.name} " not in result.stdout] == []
+    assert "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 refused" in result.stdout
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in ENTRIES])
+def test_each_command_teaches(cli: Cli, name: str) -> None:
+    """The help of every command has examples."""
+    result = cli(name, "--help")
+    assert result.exit_code == 0, result.output
+    assert "Examples" in result.stdout
+    assert f"platformctl {name}" in result.stdout
+
+
+def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
+    """Help answers at once: neither the platform nor its libraries are imported for it."""
+    command = [sys.executable, "-X", "importtime", "-P", "-m", "cli", "--help"]
+    values = process_environment({"PLATFORM_HOME": str(tmp_path / "home")})
+    result = subprocess.run(command, env=values, capture_output=True, text=True, timeout=60, check=True)
+    heavy = {"sqlalchemy", "aiohttp", "pydantic", "kernel.platform", "kernel.sdk", "numpy", "alembic"}
+    imported = {line.rpartition("|")[2].strip() for line in result.stderr.splitlines()}
+    assert imported & heavy == set()
+    assert not (tmp_path / "home").exists()
+
+
+def test_version(cli: Cli) -> None:
+    """`--version` tells the version of the distribution."""
+    from kernel import __version__
+
+    assert cli("--version").stdout == f"platformctl {__version__}\n"
+
+
+def test_unknown_command(cli: Cli) -> None:
+    """A misspelt command is wrong usage and gets a suggestion."""
+    result = cli("user")
+    assert result.exit_code == 2
+    assert "Did you mean 'users'" in result.stderr
+
+
+def test_expected_error_has_no_traceback(cli: Cli) -> None:
+    """A wrong setting is told in one line that names it; the exit code says failed."""
+    result = cli("secret", "list", env={"PLATFORM_PORT": "many"})
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: wrong settings: PLATFORM_PORT")
+    assert "Traceback" not in result.output
+
+
+def test_debug_adds_the_traceback(cli: Cli) -> None:
+    """PLATFORM_DEBUG=1 shows where an error comes from."""
+    result = cli("manifests", "validate", "nowhere.yaml", env={"PLATFORM_DEBUG": "1"})
+    assert result.exit_code == 1
+    assert "Traceback" in result.stderr
+    assert "error: nowhere.yaml: No such file or directory" in result.stderr
+
+
+def test_commands_of_a_plugin(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plugin's group is found by its name, is listed, and can't take a built-in command's place."""
+    monkeypatch.syspath_prepend(Package("acme-dog", body=COMMANDS).unpack(tmp_path / "packages"))
+    assert cli("dog", "bark", "ada").stdout == "woof, ada\n"
+    assert cli("users", "list").exit_code == 0
+    listed = cli("plugins", "commands").stdout
+    assert re.search(r"dog +Bark at somebody", listed)
+    assert re.search(r"users +.*hidden by a built-in one", listed)
+
+
+def test_broken_plugin_breaks_no_command(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plugin that fails at import costs its own commands only."""
+    package = Package("acme-broken", body="raise RuntimeError('no licence')")
+    monkeypatch.syspath_prepend(package.unpack(tmp_path / "packages"))
+    assert cli("users", "list").exit_code == 0
+    assert cli("broken").exit_code == 2
+
+
+def test_intruder_is_named(tmp_path: Path) -> None:
+    """Another distribution's `kernel` is named with its place before anything else happens."""
+    root = Path(__file__).resolve().parents[2]
+    shutil.copytree(root / "cli", tmp_path / "ours" / "cli", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "theirs" / "kernel").mkdir(parents=True)
+    (tmp_path / "theirs" / "kernel" / "__init__.py").write_text("class Kernel: ...\n")
+    result = platformctl(
+        "--version", home=tmp_path / "home", PYTHONPATH=f"{tmp_path / 'ours'}:{tmp_path / 'theirs'}"
+    )
+    assert result.returncode == 1
+    assert f"the package 'kernel' comes from {tmp_path / 'theirs'}" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_folder_called_cli_is_not_ours(tmp_path: Path) -> None:
+    """A package `cli` in the working directory is not taken for the platform's when it starts itself."""
+    from kernel.serve import this_command
+
+    (tmp_path / "cli").mkdir()
+    (tmp_path / "cli" / "__main__.py").write_text("print('intruder')")
+    values = process_environment({"PLATFORM_HOME": str(tmp_path / "home")})
+    result = subprocess.run(
+        this_command("--version"), cwd=tmp_path, env=values, capture_output=True, text=True, check=True
+    )
+    assert result.stdout.startswith("platformctl ")
+
+
+@pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
+def test_no_color(tmp_path: Path, no_color: str, coloured: bool) -> None:
+    """On a terminal statuses have colours, unless NO_COLOR is set."""
+    reader, terminal = pty.openpty()
+    values = {"PLATFORM_HOME": str(tmp_path), "TERM": "xterm-256color", "NO_COLOR": no_color}
+    command = [sys.executable, "-P", "-m", "cli", "plugins", "list"]
+    environment = process_environment({name: value for name, value in values.items() if value})
+    with os.fdopen(reader, "rb", 0) as screen:
+        process = subprocess.Popen(command, env=environment, stdout=terminal, stderr=terminal)
+        os.close(terminal)
+        shown = _read_all(screen)
+        assert process.wait(30) == 0
+    assert bool(re.search(rb"\x1b\[3\d", shown)) is coloured
+
+
+def _read_all(screen: object) -> bytes:
+    found = b""
+    while True:
+        try:
+            piece = screen.read(4096)  # type: ignore[attr-defined]
+        except OSError:  # Linux ends a terminal without writers with EIO.
+            return found
+        if not piece:
+            return found
+        found += piece
+
+
+def test_completion_script(tmp_path: Path) -> None:
+    """The shell's completion asks the program, which answers with commands."""
+    result = platformctl(
+        home=tmp_path,
+        _PLATFORMCTL_COMPLETE="complete_bash",
+        COMP_WORDS="platformctl plug",
+        COMP_CWORD="1",
+    )
+    assert result.stdout.split() == ["plugins"]
