@@ -10,7 +10,7 @@ import sys
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 request_id_var: ContextVar[str | None] = ContextVar("platform_request_id", default=None)
 
@@ -29,8 +29,38 @@ def mask(text: str) -> str:
     return _SECRETS.sub(lambda match: next(g for g in match.groups() if g) + "***", text)
 
 
-class JsonFormatter(logging.Formatter):
+class AccessEntry(NamedTuple):
+    """A served request. `time` in seconds since the epoch; method, endpoint and id are safe to print."""
+
+    time: float
+    method: str
+    endpoint: str
+    status: int
+    duration_ms: float
+    request_id: str
+    subject: str | None
+
+
+class AccessFormatter(logging.Formatter):
+    """A formatter that also knows a quick way to print a served request."""
+
+    def access_line(self, entry: AccessEntry) -> str:
+        """The entry as one line, without its end."""
+        raise NotImplementedError
+
+
+class JsonFormatter(AccessFormatter):
     """One JSON object a line."""
+
+    def access_line(self, entry: AccessEntry) -> str:
+        """See `AccessFormatter`; only the subject may hold characters that JSON escapes."""
+        time = datetime.fromtimestamp(entry.time, UTC).isoformat(timespec="milliseconds")
+        subject = f', "subject": {json.dumps(entry.subject)}' if entry.subject else ""
+        return (
+            f'{{"time": "{time}", "level": "info", "logger": "platform.access", '
+            f'"message": "{entry.method} {entry.endpoint} {entry.status}", '
+            f'"request_id": "{entry.request_id}", "duration_ms": {entry.duration_ms}{subject}}}'
+        )
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -48,8 +78,13 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
-class TextFormatter(logging.Formatter):
+class TextFormatter(AccessFormatter):
     """A line for a person at a terminal."""
+
+    def access_line(self, entry: AccessEntry) -> str:
+        """See `AccessFormatter`."""
+        head = f"{datetime.fromtimestamp(entry.time):%H:%M:%S} INFO    platform.access"
+        return f"{head} {entry.method} {entry.endpoint} {entry.status} {entry.duration_ms} ms [{entry.request_id}]"
 
     def format(self, record: logging.LogRecord) -> str:
         request_id = request_id_var.get()

@@ -35,6 +35,7 @@ from kernel.gateway.proxy import Proxy
 from kernel.gateway.services import Service
 from kernel.health import HealthCheck, Unhealthy
 from kernel.hooks import Hooks
+from kernel.http.access_log import AccessLog
 from kernel.http.guard import Guard
 from kernel.http.route_checks import RouteChecks
 from kernel.http.routes import RouteTable
@@ -73,6 +74,7 @@ class Platform:
         self.settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.secrets = SecretStore(self.settings.home)
         self.metrics = Metrics()
+        self.access_log = AccessLog()
         self.quarantine = Quarantine(self.settings.home)
         self.host = PluginHost(
             self.settings.plugin_start_timeout,
@@ -356,6 +358,7 @@ class Platform:
 
     async def close(self) -> None:
         """Close what the kernel opened."""
+        self.access_log.flush()
         await self.notices.stop()
         await self.proxy.close()
         await self.queue.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import gc
 import logging
 import os
 import signal
@@ -58,11 +59,19 @@ async def serve_api(
             supervisor = Supervisor(children)
             stack.push_async_callback(supervisor.stop)
             await supervisor.start()
+        _settle_memory()
         if announce is not None:
             await announce(platform, listeners[0].port)
         await stop.wait()
         log.info("stopping: requests in flight get %g s", platform.settings.shutdown_timeout)
         await stop_all(listeners)
+
+
+def _settle_memory() -> None:
+    """What the start made stays until the end: the collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 async def _listen(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select, update
@@ -123,8 +124,10 @@ class Accounts:
         if cap and now > claims.get("auth_time", claims["iat"]) + cap:
             raise SessionOver()
 
-    async def change_password(self, account_id: int, current: str, new: str, origin: dict[str, Any]) -> str:
-        """Replace the password, end all sessions, answer a token for this one."""
+    async def change_password(
+        self, account_id: int, current: str, new: str, claims: Mapping[str, Any], origin: dict[str, Any]
+    ) -> str:
+        """Replace the password, end all sessions, answer a token that goes on with the session of `claims`."""
         async with self._platform.database.read() as session:
             account = await session.get_one(Account, account_id)
         if account.password_hash is None:
@@ -133,9 +136,12 @@ class Accounts:
             raise WrongPassword()
         if current == new:
             raise SamePassword()
-        return await self._replace_password(account, await self._platform.passwords.hash(new), origin)
+        await self._replace_password(account, await self._platform.passwords.hash(new), origin)
+        async with self._platform.database.read() as session:
+            fresh = await session.get_one(Account, account_id)
+        return await self._mint(fresh, "refreshed", claims)
 
-    async def _replace_password(self, account: Account, password_hash: str, origin: dict[str, Any]) -> str:
+    async def _replace_password(self, account: Account, password_hash: str, origin: dict[str, Any]) -> None:
         async with self._platform.database.unit() as unit:
             change = (
                 update(Account)
@@ -147,11 +153,8 @@ class Accounts:
                 raise WrongPassword()
             audit(unit, "account.password_changed", "account", account.id, origin=origin)
             await unit.notify(TOPIC, str(account.id))
-        async with self._platform.database.read() as session:
-            fresh = await session.get_one(Account, account.id)
-        return await self._mint(fresh, "refreshed")
 
-    async def _mint(self, account: Account, change: str, old: dict[str, Any] | None = None) -> str:
+    async def _mint(self, account: Account, change: str, old: Mapping[str, Any] | None = None) -> str:
         claims: dict[str, Any] = {}
         hooks = self._platform.hooks
         if hooks.exists("token_claims") or hooks.exists("on_account_event"):

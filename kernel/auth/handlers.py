@@ -177,7 +177,11 @@ async def change_password(ctx: Context, body: ChangePasswordRequest) -> TokenRes
     if ctx.principal.id is None:
         raise Unauthorized("A service has no password")
     token = await ctx.platform.accounts.change_password(
-        ctx.principal.id, body.current_password, body.new_password, ctx.audit_origin()
+        ctx.principal.id,
+        body.current_password,
+        body.new_password,
+        ctx.principal.claims,
+        ctx.audit_origin(),
     )
     return TokenResult(access_token=token, expires_in=ctx.platform.tokens.lifetime)
 

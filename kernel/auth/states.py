@@ -53,6 +53,11 @@ class AccountStates:
             task.add_done_callback(lambda done: self._forget_task(account_id, done))
         return await asyncio.shield(task)
 
+    def peek(self, account_id: int) -> AccountState | None:
+        """The state if it is known and fresh enough; None says nothing."""
+        known = self._states.get(account_id)
+        return known[0] if known is not None and known[1] > time.monotonic() else None
+
     def invalidate(self, key: str) -> None:
         """Forget one account (its id as text), also for a query that is under way."""
         if key.isdecimal():

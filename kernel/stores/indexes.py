@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from sqlalchemy import select, tuple_
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from kernel.db.tables import CollectionRecord, PointRecord, TombstoneRecord
+from kernel.stores.ranked import Labels
 
 if TYPE_CHECKING:
     from kernel.stores.dense import DenseIndex
@@ -19,82 +20,64 @@ if TYPE_CHECKING:
 _BATCH = 5000
 
 
-class CollectionIndexes:
-    """A dense index, and a text index once somebody asks for hybrid search.
+class Derived(Protocol):
+    """What is common to the indexes: all calls may come from any thread."""
 
-    Both are as of the collection's `version`; `catch_up` brings them to the session's.
+    def add(self, labels: Any, values: Any, /) -> None: ...
+
+    def remove(self, labels: Any, /) -> None: ...
+
+
+I = TypeVar("I", bound=Derived)  # noqa: E741
+
+
+class Follower(Generic[I]):
+    """One index that follows one column of a collection's points. It keeps its own version.
+
+    Two indexes that shared a version would lose points: an older reader would fill the one that is new to
+    it with what it sees, and take it for as recent as the other.
     """
 
-    def __init__(self, dimension: int) -> None:
-        self._dimension = dimension
+    def __init__(self, column: Any, make: Callable[[], I], decode: Callable[[list[Any]], Any]) -> None:
+        self._column = column
+        self._make = make
+        self._decode = decode
         self._lock = asyncio.Lock()
-        self._dense: DenseIndex | None = None
-        self._text: TextIndex | None = None
+        self._index: I | None = None
         self._version = 0
 
-    @property
-    def dense(self) -> DenseIndex:
-        """The dense index; `catch_up` comes first."""
-        assert self._dense is not None
-        return self._dense
+    async def catch_up(self, session: AsyncSession, found: CollectionRecord) -> I:
+        """The index, brought at least to `found` as the session sees it."""
+        if self._index is None or self._version < found.version:
+            async with self._lock:
+                await self._follow(session, found)
+        assert self._index is not None
+        return self._index
 
-    @property
-    def text(self) -> TextIndex:
-        """The text index; `catch_up(with_text=True)` comes first."""
-        assert self._text is not None
-        return self._text
+    async def _follow(self, session: AsyncSession, found: CollectionRecord) -> None:
+        index, version = self._index, self._version
+        if index is None or version < found.floor:
+            index, version = await asyncio.to_thread(self._make), 0
+        if version < found.version:
+            await self._apply(session, found, index, version)
+            version = found.version
+        self._index, self._version = index, version
 
-    async def catch_up(self, session: AsyncSession, found: CollectionRecord, *, with_text: bool) -> None:
-        """Bring the indexes up to `found`, as the session sees it."""
-        if self._dense is not None and self._version >= found.version and (self._text or not with_text):
-            return
-        async with self._lock:
-            await self._start(found)
-            if self._version < found.version:
-                await self._apply(session, found)
-            if with_text and self._text is None:
-                await self._load_text(session, found)
-
-    async def _start(self, found: CollectionRecord) -> None:
-        if self._dense is None or self._version < found.floor:
-            self._dense = await asyncio.to_thread(_new_dense, self._dimension)
-            self._text, self._version = None, 0
-
-    async def _apply(self, session: AsyncSession, found: CollectionRecord) -> None:
-        dense, text = self.dense, self._text
-        gone = await self._tombstones(session, found)
-        if len(gone):
-            await asyncio.to_thread(dense.remove, gone)
-            if text is not None:
-                await asyncio.to_thread(text.remove, gone)
-        async for labels, vectors, texts in self._rows(session, found, after=self._version):
-            await asyncio.to_thread(dense.add, labels, _decode(vectors, self._dimension))
-            if text is not None:
-                await asyncio.to_thread(text.add, labels, texts)
-        self._version = found.version
-
-    async def _load_text(self, session: AsyncSession, found: CollectionRecord) -> None:
-        text = await asyncio.to_thread(_new_text)
-        async for labels, _, texts in self._rows(session, found, after=0):
-            await asyncio.to_thread(text.add, labels, texts)
-        self._text = text
-
-    async def _tombstones(self, session: AsyncSession, found: CollectionRecord) -> np.ndarray:
-        query = select(TombstoneRecord.label).where(
-            TombstoneRecord.collection_id == found.id,
-            TombstoneRecord.version > self._version,
-            TombstoneRecord.version <= found.version,
-        )
-        return np.array((await session.scalars(query)).all(), dtype=np.int64)
+    async def _apply(self, session: AsyncSession, found: CollectionRecord, index: I, version: int) -> None:
+        gone = await _tombstones(session, found, version)
+        if version and len(gone):
+            await asyncio.to_thread(index.remove, gone)
+        async for labels, values in self._rows(session, found, version):
+            await asyncio.to_thread(lambda at, of: index.add(at, self._decode(of)), labels, values)
 
     async def _rows(
-        self, session: AsyncSession, found: CollectionRecord, *, after: int
-    ) -> AsyncIterator[tuple[np.ndarray, list[bytes], list[str]]]:
+        self, session: AsyncSession, found: CollectionRecord, version: int
+    ) -> AsyncIterator[tuple[Labels, list[Any]]]:
         """Rows published after a version, in batches, in the order of the table's index."""
-        last = (after, 2**62)
+        last = (version, 2**62)
         while True:
             query = (
-                select(PointRecord.label, PointRecord.vector, PointRecord.text, PointRecord.version)
+                select(PointRecord.label, self._column, PointRecord.version)
                 .where(
                     PointRecord.collection_id == found.id,
                     PointRecord.version <= found.version,
@@ -106,9 +89,28 @@ class CollectionIndexes:
             rows = (await session.execute(query)).all()
             if not rows:
                 return
-            labels, vectors, texts, versions = zip(*rows, strict=True)
+            labels, values, versions = zip(*rows, strict=True)
             last = (versions[-1], labels[-1])
-            yield np.array(labels, dtype=np.int64), list(vectors), list(texts)
+            yield np.array(labels, dtype=np.int64), list(values)
+
+
+class CollectionIndexes:
+    """A dense and a text index of one collection, each made when first asked for."""
+
+    def __init__(self, dimension: int) -> None:
+        self.dense: Follower[DenseIndex] = Follower(
+            PointRecord.vector, lambda: _new_dense(dimension), lambda vectors: _decode(vectors, dimension)
+        )
+        self.text: Follower[TextIndex] = Follower(PointRecord.text, _new_text, lambda texts: texts)
+
+
+async def _tombstones(session: AsyncSession, found: CollectionRecord, after: int) -> Labels:
+    query = select(TombstoneRecord.label).where(
+        TombstoneRecord.collection_id == found.id,
+        TombstoneRecord.version > after,
+        TombstoneRecord.version <= found.version,
+    )
+    return np.array((await session.scalars(query)).all(), dtype=np.int64)
 
 
 def _decode(vectors: list[bytes], dimension: int) -> np.ndarray:
@@ -116,13 +118,13 @@ def _decode(vectors: list[bytes], dimension: int) -> np.ndarray:
     return flat.reshape(-1, dimension).astype(np.float32)
 
 
-def _new_dense(dimension: int) -> Any:
+def _new_dense(dimension: int) -> DenseIndex:
     from kernel.stores.dense import DenseIndex
 
     return DenseIndex(dimension)
 
 
-def _new_text() -> Any:
+def _new_text() -> TextIndex:
     from kernel.stores.text import TextIndex
 
     return TextIndex()

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 from sqlalchemy import delete, func, insert, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
@@ -23,7 +24,11 @@ from kernel.db.tables import CollectionRecord, PointRecord, TombstoneRecord
 from kernel.stores.fusion import hybrid, weight_for
 from kernel.stores.indexes import CollectionIndexes
 from kernel.stores.protocols import EngineMismatch, Hit, Point, Query, StoredPoint
-from kernel.stores.ranked import Ranked
+from kernel.stores.ranked import Labels, Ranked
+
+if TYPE_CHECKING:
+    from kernel.stores.dense import DenseIndex
+    from kernel.stores.text import TextIndex
 
 _KEEP_TOMBSTONES = 1000
 _MOST_LOADED = 512
@@ -47,8 +52,8 @@ class SqlVectorStore:
 
     async def stage(self, unit: Unit, collection: str, points: Sequence[Point]) -> None:
         """See `VectorStore.stage`."""
-        collection_id = await self._id(unit.session, collection)
-        rows = [_row(collection_id, point) for point in points]
+        found = await self.known(unit.session, collection)
+        rows = [_row(found, point) for point in points]
         for start in range(0, len(rows), _INSERT_ROWS):
             await unit.session.execute(self._insert(unit, PointRecord, rows[start : start + _INSERT_ROWS]))
 
@@ -105,10 +110,9 @@ class SqlVectorStore:
                 return []
             if query.engine not in (None, found.engine):
                 raise EngineMismatch(f"the collection holds vectors of {found.engine}, not of {query.engine}")
-            indexes = self._indexes(found)
-            await indexes.catch_up(session, found, with_text=query.text is not None)
-            allowed = await self._allowed(session, found.id, query.groups)
-            ranked, cosines = await self.rank(session, found, indexes, query, allowed)
+            if query.vector.shape != (found.dimension,):
+                raise ValueError(f"the query must be {found.dimension} numbers, not {query.vector.shape}")
+            ranked, cosines = await self.rank(session, found, query)
             return await self._hits(session, ranked, cosines)
 
     async def points(
@@ -135,15 +139,20 @@ class SqlVectorStore:
             return int(await session.scalar(query.where(seen)) or 0)
 
     async def rank(
-        self,
-        session: AsyncSession,
-        found: CollectionRecord,
-        indexes: CollectionIndexes,
-        query: Query,
-        allowed: np.ndarray | None,
+        self, session: AsyncSession, found: CollectionRecord, query: Query
     ) -> tuple[Ranked, dict[int, float]]:
         """The best labels, and their cosines; another backend replaces this step."""
-        return await asyncio.to_thread(_rank, indexes, query, allowed)
+        indexes = self.indexes(found)
+        dense = await indexes.dense.catch_up(session, found)
+        text = None if query.text is None else await indexes.text.catch_up(session, found)
+        allowed = await self.allowed(session, found, query)
+        return await asyncio.to_thread(_rank, dense, text, query, allowed)
+
+    async def start(self) -> None:
+        """Begin what goes on in the background; nothing here."""
+
+    async def close(self) -> None:
+        """End what goes on in the background; nothing here."""
 
     async def _hits(self, session: AsyncSession, ranked: Ranked, cosines: dict[int, float]) -> list[Hit]:
         labels = ranked.labels.tolist()
@@ -154,19 +163,19 @@ class SqlVectorStore:
         scores = zip(labels, ranked.scores.tolist(), strict=True)
         return [Hit(stored[at], score, cosines.get(at)) for at, score in scores if at in stored]
 
-    async def _allowed(
-        self, session: AsyncSession, collection_id: int, groups: Sequence[str] | None
-    ) -> np.ndarray | None:
-        if groups is None:
+    async def allowed(self, session: AsyncSession, found: CollectionRecord, query: Query) -> Labels | None:
+        """The labels of the groups that a query is limited to; None for one without limits."""
+        if query.groups is None:
             return None
-        query = select(PointRecord.label).where(
-            PointRecord.collection_id == collection_id,
-            PointRecord.group_key.in_(list(groups)),
+        mine = select(PointRecord.label).where(
+            PointRecord.collection_id == found.id,
+            PointRecord.group_key.in_(list(query.groups)),
             PointRecord.version.is_not(None),
         )
-        return np.array((await session.scalars(query)).all(), dtype=np.int64)
+        return np.array((await session.scalars(mine)).all(), dtype=np.int64)
 
-    def _indexes(self, found: CollectionRecord) -> CollectionIndexes:
+    def indexes(self, found: CollectionRecord) -> CollectionIndexes:
+        """The collection's indexes in this process; those searched longest ago are given up first."""
         indexes = self._loaded.get(found.id)
         if indexes is None:
             indexes = self._loaded[found.id] = CollectionIndexes(found.dimension)
@@ -193,11 +202,12 @@ class SqlVectorStore:
         mine = CollectionRecord.id == collection_id
         await unit.session.execute(update(CollectionRecord).where(mine).values(floor=floor))
 
-    async def _id(self, session: AsyncSession, collection: str) -> int:
+    async def known(self, session: AsyncSession, collection: str) -> CollectionRecord:
+        """A collection by name. Raises LookupError when nobody made it."""
         found = await _collection(session, collection)
         if found is None:
             raise LookupError(f"there is no collection '{collection}'; call ensure() first")
-        return found.id
+        return found
 
     def _insert(self, unit: Unit, table: Any, rows: list[dict[str, Any]]) -> Any:
         statement = sqlite_insert if unit.database.is_sqlite else postgresql_insert
@@ -205,18 +215,18 @@ class SqlVectorStore:
 
 
 def _rank(
-    indexes: CollectionIndexes, query: Query, allowed: np.ndarray | None
+    dense: DenseIndex, text: TextIndex | None, query: Query, allowed: Labels | None
 ) -> tuple[Ranked, dict[int, float]]:
-    def near(k: int, among: np.ndarray | None) -> Ranked:
-        return indexes.dense.search(query.vector, k, among)
+    def near(k: int, among: Labels | None) -> Ranked:
+        return dense.search(query.vector, k, among)
 
-    words = query.text
-    if words is None:
+    if text is None or query.text is None:
         ranked = known = near(query.k, allowed)
     else:
+        words, index = query.text, text
         ranked = hybrid(
             near,
-            lambda k, among: indexes.text.search(words, k, among),
+            lambda k, among: index.search(words, k, among),
             query.k,
             weight=weight_for(words),
             allowed=allowed,
@@ -238,17 +248,26 @@ async def _collection(session: AsyncSession, name: str) -> CollectionRecord | No
     return await session.scalar(select(CollectionRecord).where(CollectionRecord.name == name))
 
 
-def _row(collection_id: int, point: Point) -> dict[str, Any]:
+def _row(found: CollectionRecord, point: Point) -> dict[str, Any]:
     return {
-        "collection_id": collection_id,
+        "collection_id": found.id,
         "id": point.id,
         "group_key": point.group,
         "position": point.position,
         "text": point.text,
         "payload": dict(point.payload),
-        "vector": point.vector.astype(np.float16).tobytes(),
+        "vector": _halves(found, point).tobytes(),
         "version": None,
     }
+
+
+def _halves(found: CollectionRecord, point: Point) -> npt.NDArray[np.float16]:
+    if point.vector.shape != (found.dimension,):
+        raise ValueError(f"point '{point.id}' needs {found.dimension} numbers, not {point.vector.shape}")
+    halves = point.vector.astype(np.float16)
+    if not np.isfinite(halves).all():
+        raise ValueError(f"the vector of point '{point.id}' holds a value that is not finite")
+    return halves
 
 
 def _stored(row: Any) -> StoredPoint:
