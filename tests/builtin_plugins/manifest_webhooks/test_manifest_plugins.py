@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -285,6 +286,25 @@ class TestAdministration:
         assert await hits(running.anonymous, "notes", "collected") == []
         answer = await send(running.anonymous, "/notes", {"text": "collected"}, event)
         assert answer.status == 200 and len(await hits(running.anonymous, "notes", "collected")) == 1
+
+    async def test_uninstall_amid_deliveries(
+        self, start_platform: Start, folder: Path, database_url: str | None
+    ) -> None:
+        """Deliveries that race with the removal, in two processes, leave no point behind."""
+        env = {"DATABASE_URL": database_url}
+        path = drop(folder, "a.yaml", manifest())
+        running = [await start_platform(*PLUGINS, HashEmbeddings(), env=env) for _ in range(2)]
+        admin = await running[0].user(role="admin")
+        for _ in range(5):
+            drop(folder, path.name, manifest())
+            for one in running:
+                await until(lambda one=one: answers(one, "/notes", 200))  # type: ignore[misc]
+            racing = [send(one.anonymous, "/notes", {"text": "late"}) for one in running for _ in range(10)]
+            removal = admin.delete("/v1/plugins/notes")
+            removed, *delivered = await asyncio.gather(removal, *racing)
+            assert removed.status == 200
+            assert {answer.status for answer in delivered} <= {200, 404}
+            assert await running[1].platform.vectors.count("manifest:notes:notes") == 0
 
     async def test_uninstall_after_the_file_is_gone(self, start_platform: Start, folder: Path) -> None:
         """Points whose manifest was removed by hand go with DELETE, too."""

@@ -111,6 +111,7 @@ class TestEvents:
         env = {"DATABASE_URL": database_url}
         one = await notes(start_platform, platform_home, env=env)
         two = await start_platform(*PLUGINS, HashEmbeddings(), env=env)
+        await send(one.anonymous, "/notes", {"text": "before"})
         calls = [
             send(running.anonymous, "/notes", {"text": "rush"}, {"webhook-id": "e1"})
             for running in (one, two)
@@ -119,7 +120,7 @@ class TestEvents:
         answers = await asyncio.gather(*calls)
         assert [answer.status for answer in answers] == [200] * 16
         assert len({answer.json()["result"]["point_id"] for answer in answers}) == 1
-        assert await count(one) == 1
+        assert await count(one) == 2
 
     async def test_event_without_id(self, start_platform: Start, platform_home: Path) -> None:
         """Without an id each delivery is a new point, equal or not."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -160,8 +162,14 @@ async def test_webhook_cap_follows(start_platform: Start, platform_home: Path) -
     drop(platform_home / "manifests", "a.yaml", manifest())
     running = await start_platform(OWN, "manifest_webhooks", HashEmbeddings())
     user = await running.user()
-    large = {"text": "x", "rest": "y" * (1024 * 1024)}
-    assert (await running.anonymous.post("/webhook/notes", json=large)).status == 413
+    large = json.dumps({"text": "x", "rest": "y" * (1024 * 1024)}).encode()
+
+    async def deliver() -> int:
+        headers = {"Content-Type": "application/json"}
+        answer = await running.anonymous.post("/webhook/notes", data=io.BytesIO(large), headers=headers)
+        return answer.status
+
+    assert await deliver() == 413
     path = "/v1/plugins/manifest_webhooks/config"
     assert (await user.put(path, json={"MAX_WEBHOOK_BODY_SIZE_MB": 2})).status == 200
-    assert (await running.anonymous.post("/webhook/notes", json=large)).status == 200
+    assert await deliver() == 200
