@@ -127,7 +127,7 @@ class Accounts:
     async def change_password(
         self, account_id: int, current: str, new: str, claims: Mapping[str, Any], origin: dict[str, Any]
     ) -> str:
-        """Replace the password, end all sessions, answer a token that goes on with the session of `claims`."""
+        """Replace the password, end all sessions, answer a token that goes on with that of `claims`."""
         async with self._platform.database.read() as session:
             account = await session.get_one(Account, account_id)
         if account.password_hash is None:

@@ -10,6 +10,7 @@ import pytest
 from kernel.testing import Running, Start
 from tests.fakes.echo import EchoPlugin
 from tests.fakes.network import wire_to
+from tests.fakes.waiting import eventually
 
 ON = {"RATE_LIMIT_ENABLED": "true"}
 
@@ -159,18 +160,18 @@ class TestFailsOpen:
         self, start_platform: Start, redis_url: str
     ) -> None:
         """Once the cache store answers again, limits hold again."""
-        import asyncio
-
         parts = urlsplit(redis_url)
         async with wire_to(parts.hostname or "127.0.0.1", parts.port or 6379) as wire:
             env = {**ON, "REDIS_URL": f"redis://127.0.0.1:{wire.port}", "RATE_LIMIT_PER_MINUTE": "2"}
             running = await start_platform(EchoPlugin, env=env)
+
+            async def limited() -> bool:
+                return (await running.anonymous.get("/v1/echo/open")).status == 429
+
             await wire.cut()
             assert await statuses(running, "/v1/echo/open", 3) == [200] * 3
             await wire.start()
-            async with asyncio.timeout(10):
-                while (await running.anonymous.get("/v1/echo/open")).status != 429:  # noqa: ASYNC110
-                    await asyncio.sleep(0.05)
+            await eventually(limited, 10)
 
 
 @pytest.mark.parametrize("url", ["nonsense", "http://host", "redis://host:notaport"])

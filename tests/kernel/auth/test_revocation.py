@@ -1,0 +1,157 @@
+"""A revocation reaches every process of a platform at once, and no token from before it gets through."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from sqlalchemy import select, update
+
+from kernel.auth.models import Account
+from kernel.auth.states import TOPIC
+from kernel.db.tables import Notice
+from kernel.testing import Actor, Running, Start
+from tests.fakes.waiting import eventually
+
+SECRET = {"JWT_SECRET": "a secret of at least thirty-two bytes, for tests"}
+
+
+async def two(start_platform: Start, database_url: str | None) -> tuple[Running, Running]:
+    """Two processes' worth of one platform: one home, one database."""
+    env = {**SECRET, "DATABASE_URL": database_url}
+    return await start_platform(env=env), await start_platform(env=env)
+
+
+async def status(running: Running, token: str | None) -> int:
+    return (await Actor(running, token).get("/v1/auth/capabilities")).status
+
+
+async def until_refused(running: Running, token: str | None) -> float:
+    """Seconds until the token is refused."""
+
+    async def refused() -> bool:
+        return await status(running, token) == 401
+
+    return await eventually(refused, 5)
+
+
+class TestRevocation:
+    async def test_in_both_processes(self, start_platform: Start, database_url: str | None) -> None:
+        """A changed password ends the sessions here at once, and in the other process within a second."""
+        here, there = await two(start_platform, database_url)
+        ana = await here.user("ana")
+        assert (await status(here, ana.token), await status(there, ana.token)) == (200, 200)
+        body = {"current_password": ana.password, "new_password": "battery staple"}
+        fresh = (await ana.post("/v1/auth/change-password", json=body)).json()["access_token"]
+        assert (await status(here, ana.token), await status(here, fresh)) == (401, 200)
+        assert await until_refused(there, ana.token) < 1.5
+        assert await status(there, fresh) == 200
+
+    async def test_a_lost_notice(self, start_platform: Start, database_url: str | None) -> None:
+        """Even if nobody hears of it, no process believes an old state for longer than two seconds."""
+        here, there = await two(start_platform, database_url)
+        ana = await here.user("ana")
+        assert await status(there, ana.token) == 200
+        async with here.platform.database.unit() as unit:
+            await unit.session.execute(update(Account).values(epoch=Account.epoch + 1))
+        assert await until_refused(there, ana.token) < 3
+
+    async def test_deletion(self, start_platform: Start, database_url: str | None) -> None:
+        """The token of an account that is gone opens nothing."""
+        here, there = await two(start_platform, database_url)
+        ana = await here.user("ana")
+        async with here.platform.database.unit() as unit:
+            account = (await unit.session.scalars(select(Account))).one()
+            await unit.session.delete(account)
+            await unit.notify(TOPIC, str(account.id))
+        assert await status(here, ana.token) == 401
+        assert await until_refused(there, ana.token) < 1.5
+
+    async def test_rolled_back(self, start_platform: Start) -> None:
+        """A revocation that is not committed is none."""
+        running = await start_platform(env=SECRET)
+        ana = await running.user("ana")
+        with pytest.raises(RuntimeError):
+            async with running.platform.database.unit() as unit:
+                await unit.session.execute(update(Account).values(epoch=Account.epoch + 1))
+                await unit.notify(TOPIC, str(ana.user["id"]))
+                raise RuntimeError
+        assert await status(running, ana.token) == 200
+
+    async def test_under_load(self, start_platform: Start) -> None:
+        """With requests under way at the moment of the change, none that begins after it gets through."""
+        running = await start_platform(env=SECRET)
+        ana = await running.user("ana")
+        going = True
+
+        async def hammer() -> None:
+            while going:
+                await status(running, ana.token)
+
+        hammers = [asyncio.create_task(hammer()) for _ in range(8)]
+        for _ in range(5):
+            ana = await running.sign_in("ana", ana.password)
+            async with running.platform.database.unit() as unit:
+                await unit.session.execute(update(Account).values(epoch=Account.epoch + 1))
+                await unit.notify(TOPIC, str(ana.user["id"]))
+            assert await status(running, ana.token) == 401
+        going = False
+        await asyncio.gather(*hammers)
+
+
+class TestNotices:
+    async def test_every_process_hears_each(self, start_platform: Start, database_url: str | None) -> None:
+        """A notice is heard here right after the commit and by the other process within a second."""
+        here, there = await two(start_platform, database_url)
+        heard: dict[str, list[str]] = {"here": [], "there": []}
+        arrived = asyncio.Event()
+        here.platform.notices.listen("news", heard["here"].append)
+        there.platform.notices.listen("news", lambda key: (heard["there"].append(key), arrived.set()))
+        async with here.platform.database.unit() as unit:
+            await unit.notify("news", "first")
+            assert heard["here"] == []
+        assert heard["here"] == ["first"]
+        await asyncio.wait_for(arrived.wait(), 1)
+        assert heard["there"] == ["first"]
+
+    async def test_nothing_is_missed_in_a_flood(
+        self, start_platform: Start, database_url: str | None
+    ) -> None:
+        """Many notices from many tasks at once all arrive."""
+        here, there = await two(start_platform, database_url)
+        heard: set[str] = set()
+        there.platform.notices.listen("flood", heard.add)
+
+        async def write(number: int) -> None:
+            async with here.platform.database.unit() as unit:
+                await unit.notify("flood", str(number))
+
+        await asyncio.gather(*map(write, range(120)))
+        await eventually(lambda: len(heard) == 120, 10)
+
+    async def test_of_a_transaction_that_commits_late(self, start_platform: Start, postgres_url: str) -> None:
+        """A notice that got its number early but is committed late is not overlooked."""
+        here, there = await two(start_platform, postgres_url)
+        heard: list[str] = []
+        there.platform.notices.listen("order", heard.append)
+        async with here.platform.database.unit() as late:
+            late.session.add(Notice(topic="order", key="late"))
+            await late.session.flush()
+            async with here.platform.database.unit() as early:
+                await early.notify("order", "early")
+            await eventually(lambda: heard == ["early"], 5)
+        await eventually(lambda: heard == ["early", "late"], 5)
+
+    async def test_one_listener_does_not_silence_another(self, start_platform: Start) -> None:
+        """A listener that raises is reported; the others hear all the same."""
+        running = await start_platform(env=SECRET)
+        heard: list[str] = []
+
+        def raising(key: str) -> None:
+            raise RuntimeError(key)
+
+        running.platform.notices.listen("news", raising)
+        running.platform.notices.listen("news", heard.append)
+        async with running.platform.database.unit() as unit:
+            await unit.notify("news", "first")
+        assert heard == ["first"]
