@@ -51,6 +51,7 @@ from kernel.settings import KernelSettings, Settings, SettingsLoader, split_list
 from kernel.starting import Starter
 from kernel.stores.blobs import FileBlobs
 from kernel.stores.cache import CacheUnavailable, open_cache
+from kernel.stores.pgvector_setup import open_vector_store
 from kernel.stores.points import SqlVectorStore
 from kernel.stores.scratch import Scratch
 from kernel.watchdog import OnStuck, Quarantine, StartWatch, restart_without
@@ -118,7 +119,7 @@ class Platform:
         self.notices = self.database.notices = Notices(self.database)
         self.scratch = Scratch(settings.home / "tmp")
         self.blobs = FileBlobs(self.database, settings.home / "blobs")
-        self.vectors = SqlVectorStore(self.database)
+        self.vectors = SqlVectorStore(self.database)  # until `migrate` knows what the database offers
         self.passwords = Passwords()
         self.account_states = AccountStates(self.database, settings.account_cache_seconds)
         self.notices.listen(ACCOUNT_TOPIC, self.account_states.invalidate)
@@ -244,6 +245,8 @@ class Platform:
             if self.pending and apply:
                 async with migrate.migration_lock(self.database):
                     await self._upgrade(owners)
+            store = self.settings.vector_store
+            self.vectors = await open_vector_store(self.database, store, apply=apply)
         except (SQLAlchemyError, OSError) as error:
             raise StartupError(f"the database can't be used: {_reason(error)}") from error
 
@@ -320,6 +323,7 @@ class Platform:
     async def start(self, stack: AsyncExitStack, on_stuck: OnStuck | None) -> None:
         """Open what plugins need, closed by `stack`, and give each its last word before serving."""
         await self.notices.start()
+        await self.vectors.start()
         starter = Starter(self, stack, StartWatch(self.settings.plugin_start_timeout * 1.5 + 1, on_stuck))
         await starter.open_resources(lambda resource, value: self._resources.update({resource.key: value}))
         await starter.start_plugins()
@@ -360,6 +364,7 @@ class Platform:
         """Close what the kernel opened."""
         self.access_log.flush()
         await self.notices.stop()
+        await self.vectors.close()
         await self.proxy.close()
         await self.queue.close()
         await self.cache.close()

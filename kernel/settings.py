@@ -82,6 +82,11 @@ class KernelSettings(Settings):
         description="postgresql://… or sqlite:///…; SQLite under PLATFORM_HOME when unset.",
     )
     database_pool_size: int = Field(10, ge=1, le=200, description="PostgreSQL connections of one process.")
+    vector_store: Literal["auto", "faiss", "pgvector"] = Field(
+        "auto",
+        description="Where vectors are searched: faiss in each process, pgvector in PostgreSQL; auto takes"
+        " pgvector where the database offers it. The same for all processes; change it while none runs.",
+    )
     redis_url: SecretStr | None = Field(
         None,
         validation_alias=env("REDIS_URL"),

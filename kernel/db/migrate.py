@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _LOCK_KEY = 0x706C6174  # "plat": one advisory lock for every owner's migrations
 SCRIPTS = Path(__file__).resolve().parent / "migrations"
+DERIVED = frozenset({"kernel_point_vector"})
+"""Tables that no migration makes: they depend on what the server offers (`kernel.stores.pgvector_setup`)."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,7 @@ def _attributes(owner: Owner) -> dict[str, Any]:
         "target_metadata": owner.tables.base.metadata,
         "version_table": owner.version_table,
         "prefix": f"{owner.name}_",
+        "derived": DERIVED,
     }
 
 
@@ -204,7 +207,7 @@ def _drift(connection: Connection, owner: Owner) -> list[str]:
 
     def ours(name: str | None, kind: str, _parents: Any) -> bool:
         return kind != "table" or bool(
-            name and name.startswith(f"{owner.name}_") and name != owner.version_table
+            name and name.startswith(f"{owner.name}_") and name not in {owner.version_table, *DERIVED}
         )
 
     options = {"include_name": ours, "compare_type": True, "version_table": owner.version_table}

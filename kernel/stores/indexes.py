@@ -64,8 +64,8 @@ class Follower(Generic[I]):
         self._index, self._version = index, version
 
     async def _apply(self, session: AsyncSession, found: CollectionRecord, index: I, version: int) -> None:
-        gone = await _tombstones(session, found, version)
-        if version and len(gone):
+        gone = await _tombstones(session, found, version) if version else ()
+        if len(gone):
             await asyncio.to_thread(index.remove, gone)
         async for labels, values in self._rows(session, found, version):
             await asyncio.to_thread(lambda at, of: index.add(at, self._decode(of)), labels, values)

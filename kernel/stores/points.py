@@ -231,7 +231,7 @@ def _rank(
             weight=weight_for(words),
             allowed=allowed,
         )
-        known = near(len(ranked), ranked.labels)
+        known = near(ranked.size, ranked.labels)
     return ranked, dict(zip(known.labels.tolist(), known.scores.tolist(), strict=True))
 
 

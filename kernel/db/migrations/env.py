@@ -10,7 +10,8 @@ attributes = context.config.attributes
 
 
 def _ours(name: str | None, kind: str, _parents: Any) -> bool:
-    return kind != "table" or bool(name and name.startswith(attributes["prefix"]))
+    mine = bool(name and name.startswith(attributes["prefix"]) and name not in attributes["derived"])
+    return kind != "table" or mine
 
 
 context.configure(

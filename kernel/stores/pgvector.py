@@ -1,0 +1,108 @@
+"""The vector store on PostgreSQL with pgvector: the vectors are searched where the points are.
+
+The setting `vector_store` chooses it; `auto` does wherever PostgreSQL offers the extension `vector` 0.8 or
+newer. Next to each point stands its vector as `halfvec` (the precision that points are kept in), written in
+the same transaction, so nothing is loaded at start and no process keeps vectors in memory. Words of hybrid
+search are still looked up in a BM25 index of each process.
+
+Search reads every allowed vector, until a collection has outgrown that (`pgvector_graphs.BUILD_ABOVE`) and
+its HNSW graph was built in the background. Then a search without a filter, or with a wide one, may overlook
+a few near vectors; one with a narrow filter overlooks nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from sqlalchemy import text as sql
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from kernel.db.engine import Database, Unit
+from kernel.db.tables import CollectionRecord
+from kernel.stores.fusion import both_legs, fuse, weight_for
+from kernel.stores.pgvector_graphs import BUILD_ABOVE, Graphs
+from kernel.stores.pgvector_search import Nearest
+from kernel.stores.points import SqlVectorStore
+from kernel.stores.protocols import Point, Query
+from kernel.stores.ranked import Labels, Ranked
+
+_WRITE = sql(
+    "INSERT INTO kernel_point_vector (label, collection_id, embedding)"
+    " SELECT label, collection_id, CAST(CAST(:vector AS real[]) AS halfvec) FROM kernel_point"
+    " WHERE collection_id = :collection AND id = :id ON CONFLICT DO NOTHING"
+)
+
+
+class PgVectorStore(SqlVectorStore):
+    """Points in SQL with their vectors beside them; `pgvector_setup` makes the table."""
+
+    def __init__(self, database: Database, build_above: int = BUILD_ABOVE) -> None:
+        """`build_above` is the number of points from which a collection gets an HNSW graph."""
+        super().__init__(database)
+        self.graphs = Graphs(database, build_above)
+
+    async def stage(self, unit: Unit, collection: str, points: Sequence[Point]) -> None:
+        """See `VectorStore.stage`."""
+        await super().stage(unit, collection, points)
+        if points:
+            found = await self.known(unit.session, collection)
+            rows = [
+                {"collection": found.id, "id": point.id, "vector": point.vector.tolist()} for point in points
+            ]
+            await unit.session.execute(_WRITE, rows)
+
+    async def publish(self, unit: Unit, collection: str, group: str) -> int:
+        """See `VectorStore.publish`."""
+        count = await super().publish(unit, collection, group)
+        found = await self.known(unit.session, collection)
+
+        async def look() -> None:
+            self.graphs.look_after(found.id)
+
+        unit.after_commit(look)
+        return count
+
+    async def drop(self, unit: Unit, collection: str) -> None:
+        """See `VectorStore.drop`."""
+        await super().drop(unit, collection)
+
+        async def look() -> None:
+            self.graphs.look_after()
+
+        unit.after_commit(look)
+
+    async def rank(
+        self, session: AsyncSession, found: CollectionRecord, query: Query
+    ) -> tuple[Ranked, dict[int, float]]:
+        """The nearest points by SQL; for hybrid search fused with BM25."""
+        nearest = Nearest(session, found, query)
+        if query.text is None:
+            ranked = known = await nearest.best(query.k)
+        else:
+            ranked, known = await self._fused(session, found, query, nearest)
+        return ranked, dict(zip(known.labels.tolist(), known.scores.tolist(), strict=True))
+
+    async def _fused(
+        self, session: AsyncSession, found: CollectionRecord, query: Query, nearest: Nearest
+    ) -> tuple[Ranked, Ranked]:
+        words = query.text or ""
+        index = await self.indexes(found).text.catch_up(session, found)
+        allowed = await self.allowed(session, found, query)
+
+        async def near(k: int, among: Labels | None) -> Ranked:
+            return await (nearest.best(k) if among is None else nearest.among(among))
+
+        async def worded(k: int, among: Labels | None) -> Ranked:
+            return await asyncio.to_thread(index.search, words, k, allowed if among is None else among)
+
+        dense, text = await both_legs(near, worded, query.k)
+        return fuse(dense, text, query.k, weight_for(words)), dense
+
+    async def start(self) -> None:
+        """Build, in the background, the graphs that collections have grown to want."""
+        self.graphs.look_after()
+
+    async def close(self) -> None:
+        """Give up a graph that is being built; another process or start begins anew."""
+        await self.graphs.close()

@@ -1,0 +1,109 @@
+"""The nearest points of one question, in SQL. Filters stand in the statement that ranks.
+
+A statement that orders by `embedding` reads every allowed vector. One that orders by the cast that the
+graph is made over (`graph_key`) may walk the graph, which goes on until the filter has let enough through
+(pgvector's iterative scans).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sqlalchemy import text as sql
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from kernel.db.tables import CollectionRecord
+from kernel.stores.pgvector_graphs import graph_key, graph_name
+from kernel.stores.protocols import Query
+from kernel.stores.ranked import Labels, Ranked
+
+NARROW = 5_000
+"""Allowed points up to which all are compared, whatever the size of the collection."""
+
+_EF_SEARCH = 100
+
+_VECTOR = "CAST(CAST(:vector AS real[]) AS halfvec)"
+
+# A plan made for these very parameters: the graph of one collection is found by its number. Compiling a
+# plan (JIT) takes longer than the search.
+_PREPARE = sql(
+    "SELECT set_config('jit', 'off', true), set_config('plan_cache_mode', 'force_custom_plan', true),"
+    " COALESCE((SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(:graph)), false)"
+)
+
+# Sorting would mean reading everything: with it discouraged, the planner takes the order from the graph.
+_WALK = sql(
+    "SELECT set_config('hnsw.iterative_scan', 'strict_order', true), set_config('hnsw.ef_search', :ef, true),"
+    " set_config('enable_sort', 'off', true)"
+)
+_SORT = sql("SELECT set_config('enable_sort', 'on', true)")
+
+
+class Nearest:
+    """One question to one collection, as of the collection's version in `found`."""
+
+    def __init__(self, session: AsyncSession, found: CollectionRecord, query: Query) -> None:
+        self._session = session
+        self._found = found
+        self._groups = None if query.groups is None else list(query.groups)
+        self._values = {"vector": query.vector.astype(np.float32).tolist(), "version": found.version}
+        self._prepared: bool | None = None
+
+    async def best(self, k: int) -> Ranked:
+        """The `k` nearest of the allowed groups, through the graph where it serves."""
+        if k <= 0:
+            return Ranked.empty()
+        if await self._has_graph() and not await self._is_narrow():
+            found = await self._walk(k)
+            if found.size == k:
+                return found
+        return await self._ranked("v.embedding", self._grouped(), ", v.label", k=k)
+
+    async def among(self, labels: Labels) -> Ranked:
+        """The cosines of these points, as far as they are there, best first."""
+        condition = " AND v.label = ANY(CAST(:labels AS bigint[]))"
+        return await self._ranked(
+            "v.embedding", condition, ", v.label", k=len(labels), labels=labels.tolist()
+        )
+
+    async def _has_graph(self) -> bool:
+        if self._prepared is None:
+            row = (await self._session.execute(_PREPARE, {"graph": graph_name(self._found.id)})).one()
+            self._prepared = bool(row[2])
+        return self._prepared
+
+    async def _is_narrow(self) -> bool:
+        if self._groups is None:
+            return False
+        some = (
+            f"SELECT count(*) FROM (SELECT 1 FROM kernel_point p WHERE p.collection_id = {self._found.id}"
+            f" AND p.group_key = ANY(CAST(:groups AS text[])) LIMIT {NARROW + 1}) counted"
+        )
+        return int(await self._session.scalar(sql(some), {"groups": self._groups}) or 0) <= NARROW
+
+    async def _walk(self, k: int) -> Ranked:
+        await self._session.execute(_WALK, {"ef": str(min(1000, max(_EF_SEARCH, k)))})
+        found = await self._ranked(graph_key(self._found.dimension, "v."), self._grouped(), "", k=k)
+        await self._session.execute(_SORT)
+        return found
+
+    def _grouped(self) -> str:
+        return "" if self._groups is None else " AND p.group_key = ANY(CAST(:groups AS text[]))"
+
+    async def _ranked(self, key: str, condition: str, then: str, **values: Any) -> Ranked:
+        """Rows by distance. Numbers of ours stand in the text: only so a partial index is seen to fit."""
+        distance = f"{key} <#> {_VECTOR}"
+        statement = (
+            f"SELECT v.label, -({distance})"
+            " FROM kernel_point_vector v JOIN kernel_point p ON p.label = v.label"
+            f" WHERE v.collection_id = {self._found.id} AND p.collection_id = {self._found.id}"
+            f" AND p.version <= :version{condition} ORDER BY {distance}{then} LIMIT :k"
+        )
+        if ":groups" in condition:
+            values["groups"] = self._groups
+        rows = (await self._session.execute(sql(statement), {**self._values, **values})).all()
+        if not rows:
+            return Ranked.empty()
+        labels, scores = zip(*rows, strict=True)
+        return Ranked(np.array(labels, np.int64), np.array(scores, np.float32))

@@ -1,0 +1,175 @@
+"""Which vector store a database gets, and what pgvector needs there: the extension, a table, its rows.
+
+Not a migration: it depends on what the server offers, and may come and go with the setting. The table is
+derived from `kernel_point` and can always be made anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from sqlalchemy import select
+from sqlalchemy import text as sql
+from sqlalchemy.exc import DBAPIError
+
+from kernel.db.engine import Database, Unit
+from kernel.db.migrate import migration_lock
+from kernel.db.tables import PointRecord
+from kernel.errors import StartupError
+from kernel.stores.pgvector import PgVectorStore
+from kernel.stores.points import SqlVectorStore
+
+log = logging.getLogger("platform.vectors")
+
+Choice = Literal["auto", "faiss", "pgvector"]
+
+_BATCH = 2000
+_NOT_ALLOWED = "42501"  # SQLSTATE insufficient_privilege
+_SETTING = "PLATFORM_VECTOR_STORE (setting 'kernel.vector_store')"
+
+_TABLE = (
+    "CREATE TABLE IF NOT EXISTS kernel_point_vector ("
+    " label bigint PRIMARY KEY REFERENCES kernel_point ON DELETE CASCADE,"
+    " collection_id integer NOT NULL, embedding halfvec NOT NULL)",
+    # In the row itself, as far as it fits: reading every vector is what the table is for.
+    "ALTER TABLE kernel_point_vector ALTER COLUMN embedding SET STORAGE MAIN",
+    "CREATE INDEX IF NOT EXISTS ix_kernel_point_vector_collection_id ON kernel_point_vector (collection_id)",
+)
+
+_STATE = sql(
+    "SELECT (SELECT extversion FROM pg_extension WHERE extname = 'vector') AS installed,"
+    " (SELECT default_version FROM pg_available_extensions WHERE name = 'vector') AS available,"
+    " to_regtype('halfvec') IS NOT NULL AS in_reach, to_regclass('kernel_point') IS NOT NULL AS has_points,"
+    " to_regclass('kernel_point_vector') IS NOT NULL AS made"
+)
+
+_LACKING = "NOT EXISTS (SELECT FROM kernel_point_vector v WHERE v.label = kernel_point.label)"
+_WRITE = sql(
+    "INSERT INTO kernel_point_vector (label, collection_id, embedding)"
+    " VALUES (:label, :collection_id, CAST(CAST(:vector AS real[]) AS halfvec)) ON CONFLICT DO NOTHING"
+)
+
+
+class Unfit(Exception):
+    """Why this database can't search with pgvector, and the remedy."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What the database has: versions of the extension, None where it lacks it."""
+
+    installed: str | None
+    available: str | None
+    in_reach: bool
+    has_points: bool
+    made: bool
+
+    def check(self) -> None:
+        """Raises Unfit unless the extension is there, or can be made, in a version that serves."""
+        if self.installed is None and self.available is None:
+            raise Unfit("the server lacks the extension 'vector': install pgvector 0.8 or newer there")
+        if _parsed(self.installed or self.available or "") < (0, 8):
+            raise Unfit(
+                f"the extension 'vector' is {self.installed or self.available}, older than 0.8:"
+                " install a newer pgvector, then run ALTER EXTENSION vector UPDATE"
+            )
+        if self.installed is not None and not self.in_reach:
+            raise Unfit("the extension 'vector' is in a schema that is not in the role's search_path: add it")
+
+
+async def open_vector_store(database: Database, choice: Choice, *, apply: bool) -> SqlVectorStore:
+    """The store that `choice` means on this database. With `apply` what pgvector lacks is made.
+
+    Without it, a database that was never prepared is searched with FAISS until somebody prepares it.
+    Raises StartupError when pgvector is asked for and can't be had.
+    """
+    if choice == "faiss" or (choice == "auto" and database.is_sqlite):
+        return SqlVectorStore(database)
+    try:
+        ready = await prepare(database, apply=apply)
+    except Unfit as error:
+        if choice == "pgvector":
+            raise StartupError(f"{_SETTING} is 'pgvector', but {error}; or set it to 'auto'") from None
+        log.info("vectors are searched with FAISS: %s", error)
+        return SqlVectorStore(database)
+    if not ready:
+        log.warning("vectors are searched with FAISS until 'platformctl db upgrade' has prepared pgvector")
+    return PgVectorStore(database) if ready else SqlVectorStore(database)
+
+
+async def prepare(database: Database, *, apply: bool) -> bool:
+    """Make what is missing, if `apply`; answers whether all is there. Raises Unfit where that can't be."""
+    if database.is_sqlite:
+        raise Unfit("the database is SQLite: set DATABASE_URL=postgresql://…")
+    state = await _state(database)
+    if apply and state.has_points and not (state.made and await _complete(database)):
+        async with migration_lock(database):
+            await _make(database)
+            await _backfill(database)
+        return True
+    return state.made
+
+
+async def _state(database: Database) -> State:
+    async with database.read() as session:
+        state = State(**(await session.execute(_STATE)).one()._mapping)
+    state.check()
+    return state
+
+
+async def _make(database: Database) -> None:
+    try:
+        async with database.connection() as connection:
+            await connection.execute(sql("CREATE EXTENSION IF NOT EXISTS vector"))
+            for statement in _TABLE:
+                await connection.execute(sql(statement))
+    except DBAPIError as error:
+        if getattr(error.orig, "sqlstate", None) != _NOT_ALLOWED:
+            raise
+        raise Unfit(
+            "the role may not create the extension 'vector': run CREATE EXTENSION vector in this"
+            " database as its owner or a superuser"
+        ) from None
+
+
+async def _complete(database: Database) -> bool:
+    async with database.read() as session:
+        query = select(PointRecord.label).where(sql(_LACKING)).limit(1)
+        return await session.scalar(query) is None
+
+
+async def _backfill(database: Database) -> None:
+    """Copy the vectors of points that were written while the setting was another."""
+    last = done = 0
+    while True:
+        async with database.unit() as unit:
+            rows = await _lacking(unit, last)
+            if not rows:
+                break
+            await unit.session.execute(_WRITE, [_values(row) for row in rows])
+        last, done = rows[-1].label, done + len(rows)
+        log.info("%d vectors of older points made ready for pgvector", done)
+
+
+async def _lacking(unit: Unit, last: int) -> list[Any]:
+    """Points without a vector, held until the commit: one that goes away would break the reference."""
+    query = (
+        select(PointRecord.label, PointRecord.collection_id, PointRecord.vector)
+        .where(PointRecord.label > last, sql(_LACKING))
+        .order_by(PointRecord.label)
+        .limit(_BATCH)
+        .with_for_update(key_share=True, read=True)
+    )
+    return list((await unit.session.execute(query)).all())
+
+
+def _values(row: Any) -> dict[str, Any]:
+    vector = np.frombuffer(row.vector, dtype=np.float16).astype(np.float32)
+    return {"label": row.label, "collection_id": row.collection_id, "vector": vector.tolist()}
+
+
+def _parsed(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
