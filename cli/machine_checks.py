@@ -10,11 +10,12 @@ import stat
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http.client import HTTPException
 from importlib import metadata
 from pathlib import Path
 from typing import Literal
 from urllib.error import HTTPError
-from urllib.request import urlopen
+from urllib.request import ProxyHandler, build_opener
 
 from packaging.requirements import Requirement
 
@@ -118,11 +119,12 @@ def check_port(host: str, port: int) -> Finding:
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(host, host)
     where = f"{host}:{port}"
     try:
-        with urlopen(f"http://{where}/health", timeout=5) as answer:
+        with build_opener(ProxyHandler({})).open(f"http://{where}/health", timeout=5) as answer:
             return _health(where, answer.read())
     except HTTPError as error:
-        return _health(where, error.read())
-    except (OSError, ValueError) as error:
+        with error:
+            return _health(where, error.read())
+    except (OSError, ValueError, HTTPException) as error:
         if isinstance(getattr(error, "reason", error), ConnectionRefusedError):
             return Finding("port", "ok", f"{where} is free: the platform is not running")
         return _stranger(where)

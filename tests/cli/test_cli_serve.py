@@ -1,0 +1,241 @@
+"""`platformctl serve` and `worker` as processes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+import pytest_asyncio
+
+from tests.cli.conftest import Cli
+from tests.fakes.processes import (
+    Process,
+    Served,
+    free_port,
+    process_environment,
+    running_process,
+    served_platform,
+)
+
+HEAVY = {"torch", "faiss", "transformers", "sentence_transformers", "openvino", "tantivy", "dbos", "alembic"}
+START_SECONDS = 2.0
+
+
+async def eventually(question: Callable[[], Awaitable[bool] | bool], seconds: float = 20) -> None:
+    """Wait until something outside this process has become true."""
+    async with asyncio.timeout(seconds):
+        while True:
+            answer = question()
+            if answer if isinstance(answer, bool) else await answer:
+                return
+            await asyncio.sleep(0.05)
+
+
+def children(process: Process, word: str) -> list[psutil.Process]:
+    """Child processes whose command line has this word."""
+    found = []
+    for child in psutil.Process(process.pid).children():
+        try:
+            found += [child] if word in child.cmdline() else []
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home that a first start has filled."""
+    return tmp_path_factory.mktemp("serve") / "home"
+
+
+class TestOneProcess:
+    async def test_says_where_to_go_next(self, cli: Cli, platform_home: Path) -> None:
+        """The first start names address, home and how to make the first account; a later one is briefer."""
+        async with served_platform(platform_home, "--no-worker") as served:
+            await eventually(lambda: "is ready" in served.process.output())
+            first = served.process.output()
+        assert f"{served.url}/docs" in first
+        assert str(platform_home) in first
+        assert "platformctl users create YOURNAME --admin" in first
+        await asyncio.to_thread(cli, "users", "create", "ada", "--generate")
+        async with served_platform(platform_home, "--no-worker") as served:
+            await eventually(lambda: served.process.output().count("is ready") == 2)
+            second = served.process.output()[len(first) :]
+        assert "users create" not in second
+
+    async def test_second_start_is_quick(self, home: Path) -> None:
+        """With everything made and migrated, the first 200 on /health comes within the budget (B3)."""
+        async with served_platform(home, "--no-worker"):
+            pass
+        times = []
+        for _ in range(3):
+            started = time.perf_counter()
+            async with served_platform(home, "--no-worker"):
+                times.append(time.perf_counter() - started)
+        assert min(times) < START_SECONDS, times
+
+    async def test_start_imports_nothing_heavy(self, home: Path, tmp_path: Path) -> None:
+        """Models, indexes and the job engine are not imported by an API process that nobody has asked yet."""
+        port = free_port()
+        command = ("-X", "importtime", "-P", "-m", "cli", "serve", "--port", str(port), "--no-worker")
+        async with served_platform(home, "--no-worker"):
+            pass
+        env = {"PLATFORM_HOME": str(home)}
+        async with running_process(*command, env=env, log=tmp_path / "log") as process:
+            await eventually(lambda: "is ready" in process.output())
+            output = process.output()
+        imported = {line.rpartition("|")[2].strip() for line in output.splitlines() if "import time" in line}
+        assert len(imported) > 100
+        assert {name.partition(".")[0] for name in imported} & HEAVY == set()
+
+    async def test_stops_on_sigterm(self, home: Path) -> None:
+        """SIGTERM ends it, and its worker, with exit status 0."""
+        async with served_platform(home) as served:
+            await eventually(lambda: bool(children(served.process, "worker")))
+            worker = children(served.process, "worker")[0]
+            served.process.signal(signal.SIGTERM)
+            assert await served.process.wait() == 0
+            assert not worker.is_running()
+
+    async def test_dead_worker_is_replaced(self, home: Path) -> None:
+        """A worker that is killed is started again, and the API keeps answering."""
+        async with served_platform(home) as served:
+            await eventually(lambda: bool(children(served.process, "worker")))
+            killed = children(served.process, "worker")[0]
+            killed.kill()
+            await eventually(
+                lambda: any(child.pid != killed.pid for child in children(served.process, "worker"))
+            )
+            assert (await served.get("/health"))[0] == 200
+
+    async def test_worker_dies_with_its_parent(self, home: Path) -> None:
+        """`kill -9` of the API process leaves no worker behind."""
+        async with served_platform(home) as served:
+            await eventually(lambda: bool(children(served.process, "worker")))
+            worker = children(served.process, "worker")[0]
+            await served.process.kill()
+            await eventually(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE)
+
+    async def test_taken_port(self, home: Path, tmp_path: Path) -> None:
+        """A port that somebody else has is told in one line, and the exit status is 1."""
+        async with served_platform(home, "--no-worker") as served:
+            port = served.url.rpartition(":")[2]
+            result = await run("serve", "--port", port, "--no-worker", home=tmp_path / "other")
+        assert result.code == 1
+        assert f"error: can't listen on 127.0.0.1:{port}" in result.output
+        assert "Traceback" not in result.output
+
+    async def test_unknown_service(self, tmp_path: Path) -> None:
+        """`--only` of a service that nobody offers names those there are."""
+        result = await run("serve", "--only", "telepathy", "--port", "0", home=tmp_path / "home")
+        assert result.code == 1
+        assert "offered here: " in result.output
+
+    async def test_only_one_service(self, tmp_path: Path) -> None:
+        """`--only` serves the service at its own root, and nothing of the gateway."""
+        async with served_platform(tmp_path / "home", "--no-worker", "--only", "rag-pipeline") as served:
+            assert (await served.get("/knowledge-bases"))[0] == 401
+            assert (await served.get("/v1/auth/capabilities"))[0] == 404
+            assert (await served.get("/health"))[1]["service"] == "rag-pipeline"
+
+    async def test_log_lines_go_to_a_file(self, tmp_path: Path) -> None:
+        """With --log-file every log line is a JSON object in that file, and none is on standard error."""
+        file = tmp_path / "logs" / "platform.log"
+        async with served_platform(tmp_path / "home", "--no-worker", "--log-file", str(file)) as served:
+            await served.get("/v1/auth/capabilities", headers={"X-Request-ID": "told-apart"})
+            await eventually(lambda: "told-apart" in file.read_text())
+            lines = [json.loads(line) for line in file.read_text().splitlines()]
+            shown = served.process.output()
+        assert any(line.get("request_id") == "told-apart" for line in lines)
+        assert "told-apart" not in shown
+
+
+@asynccontextmanager
+async def many(home: Path) -> AsyncIterator[Served]:
+    """Two API processes that are both up."""
+    async with served_platform(home, "--workers", "2") as served:
+        await eventually(lambda: len(living(served.process)) == 2)
+        yield served
+
+
+def living(process: Process) -> list[psutil.Process]:
+    return [c for c in children(process, "--shared-port") if c.status() != psutil.STATUS_ZOMBIE]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Served]:
+    """Two API processes and a worker, shared by the tests below in their order."""
+    async with many(tmp_path_factory.mktemp("many") / "home") as served:
+        yield served
+
+
+@pytest.mark.asyncio(loop_scope="module")
+class TestSeveralProcesses:
+    async def test_share_one_port(self, served: Served) -> None:
+        """N API processes and one worker run under a parent; they take turns on the one port."""
+        assert len(living(served.process)) == 2
+        await eventually(lambda: len(children(served.process, "worker")) == 1)
+        assert (await served.get("/v1/auth/capabilities"))[0] == 200
+
+    async def test_second_platform_is_kept_off_the_port(self, served: Served, tmp_path: Path) -> None:
+        """Sharing a port is for one platform's processes: another platform is refused."""
+        port = served.url.rpartition(":")[2]
+        result = await run("serve", "--port", port, "--workers", "2", home=tmp_path / "other")
+        assert result.code == 1
+        assert "can't listen on" in result.output
+
+    async def test_one_that_dies_is_replaced(self, served: Served) -> None:
+        """While one of them is killed and started again, the other answers."""
+        killed = living(served.process)[0]
+        killed.kill()
+        await eventually(lambda: killed.pid not in [child.pid for child in living(served.process)])
+        assert (await served.get("/health"))[0] == 200
+        await eventually(lambda: len(living(served.process)) == 2)
+
+    async def test_all_stop_together(self, served: Served) -> None:
+        """SIGTERM of the parent ends all of them."""
+        offspring = psutil.Process(served.process.pid).children(recursive=True)
+        served.process.signal(signal.SIGTERM)
+        assert await served.process.wait() == 0
+        assert [child for child in offspring if child.is_running()] == []
+
+
+class TestWorker:
+    async def test_runs_alone(self, tmp_path: Path) -> None:
+        """A worker without an API process makes its own start: home, tables, queue."""
+        env = {"PLATFORM_HOME": str(tmp_path / "home")}
+        command = ("-P", "-m", "cli", "worker")
+        async with running_process(*command, env=env, log=tmp_path / "log") as process:
+            await eventually(lambda: "takes jobs" in process.output())
+            process.signal(signal.SIGTERM)
+            assert await process.wait() == 0
+
+
+class Ended:
+    """What a process left."""
+
+    def __init__(self, code: int, output: str) -> None:
+        self.code = code
+        self.output = re.sub(r"\s+", " ", output)
+
+
+async def run(*arguments: str, home: Path) -> Ended:
+    """A command that ends by itself."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "cli", *arguments),
+        env=process_environment({"PLATFORM_HOME": str(home)}),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    async with asyncio.timeout(30):
+        output, _ = await process.communicate()
+    return Ended(process.returncode or 0, output.decode())
