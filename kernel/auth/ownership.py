@@ -60,11 +60,14 @@ class Scope:
 
 
 async def scope_of(platform: Platform, principal: Principal) -> Scope:
-    """The caller's scope: from the hook `find_scope` where a plugin knows better, else from the token."""
+    """The caller's scope: from the hook `find_scope` where a plugin knows better, else from the token.
+
+    Administrators and services see everything; their own teams still say what they may share with.
+    """
     if principal.kind == "anonymous":
         return Scope(None, nothing=True)
     if principal.is_service or principal.is_admin:
-        return Scope(principal.id, everything=True)
+        return Scope(principal.id, principal.teams, _organizations(principal), everything=True)
     found = await platform.hooks.first("find_scope", principal=principal)
     if isinstance(found, Scope):
         return found

@@ -1,0 +1,29 @@
+"""One platform on SQLite and one on PostgreSQL for all tests that leave them as they were."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+
+import pytest
+import pytest_asyncio
+
+from kernel.testing import Running, platforms, postgres_database
+from tests.builtin_plugins.rag.rag_support import Memberships
+
+
+@pytest.fixture(scope="session")
+def members() -> Memberships:
+    """Who is in which teams and organizations."""
+    return Memberships()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session", params=["sqlite", "postgresql"])
+async def running(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, members: Memberships
+) -> AsyncIterator[Running]:
+    """A platform with the plugins of the main job, and no model runtime."""
+    with ExitStack() as stack:
+        url = stack.enter_context(postgres_database()) if request.param == "postgresql" else None
+        async with platforms(tmp_path_factory.mktemp("rag")) as start:
+            yield await start("embeddings", "models", "rag", members, env={"DATABASE_URL": url})

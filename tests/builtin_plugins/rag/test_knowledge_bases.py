@@ -1,0 +1,257 @@
+"""Knowledge bases over HTTP: create, list, show, change, delete (wire-facts 11.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kernel.testing import Actor, Running
+from tests.builtin_plugins.rag.rag_support import (
+    NOWHERE,
+    ask_raw,
+    ingest,
+    make_base,
+    make_pipeline,
+    problems,
+    record,
+    somebody,
+    upload,
+)
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+BASES = "/v1/rag/knowledge-bases"
+
+
+async def listed(actor: Actor, query: str = "") -> dict[str, Any]:
+    answer = await actor.get(f"{BASES}?limit=500{query}")
+    assert answer.status == 200, answer.body
+    return dict(answer.json())
+
+
+class TestCreate:
+    async def test_record(self, running: Running) -> None:
+        """What is left out gets the documented defaults; the creator owns it, alone."""
+        ann = await somebody(running)
+        made = (await ann.post(BASES, json={"name": "  Handbook "})).json()
+        assert made.pop("id") and made.pop("created_at").endswith(("Z", "+00:00"))
+        assert made == {
+            "name": "Handbook",
+            "description": "",
+            "embedding_model": "all-minilm",
+            "llm_model": None,
+            "chunk_size": 512,
+            "chunk_overlap": 50,
+            "document_count": 0,
+            "vector_count": 0,
+            "owner_id": ann.user["id"],
+            "visibility": "private",
+            "team_id": None,
+            "organization_id": None,
+        }
+
+    @pytest.mark.parametrize(
+        ("body", "place"),
+        [
+            ({}, "body.name"),
+            ({"name": "   "}, "body.name"),
+            ({"name": "x" * 256}, "body.name"),
+            ({"name": "a\ud800"}, "body"),
+            ({"name": "a\u0000"}, "body"),
+            ({"name": "a", "description": "x" * 10_001}, "body.description"),
+            ({"name": "a", "chunk_size": 0}, "body.chunk_size"),
+            ({"name": "a", "chunk_size": 8193}, "body.chunk_size"),
+            ({"name": "a", "chunk_overlap": -1}, "body.chunk_overlap"),
+            ({"name": "a", "chunk_size": 100, "chunk_overlap": 100}, "body"),
+            ({"name": "a", "visibility": "public"}, "body.visibility"),
+            ({"name": "a", "visibility": "team"}, "body.team_id"),
+            ({"name": "a", "visibility": "organization"}, "body.organization_id"),
+            ({"name": "a", "visibility": "team", "team_id": 2**31}, "body.team_id"),
+            ({"name": "a", "embedding_model": ""}, "body.embedding_model"),
+        ],
+    )
+    async def test_refusals(self, running: Running, body: dict[str, object], place: str) -> None:
+        """A field that does not fit is named."""
+        ann = await somebody(running)
+        found = problems(await ann.post(BASES, json=body))
+        assert any(key.startswith(place) for key in found), found
+        assert (await listed(ann, f"&owner_id={ann.user['id']}"))["total"] == 0
+
+    async def test_default_overlap_gives_way_to_a_small_size(self, running: Running) -> None:
+        """A size below the default overlap takes a smaller overlap instead of a refusal."""
+        ann = await somebody(running)
+        made = (await ann.post(BASES, json={"name": "a", "chunk_size": 40})).json()
+        assert made["chunk_overlap"] < 40
+
+    async def test_unknown_embedding_model_names_those_there_are(self, running: Running) -> None:
+        """The refusal lists the models that this server can use."""
+        ann = await somebody(running)
+        found = problems(await ann.post(BASES, json={"name": "a", "embedding_model": "nomic-embed-text"}))
+        assert "available: all-minilm" in found["body.embedding_model"]
+
+    async def test_needs_an_account(self, running: Running) -> None:
+        """Nobody in particular owns nothing."""
+        assert (await running.anonymous.post(BASES, json={"name": "a"})).status == 401
+
+
+class TestList:
+    async def test_pages(self, running: Running) -> None:
+        """`total` counts before slicing; the pages together are the whole, oldest first."""
+        ann = await somebody(running)
+        made = [await make_base(ann, name=f"n{number}") for number in range(5)]
+        mine = f"owner_id={ann.user['id']}"
+        pages = [(await ann.get(f"{BASES}?limit=2&offset={at}&{mine}")).json() for at in (0, 2, 4, 6)]
+        assert [item["id"] for page in pages for item in page["items"]] == made
+        assert [page["total"] for page in pages] == [5] * 4
+        assert (pages[1]["limit"], pages[1]["offset"]) == (2, 2)
+
+    @pytest.mark.parametrize(
+        "query", ["limit=0", "limit=501", "offset=-1", "limit=x", "offset=1e3", "owner_id=0", "owner_id=x"]
+    )
+    async def test_bounds(self, running: Running, query: str) -> None:
+        """Paging out of range is refused and names the field."""
+        ann = await somebody(running)
+        found = problems(await ann.get(f"{BASES}?{query}"))
+        assert list(found) == [f"query.{query.partition('=')[0]}"]
+
+    async def test_owner_filter_keeps_ownerless_rows(self, running: Running) -> None:
+        """`owner_id` answers that account's knowledge bases and those of nobody, and no others."""
+        ann, ben = await somebody(running), await somebody(running)
+        mine = await make_base(ann)
+        other = await make_base(ben, visibility="shared")
+        service = Actor(running, running.platform.tokens.mint_service("importer", 1))
+        nobodys = await make_base(service)
+        ids = {item["id"] for item in (await listed(ann, f"&owner_id={ann.user['id']}"))["items"]}
+        assert {mine, nobodys} <= ids and other not in ids
+        assert other in {item["id"] for item in (await listed(ann))["items"]}
+
+
+class TestChange:
+    async def test_in_place(self, running: Running) -> None:
+        """Name, description and model change; documents and vectors stay, and what is not sent stays too."""
+        ann = await somebody(running)
+        base = await make_base(ann, description="old", llm_model="tiny")
+        await ingest(running, ann, base)
+        before = (await ann.get(f"{BASES}/{base}")).json()
+        after = (await ann.patch(f"{BASES}/{base}", json={"name": "New", "llm_model": None})).json()
+        assert after == {**before, "name": "New", "llm_model": None}
+        assert after["document_count"] == 1 and after["vector_count"] > 0
+        assert (await ann.get(f"{BASES}/{base}")).json() == after
+
+    @pytest.mark.parametrize("field", ["embedding_model", "chunk_size", "chunk_overlap", "owner_id", "id"])
+    async def test_immutables_are_refused(self, running: Running, field: str) -> None:
+        """What the stored vectors depend on can't be changed, and is not ignored in silence."""
+        ann = await somebody(running)
+        base = await make_base(ann)
+        before = (await ann.get(f"{BASES}/{base}")).json()
+        found = problems(await ann.patch(f"{BASES}/{base}", json={"name": "New", field: before[field]}))
+        assert list(found) == [f"body.{field}"]
+        assert (await ann.get(f"{BASES}/{base}")).json() == before
+
+    async def test_empty_name_is_refused(self, running: Running) -> None:
+        """A knowledge base keeps a name."""
+        ann = await somebody(running)
+        base = await make_base(ann)
+        assert "body.name" in problems(await ann.patch(f"{BASES}/{base}", json={"name": ""}))
+
+
+class TestDelete:
+    async def test_with_documents(self, running: Running) -> None:
+        """Documents, passages, vectors and files go with it."""
+        ann = await somebody(running)
+        base = await make_base(ann)
+        document = await ingest(running, ann, base, "own.md", f"# Own text\n\nOnly {base} has this.")
+        answer = await ann.delete(f"{BASES}/{base}")
+        assert answer.json() == {"message": "Knowledge base deleted", "id": base}
+        assert (await ann.get(f"{BASES}/{base}")).status == 404
+        assert (await ann.get(f"{BASES}/{base}/documents/{document['document_id']}")).status == 404
+        assert await running.platform.vectors.count(f"rag:{base}") == 0
+        assert not running.platform.blobs.path(document["sha256"]).exists()
+        assert (await ann.delete(f"{BASES}/{base}")).status == 404
+
+    async def test_dependent_pipelines_must_be_confirmed_exactly(self, running: Running) -> None:
+        """409 names the pipelines; fewer, more or others don't do; the exact set takes them along."""
+        ann = await somebody(running)
+        base, other = await make_base(ann), await make_base(ann)
+        one, two = (
+            await make_pipeline(ann, base, name="One"),
+            await make_pipeline(ann, other, base, name="Two"),
+        )
+        apart = await make_pipeline(ann, other)
+        refused = await ann.delete(f"{BASES}/{base}")
+        assert refused.status == 409 and refused.json()["code"] == "dependent_pipelines"
+        assert refused.detail["dependent_pipelines"] == [
+            {"pipeline_id": one, "name": "One"},
+            {"pipeline_id": two, "name": "Two"},
+        ]
+        for wrong in ([], [one], [one, two, apart], [one, apart]):
+            body = {"confirm_delete_pipeline_ids": wrong}
+            assert (await ann.delete(f"{BASES}/{base}", json=body)).status == 409, wrong
+        assert (await ann.get(f"{BASES}/{base}")).status == 200
+        confirmed = {"confirm_delete_pipeline_ids": [two, one]}
+        assert (await ann.delete(f"{BASES}/{base}", json=confirmed)).status == 200
+        found = [(await ann.get(f"/v1/rag/pipeline/{each}")).status for each in (one, two, apart)]
+        assert found == [404, 404, 200]
+
+    async def test_pipelines_of_others_keep_their_names_to_themselves(self, running: Running) -> None:
+        """A pipeline of somebody else over a shared knowledge base is named by its id alone."""
+        ann, ben = await somebody(running), await somebody(running)
+        base = await make_base(ann, visibility="shared")
+        theirs = await make_pipeline(ben, base, name="Secret plan")
+        refused = await ann.delete(f"{BASES}/{base}")
+        assert refused.detail["dependent_pipelines"][0]["pipeline_id"] == theirs
+        assert b"Secret plan" not in refused.body
+
+    async def test_shared_bytes_stay_for_the_other_knowledge_base(self, running: Running) -> None:
+        """A file that another knowledge base holds too is still there, and still answers."""
+        ann = await somebody(running)
+        first, second = await make_base(ann), await make_base(ann)
+        text = f"# Two homes\n\nWritten for {first} alone."
+        kept = [await ingest(running, ann, base, "own.md", text) for base in (first, second)]
+        assert kept[0]["sha256"] == kept[1]["sha256"]
+        assert (await ann.delete(f"{BASES}/{first}")).status == 200
+        path = f"{BASES}/{second}/documents/{kept[1]['document_id']}/content"
+        assert (await ann.get(path)).status == 200
+        assert (await ann.delete(f"{BASES}/{second}")).status == 200
+        assert not running.platform.blobs.path(kept[0]["sha256"]).exists()
+
+
+class TestUnknown:
+    @pytest.mark.parametrize("kb_id", [NOWHERE, "x", "123", "..%2f..", "%00"])
+    async def test_is_404_everywhere(self, running: Running, kb_id: str) -> None:
+        """An unknown id and a malformed one answer alike, on every route below it."""
+        ann = await somebody(running)
+        one = f"{BASES}/{kb_id}/documents/{NOWHERE}"
+        answers = [
+            await ann.get(f"{BASES}/{kb_id}"),
+            await ann.patch(f"{BASES}/{kb_id}", json={"name": "n"}),
+            await ann.delete(f"{BASES}/{kb_id}"),
+            await upload(ann, kb_id),
+            *[await ann.get(path) for path in (f"{BASES}/{kb_id}/documents", one, f"{one}/content", f"{one}/chunks")],
+            await ann.delete(one),
+        ]  # fmt: skip
+        assert [answer.status for answer in answers] == [404] * len(answers)
+
+
+async def test_gone_base_is_409_for_its_pipeline(running: Running) -> None:
+    """A pipeline over a knowledge base that went out of sight says what to change; it is not an unknown one."""
+    ann, ben = await somebody(running), await somebody(running)
+    base = await make_base(ann, visibility="shared")
+    pipeline = await make_pipeline(ben, base)
+    assert (await ask_raw(ben, pipeline, "Anything?")).status == 200
+    assert (await ann.patch(f"{BASES}/{base}", json={"visibility": "private"})).status == 200
+    refused = await ask_raw(ben, pipeline, "Anything?")
+    assert refused.status == 409 and "knowledge_base_ids" in refused.detail
+
+
+async def test_counts_are_of_completed_documents(running: Running) -> None:
+    """A document counts when it can be found, not before."""
+    ann = await somebody(running)
+    base = await make_base(ann)
+    document = (await upload(ann, base)).json()["document_id"]
+    assert (await ann.get(f"{BASES}/{base}")).json()["document_count"] == 0
+    await running.run_jobs()
+    found = (await ann.get(f"{BASES}/{base}")).json()
+    chunks = (await record(ann, base, document))["chunk_count"]
+    assert (found["document_count"], found["vector_count"]) == (1, chunks)

@@ -1,0 +1,200 @@
+"""Who may see and who may change a knowledge base (spec 4.11, decisions.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from kernel.testing import Actor, Reply, Running
+from tests.builtin_plugins.rag.rag_support import (
+    Memberships,
+    ask_raw,
+    fresh_id,
+    ingest,
+    make_base,
+    make_pipeline,
+    member,
+    path_of,
+    problems,
+    somebody,
+    upload,
+)
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+BASES = "/v1/rag/knowledge-bases"
+
+
+@dataclass
+class Scene:
+    """An owner and a colleague of one team and organization, and somebody of another."""
+
+    owner: Actor
+    colleague: Actor
+    stranger: Actor
+    team: int
+    organization: int
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def scene(running: Running, members: Memberships) -> Scene:
+    team, organization = fresh_id(), fresh_id()
+    return Scene(
+        await member(running, members, [team], [organization]),
+        await member(running, members, [team], [organization]),
+        await member(running, members, [fresh_id()], [fresh_id()]),
+        team,
+        organization,
+    )
+
+
+def shared_with(scene: Scene, visibility: str) -> dict[str, Any]:
+    extra = {"team": {"team_id": scene.team}, "organization": {"organization_id": scene.organization}}
+    return {"visibility": visibility, **extra.get(visibility, {})}
+
+
+async def reads(actor: Actor, base: str, document: str) -> list[Reply]:
+    """Every way to read something of a knowledge base."""
+    return [
+        await actor.get(f"{BASES}/{base}"),
+        await actor.get(f"{BASES}/{base}/documents"),
+        await actor.get(path_of(base, document)),
+        await actor.get(path_of(base, document, "/content")),
+        await actor.get(path_of(base, document, "/chunks")),
+        await actor.post("/v1/rag/pipeline", json={"name": "p", "knowledge_base_ids": [base]}),
+    ]
+
+
+async def writes(actor: Actor, base: str, document: str) -> list[Reply]:
+    """Every way to change something of a knowledge base."""
+    return [
+        await actor.patch(f"{BASES}/{base}", json={"name": "Mine now"}),
+        await upload(actor, base, "other.md", "Something else altogether."),
+        await actor.delete(path_of(base, document)),
+        await actor.delete(f"{BASES}/{base}"),
+    ]
+
+
+async def sees_in_list(actor: Actor, base: str) -> bool:
+    items = (await actor.get(f"{BASES}?limit=500")).json()["items"]
+    return base in {item["id"] for item in items}
+
+
+@pytest.mark.parametrize(
+    ("visibility", "seen_by"),
+    [
+        ("private", set()),
+        ("team", {"colleague"}),
+        ("organization", {"colleague"}),
+        ("shared", {"colleague", "stranger"}),
+    ],
+)
+async def test_reads_and_writes(running: Running, scene: Scene, visibility: str, seen_by: set[str]) -> None:
+    """Who may not see it gets 404 everywhere, reads and writes alike; who sees it but has it not gets 403."""
+    base = await make_base(scene.owner, **shared_with(scene, visibility))
+    document = (await ingest(running, scene.owner, base))["document_id"]
+    for name in ("colleague", "stranger"):
+        actor: Actor = getattr(scene, name)
+        visible = name in seen_by
+        assert await sees_in_list(actor, base) == visible
+        got = [answer.status for answer in await reads(actor, base, document)]
+        assert got == [200 if visible else 404] * len(got), (name, got)
+        tried = [answer.status for answer in await writes(actor, base, document)]
+        assert tried == [403 if visible else 404] * len(tried), (name, tried)
+    assert {answer.status for answer in await reads(scene.owner, base, document)} == {200}
+    anonymous = [answer.status for answer in await reads(running.anonymous, base, document)]
+    assert set(anonymous) == {401}
+
+
+async def test_administrators_and_services_pass(running: Running, scene: Scene) -> None:
+    """An instance administrator and another service see and change what is private."""
+    admin = await somebody(running, role="admin")
+    service = Actor(running, running.platform.tokens.mint_service("helper", 1))
+    base = await make_base(scene.owner)
+    document = (await ingest(running, scene.owner, base))["document_id"]
+    for actor in (admin, service):
+        assert {answer.status for answer in await reads(actor, base, document)} == {200}
+        assert (await actor.patch(f"{BASES}/{base}", json={"name": "Renamed"})).status == 200
+    for pipeline in (await admin.get("/v1/rag/pipeline?limit=500")).json()["items"]:
+        if base in pipeline["knowledge_base_ids"]:
+            assert (await admin.delete(f"/v1/rag/pipeline/{pipeline['id']}")).status == 200
+    assert (await admin.delete(path_of(base, document))).status == 200
+
+
+class TestSharing:
+    async def test_with_a_team_needs_membership(self, running: Running, scene: Scene) -> None:
+        """403 for a team that the token does not name, on creation and on change; nothing changes."""
+        foreign = {"visibility": "team", "team_id": fresh_id()}
+        refused = await scene.owner.post(BASES, json={"name": "n", **foreign})
+        assert (refused.status, refused.json()["code"]) == (403, "not_in_team")
+        base = await make_base(scene.owner)
+        assert (await scene.owner.patch(f"{BASES}/{base}", json=foreign)).status == 403
+        assert (await scene.owner.get(f"{BASES}/{base}")).json()["visibility"] == "private"
+
+    async def test_with_an_organization_needs_membership(self, running: Running, scene: Scene) -> None:
+        """403 for an organization that the token does not name."""
+        foreign = {"name": "n", "visibility": "organization", "organization_id": fresh_id()}
+        assert (await scene.owner.post(BASES, json=foreign)).status == 403
+
+    async def test_an_administrators_own_team_counts(self, running: Running, members: Memberships) -> None:
+        """An administrator who is in the team may share with it, and may not with another."""
+        team = fresh_id()
+        admin = await member(running, members, [team], role="admin")
+        base = await make_base(admin, visibility="team", team_id=team)
+        assert (await admin.get(f"{BASES}/{base}")).json()["team_id"] == team
+        other = {"visibility": "team", "team_id": fresh_id()}
+        assert (await admin.patch(f"{BASES}/{base}", json=other)).status == 403
+
+    async def test_team_id_of_the_request_or_the_existing_one(self, running: Running, scene: Scene) -> None:
+        """`team` without a team is 422; a team that is set already need not be sent again."""
+        base = await make_base(scene.owner)
+        path = f"{BASES}/{base}"
+        assert "body.team_id" in problems(await scene.owner.patch(path, json={"visibility": "team"}))
+        body = {"visibility": "team", "team_id": scene.team}
+        assert (await scene.owner.patch(path, json=body)).json()["team_id"] == scene.team
+        again = await scene.owner.patch(path, json={"visibility": "team", "name": "Renamed"})
+        assert (again.status, again.json()["team_id"]) == (200, scene.team)
+
+    @pytest.mark.parametrize("visibility", ["private", "organization", "shared"])
+    async def test_other_visibility_clears_the_team(
+        self, running: Running, scene: Scene, visibility: str
+    ) -> None:
+        """Leaving `team` forgets the team, and its members lose sight of what is private."""
+        base = await make_base(scene.owner, visibility="team", team_id=scene.team)
+        assert await sees_in_list(scene.colleague, base)
+        changed = await scene.owner.patch(f"{BASES}/{base}", json=shared_with(scene, visibility))
+        assert changed.json()["team_id"] is None
+        assert await sees_in_list(scene.colleague, base) == (visibility != "private")
+
+    async def test_leaving_the_team_loses_sight(
+        self, running: Running, scene: Scene, members: Memberships
+    ) -> None:
+        """A fresh token without the team no longer reads; the pipeline over it answers 409."""
+        colleague = await member(running, members, [scene.team])
+        base = await make_base(scene.owner, visibility="team", team_id=scene.team)
+        pipeline = await make_pipeline(colleague, base)
+        assert (await ask_raw(colleague, pipeline, "What?")).status == 200
+        name = colleague.user["username"]
+        members.teams[name] = []
+        left = await running.sign_in(name, colleague.password)
+        assert (await left.get(f"{BASES}/{base}")).status == 404
+        assert (await ask_raw(left, pipeline, "What?")).status == 409
+
+
+async def test_pipelines_are_their_makers(running: Running, scene: Scene) -> None:
+    """Somebody else's pipeline is unknown: not listed, not shown, not asked, not changed."""
+    base = await make_base(scene.owner, visibility="shared")
+    pipeline = await make_pipeline(scene.owner, base)
+    path = f"/v1/rag/pipeline/{pipeline}"
+    answers = [
+        await scene.colleague.get(path),
+        await scene.colleague.patch(path, json={"name": "Mine"}),
+        await scene.colleague.delete(path),
+        await ask_raw(scene.colleague, pipeline, "What?"),
+    ]
+    assert [answer.status for answer in answers] == [404] * 4
+    items = (await scene.colleague.get("/v1/rag/pipeline?limit=500")).json()["items"]
+    assert pipeline not in {item["id"] for item in items}
