@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -201,10 +202,21 @@ def _install(pip: Pip, found: Sequence[Resolved], constraints: Path) -> None:
     held = ["--no-deps", "--constraint", str(constraints)]
     result = pip.run("install", *held, *pip.sources, "--", *sources)
     if result.returncode != 0:
-        added = sorted(_installed() - before)
-        if added:
-            pip.run("uninstall", "--yes", *added)
+        for name in sorted(_installed() - before):
+            _take_back(pip, name)
         raise CommandFailed(f"pip failed, and what it had added is removed: {_last_error(result)}")
+
+
+def _take_back(pip: Pip, name: str) -> None:
+    """Remove what pip has installed, or has begun to: it can't uninstall what it did not finish itself."""
+    if pip.run("uninstall", "--yes", name).returncode == 0:
+        return
+    for dist in metadata.distributions():
+        if dist.name and canonicalize_name(dist.name) == name:
+            site = Path(str(dist.locate_file("")))
+            for path in site.glob("*.dist-info"):
+                if canonicalize_name(path.name.partition("-")[0]) == name:
+                    shutil.rmtree(path)
 
 
 def _installed() -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 GOOD = """
@@ -26,6 +26,7 @@ class Package:
     body: str = GOOD
     requires: Sequence[str] = ()
     plugin: bool = True
+    more: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def module(self) -> str:
@@ -46,6 +47,7 @@ class Package:
         if self.plugin:
             entry = f"{self.module} = {self.module}:ThePlugin"
             found[f"{info}/entry_points.txt"] = f"[platform.plugins]\n{entry}\n"
+        found.update(self.more)
         record = "".join(f"{path},,\n" for path in [*found, f"{info}/RECORD"])
         return {**found, f"{info}/RECORD": record}
 

@@ -1,0 +1,266 @@
+"""`platformctl plugins`: listed, explained, installed and uninstalled, in an environment of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import sysconfig
+import venv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kernel.plugins import PluginRecord, write_report
+from tests.cli.conftest import Cli
+from tests.cli.packages import Package
+from tests.fakes.processes import process_environment
+
+ROOT = Path(__file__).resolve().parents[2]
+PYPROJECT = """
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[project]
+name = "acme-folder"
+version = "0.3"
+dependencies = [{dependencies}]
+
+[project.entry-points."platform.plugins"]
+acme_folder = "acme_folder:ThePlugin"
+
+[tool.hatch.build.targets.wheel]
+only-include = ["acme_folder.py"]
+"""
+
+
+@pytest.fixture
+def strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two plugins by somebody else on the path: one good, one that fails at import."""
+    folder = tmp_path / "packages"
+    Package("acme-good").unpack(folder)
+    Package("acme-broken", body="raise RuntimeError('no licence')").unpack(folder)
+    monkeypatch.syspath_prepend(folder)
+    return folder
+
+
+class TestExplaining:
+    def test_list(self, cli: Cli, strangers: Path) -> None:
+        """Each plugin has its state, its package, and a reason when it is out of service."""
+        found = {item["name"]: item for item in json.loads(cli("plugins", "list", "--json").stdout)}
+        assert (found["acme_good"]["status"], found["acme_good"]["distribution"]) == ("loaded", "acme-good")
+        assert found["acme_broken"]["reason"] == "it can't be imported: RuntimeError: no licence"
+        assert found["rag"]["distribution"] == "platform-kernel"
+
+    def test_why_of_a_broken_one(self, cli: Cli, strangers: Path) -> None:
+        """The reason and what to do are shown, and the exit code says that it is out of service."""
+        result = cli("plugins", "why", "acme_broken")
+        assert result.exit_code == 1
+        assert "it can't be imported: RuntimeError: no licence" in result.stdout
+        assert "platformctl plugins uninstall acme_broken" in result.stdout
+
+    def test_why_of_a_good_one(self, cli: Cli, strangers: Path) -> None:
+        """What it implements and can be told is shown."""
+        shown = cli("plugins", "why", "embeddings")
+        assert shown.exit_code == 0
+        assert "embed_texts" in shown.stdout
+        assert "PLATFORM_EMBEDDINGS_ENGINE" in shown.stdout
+
+    def test_why_of_nobody(self, cli: Cli) -> None:
+        """A plugin that is not installed ends with exit code 3 and names those that are."""
+        result = cli("plugins", "why", "telepathy")
+        assert result.exit_code == 3
+        assert "rag" in result.stderr
+
+    def test_disabled(self, cli: Cli, strangers: Path) -> None:
+        """A plugin that the operator turned off is no failure."""
+        result = cli("plugins", "why", "acme_broken", env={"PLATFORM_PLUGINS_DISABLED": "acme_broken"})
+        assert (result.exit_code, "disabled" in result.stdout) == (0, True)
+
+    def test_what_only_a_start_shows(self, cli: Cli, strangers: Path, platform_home: Path) -> None:
+        """A plugin that loads, but failed when the server started, is told to have failed there."""
+        write_report(platform_home, [PluginRecord("acme_good", "failed", "on_start hung", version="1.0")])
+        result = cli("plugins", "why", "acme_good", "--json")
+        assert result.exit_code == 1
+        assert json.loads(result.stdout)["reason"].startswith("on_start hung (at the server's start, 20")
+
+    def test_report_of_another_version_is_stale(self, cli: Cli, strangers: Path, platform_home: Path) -> None:
+        """What an earlier version did at the last start says nothing about the one that is installed."""
+        write_report(platform_home, [PluginRecord("acme_good", "failed", "on_start hung", version="0.9")])
+        assert cli("plugins", "why", "acme_good").exit_code == 0
+
+
+@dataclass(frozen=True)
+class Environment:
+    """An environment in which the platform is visible and what is installed stays."""
+
+    folder: Path
+    home: Path
+
+    @property
+    def python(self) -> Path:
+        return self.folder / "bin" / "python"
+
+    def plugins(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """`platformctl plugins …` there, without any index."""
+        values = {"PLATFORM_HOME": str(self.home), "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": "/dev/null"}
+        return subprocess.run(
+            [str(self.python), "-P", "-m", "cli", "plugins", *arguments],
+            env=process_environment(values),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def installed(self) -> set[str]:
+        """The packages that were added to it."""
+        found = (self.folder / "lib").glob("python*/site-packages/*.dist-info")
+        return {path.name.partition("-")[0] for path in found}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment that sees this one's packages and takes new ones for itself."""
+    folder = tmp_path_factory.mktemp("environment") / "env"
+    venv.create(folder, with_pip=False)
+    site = next((folder / "lib").glob("python*/site-packages"))
+    (site / "platform.pth").write_text(f"{ROOT}\n{sysconfig.get_path('purelib')}\n")
+    return folder
+
+
+@pytest.fixture
+def environment(made: Path, tmp_path: Path) -> Iterator[Environment]:
+    """The environment, empty again after the test."""
+    found = Environment(made, tmp_path / "home")
+    yield found
+    names = sorted(found.installed())
+    if names:
+        subprocess.run([made / "bin" / "python", "-m", "pip", "uninstall", "-qy", *names], check=True)
+
+
+class TestInstalling:
+    def test_wheel(self, environment: Environment, tmp_path: Path) -> None:
+        """A wheel is installed and loads, a newer one takes its place, and it is uninstalled by name."""
+        result = environment.plugins("install", str(Package("acme-good").wheel(tmp_path)))
+        assert result.returncode == 0, result.stderr
+        assert "plugin 'acme_good' loads" in result.stderr
+        newer = environment.plugins("install", str(Package("acme-good", version="1.1").wheel(tmp_path)))
+        assert "installed acme-good 1.1" in newer.stderr
+        assert environment.plugins("uninstall", "acme_good").returncode == 0
+        assert environment.installed() == set()
+
+    def test_name_with_a_dependency(self, environment: Environment, tmp_path: Path) -> None:
+        """A plugin found by name brings a library that is new here; a trial changes nothing."""
+        Package("acme-new", requires=["acme-lib>=1"]).wheel(tmp_path)
+        Package("acme-lib", version="1.2", plugin=False, body="").wheel(tmp_path)
+        options = ("acme-new", "--find-links", str(tmp_path))
+        trial = environment.plugins("install", *options, "--dry-run")
+        assert "would install acme-lib 1.2" in trial.stderr
+        assert environment.installed() == set()
+        assert environment.plugins("install", *options).returncode == 0
+        assert environment.installed() == {"acme_new", "acme_lib"}
+
+    def test_conflict_is_refused_before_anything_changes(
+        self, environment: Environment, tmp_path: Path
+    ) -> None:
+        """What would change a package of the platform is refused, naming the package and both versions."""
+        import numpy
+
+        wheel = Package("acme-old", requires=["numpy<1.20"]).wheel(tmp_path)
+        result = environment.plugins("install", str(wheel))
+        assert result.returncode == 4
+        said = " ".join(result.stderr.split())
+        assert "acme-old 1.0 depends on numpy<1.20" in said
+        assert f"the platform runs on numpy {numpy.__version__}" in said
+        assert environment.installed() == set()
+
+    def test_platform_itself_is_not_changed(self, environment: Environment) -> None:
+        """Naming a package of the platform with another version is the same conflict."""
+        result = environment.plugins("install", "numpy==1.19")
+        assert (result.returncode, environment.installed()) == (4, set())
+
+    def test_no_plugin_is_refused(self, environment: Environment, tmp_path: Path) -> None:
+        """A package without the entry point is refused before it is installed."""
+        wheel = Package("acme-lib", plugin=False, body="").wheel(tmp_path)
+        result = environment.plugins("install", str(wheel))
+        assert (result.returncode, environment.installed()) == (4, set())
+        assert "platform.plugins" in result.stderr
+
+    def test_unknown_name(self, environment: Environment) -> None:
+        """A name that no source knows ends with exit code 3."""
+        result = environment.plugins("install", "acme-nowhere")
+        assert (result.returncode, environment.installed()) == (3, set())
+
+    def test_missing_dependency(self, environment: Environment, tmp_path: Path) -> None:
+        """A dependency that can't be had is named, and nothing is installed."""
+        wheel = Package("acme-lonely", requires=["acme-nowhere"]).wheel(tmp_path)
+        result = environment.plugins("install", str(wheel))
+        assert (result.returncode, environment.installed()) == (3, set())
+        assert "acme-nowhere" in result.stderr
+
+    def test_folder_without_a_network(self, environment: Environment, tmp_path: Path) -> None:
+        """A source folder is built with what is here and installed."""
+        (tmp_path / "acme").mkdir()
+        (tmp_path / "acme" / "pyproject.toml").write_text(PYPROJECT.format(dependencies=""))
+        body = Package("acme-folder").files()["acme_folder.py"]
+        (tmp_path / "acme" / "acme_folder.py").write_text(body)
+        result = environment.plugins("install", str(tmp_path / "acme"), "--offline")
+        assert result.returncode == 0, result.stderr
+        assert environment.installed() == {"acme_folder"}
+
+    def test_half_an_installation_is_undone(self, environment: Environment, tmp_path: Path) -> None:
+        """When pip fails at the plugin, the library that it had installed before is removed again."""
+        outside = {"../../../outside.py": "print('here')"}
+        Package("acme-evil", requires=["acme-lib"], more=outside).wheel(tmp_path)
+        Package("acme-lib", plugin=False, body="").wheel(tmp_path)
+        result = environment.plugins("install", "acme-evil", "--find-links", str(tmp_path))
+        assert (result.returncode, environment.installed()) == (1, set())
+        assert "what it had added is removed" in result.stderr
+
+    def test_installed_but_broken(self, environment: Environment, tmp_path: Path) -> None:
+        """A plugin that installs but does not load is told with its reason and the way back."""
+        wheel = Package("acme-broken", body="raise RuntimeError('no licence')").wheel(tmp_path)
+        result = environment.plugins("install", str(wheel))
+        assert result.returncode == 1
+        assert "RuntimeError: no licence" in result.stderr
+        assert "platformctl plugins uninstall acme_broken" in result.stderr
+
+
+class TestUninstalling:
+    def test_built_in_plugin_is_refused(self, environment: Environment) -> None:
+        """What is part of the platform is turned off, not uninstalled."""
+        result = environment.plugins("uninstall", "rag")
+        assert result.returncode == 4
+        assert "PLATFORM_PLUGINS_DISABLED=rag" in result.stderr
+
+    def test_required_plugin_is_refused(self, environment: Environment, tmp_path: Path) -> None:
+        """A plugin that another one requires stays, unless it is forced."""
+        needs = Package("acme-good").files()["acme_good.py"].replace("acme_good", "acme_needs")
+        needs += '    requires = ("acme_good",)\n'
+        environment.plugins("install", str(Package("acme-good").wheel(tmp_path)))
+        environment.plugins("install", str(Package("acme-needs", body=needs).wheel(tmp_path)))
+        result = environment.plugins("uninstall", "acme_good")
+        assert (result.returncode, "acme_needs" in result.stderr) == (4, True)
+        assert environment.plugins("uninstall", "acme_good", "--force").returncode == 0
+
+    def test_unknown_plugin(self, environment: Environment) -> None:
+        """A plugin that is not installed ends with exit code 3."""
+        assert environment.plugins("uninstall", "telepathy").returncode == 3
+
+
+def test_environment_without_pip(tmp_path: Path) -> None:
+    """Without pip there is an error that says how to get it."""
+    venv.create(tmp_path / "env", with_pip=False)
+    site = next((tmp_path / "env" / "lib").glob("python*/site-packages"))
+    libraries = Path(sysconfig.get_path("purelib"))
+    for item in libraries.iterdir():
+        if not item.name.startswith("pip"):
+            (site / item.name).symlink_to(item)
+    (site / "platform.pth").write_text(f"{ROOT}\n")
+    environment = Environment(tmp_path / "env", tmp_path / "home")
+    result = environment.plugins("install", "acme")
+    assert (result.returncode, "ensurepip" in result.stderr) == (1, True), sys.version
