@@ -1,0 +1,190 @@
+"""B7 and B9: a question at 100,000 chunks beyond embedding and index search, and how cost grows.
+
+    python -m tests.benchmarks.query
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from statistics import median
+
+import aiohttp
+import numpy as np
+import uvloop
+
+from builtin_plugins.rag.models import Document
+from kernel.app import gateway_app
+from kernel.auth.models import Account
+from kernel.platform import Platform, open_platform
+from kernel.sdk import Point, utc_now
+from kernel.server import Listener, bind
+from kernel.settings import SettingsLoader
+from kernel.stores.dense import DenseIndex
+from kernel.testing import candidates_of, environment
+from tests.benchmarks.table import Row, print_table
+from tests.benchmarks.texts import article
+
+CHUNKS = 100_000
+PER_DOCUMENT = 500
+QUESTIONS = 40
+PLUGINS = ("embeddings", "models", "rag")
+
+
+class Bench:
+    """A platform in this process, with one knowledge base that is filled without embedding."""
+
+    def __init__(self, platform: Platform, session: aiohttp.ClientSession) -> None:
+        self.platform = platform
+        self.session = session
+        self.vectors = np.empty((0, 384), np.float32)
+        self.sentences = article(1, 60).replace("\n", " ").split(". ")
+
+    async def prepare(self) -> None:
+        """An account, a knowledge base, a pipeline, and the engine's identity."""
+        await self.platform.accounts.register("bench", "bench@example.org", "a long password")
+        _, token = await self.platform.accounts.sign_in("bench", "a long password")
+        self.session.headers["Authorization"] = f"Bearer {token}"
+        self.base = (await self.post("/v1/rag/knowledge-bases", {"name": "bench"}))["id"]
+        body = {"name": "bench", "knowledge_base_ids": [self.base]}
+        self.pipeline = (await self.post("/v1/rag/pipeline", body))["pipeline_id"]
+        self.engine = (await self.embed(["warm"])).engine
+
+    async def post(self, path: str, body: dict[str, object]) -> dict[str, str]:
+        """POST JSON; the answer must be a success."""
+        async with self.session.post(path, json=body) as answer:
+            assert answer.status == 200, await answer.text()
+            return dict(await answer.json())
+
+    async def embed(self, texts: list[str]):  # type: ignore[no-untyped-def]
+        """Vectors of questions."""
+        return await self.platform.hooks.first("embed_texts", model="all-minilm", texts=texts, purpose="query")
+
+    async def fill(self, upto: int) -> None:
+        """Points with random vectors and made-up texts, in published documents."""
+        chance = np.random.default_rng(upto)
+        while len(self.vectors) < upto:
+            count = min(PER_DOCUMENT, upto - len(self.vectors))
+            made = chance.normal(size=(count, 384)).astype(np.float32)
+            made /= np.linalg.norm(made, axis=1, keepdims=True)
+            await self._document(made)
+            self.vectors = np.concatenate([self.vectors, made])
+
+    async def _document(self, vectors: np.ndarray) -> None:
+        document, collection = str(uuid.uuid4()), f"rag:{self.base}"
+        place = {"page": None, "char_start": 0, "char_end": 0}
+        points = [
+            Point(str(uuid.uuid4()), document, at, self._text(at), vector, place)
+            for at, vector in enumerate(vectors)
+        ]
+        async with self.platform.database.unit() as unit:
+            unit.session.add(self._row(document, len(points)))
+            await self.platform.vectors.ensure(unit, collection, 384, self.engine)
+            await self.platform.vectors.stage(unit, collection, points)
+            await self.platform.vectors.publish(unit, collection, document)
+
+    def _text(self, at: int) -> str:
+        count = len(self.sentences)
+        return ". ".join(self.sentences[(at * 3 + step) % count] for step in range(4)) + "."
+
+    def _row(self, document: str, chunks: int) -> Document:
+        return Document(
+            id=document,
+            knowledge_base_id=self.base,
+            filename=f"{document}.txt",
+            content_type="text/plain",
+            size_bytes=1,
+            sha256=uuid.uuid4().hex * 2,
+            status="completed",
+            chunk_count=chunks,
+            uploaded_at=utc_now(),
+        )
+
+    async def ask(self, number: int) -> None:
+        """One question over HTTP."""
+        question = f"Which turbine does the engineer in Aarhus repair, number {number}?"
+        await self.post(f"/v1/rag/pipeline/{self.pipeline}/query", {"question": question})
+
+
+async def timed(call: Callable[[int], Awaitable[object]], count: int = QUESTIONS) -> float:
+    """Median milliseconds of `call(0)`, `call(1)` …"""
+    seconds = []
+    for number in range(count):
+        started = time.perf_counter()
+        await call(number)
+        seconds.append(time.perf_counter() - started)
+    return median(seconds) * 1000
+
+
+async def query_rows(bench: Bench) -> list[Row]:
+    """B7."""
+    await bench.ask(-1)
+    whole = await timed(bench.ask)
+    candidates = [f"{bench.sentences[at % len(bench.sentences)]}." for at in range(24)]
+    embedding = await timed(lambda n: bench.embed([f"Which turbine number {n}?"]))
+    embedding += await timed(lambda n: bench.embed([f"Which turbine number {n}?", *candidates]))
+    index = DenseIndex(384)
+    index.add(np.arange(len(bench.vectors)), bench.vectors)
+    search = await timed(lambda n: asyncio.to_thread(index.search, bench.vectors[n], 5))
+    rest = whole - embedding - search
+    figure = f"{rest:.1f} ms (whole {whole:.1f}, embedding {embedding:.1f}, index {search:.1f})"
+    return [Row("B7", f"question at {len(bench.vectors):,} chunks, beyond embedding and index", figure, "< 10 ms", rest < 10)]
+
+
+async def growth_rows(bench: Bench) -> list[Row]:
+    """B9: the same request with ten times the documents and ten times the accounts, twice."""
+    figures = []
+    for chunks, accounts in ((CHUNKS // 100, 100), (CHUNKS // 10, 1_000), (CHUNKS, 10_000)):
+        await bench.fill(chunks)
+        await _accounts(bench.platform, accounts)
+        await bench.ask(-1)
+        asked = await timed(bench.ask, 15)
+        listed = await timed(lambda _: _get(bench, "/v1/rag/knowledge-bases"), 40)
+        plain = await timed(lambda _: _get(bench, "/v1/permissions"), 40)
+        figures.append((plain, listed, asked))
+    names = ("authenticated GET", "list of knowledge bases", "question")
+    return [_growth(name, [row[at] for row in figures]) for at, name in enumerate(names)]
+
+
+def _growth(name: str, figures: list[float]) -> Row:
+    curve = " → ".join(f"{value:.2f}" for value in figures)
+    flat = figures[2] < figures[0] * 3 + 5
+    return Row("B9", f"{name}, ms at 1 → 10 → 100 x documents and accounts", curve, "flat or logarithmic", flat)
+
+
+async def _get(bench: Bench, path: str) -> None:
+    async with bench.session.get(path) as answer:
+        assert answer.status == 200
+        await answer.read()
+
+
+async def _accounts(platform: Platform, upto: int) -> None:
+    _, known = await platform.accounts.list(limit=1)
+    async with platform.database.unit() as unit:
+        for number in range(known, upto):
+            name = f"user-{number}"
+            email = f"{name}@example.org"
+            unit.session.add(Account(username=name, username_key=name, email=email, email_key=email))
+
+
+async def main() -> None:
+    """B9 while filling up, then B7."""
+    with tempfile.TemporaryDirectory() as name:
+        loader = SettingsLoader(environment(Path(name) / "home"))
+        async with open_platform(loader, role="api", candidates=candidates_of(*PLUGINS)) as platform:
+            listener = Listener(gateway_app(platform), patience=10, grace=1)
+            await listener.start(bind("127.0.0.1", 0))
+            async with aiohttp.ClientSession(f"http://127.0.0.1:{listener.port}") as session:
+                bench = Bench(platform, session)
+                await bench.prepare()
+                rows = [*await growth_rows(bench), *await query_rows(bench)]
+            await listener.stop()
+    print_table(rows)
+
+
+if __name__ == "__main__":
+    uvloop.run(main())
