@@ -89,14 +89,15 @@ async def throw_away_instance() -> AsyncIterator[Instance]:
 
 async def _start(home: Path, port: int) -> asyncio.subprocess.Process:
     command = this_command("serve", "--host", "127.0.0.1", "--port", str(port))
-    return await asyncio.create_subprocess_exec(
-        *command,
-        env=_environment(os.environ, home),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=(home / _LOG).open("ab"),
-        start_new_session=True,
-    )
+    with (home / _LOG).open("ab") as log:
+        return await asyncio.create_subprocess_exec(
+            *command,
+            env=_environment(os.environ, home),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=log,
+            start_new_session=True,
+        )
 
 
 def _environment(environ: Mapping[str, str], home: Path) -> dict[str, str]:

@@ -1,0 +1,79 @@
+"""`platformctl demo` from end to end, and the documents that it ships."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli import demonstration
+from cli.failures import CommandFailed
+from tests.fakes.processes import process_environment
+
+ANSWERS = {
+    "How many days a week may employees work from home?": ("three days", "employee-handbook.md"),
+    "How much may a hotel in Oslo cost per night?": ("185 euro", "travel-policy.pdf, page 2"),
+    "How often should I calibrate the anemometer?": ("once a year", "aurora-3-manual.docx"),
+}
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the demo prints; every name of the operator's own platform leads nowhere."""
+    scratch = tmp_path_factory.mktemp("demo")
+    (scratch / "tmp").mkdir()
+    env = {
+        "TMPDIR": str(scratch / "tmp"),
+        "PLATFORM_HOME": str(scratch / "mine"),
+        "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none",
+        "REDIS_URL": "redis://127.0.0.1:1",
+        "OPENAI_BASE_URL": "http://127.0.0.1:1",
+    }
+    command = [sys.executable, "-P", "-m", "cli", "demo"]
+    result = subprocess.run(
+        command, env=process_environment(env), capture_output=True, text=True, timeout=240, check=False
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert list((scratch / "tmp").glob("platform-demo-*")) == []
+    assert not (scratch / "mine").exists()
+    return result.stdout
+
+
+@pytest.mark.parametrize("question", demonstration.QUESTIONS)
+def test_each_answer_is_right_and_cited(shown: str, question: str) -> None:
+    """The answer holds the fact of the document, and the citation names file and page."""
+    answer = shown.partition(f"? {question}\n")[2].partition("\n? ")[0]
+    fact, source = ANSWERS[question]
+    assert fact in answer
+    assert f"[1] {source}" in answer
+
+
+def test_unanswerable_question_is_told_so(shown: str) -> None:
+    """A question about nothing in the documents gets no source."""
+    answer = shown.partition(f"? {demonstration.UNANSWERABLE}\n")[2].partition("✓")[0]
+    assert "do not contain an answer" in answer
+    assert "[1]" not in answer
+
+
+def test_every_document_is_ingested_and_the_webhook_found(shown: str) -> None:
+    """All samples end as passages, and what the webhook sent is found by its meaning."""
+    assert "ingested 8 documents of 8 types" in shown
+    assert "nordlys/aurora-firmware#318: Negative wind speed after the update to 4.2" in shown
+
+
+async def test_failure_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step that goes wrong ends the demo with its reason, and the instance is stopped."""
+    (tmp_path / "samples").mkdir()
+    (tmp_path / "samples" / "broken.pdf").write_bytes(b"%PDF-1.7\nnothing that a PDF has")
+    monkeypatch.setattr(demonstration, "SAMPLES", tmp_path / "samples")
+    with pytest.raises(CommandFailed, match=r"a document could not be ingested: broken\.pdf: "):
+        await demonstration.demonstrate()
+
+
+def test_samples_are_named_in_their_readme() -> None:
+    """Each sample document is described, and nothing is described that is not there."""
+    readme = (demonstration.SAMPLES / "README.md").read_text(encoding="utf-8")
+    described = {line.split("`")[1] for line in readme.splitlines() if line.startswith("| `")}
+    assert described == {path.name for path in demonstration.SAMPLES.iterdir()} - {"README.md"}
