@@ -1,4 +1,4 @@
-"""Tables of the RAG plugin. Chunks are points of the vector store, in the collection of their knowledge base."""
+"""Tables of the RAG plugin. Chunks are points of the vector store, in their knowledge base's collection."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,7 +61,7 @@ async def _add(platform: Platform, scope: Scope, kb_id: str, file: Arrived) -> t
         if known is None:
             unit.session.add(document)
         else:
-            _start_over(document)
+            _start_over(document, file)
         await unit.session.flush()
         await platform.blobs.keep(unit, file.staged, document.holder)
         await unit.enqueue(INGEST, IngestPayload(document_id=document.id))
@@ -83,7 +82,9 @@ def _new(base: KnowledgeBase, file: Arrived) -> Document:
     )
 
 
-def _start_over(document: Document) -> None:
+def _start_over(document: Document, file: Arrived) -> None:
+    """The name may tell the kind of text, so it counts as much as in the first attempt."""
+    document.filename, document.content_type = file.filename, file.content_type
     document.status, document.error, document.error_code = "processing", None, None
     document.uploaded_at, document.completed_at = utc_now(), None
 

@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+
 from pydantic import BaseModel
 from sqlalchemy import select
 

@@ -146,11 +146,14 @@ async def _dependents(session: AsyncSession, kb_id: str) -> Sequence[Pipeline]:
 
 
 def _refusal(scope: Scope, dependents: Sequence[Pipeline]) -> DependentPipelines:
-    """Names the pipelines in the way; of those that the caller may not see, only the id, which it must confirm."""
+    """Names the pipelines in the way; of another account's only the id, which the caller must confirm."""
     listed = [
         {"pipeline_id": p.id, "name": p.name if scope.owns(p) else "another account's"} for p in dependents
     ]
-    message = "Pipelines use this knowledge base; list exactly these in confirm_delete_pipeline_ids to delete them too"
+    message = (
+        "Pipelines use this knowledge base; "
+        "list exactly these in confirm_delete_pipeline_ids to delete them too"
+    )
     return DependentPipelines({"message": message, "dependent_pipelines": listed})
 
 

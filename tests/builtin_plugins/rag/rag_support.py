@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -115,6 +116,13 @@ async def ask_raw(actor: Actor, pipeline: str, question: object, **fields: objec
 def path_of(base: str, document: str, rest: str = "") -> str:
     """Where a document is."""
     return f"/v1/rag/knowledge-bases/{base}/documents/{document}{rest}"
+
+
+async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
+    """Wait for what tells nobody that it happened, such as a file that goes."""
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
 
 def problems(answer: Reply) -> dict[str, str]:

@@ -228,14 +228,17 @@ class TestUnknown:
             await ann.patch(f"{BASES}/{kb_id}", json={"name": "n"}),
             await ann.delete(f"{BASES}/{kb_id}"),
             await upload(ann, kb_id),
-            *[await ann.get(path) for path in (f"{BASES}/{kb_id}/documents", one, f"{one}/content", f"{one}/chunks")],
+            await ann.get(f"{BASES}/{kb_id}/documents"),
+            await ann.get(one),
+            await ann.get(f"{one}/content"),
+            await ann.get(f"{one}/chunks"),
             await ann.delete(one),
-        ]  # fmt: skip
+        ]
         assert [answer.status for answer in answers] == [404] * len(answers)
 
 
 async def test_gone_base_is_409_for_its_pipeline(running: Running) -> None:
-    """A pipeline over a knowledge base that went out of sight says what to change; it is not an unknown one."""
+    """A pipeline over a knowledge base that went out of sight says what to change."""
     ann, ben = await somebody(running), await somebody(running)
     base = await make_base(ann, visibility="shared")
     pipeline = await make_pipeline(ben, base)
