@@ -73,7 +73,7 @@ class Query:
 
 
 class VectorStore(Protocol):
-    """Collections of points. Held to by `kernel.stores.conformance.VectorStoreConformance`."""
+    """Collections of points. Held to by `kernel.stores.conformance_vectors.VectorStoreConformance`."""
 
     async def ensure(self, unit: Unit, collection: str, dimension: int, engine: str) -> None:
         """Make the collection if it is new. Raises EngineMismatch when its vectors are of another engine."""

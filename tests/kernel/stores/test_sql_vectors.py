@@ -1,0 +1,64 @@
+"""Points in SQL with FAISS and BM25 in process, on both databases."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernel.db import migrate
+from kernel.db.engine import Database
+from kernel.settings import KernelSettings
+from kernel.stores.conformance_vectors import Stores, VectorStoreConformance
+from kernel.stores.points import SqlVectorStore
+from kernel.stores.protocols import Point, Query
+
+
+@pytest.fixture
+async def databases(tmp_path: Path, database_url: str | None) -> AsyncIterator[tuple[Database, Database]]:
+    """One fresh database, opened twice as by two processes."""
+    url = KernelSettings(home=tmp_path, database_url=database_url).sqlalchemy_url
+    pair = Database(url), Database(url)
+    await migrate.upgrade(pair[0], migrate.kernel_owner(), {})
+    yield pair
+    for database in pair:
+        await database.close()
+
+
+@pytest.fixture
+def database(databases: tuple[Database, Database]) -> Database:
+    """The database that the units of a test are of."""
+    return databases[0]
+
+
+@pytest.fixture
+def stores(databases: tuple[Database, Database]) -> Stores:
+    """Two stores on it."""
+    return SqlVectorStore(databases[0]), SqlVectorStore(databases[1])
+
+
+class TestSqlVectorStore(VectorStoreConformance):
+    """The conformance suite."""
+
+
+async def test_an_older_reader_leaves_no_gap_in_the_words(database: Database) -> None:
+    """A search that began before a publication, and looks up words after it, hides no later point."""
+    store, vector = SqlVectorStore(database), np.eye(1, 4, dtype=np.float32)[0]
+
+    async def publish(group: str) -> None:
+        async with database.unit() as unit:
+            await store.ensure(unit, "c", 4, "e")
+            await store.stage(unit, "c", [Point(group, group, 0, "zebra", vector)])
+            await store.publish(unit, "c", group)
+
+    await publish("early")
+    async with database.read() as session:
+        found = await store.known(session, "c")
+        await asyncio.create_task(publish("late"))
+        assert len(await store.search("c", Query(vector, 5))) == 2
+        await store.indexes(found).text.catch_up(session, found)
+    hits = await store.search("c", Query(np.roll(vector, 1), 5, text="zebra"))
+    assert {hit.point.id for hit in hits if hit.score > 0} == {"early", "late"}
