@@ -39,7 +39,12 @@ can_be_used() {
 
 find_python() {
     local candidate
-    for candidate in ${PYTHON:+"$PYTHON"} python3.11 python3.12 python3.13 python3.14 python3 python; do
+    if [ -n "${PYTHON:-}" ]; then
+        can_be_used "$PYTHON" || die "PYTHON=$PYTHON is no Python from 3.11 to 3.14 with its venv module"
+        command -v "$PYTHON"
+        return
+    fi
+    for candidate in python3.11 python3.12 python3.13 python3.14 python3 python; do
         if command -v "$candidate" >/dev/null && can_be_used "$candidate"; then
             command -v "$candidate"
             return
@@ -78,8 +83,10 @@ pip_install() {
     fi
 }
 
+# An environment can be used again when its Python and pip work and it was made at this place.
 make_venv() {
-    if "$venv/bin/python" -m pip --version >/dev/null 2>&1 && can_be_used "$venv/bin/python"; then
+    if can_be_used "$venv/bin/python" && "$venv/bin/python" -m pip --version >/dev/null 2>&1 &&
+        grep -qF "$venv" "$venv/bin/activate"; then
         return
     fi
     say "• making $venv with $python"

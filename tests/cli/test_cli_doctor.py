@@ -123,7 +123,7 @@ def test_plugin_out_of_service(cli: Cli, tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_missing_secret_of_a_manifest(cli: Cli, tmp_path: Path) -> None:
     """A manifest whose secret is not set is a warning that says how to set it."""
-    sample = Path(__file__).parents[2] / "manifests" / "github-issues.yaml"
+    sample = Path(__file__).parents[2] / "manifests" / "samples" / "github-issues.yaml"
     (tmp_path / "manifests").mkdir()
     (tmp_path / "manifests" / "issues.yaml").write_text(sample.read_text())
     code, found = examined(cli)

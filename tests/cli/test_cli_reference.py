@@ -104,7 +104,7 @@ class TestManifests:
         """A manifests folder with a good file and a bad one."""
         folder = tmp_path / "manifests"
         folder.mkdir()
-        sample = Path(__file__).parents[2] / "manifests" / "github-issues.yaml"
+        sample = Path(__file__).parents[2] / "manifests" / "samples" / "github-issues.yaml"
         (folder / "good.yaml").write_text(sample.read_text())
         (folder / "bad.yaml").write_text("apiVersion: platform.dev/v1alpha1\nkind: Plugin\nspec: {}\n")
         return folder

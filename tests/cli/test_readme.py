@@ -32,7 +32,9 @@ def blocks(kind: str) -> dict[str, str]:
 async def test_first_answer(tmp_path: Path) -> None:
     """The commands of the first five minutes, in one shell, end in the answer that the README shows."""
     home = tmp_path / "home"
-    env = {"PLATFORM_MANIFESTS_DIR": str(ROOT / "manifests")}
+    (tmp_path / "manifests").mkdir()
+    (tmp_path / "manifests" / "samples").symlink_to(ROOT / "manifests" / "samples")
+    env = {"PLATFORM_MANIFESTS_DIR": str(tmp_path / "manifests")}
     async with served_platform(home, env=env) as served:
         script = blocks("answer")[""].replace("http://127.0.0.1:8000", served.url)
         output = await asyncio.to_thread(_in_shell, script, home, tmp_path)
