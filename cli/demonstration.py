@@ -165,7 +165,7 @@ async def _collect(instance: Instance, watch: Stopwatch) -> None:
     """Drop in a manifest, send the webhook that it declares, and search what it stored."""
     secret = secrets.token_hex(16)
     SecretStore(instance.home).set(_MANIFEST, secret)
-    shutil.copy(data_folder("manifests") / f"{_MANIFEST}.yaml", instance.manifests)
+    shutil.copy(data_folder("manifests") / "samples" / f"{_MANIFEST}.yaml", instance.manifests)
     with watch.step(
         "Dropping in a manifest", f"dropped in the manifest '{_MANIFEST}': live without a restart"
     ):

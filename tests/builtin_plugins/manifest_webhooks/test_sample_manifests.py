@@ -20,7 +20,7 @@ from builtin_plugins.manifest_webhooks.proofs import verify
 from builtin_plugins.manifest_webhooks.templates import compile_template, render_metadata
 from builtin_plugins.manifest_webhooks.validation import check_manifest, misspelt_keys
 
-SAMPLES = Path(__file__).parents[3] / "manifests"
+SAMPLES = Path(__file__).parents[3] / "manifests" / "samples"
 PAYLOADS = Path(__file__).parent / "payloads"
 NAMES = ["crm-form", "github-issues", "prometheus-alerts"]
 NOW = 1_793_000_000

@@ -16,7 +16,7 @@ from tests.builtin_plugins.manifest_webhooks.webhook_support import (
 )
 from tests.fakes.hash_embeddings import HashEmbeddings
 
-SAMPLES = Path(__file__).parents[3] / "manifests"
+SAMPLES = Path(__file__).parents[3] / "manifests" / "samples"
 PAYLOADS = Path(__file__).parent / "payloads"
 
 
