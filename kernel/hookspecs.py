@@ -107,7 +107,7 @@ def register_commands() -> Sequence[tuple[str, typer.Typer]]:
 
 
 @hookspec
-def register_jobs() -> Sequence[Job]:
+def register_jobs() -> Sequence[Job[Any]]:
     """Durable jobs that this plugin can run in a worker process. Handlers must be idempotent."""
 
 

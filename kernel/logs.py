@@ -84,7 +84,8 @@ class TextFormatter(AccessFormatter):
     def access_line(self, entry: AccessEntry) -> str:
         """See `AccessFormatter`."""
         head = f"{datetime.fromtimestamp(entry.time):%H:%M:%S} INFO    platform.access"
-        return f"{head} {entry.method} {entry.endpoint} {entry.status} {entry.duration_ms} ms [{entry.request_id}]"
+        tail = f"{entry.duration_ms} ms [{entry.request_id}]"
+        return f"{head} {entry.method} {entry.endpoint} {entry.status} {tail}"
 
     def format(self, record: logging.LogRecord) -> str:
         request_id = request_id_var.get()
@@ -94,7 +95,7 @@ class TextFormatter(AccessFormatter):
 
 
 def configure(level: str, style: Literal["auto", "json", "text"] = "auto", file: Path | None = None) -> None:
-    """Send everything to standard error, or to `file`, in the chosen shape. Called by a command, never at import.
+    """Send everything to standard error, or to `file`. Called by a command, never at import.
 
     `auto` is text on a terminal, else JSON. A file that is moved away (logrotate) is opened anew.
     """

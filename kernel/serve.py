@@ -171,7 +171,7 @@ class Supervisor:
         pause = _FIRST_PAUSE
         while True:
             started = time.monotonic()
-            # A session of its own: Ctrl-C in the terminal reaches the supervisor alone, which then stops its children.
+            # A session of its own: Ctrl-C reaches the supervisor alone, which then stops its children.
             process = await asyncio.create_subprocess_exec(
                 *command, preexec_fn=_die_with_parent, start_new_session=True
             )

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from kernel.sdk import UtcDateTime, json_type, plugin_base, utc_now
 
-Base = plugin_base("manifest_webhooks")
+Base: Any = plugin_base("manifest_webhooks")
 
 
 class PluginRow(Base):

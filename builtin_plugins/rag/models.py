@@ -10,7 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from kernel.sdk import Owned, UtcDateTime, json_type, plugin_base, utc_now
 
-Base = plugin_base("rag")
+Base: Any = plugin_base("rag")
 
 
 class KnowledgeBase(Owned, Base):

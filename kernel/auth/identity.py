@@ -38,7 +38,7 @@ class Identity:
         self._recent: dict[bytes, tuple[Principal, AccountState, float]] = {}
 
     def recall(self, authorization: str) -> Principal | None:
-        """The principal of a header that was judged before, while token and account are still as they were."""
+        """The principal of a header that was judged before, while token and account are as they were."""
         known = self._recent.get(_digest(authorization))
         if known is None or known[2] <= time.time():
             return None

@@ -55,10 +55,11 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def plugin_base(owner: str) -> type[DeclarativeBase]:
+def plugin_base(owner: str) -> Any:
     """A declarative base for `owner`; it refuses a table that is not called ``<owner>_…``.
 
-    Foreign keys may point at the owner's own tables and, by column object, at the kernel's.
+    Foreign keys may point at the owner's own tables and, by column object, at the kernel's. Typed as Any,
+    because a type checker can't follow a base class that a function makes.
     """
     prefix = f"{owner}_"
 

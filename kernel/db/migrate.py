@@ -184,7 +184,7 @@ def _revision_files(folder: Path) -> list[str]:
 def _current(connection: Connection, owner: Owner) -> str | None:
     if not inspect(connection).has_table(owner.version_table):
         return None
-    return connection.execute(text(f"SELECT version_num FROM {owner.version_table}")).scalar()  # noqa: S608
+    return connection.execute(text(f"SELECT version_num FROM {owner.version_table}")).scalar()
 
 
 def _missing(owner: Owner, current: str | None) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from kernel.db.base import UtcDateTime, json_type, plugin_base, utc_now
 
-Base = plugin_base("kernel")
+Base: Any = plugin_base("kernel")
 
 # SQLite numbers rows by itself only in an INTEGER primary key.
 BigId = BigInteger().with_variant(Integer(), "sqlite")

@@ -73,6 +73,8 @@ class Proxy:
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
         self._limit = platform.settings.max_proxy_body_size_mb * 1024 * 1024
+        self.timeout = TIMEOUT
+        self.long_timeout = LONG_TIMEOUT
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
@@ -97,7 +99,7 @@ class Proxy:
         if request.content_length is not None and request.content_length > self._limit:
             raise PayloadTooLarge(f"The body is larger than {self._limit} bytes")
         target = self._target(ctx, base, mount)
-        seconds = LONG_TIMEOUT if slot.long else TIMEOUT
+        seconds = self.long_timeout if slot.long else self.timeout
         sent = _Sent()
         try:
             async with self._open(ctx, target, seconds, sent) as answer:
@@ -105,7 +107,7 @@ class Proxy:
         except _Refused as refused:
             raise refused.error from None
         except (TimeoutError, aiohttp.ServerTimeoutError):
-            raise sent.error or GatewayTimeout(f"{slot.name} did not answer within {seconds:.0f} s") from None
+            raise sent.error or GatewayTimeout(f"{slot.name} did not answer within {seconds:g} s") from None
         except aiohttp.ClientConnectorError:
             raise Unavailable(f"{slot.name} is unreachable") from None
         except aiohttp.ClientError as error:

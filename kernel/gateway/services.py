@@ -1,4 +1,4 @@
-"""Services: applications with a root of their own, and where the gateway mounts them (spec sections 1, 4.5)."""
+"""Services: applications with a root of their own, and where the gateway mounts them (spec 1, 4.5)."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from aiohttp import web
 from pydantic import BaseModel, TypeAdapter
@@ -99,6 +99,6 @@ def not_found(_ctx: Context) -> typing.NoReturn:
     raise NotFound()
 
 
-def is_model(value: Any) -> bool:
+def is_model(value: Any) -> TypeGuard[type[BaseModel]]:
     """Whether a declared body or answer is a pydantic model class."""
     return isinstance(value, type) and issubclass(value, BaseModel)

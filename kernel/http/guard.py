@@ -83,7 +83,9 @@ class Guard:
             raise Unauthorized()
         raise Forbidden(f"This needs: {route.access.description or route.access}")
 
-    async def _decisions(self, ctx: Context, route: Route, params: dict[str, Any]) -> Sequence[Decision | None]:
+    async def _decisions(
+        self, ctx: Context, route: Route, params: dict[str, Any]
+    ) -> Sequence[Decision | None]:
         """What all say; where only the kernel is asked, without the way through the hooks."""
         if route.access.kind != "platform_admin" and self._hooks.count("decide_access") == 1:
             return (self._platform.identity.decide(ctx.principal, route.access),)

@@ -165,7 +165,9 @@ def _new_id() -> str:
 def _entry(ctx: Context, status: int, elapsed: float) -> AccessEntry:
     method = ctx.request.method if ctx.request.method.isalpha() else "?"
     subject = ctx.principal.subject or None
-    return AccessEntry(time.time(), method, ctx.endpoint, status, round(elapsed * 1000, 2), ctx.request_id, subject)
+    return AccessEntry(
+        time.time(), method, ctx.endpoint, status, round(elapsed * 1000, 2), ctx.request_id, subject
+    )
 
 
 def _client_left(request: web.Request, error: Exception) -> bool:

@@ -96,7 +96,9 @@ def error_response(error: PlatformError) -> web.Response:
     return json_response(body, error.status, error.headers)
 
 
-async def send_events(request: web.Request, events: AsyncGenerator[tuple[str, Any], None]) -> web.StreamResponse:
+async def send_events(
+    request: web.Request, events: AsyncGenerator[tuple[str, Any], None]
+) -> web.StreamResponse:
     """Stream (name, JSON value) pairs as server-sent events.
 
     An error before the first event is an ordinary error answer; a later one is the event `error`, as the
@@ -117,7 +119,9 @@ async def send_events(request: web.Request, events: AsyncGenerator[tuple[str, An
     return response
 
 
-async def _with_errors(events: AsyncGenerator[tuple[str, Any], None]) -> AsyncGenerator[tuple[str, Any], None]:
+async def _with_errors(
+    events: AsyncGenerator[tuple[str, Any], None],
+) -> AsyncGenerator[tuple[str, Any], None]:
     try:
         async for event in events:
             yield event

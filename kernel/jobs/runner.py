@@ -63,7 +63,7 @@ class JobRunner:
             await job.handler(self._platform, payload)
         except JobFailed as error:
             await self._give_up(record, job, payload, str(error))
-        except Exception as error:  # boundary: a job may fail in any way, the worker goes on
+        except Exception as error:  # noqa: BLE001 - boundary: a job may fail in any way
             return await self._failed(record, job, payload, error)
         else:
             await self._end(record, "done", None)

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from concurrent.futures import CancelledError, Future
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from sqlalchemy import delete, select, update
@@ -144,7 +145,9 @@ class Worker:
 def _requeue(executors: list[str]) -> None:
     from dbos import DBOS
 
-    pending = DBOS.list_workflows(status="PENDING", executor_id=executors, load_input=False, load_output=False)
+    pending = DBOS.list_workflows(
+        status="PENDING", executor_id=executors, load_input=False, load_output=False
+    )
     if pending:
         DBOS.resume_workflows([workflow.workflow_id for workflow in pending], queue_name=QUEUE)
 
@@ -159,14 +162,14 @@ async def executor_slot(platform: Platform) -> AsyncIterator[str]:
     folder.mkdir(parents=True, exist_ok=True)
     slot, handle = await asyncio.to_thread(_take_slot, str(folder))
     try:
-        yield f"{socket.gethostname()}:{os.stat(folder).st_ino}:{slot}"
+        yield f"{socket.gethostname()}:{folder.stat().st_ino}:{slot}"
     finally:
         handle.close()
 
 
 def _take_slot(folder: str) -> tuple[int, TextIO]:
     for slot in range(256):
-        handle = open(f"{folder}/worker-{slot}.lock", "w")  # noqa: SIM115 - held as long as the worker lives
+        handle = Path(folder, f"worker-{slot}.lock").open("w")  # held as long as the worker lives
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -21,7 +21,7 @@ from kernel.stores.ranked import Labels, Ranked
 NARROW = 5_000
 """Allowed points up to which all are compared, whatever the size of the collection."""
 
-_EF_SEARCH = 100
+_EF_SEARCH = 200
 
 _VECTOR = "CAST(CAST(:vector AS real[]) AS halfvec)"
 

@@ -1,6 +1,6 @@
 """B5 and B6: ingestion against the engine's own rate, and what the API feels of it (design.md section 4).
 
-    python -m tests.benchmarks.ingestion
+python -m tests.benchmarks.ingestion
 """
 
 from __future__ import annotations
@@ -57,13 +57,34 @@ async def ingestion(folder: Path) -> list[Row]:
             seconds = time.perf_counter() - started
             watching.cancel()
             chunks = await _chunks(session, base, 100)
-    own, plain = await _engine(folder, chunks, "auto", "auto"), await _engine(folder, chunks, "sentence-transformers", "fp32")
+    own, plain = (
+        await _engine(folder, chunks, "auto", "auto"),
+        await _engine(folder, chunks, "sentence-transformers", "fp32"),
+    )
     rate = len(chunks) / seconds
     return [
-        Row("B5", "ingestion against the engine", f"{rate / own:.2f} ({rate:.0f} of {own:.0f} chunks/s)", ">= 0.9", rate >= 0.9 * own),
-        Row("B5", "ingestion against fp32", f"{rate / plain:.2f} ({plain:.0f} chunks/s)", ">= 1.8", rate >= 1.8 * plain),
+        Row(
+            "B5",
+            "ingestion against the engine",
+            f"{rate / own:.2f} ({rate:.0f} of {own:.0f} chunks/s)",
+            ">= 0.9",
+            rate >= 0.9 * own,
+        ),
+        Row(
+            "B5",
+            "ingestion against fp32",
+            f"{rate / plain:.2f} ({plain:.0f} chunks/s)",
+            ">= 1.8",
+            rate >= 1.8 * plain,
+        ),
         Row("B5", "worker's peak memory", f"{memory.peak:.0f} MB", "bounded", memory.peak < 2048),
-        Row("B6", "API p99 during ingestion", f"{busy.p99 / idle.p99:.1f} x idle ({busy.p99:.1f} ms)", "< 5 x", busy.p99 < 5 * idle.p99),
+        Row(
+            "B6",
+            "API p99 during ingestion",
+            f"{busy.p99 / idle.p99:.1f} x idle ({busy.p99:.1f} ms)",
+            "< 5 x",
+            busy.p99 < 5 * idle.p99,
+        ),
     ]
 
 

@@ -28,7 +28,9 @@ class Result:
 
 
 class _Connection(asyncio.Protocol):
-    def __init__(self, request: bytes, latencies: list[float], stop_at: float, done: asyncio.Future[None]) -> None:
+    def __init__(
+        self, request: bytes, latencies: list[float], stop_at: float, done: asyncio.Future[None]
+    ) -> None:
         self._request = request
         self._latencies = latencies
         self._stop_at = stop_at

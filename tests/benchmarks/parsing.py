@@ -1,6 +1,6 @@
 """B8: text of a born-digital PDF, through the whole way of a limited subprocess (design.md section 4).
 
-    python -m tests.benchmarks.parsing
+python -m tests.benchmarks.parsing
 """
 
 from __future__ import annotations

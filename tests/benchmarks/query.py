@@ -1,6 +1,6 @@
 """B7 and B9: a question at 100,000 chunks beyond embedding and index search, and how cost grows.
 
-    python -m tests.benchmarks.query
+python -m tests.benchmarks.query
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ class Bench:
 
     async def embed(self, texts: list[str]):  # type: ignore[no-untyped-def]
         """Vectors of questions."""
-        return await self.platform.hooks.first("embed_texts", model="all-minilm", texts=texts, purpose="query")
+        return await self.platform.hooks.first(
+            "embed_texts", model="all-minilm", texts=texts, purpose="query"
+        )
 
     async def fill(self, upto: int) -> None:
         """Points with random vectors and made-up texts, in published documents."""
@@ -132,7 +134,15 @@ async def query_rows(bench: Bench) -> list[Row]:
     search = await timed(lambda n: asyncio.to_thread(index.search, bench.vectors[n], 5))
     rest = whole - embedding - search
     figure = f"{rest:.1f} ms (whole {whole:.1f}, embedding {embedding:.1f}, index {search:.1f})"
-    return [Row("B7", f"question at {len(bench.vectors):,} chunks, beyond embedding and index", figure, "< 10 ms", rest < 10)]
+    return [
+        Row(
+            "B7",
+            f"question at {len(bench.vectors):,} chunks, beyond embedding and index",
+            figure,
+            "< 10 ms",
+            rest < 10,
+        )
+    ]
 
 
 async def growth_rows(bench: Bench) -> list[Row]:
@@ -153,7 +163,9 @@ async def growth_rows(bench: Bench) -> list[Row]:
 def _growth(name: str, figures: list[float]) -> Row:
     curve = " → ".join(f"{value:.2f}" for value in figures)
     flat = figures[2] < figures[0] * 3 + 5
-    return Row("B9", f"{name}, ms at 1 → 10 → 100 x documents and accounts", curve, "flat or logarithmic", flat)
+    return Row(
+        "B9", f"{name}, ms at 1 → 10 → 100 x documents and accounts", curve, "flat or logarithmic", flat
+    )
 
 
 async def _get(bench: Bench, path: str) -> None:

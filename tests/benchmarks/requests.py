@@ -1,6 +1,6 @@
 """B1 to B4: requests on the gateway, forwarding, start, idle memory (design.md section 4).
 
-    python -m tests.benchmarks.requests
+python -m tests.benchmarks.requests
 """
 
 from __future__ import annotations
@@ -34,7 +34,13 @@ async def requests(folder: Path) -> list[Row]:
     errors = sum(ours.errors for _, ours in pairs)
     figures = f"{median(o.rate for _, o in pairs):,.0f}/s against {median(t.rate for t, _ in pairs):,.0f}/s"
     return [
-        Row("B1", "authenticated GET, requests/s", f"{rate:.2f} ({figures}, {errors} errors)", ">= 0.5", rate >= 0.5),
+        Row(
+            "B1",
+            "authenticated GET, requests/s",
+            f"{rate:.2f} ({figures}, {errors} errors)",
+            ">= 0.5",
+            rate >= 0.5,
+        ),
         Row("B1", "authenticated GET, p99", f"{p99:.2f} x bare", "< 2", p99 < 2),
     ]
 
@@ -48,9 +54,9 @@ async def _pair(bare_port: int, our_port: int, token: str) -> tuple[Result, Resu
 async def _body(url: str, token: str) -> bytes:
     import aiohttp
 
-    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as session:
-        async with session.get(url + PATH) as answer:
-            return await answer.read()
+    headers = {"Authorization": f"Bearer {token}"}
+    async with aiohttp.ClientSession(headers=headers) as session, session.get(url + PATH) as answer:
+        return await answer.read()
 
 
 async def forwarding(folder: Path) -> list[Row]:
@@ -64,7 +70,9 @@ async def forwarding(folder: Path) -> list[Row]:
         async with platform(home, "--no-worker", env=urls) as gateway:
             rows = []
             for _ in range(ROUNDS):
-                direct = await load(service.port, "/knowledge-bases", token=token, connections=1, seconds=SECONDS)
+                direct = await load(
+                    service.port, "/knowledge-bases", token=token, connections=1, seconds=SECONDS
+                )
                 path = "/v1/rag/knowledge-bases"
                 through = await load(gateway.port, path, token=token, connections=1, seconds=SECONDS)
                 rows.append((through.p50 - direct.p50, through.p99 - direct.p99))

@@ -55,7 +55,9 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def platform(home: Path, *arguments: str, env: Mapping[str, str] | None = None) -> AsyncIterator[Served]:
+async def platform(
+    home: Path, *arguments: str, env: Mapping[str, str] | None = None
+) -> AsyncIterator[Served]:
     """`platformctl serve` on a free port."""
     port = free_port()
     environment = {
@@ -78,7 +80,9 @@ async def bare(body: bytes, folder: Path) -> AsyncIterator[Served]:
     port = free_port()
     file = folder / "bare.json"
     file.write_bytes(body)
-    async with _process([sys.executable, "-c", BARE, str(port), str(file)], dict(os.environ), port, "/bare") as served:
+    async with _process(
+        [sys.executable, "-c", BARE, str(port), str(file)], dict(os.environ), port, "/bare"
+    ) as served:
         yield served
 
 
@@ -87,7 +91,9 @@ async def _process(
     command: list[str], environment: dict[str, str], port: int, ready: str
 ) -> AsyncIterator[Served]:
     started = time.perf_counter()
-    process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=asyncio.subprocess.DEVNULL)
+    process = await asyncio.create_subprocess_exec(
+        *command, env=environment, stdout=asyncio.subprocess.DEVNULL
+    )
     try:
         await _wait(f"http://127.0.0.1:{port}{ready}", process)
         yield Served(port, process, time.perf_counter() - started)

@@ -4,10 +4,54 @@ from __future__ import annotations
 
 import random
 
-_SUBJECTS = "committee engineer harbour library orchard museum council laboratory railway hospital".split()
-_VERBS = "describes measures repairs restores examines delivers schedules inspects replaces compares".split()
-_OBJECTS = "turbine archive bridge contract filter manuscript signal pipeline reservoir vehicle".split()
-_PLACES = "Aarhus Bergen Coimbra Dresden Espoo Fribourg Ghent Heraklion Innsbruck Jelgava".split()
+_SUBJECTS = [
+    "committee",
+    "engineer",
+    "harbour",
+    "library",
+    "orchard",
+    "museum",
+    "council",
+    "laboratory",
+    "railway",
+    "hospital",
+]
+_VERBS = [
+    "describes",
+    "measures",
+    "repairs",
+    "restores",
+    "examines",
+    "delivers",
+    "schedules",
+    "inspects",
+    "replaces",
+    "compares",
+]
+_OBJECTS = [
+    "turbine",
+    "archive",
+    "bridge",
+    "contract",
+    "filter",
+    "manuscript",
+    "signal",
+    "pipeline",
+    "reservoir",
+    "vehicle",
+]
+_PLACES = [
+    "Aarhus",
+    "Bergen",
+    "Coimbra",
+    "Dresden",
+    "Espoo",
+    "Fribourg",
+    "Ghent",
+    "Heraklion",
+    "Innsbruck",
+    "Jelgava",
+]
 _TAILS = (
     "because the previous report left several questions open",
     "although the budget for the season had already been spent",

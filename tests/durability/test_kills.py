@@ -104,7 +104,9 @@ class Client:
         account = {"username": "ann", "email": "ann@example.org", "password": _PASSWORD}
         await self._call("POST", "/v1/auth/register", json=account)
         await self.sign_in()
-        answer = await self._call("POST", "/v1/rag/knowledge-bases", json={"name": "Kills", "chunk_size": 300})
+        answer = await self._call(
+            "POST", "/v1/rag/knowledge-bases", json={"name": "Kills", "chunk_size": 300}
+        )
         self.base = answer["id"]
 
     async def sign_in(self) -> None:
@@ -188,7 +190,7 @@ async def _upload_some(client: Client, number: int) -> None:
 
 async def _wait_until_done(client: Client) -> None:
     async with asyncio.timeout(int(os.environ.get("PLATFORM_TEST_PATIENCE", "300"))):
-        while any(item["status"] == "processing" for item in await client.documents()):
+        while any(item["status"] == "processing" for item in await client.documents()):  # noqa: ASYNC110
             await asyncio.sleep(0.25)  # polling is what clients do
 
 

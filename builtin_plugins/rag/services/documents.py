@@ -151,7 +151,7 @@ async def _remove(platform: Platform, unit: Unit, base: KnowledgeBase, document:
 
 async def _find(session: AsyncSession, kb_id: str, document_id: str) -> Document:
     query = select(Document).where(Document.id == document_id, Document.knowledge_base_id == kb_id)
-    found = await session.scalar(query)
+    found: Document | None = await session.scalar(query)
     if found is None:
         raise DocumentNotFound()
     return found
@@ -165,7 +165,7 @@ def render(document: Document) -> DocumentOut:
         content_type=document.content_type,
         size_bytes=document.size_bytes,
         sha256=document.sha256,
-        status=document.status,  # type: ignore[arg-type]  # checked by the model
+        status=document.status,
         chunk_count=document.chunk_count,
         vector_count=document.chunk_count,
         page_count=document.page_count,

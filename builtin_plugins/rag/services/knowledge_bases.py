@@ -24,7 +24,7 @@ from kernel.sdk import Platform, Principal, Scope, Unit, Unprocessable, audit, s
 async def find(session: AsyncSession, scope: Scope, kb_id: str, *, lock: bool = False) -> KnowledgeBase:
     """A knowledge base that the caller may see. Raises KnowledgeBaseNotFound, also for an invisible one."""
     query = select(KnowledgeBase).where(KnowledgeBase.id == kb_id, scope.sees(KnowledgeBase))
-    found = await session.scalar(query.with_for_update() if lock else query)
+    found: KnowledgeBase | None = await session.scalar(query.with_for_update() if lock else query)
     if found is None:
         raise KnowledgeBaseNotFound()
     return found

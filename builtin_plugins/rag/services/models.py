@@ -7,7 +7,7 @@ from kernel.sdk import Platform, Unprocessable
 
 
 async def check_embedding_model(platform: Platform, wanted: str | None) -> str:
-    """The model to embed with. Raises Unprocessable naming the models there are, Unavailable when unreachable."""
+    """The model to embed with. Raises Unprocessable naming those there are, Unavailable."""
     model = wanted or platform.settings_of(RagSettings).embedding_model
     known = [name for names in await platform.hooks.ask_all("list_embedding_models") for name in names]
     if model in known:

@@ -17,7 +17,7 @@ from kernel.sdk import Platform, Principal, Scope, scope_of
 async def find(session: AsyncSession, scope: Scope, pipeline_id: str, *, lock: bool = False) -> Pipeline:
     """A pipeline that the caller may see. Raises PipelineNotFound, also for an invisible one."""
     query = select(Pipeline).where(Pipeline.id == pipeline_id, scope.sees(Pipeline))
-    found = await session.scalar(query.with_for_update() if lock else query)
+    found: Pipeline | None = await session.scalar(query.with_for_update() if lock else query)
     if found is None:
         raise PipelineNotFound()
     return found
@@ -37,8 +37,8 @@ async def create(platform: Platform, principal: Principal, wanted: PipelineCreat
     made = Pipeline(
         id=str(uuid.uuid4()),
         name=wanted.name,
-        retrieval_config=wanted.retrieval_config,
-        generation_config=wanted.generation_config,
+        retrieval_config=wanted.retrieval_config.model_dump(exclude_unset=True),
+        generation_config=wanted.generation_config.model_dump(exclude_unset=True),
         owner_id=principal.id,
         visibility="private",
     )

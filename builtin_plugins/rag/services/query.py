@@ -13,7 +13,7 @@ from builtin_plugins.rag.errors import KnowledgeBaseGone
 from builtin_plugins.rag.methods import standard
 from builtin_plugins.rag.methods.events import Done, Event, Found, Piece
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline
-from builtin_plugins.rag.schemas import QueryAnswer, QueryRequest
+from builtin_plugins.rag.schemas import GenerationConfig, QueryAnswer, QueryRequest, RetrievalConfig
 from builtin_plugins.rag.services import pipelines
 from kernel.sdk import Platform, Principal, scope_of
 
@@ -40,12 +40,22 @@ async def prepare(platform: Platform, principal: Principal, pipeline_id: str, re
         found = {base.id: base for base in await session.scalars(query)}
     if not ids or any(kb_id not in found for kb_id in ids):
         raise KnowledgeBaseGone()
-    return Asked(pipeline, [found[kb_id] for kb_id in ids], request)
+    return Asked(pipeline, [found[kb_id] for kb_id in ids], _completed(request, pipeline))
+
+
+def _completed(request: QueryRequest, pipeline: Pipeline) -> QueryRequest:
+    """The question with the pipeline's defaults for what it leaves out."""
+    defaults = RetrievalConfig.model_validate(pipeline.retrieval_config).model_dump(
+        include={"top_k", "hybrid"}, exclude_none=True
+    )
+    missing = {key: value for key, value in defaults.items() if key not in request.model_fields_set}
+    return request.model_copy(update=missing)
 
 
 def stream(platform: Platform, asked: Asked) -> AsyncGenerator[Event, None]:
     """The answer as it comes: sources, pieces of text, the whole."""
-    return standard.answer(platform, asked.bases, asked.request, asked.pipeline.generation_config)
+    config = GenerationConfig.model_validate(asked.pipeline.generation_config)
+    return standard.answer(platform, asked.bases, asked.request, config)
 
 
 async def answer(platform: Platform, asked: Asked) -> QueryAnswer:

@@ -89,7 +89,7 @@ async def _passages(platform: Platform, hits: Sequence[Hit]) -> Retrieved:
     ids = {hit.point.group for hit in hits}
     async with platform.database.read() as session:
         query = select(Document.id, Document.filename).where(Document.id.in_(ids))
-        names = {document_id: name for document_id, name in await session.execute(query)}
+        names = {row.id: row.filename for row in await session.execute(query)}
     kept = [hit for hit in hits if hit.point.group in names]
     return Retrieved([_passage(hit, names[hit.point.group]) for hit in kept], [hit.cosine for hit in kept])
 

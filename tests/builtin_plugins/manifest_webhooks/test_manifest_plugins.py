@@ -180,7 +180,8 @@ class TestAdministration:
 
     async def test_install_yaml(self, start_platform: Start, folder: Path) -> None:
         """YAML is taken by its content type or by its first word; its comments are kept."""
-        text = (Path(__file__).parents[3] / "manifests" / "samples" / "github-issues.yaml").read_text(encoding="utf-8")
+        sample = Path(__file__).parents[3] / "manifests" / "samples" / "github-issues.yaml"
+        text = sample.read_text(encoding="utf-8")
         running = await start_platform(*PLUGINS, HashEmbeddings())
         admin = await running.user(role="admin")
         headers = {"Content-Type": "application/x-yaml"}

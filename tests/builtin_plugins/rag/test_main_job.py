@@ -37,7 +37,7 @@ async def make_pipeline(actor: Actor, *bases: str) -> str:
 
 
 async def test_question_is_answered_with_citations(running: Running) -> None:
-    """Upload, ingest, ask: the answer quotes the passage and cites it; a question about nothing is told so."""
+    """Upload, ingest, ask: the answer quotes the passage and cites it; nothing relevant is told so."""
     ann = await running.user()
     base = await make_base(ann)
     upload = await ann.upload(f"/v1/rag/knowledge-bases/{base}/upload", "handbook.md", HANDBOOK.encode())
