@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
@@ -16,6 +17,8 @@ Text = Annotated[str, Field(max_length=10_000)]
 Visibility = Literal["private", "team", "organization", "shared"]
 Id = Annotated[int, Field(ge=1, lt=2**31)]
 Status = Literal["processing", "completed", "failed"]
+
+_MAX_CONFIG_CHARS = 20_000
 
 METHODS = ("standard", "hyde", "self_rag", "auto", "corrective", "raptor")
 
@@ -126,13 +129,44 @@ class ChunkOut(BaseModel):
     char_end: int
 
 
+class _Config(BaseModel):
+    """A configuration whose known keys are checked; further ones are kept."""
+
+    model_config = ConfigDict(extra="allow")
+
+    @model_validator(mode="after")
+    def _can_be_stored(self) -> Self:
+        try:
+            size = len(json.dumps(self.model_extra, allow_nan=False))
+        except ValueError:
+            raise ValueError("NaN and infinite numbers can't be stored") from None
+        if size > _MAX_CONFIG_CHARS:
+            raise ValueError(f"further keys take {size} characters, at most {_MAX_CONFIG_CHARS} are kept")
+        return self
+
+
+class RetrievalConfig(_Config):
+    """What counts for questions that do not say otherwise."""
+
+    top_k: Annotated[int, Field(ge=1, le=100)] | None = None
+    hybrid: bool | None = None
+
+
+class GenerationConfig(_Config):
+    """How the model answers; further keys are parameters of the model runtime."""
+
+    model: ModelName | None = None
+    temperature: Annotated[float, Field(strict=True, ge=0, le=2, allow_inf_nan=False)] | None = None
+    max_tokens: Annotated[int, Field(strict=True, ge=1, le=32_768)] | None = None
+
+
 class PipelineCreate(BaseModel):
     """A new pipeline."""
 
     name: Name
     knowledge_base_ids: list[Annotated[str, Field(max_length=64)]] = Field(min_length=1, max_length=100)
-    retrieval_config: dict[str, Any] = {}
-    generation_config: dict[str, Any] = {}
+    retrieval_config: RetrievalConfig = RetrievalConfig()
+    generation_config: GenerationConfig = GenerationConfig()
 
 
 class PipelineUpdate(BaseModel):

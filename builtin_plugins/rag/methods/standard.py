@@ -20,7 +20,7 @@ from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.prompting import build_prompt
 from builtin_plugins.rag.methods.events import Done, Event, Found, Piece
 from builtin_plugins.rag.models import KnowledgeBase
-from builtin_plugins.rag.schemas import QueryAnswer, QueryRequest, Source
+from builtin_plugins.rag.schemas import GenerationConfig, QueryAnswer, QueryRequest, Source
 from builtin_plugins.rag.services.retrieval import Retrieved, embed_question, retrieve
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Platform
@@ -35,7 +35,7 @@ async def answer(
     platform: Platform,
     bases: Sequence[KnowledgeBase],
     request: QueryRequest,
-    generation: Mapping[str, Any],
+    generation: GenerationConfig,
 ) -> AsyncGenerator[Event, None]:
     """Yields Found, Pieces, Done. Raises Unavailable when embedding or generation fails."""
     retrieved = await retrieve(
@@ -94,23 +94,20 @@ def _generation(
     platform: Platform,
     bases: Sequence[KnowledgeBase],
     request: QueryRequest,
-    config: Mapping[str, Any],
+    config: GenerationConfig,
     passages: Sequence[Passage],
 ) -> _Generation | None:
     """A model's answer that is about to begin; None without a model runtime."""
     prompt = build_prompt(
         request.question, passages, max_chars=platform.settings_of(RagSettings).answer_chars
     )
-    options = {
-        key: value for key, value in config.items() if key not in ("model", "temperature", "max_tokens")
-    }
     stream = platform.hooks.first_now(
         "generate_text",
         messages=[asdict(message) for message in prompt.messages],
-        model=request.llm_model or config.get("model") or bases[0].llm_model,
-        temperature=float(config.get("temperature", _TEMPERATURE)),
-        max_tokens=int(config.get("max_tokens", _MAX_TOKENS)),
-        options=options,
+        model=request.llm_model or config.model or bases[0].llm_model,
+        temperature=_TEMPERATURE if config.temperature is None else config.temperature,
+        max_tokens=config.max_tokens or _MAX_TOKENS,
+        options=config.model_extra or {},
     )
     return None if stream is None else _Generation(stream, prompt.passages_used)
 
