@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import logging
-import os
 import socket
 import threading
 from collections.abc import AsyncIterator
@@ -169,7 +168,7 @@ async def executor_slot(platform: Platform) -> AsyncIterator[str]:
 
 def _take_slot(folder: str) -> tuple[int, TextIO]:
     for slot in range(256):
-        handle = Path(folder, f"worker-{slot}.lock").open("w")  # held as long as the worker lives
+        handle = Path(folder, f"worker-{slot}.lock").open("w")  # noqa: SIM115 - held as long as the worker lives
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
