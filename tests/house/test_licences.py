@@ -1,0 +1,113 @@
+"""Every dependency has a licence as free as ours; nothing under GPL or AGPL is installed with us."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from kernel.version import DISTRIBUTION
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Licences that ask for nothing but their text, and MPL-2.0, whose copyleft ends at its own files.
+PERMISSIVE = re.compile(
+    r"MIT|BSD|Apache|ISC|PSF|Python Software Foundation|Unlicense|Zlib|BSL-1\.0|MPL|Mozilla|CC0|CNRI",
+    re.IGNORECASE,
+)
+COPYLEFT = re.compile(r"A?GPL|General Public License|EUPL|SSPL|Affero|CC-BY-(NC|SA)", re.IGNORECASE)
+# Weak copyleft, for a library that can be replaced: none of our modules imports it.
+LESSER = {
+    "psycopg": "imported by DBOS alone, as it is published; it can be replaced by another release",
+    "psycopg-binary": "the same library, compiled",
+}
+
+
+def required(*names: str) -> Iterator[metadata.Distribution]:
+    """These distributions and all that they require here."""
+    seen: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = canonicalize_name(waiting.pop())
+        if name in seen:
+            continue
+        seen.add(name)
+        found = metadata.distribution(name)
+        yield found
+        for wanted in map(Requirement, found.requires or ()):
+            if wanted.marker is None or any(
+                wanted.marker.evaluate({"extra": extra}) for extra in _extras(name)
+            ):
+                waiting.append(wanted.name)
+
+
+def _extras(name: str) -> set[str]:
+    """Extras that the platform asks for, and none."""
+    asked = [Requirement(line) for line in metadata.requires(DISTRIBUTION) or ()]
+    return {"", *(extra for item in asked if canonicalize_name(item.name) == name for extra in item.extras)}
+
+
+def tools() -> list[str]:
+    """What the tests need beside the platform."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return [Requirement(line).name for line in project["dependency-groups"]["dev"]]
+
+
+def licence(distribution: metadata.Distribution) -> str:
+    """What a distribution says in its metadata: the expression, else the classifiers, else the first line."""
+    found = distribution.metadata
+    expression = found.get("License-Expression")
+    if expression:
+        return expression
+    classifiers = [line for line in found.get_all("Classifier") or [] if line.startswith("License ::")]
+    spoken = [line.rpartition(" :: ")[2] for line in classifiers]
+    named = [text for text in spoken if text != "OSI Approved"]
+    return "; ".join(named) or (found.get("License") or "").strip().partition("\n")[0]
+
+
+def told(distribution: metadata.Distribution) -> str:
+    """The name of a case: the package and its licence."""
+    return f"{distribution.metadata['Name']}: {licence(distribution)}"
+
+
+@pytest.mark.parametrize("dependency", list(required(DISTRIBUTION, *tools())), ids=told)
+def test_licence_is_permissive(dependency: metadata.Distribution) -> None:
+    """The licence is a permissive one; LGPL only for a named library with its reason."""
+    name, said = canonicalize_name(dependency.metadata["Name"]), licence(dependency)
+    assert said, f"{name} does not say under which licence it is"
+    if name in LESSER:
+        assert re.fullmatch(r"LGPL-[23][.\d]*(-only|-or-later)?", said), f"{name} is under {said} now"
+        return
+    assert not COPYLEFT.search(said), f"{name} is under {said}"
+    assert PERMISSIVE.search(said), f"the licence of {name} is not known to be permissive: {said}"
+
+
+@pytest.mark.parametrize("name", sorted(LESSER))
+def test_exceptions_are_imported_by_nobody_here(name: str) -> None:
+    """No module of ours imports a library that is only tolerated."""
+    module = name.partition("-")[0]
+    pattern = re.compile(rf"^\s*(import|from)\s+{module}\b", re.MULTILINE)
+    folders = ("kernel", "builtin_plugins", "cli")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    assert [str(path) for path in files if pattern.search(path.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize(
+    "said", ["GPL-3.0-only", "AGPL-3.0-or-later", "GNU General Public License v3 (GPLv3)", "LGPL-3.0-only"]
+)
+def test_copyleft_is_recognized(said: str) -> None:
+    """The licences that must not slip in are told from the permissive ones."""
+    assert COPYLEFT.search(said)
+
+
+def test_our_own_licence() -> None:
+    """The metadata names Apache-2.0 and carries its text."""
+    ours = metadata.metadata(DISTRIBUTION)
+    assert ours["License-Expression"] == "Apache-2.0"
+    assert "Apache License" in (ROOT / "LICENSE").read_text(encoding="utf-8")

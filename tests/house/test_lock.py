@@ -1,0 +1,64 @@
+"""The lock files name one version of everything that is needed, and it is what these tests run on."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNTIME, DEVELOPMENT = "requirements.lock", "requirements-dev.lock"
+
+
+def pins(file: str) -> dict[str, Requirement]:
+    """The requirements of a lock file by name."""
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    found = [Requirement(line) for line in lines if line and not line.startswith(("#", "-"))]
+    return {canonicalize_name(item.name): item for item in found}
+
+
+def wanted(group: str | None = None) -> list[Requirement]:
+    """What pyproject.toml asks for."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    lines = project["project"]["dependencies"] if group is None else project["dependency-groups"][group]
+    return [Requirement(line) for line in lines]
+
+
+@pytest.mark.parametrize("file", [RUNTIME, DEVELOPMENT])
+def test_every_line_is_one_version(file: str) -> None:
+    """A lock leaves nothing to choose."""
+    loose = [str(item) for item in pins(file).values() if not re.fullmatch(r"==[^*,]+", str(item.specifier))]
+    assert loose == []
+
+
+def test_requirements_are_met() -> None:
+    """Each requirement of the platform, and of its tests, is pinned at a version that fits."""
+    runtime = pins(RUNTIME)
+    everything = runtime | pins(DEVELOPMENT)
+    for item, known in [(i, runtime) for i in wanted()] + [(i, everything) for i in wanted("dev")]:
+        pin = known.get(canonicalize_name(item.name))
+        assert pin is not None, f"{item.name} is not locked"
+        version = str(pin.specifier).removeprefix("==")
+        assert item.specifier.contains(version), f"{pin} does not fit {item}"
+
+
+def test_everything_that_is_required_is_locked() -> None:
+    """What the locked packages require is locked too: an installation takes nothing by chance."""
+    known = pins(RUNTIME) | pins(DEVELOPMENT)
+    for name, pin in known.items():
+        if pin.marker is not None and not pin.marker.evaluate():
+            continue
+        for item in map(Requirement, metadata.requires(name) or ()):
+            if item.marker is None or item.marker.evaluate({"extra": ""}):
+                assert canonicalize_name(item.name) in known, f"{name} requires {item.name}"
+
+
+@pytest.mark.parametrize("file", [RUNTIME, DEVELOPMENT])
+def test_locks_name_no_index(file: str) -> None:
+    """Where packages come from is the machine's business: no address stands in a lock."""
+    assert "://" not in (ROOT / file).read_text(encoding="utf-8")
