@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
-_WIDE = 250
+_WIDE = 10_000
 
 
 def out() -> Console:
@@ -53,9 +54,34 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty:
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(_plain(cell)) for cell in row))
     if table.row_count:
-        out().print(table)
+        _print_table(table)
     else:
         note(empty)
+
+
+def print_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """Labels and texts below each other; a fact without text is left out."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="dim")
+    grid.add_column(overflow="fold")
+    for label, text in facts:
+        if text:
+            grid.add_row(f"  {label}", Text(text))
+    _print_table(grid)
+
+
+def _print_table(table: Table) -> None:
+    """As it is on a terminal; elsewhere without the blanks that fill its last column."""
+    console = out()
+    if console.is_terminal:
+        console.print(table)
+        return
+    with console.capture() as captured:
+        console.print(table)
+    sys.stdout.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
 
 
 def _plain(cell: object) -> str:

@@ -96,9 +96,7 @@ def _explain(plugin: Shown) -> None:
         ("problems", "; ".join(plugin.problems)),
         ("remedy", _remedy(plugin)),
     ]
-    for label, text in facts:
-        if text:
-            out.print(Text.assemble((f"  {label:<10}", "dim"), text))
+    console.print_facts(facts)
 
 
 def _remedy(plugin: Shown) -> str:
