@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 _LOCK_KEY = 0x706C6174  # "plat": one advisory lock for every owner's migrations
+_LOCK_POLL = 0.2  # seconds
 SCRIPTS = Path(__file__).resolve().parent / "migrations"
 DERIVED = frozenset({"kernel_point_vector"})
 """Tables that no migration makes: they depend on what the server offers (`kernel.stores.pgvector_setup`)."""
@@ -69,9 +70,12 @@ async def migration_lock(database: Database) -> AsyncIterator[None]:
         async with _file_lock(Path(make_url(database.url).database or "platform.db")):
             yield
         return
-    # Outside any transaction: the queue's migrations build indexes concurrently, which waits for open ones.
+    # Outside any transaction, and tried instead of waited for: indexes are built concurrently meanwhile,
+    # which waits for every open snapshot, that of a statement that waits for the lock among them.
     async with database.session_connection() as connection:
-        await connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _LOCK_KEY})
+        take = text("SELECT pg_try_advisory_lock(:key)")
+        while not await connection.scalar(take, {"key": _LOCK_KEY}):  # noqa: ASYNC110 - held by another process
+            await asyncio.sleep(_LOCK_POLL)
         try:
             yield
         finally:

@@ -233,6 +233,26 @@ async def test_vectors_go_with_their_points(database: Database, store: PgVectorS
     assert await left() == 0
 
 
+async def test_a_process_that_waits_to_migrate_lets_indexes_be_built(
+    databases: tuple[Database, Database],
+) -> None:
+    """A concurrent build waits for open snapshots; one that waits for the lock must not be among them."""
+    holder, waiter = databases
+
+    async def wait() -> None:
+        async with migrate.migration_lock(waiter):
+            pass
+
+    async with migrate.migration_lock(holder):
+        waiting = asyncio.create_task(wait())
+        await asyncio.wait([waiting], timeout=0.5)
+        async with holder.session_connection() as connection:
+            build = "CREATE INDEX CONCURRENTLY some_index ON kernel_point (position)"
+            await asyncio.wait_for(connection.execute(sql(build)), 20)
+        assert not waiting.done()
+    await waiting
+
+
 async def test_points_written_with_faiss_are_taken_over(database: Database) -> None:
     """When pgvector is first opened, and again after a time without it; staged ones too."""
     faiss = await open_vector_store(database, "faiss", apply=True)
