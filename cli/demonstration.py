@@ -31,6 +31,7 @@ from rich.text import Text
 from cli import console
 from cli.failures import CommandFailed
 from cli.instance import Instance, log_tail, throw_away_instance
+from cli.running import cli_settings
 from kernel.data import data_folder
 from kernel.secrets import SecretStore
 
@@ -98,7 +99,7 @@ async def demonstrate() -> None:
             await stack.aclose()
     seconds = time.perf_counter() - started
     watch.out.print(f"\n[bold green]That was the main job, in {seconds:.1f} s.[/bold green]")
-    watch.out.print("Your own platform: [cyan]platformctl serve[/cyan]\n")
+    watch.out.print(f"Your own platform: [cyan]{cli_settings().command} serve[/cyan]\n")
 
 
 async def _main_job(instance: Instance, watch: Stopwatch) -> None:
@@ -136,7 +137,8 @@ def _samples() -> list[Path]:
 
 def _progress() -> Progress:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    return Progress(*columns, TimeElapsedColumn(), console=console.err(), transient=True)
+    err = console.err()
+    return Progress(*columns, TimeElapsedColumn(), console=err, transient=True, disable=not err.is_terminal)
 
 
 async def _upload(instance: Instance, base: str, path: Path) -> None:
