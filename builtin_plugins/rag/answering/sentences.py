@@ -10,6 +10,7 @@ from builtin_plugins.rag.answering.words import word_list
 
 MAX_SENTENCE = 500
 _SOFT_WRAP = 50
+_RECORD = 300
 _ITEM = re.compile(r"(?:[-*+•‣◦–—]|\(?\d{1,3}[.)]|\(?[a-zA-Z]\)|[a-z]\.)\s+")
 _HEADING = re.compile(r"#{1,6}\s+")
 _RULE = re.compile(r"[\s|:+=_*#-]*")
@@ -41,19 +42,27 @@ def split_sentences(text: str) -> list[Sentence]:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, str]]:
-    """Lines, joined where a line break only wraps a paragraph."""
-    start, block, place = 0, "", 0
+    """Lines, joined where a line break only wraps a paragraph or parts the fields of a record."""
+    start, block, place, before = 0, "", 0, ""
     for line in text.splitlines(keepends=True):
         stripped = line.strip()
-        if block and not _continues(block, stripped):
+        same_record = _same_record(block, before, stripped)
+        if block and not same_record and not _continues(block, stripped):
             yield start, block
             block = ""
         if stripped:
             start = place + line.index(stripped) if not block else start
-            block = f"{block} {stripped}".lstrip()
+            block = f"{block}{'; ' if same_record else ' '}{stripped}" if block else stripped
         place += len(line)
+        before = stripped
     if block:
         yield start, block
+
+
+def _same_record(block: str, before: str, line: str) -> bool:
+    """Fields of one row follow each other without a gap; one alone would not say whose it is."""
+    both = bool(block and not _ITEM.match(line) and _FIELD.match(before) and _FIELD.match(line))
+    return both and len(block) + len(line) < _RECORD
 
 
 def _continues(block: str, line: str) -> bool:

@@ -49,13 +49,12 @@ def test_list_items_stand_alone_without_their_marks() -> None:
 
 
 def test_table_rows_stay_whole() -> None:
-    """Rows with pipes and ``header: value`` lines are one piece each; rules between rows are none."""
+    """Rows with pipes are one piece each, fields of a record are one together; rules between rows are none."""
     text = "| Model | Price |\n|---|---|\n| X200 | 89.90 EUR |\nWeight: 1.2 kg\nColour: red. Matt"
     assert texts(text) == [
         "Model | Price",
         "X200 | 89.90 EUR",
-        "Weight: 1.2 kg",
-        "Colour: red.",
+        "Weight: 1.2 kg; Colour: red.",
         "Matt",
     ]
 
@@ -96,3 +95,10 @@ def test_hostile_text_takes_no_time() -> None:
     """Runs of dots, spaces and brackets cost time in proportion to their length."""
     for run in (".", "a.", " ", "| ", "(", "x:", "\n.", "1."):
         assert sum(len(piece) for piece in texts(run * 50_000)) <= 4 * 50_000
+
+
+def test_fields_of_a_record_stay_together() -> None:
+    """A price without the name of what it is the price of could not be quoted; another row is another record."""
+    rows = "name: Anemometer\nprice_eur: 640\n\nname: Rain gauge\nprice_eur: 210"
+    found = [sentence.text for sentence in split_sentences(rows)]
+    assert found == ["name: Anemometer; price_eur: 640", "name: Rain gauge; price_eur: 210"]
