@@ -25,7 +25,7 @@ ENDPOINTS: web.AppKey[list[Endpoint]] = web.AppKey("endpoints", list)
 
 def gateway_app(platform: Platform) -> web.Application:
     """The gateway: native routes, plugins' routes, services in process or forwarded (spec 4.5)."""
-    app = _application(platform, rate_limited=True)
+    app = _application(platform, is_gateway=True)
     endpoints = list(_gateway_endpoints(platform))
     _add(app, endpoints)
     for slot in SLOTS:
@@ -37,7 +37,7 @@ def gateway_app(platform: Platform) -> web.Application:
 
 def service_app(platform: Platform, service: Service) -> web.Application:
     """One service at its own root, as on a dev port or on another machine."""
-    app = _application(platform, rate_limited=False)
+    app = _application(platform, is_gateway=False)
     endpoints = list(_service_endpoints(platform, service))
     _add(app, endpoints)
     _add(
@@ -51,8 +51,8 @@ def service_app(platform: Platform, service: Service) -> web.Application:
     return app
 
 
-def _application(platform: Platform, *, rate_limited: bool) -> web.Application:
-    pipeline = Pipeline(platform, rate_limited=rate_limited)
+def _application(platform: Platform, *, is_gateway: bool) -> web.Application:
+    pipeline = Pipeline(platform, is_gateway=is_gateway)
     app = web.Application(middlewares=[pipeline.middleware], client_max_size=0)
     app[PLATFORM] = platform
     app.on_response_prepare.append(pipeline.on_prepare)
@@ -136,7 +136,7 @@ def _forward(app: web.Application, platform: Platform, slot: Slot) -> None:
     base = platform.settings.remote_services.get(slot.name)
     for mount in slot.mounts:
         handler = _forwarder(platform, slot, mount, base)
-        for method in mount.methods:
+        for method in (*mount.methods, *(["HEAD"] if "GET" in mount.methods else [])):
             app.router.add_route(method, mount.prefix, handler)
             app.router.add_route(method, mount.prefix + "/{path:.*}", handler)
 

@@ -143,10 +143,13 @@ class Proxy:
         headers = _without(ctx.request.headers, _NOT_OUT)
         if ctx.principal.is_service and "X-Service-Token" in ctx.request.headers:
             headers["X-Service-Token"] = ctx.request.headers["X-Service-Token"]
+        if "Content-Encoding" in headers:
+            # The body arrives here decompressed.
+            del headers["Content-Encoding"]
+        elif ctx.request.content_length is not None and ctx.request.can_read_body:
+            headers["Content-Length"] = str(ctx.request.content_length)
         headers["X-Request-ID"] = ctx.request_id
         headers["X-Forwarded-For"] = ctx.client_ip
-        if ctx.request.content_length is not None and ctx.request.can_read_body:
-            headers["Content-Length"] = str(ctx.request.content_length)
         return headers
 
     async def _body(self, request: web.Request, sent: _Sent) -> AsyncIterator[bytes]:

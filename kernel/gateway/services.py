@@ -127,3 +127,9 @@ SLOTS: tuple[Slot, ...] = (
 def slot_of(name: str) -> Slot | None:
     """The slot of a service name; None for a stranger."""
     return next((slot for slot in SLOTS if slot.name == name), None)
+
+
+def mount_of(path: str) -> Mount | None:
+    """The mount that covers a public path; None for a path of the gateway's own."""
+    mounts = (mount for slot in SLOTS for mount in slot.mounts)
+    return next((mount for mount in mounts if mount.service_path(path) is not None), None)

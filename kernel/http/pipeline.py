@@ -17,10 +17,19 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from kernel.errors import BadRequest, MethodNotAllowed, NotFound, PayloadTooLarge, PlatformError
+from kernel.errors import (
+    BadRequest,
+    MethodNotAllowed,
+    NotFound,
+    PayloadTooLarge,
+    PlatformError,
+    Unauthorized,
+)
+from kernel.gateway.services import mount_of
 from kernel.http.addresses import ClientAddresses
 from kernel.http.context import Context
 from kernel.http.cors import Cors
+from kernel.http.endpoint import WRITES
 from kernel.http.responses import error_response
 from kernel.logs import AccessEntry, request_id_var
 
@@ -38,25 +47,24 @@ _SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
-    "Server": "Platform",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
 # The version and variant bits of a UUID: cleared, then set.
 _UUID_MASK = ~(0xF << 76 | 0x3 << 62)
 _UUID_MARKS = 0x4 << 76 | 0x2 << 62
-_JSON_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
 
 class Pipeline:
     """Serves requests of one application (the gateway's, or one service's own)."""
 
-    def __init__(self, platform: Platform, *, rate_limited: bool) -> None:
+    def __init__(self, platform: Platform, *, is_gateway: bool) -> None:
         self._platform = platform
         self._guard = platform.guard
         self._metrics = platform.metrics.requests
         self._access_log = platform.access_log
         self._addresses = ClientAddresses(platform.settings.trusted_proxy_cidrs)
         self._cors = Cors(platform.settings.cors_allowed_origins)
-        self._rate_limited = rate_limited
+        self._is_gateway = is_gateway
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -108,9 +116,19 @@ class Pipeline:
                 ctx, judge=not (endpoint and endpoint.judges_credential)
             )
         finally:
-            if self._rate_limited:
+            if self._is_gateway:
                 await self._guard.limit(ctx)
+        if ctx.request.match_info.http_exception is not None:
+            self._gate(ctx)
         return await handler(ctx.request)
+
+    def _gate(self, ctx: Context) -> None:
+        """A write on a service's prefix needs a token (spec 5.1 rule 6), whether or not the path exists."""
+        if ctx.request.method not in WRITES or ctx.principal.kind != "anonymous":
+            return
+        mount = mount_of(ctx.request.path) if self._is_gateway else None
+        if mount is not None and mount.gated:
+            raise Unauthorized()
 
     def _open(self, request: web.Request) -> Context:
         sent = request.headers.get("X-Request-ID", "")
@@ -149,9 +167,9 @@ class Pipeline:
             ctx.answering = True
             headers["X-Request-ID"] = ctx.request_id
             headers["X-Response-Time"] = f"{(time.perf_counter() - ctx.started) * 1000:.2f}ms"
-        headers.extend(_SECURITY_HEADERS)
-        if "Content-Security-Policy" not in headers:
-            headers["Content-Security-Policy"] = _JSON_POLICY
+        headers["Server"] = "Platform"
+        for name, value in _SECURITY_HEADERS.items():
+            headers.setdefault(name, value)
         self._cors.add_headers(request, headers)
 
 

@@ -69,7 +69,7 @@ class TestBodySize:
         running = await start_platform(EchoPlugin)
         async with raw_client(running.url) as client:
             request = head("POST", "/v1/echo/body", "Transfer-Encoding: chunked")
-            await client.send(request + b"5\r\n{\"nam\r\nnonsense\r\n\r\n")
+            await client.send(request + b'5\r\n{"nam\r\nnonsense\r\n\r\n')
             assert (await client.answer()).status == 400
 
     async def test_just_at_the_limit(self, start_platform: Start) -> None:
