@@ -92,6 +92,14 @@ class Database:
             yield session
 
     @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[AsyncSession]:
+        """A session that only reads; all its statements see one state of the database."""
+        async with self.read() as session:
+            if not self.is_sqlite:
+                await session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+            yield session
+
+    @asynccontextmanager
     async def unit(self) -> AsyncIterator[Unit]:
         """A unit of work: committed when the block ends, rolled back when it raises; then published."""
         async with AsyncSession(self._writer, expire_on_commit=False) as session:

@@ -24,6 +24,8 @@ IDENTIFIER_WEIGHT = 0.3
 LEAST_DEPTH = 30
 DEPTH_FACTOR = 3
 
+_HUGE = float(np.finfo(np.float32).max)
+
 Search = Callable[[int, Labels | None], Ranked]
 """A leg with its question already bound: (k, allowed) to a ranking."""
 
@@ -91,7 +93,7 @@ def fuse(dense: Ranked, text: Ranked, k: int, weight: float = MEANING_WEIGHT) ->
     scores = weight * _spread(_by_best(dense), dense.labels, labels)
     scores += (1.0 - weight) * _spread(_by_full_match(text), text.labels, labels)
     order = np.argsort(-scores, kind="stable")[: max(0, k)]
-    return Ranked(labels[order], scores[order].astype(np.float32))
+    return Ranked(labels[order], scores[order].clip(-_HUGE, _HUGE).astype(np.float32))
 
 
 def _completed(own: Ranked, other: Ranked, search: Search) -> Ranked:

@@ -46,6 +46,15 @@ class Follower(Generic[I]):
         self._index: I | None = None
         self._version = 0
 
+    @property
+    def index(self) -> I | None:
+        """The index as it is; None before anybody asked for it."""
+        return self._index
+
+    def is_at(self, found: CollectionRecord) -> bool:
+        """Whether the index is loaded and exactly as of `found`."""
+        return self._index is not None and self._version == found.version
+
     async def catch_up(self, session: AsyncSession, found: CollectionRecord) -> I:
         """The index, brought at least to `found` as the session sees it."""
         if self._index is None or self._version < found.version:
@@ -97,11 +106,18 @@ class Follower(Generic[I]):
 class CollectionIndexes:
     """A dense and a text index of one collection, each made when first asked for."""
 
-    def __init__(self, dimension: int) -> None:
+    def __init__(self, dimension: int, exact_up_to: int) -> None:
         self.dense: Follower[DenseIndex] = Follower(
-            PointRecord.vector, lambda: _new_dense(dimension), lambda vectors: _decode(vectors, dimension)
+            PointRecord.vector,
+            lambda: _new_dense(dimension, exact_up_to),
+            lambda vectors: _decode(vectors, dimension),
         )
-        self.text: Follower[TextIndex] = Follower(PointRecord.text, _new_text, lambda texts: texts)
+        self.text: Follower[TextIndex] = text_follower()
+
+
+def text_follower() -> Follower[TextIndex]:
+    """An empty index of words, to be caught up."""
+    return Follower(PointRecord.text, _new_text, lambda texts: texts)
 
 
 async def _tombstones(session: AsyncSession, found: CollectionRecord, after: int) -> Labels:
@@ -118,10 +134,10 @@ def _decode(vectors: list[bytes], dimension: int) -> np.ndarray:
     return flat.reshape(-1, dimension).astype(np.float32)
 
 
-def _new_dense(dimension: int) -> DenseIndex:
+def _new_dense(dimension: int, exact_up_to: int) -> DenseIndex:
     from kernel.stores.dense import DenseIndex
 
-    return DenseIndex(dimension)
+    return DenseIndex(dimension, exact_up_to=exact_up_to)
 
 
 def _new_text() -> TextIndex:

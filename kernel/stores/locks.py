@@ -1,10 +1,12 @@
-"""A lock for an index that many threads search while one changes it."""
+"""Locks for an index that many search while one changes it: one for threads, one for tasks."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 
 class SharedLock:
@@ -46,3 +48,70 @@ class SharedLock:
             with self._changed:
                 self._writing = False
                 self._changed.notify_all()
+
+
+class AsyncSharedLock:
+    """The same for the tasks of one event loop. Everybody enters in the order of asking."""
+
+    def __init__(self) -> None:
+        self._readers = 0
+        self._writing = False
+        self._waiting: deque[tuple[bool, asyncio.Future[None]]] = deque()
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[None]:
+        await self._enter(writer=False)
+        try:
+            yield
+        finally:
+            self._leave(writer=False)
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[None]:
+        await self._enter(writer=True)
+        try:
+            yield
+        finally:
+            self._leave(writer=True)
+
+    async def _enter(self, *, writer: bool) -> None:
+        if not self._waiting and self._free(writer):
+            self._take(writer)
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append((writer, turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                self._admit()
+            else:
+                self._leave(writer=writer)
+            raise
+
+    def _free(self, writer: bool) -> bool:
+        return not self._writing and not (writer and self._readers)
+
+    def _take(self, writer: bool) -> None:
+        if writer:
+            self._writing = True
+        else:
+            self._readers += 1
+
+    def _leave(self, *, writer: bool) -> None:
+        if writer:
+            self._writing = False
+        else:
+            self._readers -= 1
+        self._admit()
+
+    def _admit(self) -> None:
+        """Let in those whose turn has come; who gave up waiting is passed over."""
+        while self._waiting:
+            writer, turn = self._waiting[0]
+            if not turn.cancelled():
+                if not self._free(writer):
+                    return
+                self._take(writer)
+                turn.set_result(None)
+            self._waiting.popleft()

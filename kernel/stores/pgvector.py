@@ -99,6 +99,10 @@ class PgVectorStore(SqlVectorStore):
         dense, text = await both_legs(near, worded, query.k)
         return fuse(dense, text, query.k, weight_for(words)), dense
 
+    def is_followed(self, found: CollectionRecord, query: Query) -> bool:
+        """Vectors are searched in the database; only words have an index here."""
+        return query.text is None or self.indexes(found).text.is_at(found)
+
     async def start(self) -> None:
         """Build, in the background, the graphs that collections have grown to want."""
         self.graphs.look_after()
@@ -106,3 +110,4 @@ class PgVectorStore(SqlVectorStore):
     async def close(self) -> None:
         """Give up a graph that is being built; another process or start begins anew."""
         await self.graphs.close()
+        await super().close()

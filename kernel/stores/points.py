@@ -2,18 +2,19 @@
 
 Rows are the only copy that counts. A change and the plugin's own rows are committed together; each process
 catches its indexes up from the rows before it searches, so an answer never shows what was deleted before
-the search began.
+the search began. A search reads indexes and rows as of one commit: it shares the collection's lock with
+others while the indexes are as of its snapshot, and is alone with them while it brings them there.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import numpy as np
-import numpy.typing as npt
 from sqlalchemy import delete, func, insert, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
@@ -21,10 +22,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from kernel.db.engine import Database, Unit
 from kernel.db.tables import CollectionRecord, PointRecord, TombstoneRecord
+from kernel.stores.dense import EXACT_UP_TO
 from kernel.stores.fusion import hybrid, weight_for
-from kernel.stores.indexes import CollectionIndexes
+from kernel.stores.indexes import CollectionIndexes, text_follower
+from kernel.stores.locks import AsyncSharedLock
+from kernel.stores.point_rows import COLUMNS, find_collection, row_of, stored_of
 from kernel.stores.protocols import EngineMismatch, Hit, Point, Query, StoredPoint
 from kernel.stores.ranked import Labels, Ranked
+from kernel.stores.upkeep import Upkeep, in_abandonable_thread
 
 if TYPE_CHECKING:
     from kernel.stores.dense import DenseIndex
@@ -33,27 +38,33 @@ if TYPE_CHECKING:
 _KEEP_TOMBSTONES = 1000
 _MOST_LOADED = 512
 _INSERT_ROWS = 500
+_MOST_STALE = 0.2
 
 
 class SqlVectorStore:
     """Points in SQL, FAISS and BM25 indexes in this process."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, exact_up_to: int = EXACT_UP_TO) -> None:
+        """`exact_up_to` is the number of points up to which searches compare all vectors."""
         self._database = database
+        self._exact_up_to = exact_up_to
         self._loaded: OrderedDict[int, CollectionIndexes] = OrderedDict()
+        self._locks: WeakValueDictionary[str, AsyncSharedLock] = WeakValueDictionary()
+        self._searches: set[asyncio.Task[list[Hit]]] = set()
+        self._upkeep = Upkeep()
 
     async def ensure(self, unit: Unit, collection: str, dimension: int, engine: str) -> None:
         """See `VectorStore.ensure`."""
         values = {"name": collection, "dimension": dimension, "engine": engine, "version": 0, "floor": 0}
         await unit.session.execute(self._insert(unit, CollectionRecord, [values]))
-        found = await _collection(unit.session, collection)
+        found = await find_collection(unit.session, collection)
         if found is not None and (found.engine, found.dimension) != (engine, dimension):
             raise EngineMismatch(f"the collection holds vectors of {found.engine}, not of {engine}")
 
     async def stage(self, unit: Unit, collection: str, points: Sequence[Point]) -> None:
         """See `VectorStore.stage`."""
         found = await self.known(unit.session, collection)
-        rows = [_row(found, point) for point in points]
+        rows = [row_of(found, point) for point in points]
         for start in range(0, len(rows), _INSERT_ROWS):
             await unit.session.execute(self._insert(unit, PointRecord, rows[start : start + _INSERT_ROWS]))
 
@@ -74,7 +85,7 @@ class SqlVectorStore:
 
     async def remove_group(self, unit: Unit, collection: str, group: str) -> int:
         """See `VectorStore.remove_group`."""
-        if await _collection(unit.session, collection) is None:
+        if await find_collection(unit.session, collection) is None:
             return 0
         collection_id, version = await self._next_version(unit, collection)
         mine = (PointRecord.collection_id == collection_id) & (PointRecord.group_key == group)
@@ -90,7 +101,7 @@ class SqlVectorStore:
 
     async def drop(self, unit: Unit, collection: str) -> None:
         """See `VectorStore.drop`."""
-        found = await _collection(unit.session, collection)
+        found = await find_collection(unit.session, collection)
         if found is None:
             return
         for table in (PointRecord, TombstoneRecord):
@@ -104,32 +115,85 @@ class SqlVectorStore:
 
     async def search(self, collection: str, query: Query) -> list[Hit]:
         """See `VectorStore.search`."""
-        async with self._database.read() as session:
-            found = await _collection(session, collection)
+        return await self._to_its_end(self._search(collection, query))
+
+    async def _to_its_end(self, search: Coroutine[Any, Any, list[Hit]]) -> list[Hit]:
+        """Await a search; it goes on when the caller leaves, as an index must not be left half-way."""
+        task = asyncio.create_task(search)
+        self._searches.add(task)
+        task.add_done_callback(self._searches.discard)
+        return await asyncio.shield(task)
+
+    async def _search(self, collection: str, query: Query) -> list[Hit]:
+        lock = self._lock_of(collection)
+        async with lock.read():
+            hits = await self._attempt(collection, query, follow=False)
+        if hits is None:
+            async with lock.write():
+                hits = await self._attempt(collection, query, follow=True)
+        return hits or []
+
+    async def _attempt(self, collection: str, query: Query, *, follow: bool) -> list[Hit] | None:
+        """The hits as of one commit; None when the indexes are not there yet and may not `follow`."""
+        async with self._database.snapshot() as session:
+            found = await find_collection(session, collection)
             if found is None or (query.groups is not None and not query.groups):
                 return []
             if query.engine not in (None, found.engine):
                 raise EngineMismatch(f"the collection holds vectors of {found.engine}, not of {query.engine}")
             if query.vector.shape != (found.dimension,):
                 raise ValueError(f"the query must be {found.dimension} numbers, not {query.vector.shape}")
+            if not follow and not self.is_followed(found, query):
+                return None
             ranked, cosines = await self.rank(session, found, query)
+            if follow:
+                self._look_after(collection, found)
             return await self._hits(session, ranked, cosines)
+
+    def is_followed(self, found: CollectionRecord, query: Query) -> bool:
+        """Whether the indexes that `rank` needs are as of `found` already."""
+        indexes = self.indexes(found)
+        return indexes.dense.is_at(found) and (query.text is None or indexes.text.is_at(found))
+
+    def _lock_of(self, collection: str) -> AsyncSharedLock:
+        """The collection's lock, the same one for all who use it at a time."""
+        return self._locks.setdefault(collection, AsyncSharedLock())
+
+    def _look_after(self, collection: str, found: CollectionRecord) -> None:
+        """Begin, in the background, what the indexes have grown to want."""
+        indexes = self.indexes(found)
+        dense, text = indexes.dense.index, indexes.text.index
+        if dense is not None and dense.wants_approximate:
+            name = f"building the approximate index of {collection}"
+            self._upkeep.begin(name, lambda: in_abandonable_thread(dense.build_approximate))
+        if text is not None and text.stale > _MOST_STALE:
+            name = f"building the index of words of {collection} anew"
+            self._upkeep.begin(name, lambda: self._renew_words(collection))
+
+    async def _renew_words(self, collection: str) -> None:
+        """Build an index of words beside the present one, then put it in its place."""
+        fresh = text_follower()
+        async with self._database.snapshot() as session:
+            found = await find_collection(session, collection)
+            if found is None:
+                return
+            await fresh.catch_up(session, found)
+        async with self._lock_of(collection).write():
+            self.indexes(found).text = fresh
 
     async def points(
         self, collection: str, group: str, limit: int, offset: int
     ) -> tuple[list[StoredPoint], int]:
         """See `VectorStore.points`."""
         async with self._database.read() as session:
-            found = await _collection(session, collection)
+            found = await find_collection(session, collection)
             if found is None:
                 return [], 0
             mine = (PointRecord.collection_id == found.id) & (PointRecord.group_key == group)
             visible = mine & PointRecord.version.is_not(None)
             total = await session.scalar(select(func.count()).select_from(PointRecord).where(visible))
-            query = (
-                select(*_COLUMNS).where(visible).order_by(PointRecord.position).limit(limit).offset(offset)
-            )
-            return [_stored(row) for row in (await session.execute(query)).all()], int(total or 0)
+            query = select(*COLUMNS).where(visible).order_by(PointRecord.position).limit(limit).offset(offset)
+            return [stored_of(row) for row in (await session.execute(query)).all()], int(total or 0)
 
     async def count(self, collection: str) -> int:
         """See `VectorStore.count`."""
@@ -149,17 +213,21 @@ class SqlVectorStore:
         return await asyncio.to_thread(_rank, dense, text, query, allowed)
 
     async def start(self) -> None:
-        """Begin what goes on in the background; nothing here."""
+        """Begin what goes on in the background from the start; nothing here."""
+
+    async def settled(self) -> None:
+        """Wait until nothing goes on in the background."""
+        await self._upkeep.settled()
 
     async def close(self) -> None:
-        """End what goes on in the background; nothing here."""
+        """End what goes on in the background; searches whose callers left come to their end."""
+        await asyncio.gather(*self._searches, return_exceptions=True)
+        await self._upkeep.close()
 
     async def _hits(self, session: AsyncSession, ranked: Ranked, cosines: dict[int, float]) -> list[Hit]:
         labels = ranked.labels.tolist()
-        rows = await session.execute(
-            select(PointRecord.label, *_COLUMNS).where(PointRecord.label.in_(labels))
-        )
-        stored = {row.label: _stored(row) for row in rows.all()}
+        rows = await session.execute(select(PointRecord.label, *COLUMNS).where(PointRecord.label.in_(labels)))
+        stored = {row.label: stored_of(row) for row in rows.all()}
         scores = zip(labels, ranked.scores.tolist(), strict=True)
         return [Hit(stored[at], score, cosines.get(at)) for at, score in scores if at in stored]
 
@@ -178,7 +246,7 @@ class SqlVectorStore:
         """The collection's indexes in this process; those searched longest ago are given up first."""
         indexes = self._loaded.get(found.id)
         if indexes is None:
-            indexes = self._loaded[found.id] = CollectionIndexes(found.dimension)
+            indexes = self._loaded[found.id] = CollectionIndexes(found.dimension, self._exact_up_to)
             if len(self._loaded) > _MOST_LOADED:
                 self._loaded.popitem(last=False)
         self._loaded.move_to_end(found.id)
@@ -204,7 +272,7 @@ class SqlVectorStore:
 
     async def known(self, session: AsyncSession, collection: str) -> CollectionRecord:
         """A collection by name. Raises LookupError when nobody made it."""
-        found = await _collection(session, collection)
+        found = await find_collection(session, collection)
         if found is None:
             raise LookupError(f"there is no collection '{collection}'; call ensure() first")
         return found
@@ -233,42 +301,3 @@ def _rank(
         )
         known = near(ranked.size, ranked.labels)
     return ranked, dict(zip(known.labels.tolist(), known.scores.tolist(), strict=True))
-
-
-_COLUMNS = (
-    PointRecord.id,
-    PointRecord.group_key,
-    PointRecord.position,
-    PointRecord.text,
-    PointRecord.payload,
-)
-
-
-async def _collection(session: AsyncSession, name: str) -> CollectionRecord | None:
-    return await session.scalar(select(CollectionRecord).where(CollectionRecord.name == name))
-
-
-def _row(found: CollectionRecord, point: Point) -> dict[str, Any]:
-    return {
-        "collection_id": found.id,
-        "id": point.id,
-        "group_key": point.group,
-        "position": point.position,
-        "text": point.text,
-        "payload": dict(point.payload),
-        "vector": _halves(found, point).tobytes(),
-        "version": None,
-    }
-
-
-def _halves(found: CollectionRecord, point: Point) -> npt.NDArray[np.float16]:
-    if point.vector.shape != (found.dimension,):
-        raise ValueError(f"point '{point.id}' needs {found.dimension} numbers, not {point.vector.shape}")
-    halves = point.vector.astype(np.float16)
-    if not np.isfinite(halves).all():
-        raise ValueError(f"the vector of point '{point.id}' holds a value that is not finite")
-    return halves
-
-
-def _stored(row: Any) -> StoredPoint:
-    return StoredPoint(row.id, row.group_key, row.position, row.text, row.payload)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from kernel.stores.locks import SharedLock
+from kernel.stores.locks import AsyncSharedLock, SharedLock
 
 
 def test_readers_share_it() -> None:
@@ -59,3 +60,52 @@ def test_an_error_inside_releases_it() -> None:
             pass
     with lock.write():
         pass
+
+
+async def test_tasks_read_together_and_write_alone() -> None:
+    """Readers share; a writer waits for them, holds up those that come later, and is alone."""
+    lock, order = AsyncSharedLock(), list[str]()
+    reading, enough = asyncio.Event(), asyncio.Event()
+
+    async def read(name: str) -> None:
+        async with lock.read():
+            order.append(name)
+            reading.set()
+            await enough.wait()
+
+    async def write() -> None:
+        async with lock.write():
+            order.append("write")
+            await asyncio.sleep(0)
+            order.append("written")
+
+    tasks = [asyncio.create_task(read("first")), asyncio.create_task(read("second"))]
+    await reading.wait()
+    tasks += [asyncio.create_task(write()), asyncio.create_task(read("late"))]
+    await asyncio.sleep(0)
+    assert order == ["first", "second"]
+    enough.set()
+    async with asyncio.timeout(5):
+        await asyncio.gather(*tasks)
+    assert order == ["first", "second", "write", "written", "late"]
+
+
+async def test_a_task_that_gives_up_waiting_holds_up_nobody() -> None:
+    """A cancelled writer leaves the queue, also when its turn had come already."""
+    lock = AsyncSharedLock()
+
+    async def write() -> None:
+        async with lock.write():
+            await asyncio.sleep(0)
+
+    for turns in range(4):
+        async with lock.read():
+            waiting = asyncio.create_task(write())
+            await asyncio.sleep(0)
+            if turns % 2:
+                waiting.cancel()
+        if not turns % 2:
+            waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        async with asyncio.timeout(5), lock.write():
+            pass

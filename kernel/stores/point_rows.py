@@ -1,0 +1,51 @@
+"""Points and collections as rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from kernel.db.tables import CollectionRecord, PointRecord
+from kernel.stores.protocols import Point, StoredPoint
+
+COLUMNS = (
+    PointRecord.id,
+    PointRecord.group_key,
+    PointRecord.position,
+    PointRecord.text,
+    PointRecord.payload,
+)
+
+
+async def find_collection(session: AsyncSession, name: str) -> CollectionRecord | None:
+    return await session.scalar(select(CollectionRecord).where(CollectionRecord.name == name))
+
+
+def row_of(found: CollectionRecord, point: Point) -> dict[str, Any]:
+    return {
+        "collection_id": found.id,
+        "id": point.id,
+        "group_key": point.group,
+        "position": point.position,
+        "text": point.text,
+        "payload": dict(point.payload),
+        "vector": _halves(found, point).tobytes(),
+        "version": None,
+    }
+
+
+def _halves(found: CollectionRecord, point: Point) -> npt.NDArray[np.float16]:
+    if point.vector.shape != (found.dimension,):
+        raise ValueError(f"point '{point.id}' needs {found.dimension} numbers, not {point.vector.shape}")
+    halves = point.vector.astype(np.float16)
+    if not np.isfinite(halves).all():
+        raise ValueError(f"the vector of point '{point.id}' holds a value that is not finite")
+    return halves
+
+
+def stored_of(row: Any) -> StoredPoint:
+    return StoredPoint(row.id, row.group_key, row.position, row.text, row.payload)

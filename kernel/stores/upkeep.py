@@ -1,0 +1,68 @@
+"""Work of a store that nobody waits for, and that ends with it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Coroutine, Hashable
+from typing import Any, TypeVar
+
+log = logging.getLogger("platform.vectors")
+
+T = TypeVar("T")
+
+
+class Upkeep:
+    """Tasks by name: one of a name at a time, errors logged, all given up at the end."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[Hashable, asyncio.Task[None]] = {}
+
+    def begin(self, name: Hashable, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        """Start `work`, unless it is under way already."""
+        if name not in self._tasks:
+            self._tasks[name] = asyncio.create_task(self._run(name, work))
+
+    async def settled(self) -> None:
+        """Wait until nothing is under way."""
+        while self._tasks:
+            await asyncio.wait(self._tasks.values())
+
+    async def close(self) -> None:
+        """Give up what is under way."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, name: Hashable, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        try:
+            await work()
+        except Exception:  # boundary: searches go on without it, and the next one begins it again
+            log.exception("%s failed", name)
+        finally:
+            del self._tasks[name]
+
+
+async def in_abandonable_thread(function: Callable[[], T]) -> T:
+    """The result of `function`, from a thread that a process which ends does not wait for."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def settle(outcome: Callable[[], None]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens any more
+            loop.call_soon_threadsafe(lambda: None if done.done() else outcome())
+
+    def run() -> None:
+        try:
+            result = function()
+        except Exception as error:  # noqa: BLE001 - handed to whoever awaits it
+            failure = error
+            settle(lambda: done.set_exception(failure))
+        else:
+            settle(lambda: done.set_result(result))
+
+    threading.Thread(target=run, name="platform-upkeep", daemon=True).start()
+    return await done

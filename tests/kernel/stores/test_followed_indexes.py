@@ -1,0 +1,178 @@
+"""Indexes follow the rows: exact under concurrency and cancellation, and looked after in the background."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernel.db import migrate
+from kernel.db.engine import Database
+from kernel.settings import KernelSettings
+from kernel.stores.points import SqlVectorStore
+from kernel.stores.protocols import Point, Query
+from kernel.stores.text import TextIndex
+
+DIMENSION = 8
+
+
+@pytest.fixture
+async def database(tmp_path: Path, database_url: str | None) -> AsyncIterator[Database]:
+    """A fresh database with the kernel's tables."""
+    opened = Database(KernelSettings(home=tmp_path, database_url=database_url).sqlalchemy_url)
+    await migrate.upgrade(opened, migrate.kernel_owner(), {})
+    yield opened
+    await opened.close()
+
+
+def cloud(count: int, group: str, seed: int = 0, text: str = "zebra") -> list[Point]:
+    """Points in all directions."""
+    vectors = np.random.default_rng(seed).normal(size=(count, DIMENSION))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    rows = enumerate(vectors.astype(np.float32))
+    return [Point(f"{group}-{number}", group, number, f"{text} {number}", row) for number, row in rows]
+
+
+async def fill(database: Database, store: SqlVectorStore, *groups: list[Point], gone: str = "") -> None:
+    """Publish groups, and remove one, in one commit."""
+    async with database.unit() as unit:
+        await store.ensure(unit, "c", DIMENSION, "e")
+        if gone:
+            await store.remove_group(unit, "c", gone)
+        for points in groups:
+            await store.stage(unit, "c", points)
+            await store.publish(unit, "c", points[0].group)
+
+
+def question(seed: int = 0) -> np.ndarray:
+    return cloud(1, "q", seed)[0].vector
+
+
+@pytest.mark.parametrize("words", [None, "zebra"])
+async def test_every_search_sees_one_state(database: Database, words: str | None) -> None:
+    """While one commit after another replaces a group, each answer is one whole generation."""
+    store = SqlVectorStore(database)
+    await fill(database, store, cloud(40, "g0"))
+    writing = True
+
+    async def write() -> None:
+        nonlocal writing
+        for number in range(1, 25):
+            await fill(database, store, cloud(40, f"g{number}", number), gone=f"g{number - 1}")
+        writing = False
+
+    async def search(seed: int) -> None:
+        last = -1
+        while writing:
+            hits = await store.search("c", Query(question(seed), 40, text=words))
+            (group,) = {hit.point.group for hit in hits}
+            assert len(hits) == 40
+            assert int(group[1:]) >= last
+            last = int(group[1:])
+
+    async with asyncio.timeout(60):
+        await asyncio.gather(write(), *(search(seed) for seed in range(6)))
+    await store.close()
+
+
+async def test_a_cancelled_search_leaves_whole_indexes(database: Database) -> None:
+    """However early the caller goes, later searches find all that is there and nothing that is not."""
+    store, chance = SqlVectorStore(database), random.Random(1)
+    for number in range(12):
+        await fill(database, store, cloud(300, f"g{number}", number), gone=f"g{number - 1}" if number else "")
+        for _ in range(3):
+            searching = asyncio.create_task(store.search("c", Query(question(), 300, text="zebra")))
+            await asyncio.sleep(chance.random() * 0.01)
+            searching.cancel()
+            await asyncio.gather(searching, return_exceptions=True)
+        hits = await store.search("c", Query(question(), 400, text="zebra"))
+        assert {hit.point.id for hit in hits} == {f"g{number}-{at}" for at in range(300)}
+    await store.close()
+
+
+async def test_many_searches_of_cold_collections_do_not_starve_each_other(database: Database) -> None:
+    """More collections at a time than the database has connections."""
+    store = SqlVectorStore(database)
+    for number in range(40):
+        async with database.unit() as unit:
+            await store.ensure(unit, f"c{number}", DIMENSION, "e")
+            await store.stage(unit, f"c{number}", cloud(3, "g"))
+            await store.publish(unit, f"c{number}", "g")
+    async with asyncio.timeout(20):
+        found = await asyncio.gather(
+            *(store.search(f"c{number}", Query(question(), 3, text="zebra")) for number in range(40))
+        )
+    assert [len(hits) for hits in found] == [3] * 40
+    await store.close()
+
+
+async def test_a_large_collection_gets_an_approximate_index(database: Database) -> None:
+    """In the background; answers stay nearly as good, and what is removed afterwards is never found."""
+    store = SqlVectorStore(database, exact_up_to=1000)
+    few, more = cloud(1000, "few"), cloud(1500, "more", 1)
+    await fill(database, store, few)
+    await store.search("c", Query(question(), 10))
+    await store.settled()
+    assert not await approximate(database, store)
+    await fill(database, store, more)
+    exact = [hit.point.id for hit in await store.search("c", Query(question(), 10))]
+    await store.settled()
+    assert await approximate(database, store)
+    found = [hit.point.id for hit in await store.search("c", Query(question(), 10))]
+    assert len(set(found) & set(exact)) >= 8
+    await fill(database, store, gone="more")
+    hits = await store.search("c", Query(question(), 100))
+    assert {hit.point.group for hit in hits} == {"few"}
+    hits = await store.search("c", Query(question(), 1000, groups=["few"]))
+    assert len(hits) == 1000
+    await store.close()
+
+
+async def approximate(database: Database, store: SqlVectorStore) -> bool:
+    async with database.read() as session:
+        found = await store.known(session, "c")
+        return (await store.indexes(found).dense.catch_up(session, found)).approximate
+
+
+async def test_an_index_of_many_removed_words_is_made_anew(database: Database) -> None:
+    """Statistics of BM25 forget what was removed; answers are the same meanwhile and afterwards."""
+    store = SqlVectorStore(database)
+    kept = cloud(100, "kept", text="common zebra")
+    await fill(database, store, kept, cloud(200, "gone", 1, text="common apple"))
+    query = Query(question(), 100, text="zebra")
+    await store.search("c", query)
+    old = await words(database, store)
+    await fill(database, store, gone="gone")
+    during = [hit.point.id for hit in await store.search("c", query)]
+    assert old.stale > 0.5
+    await store.settled()
+    late = cloud(1, "late", 7, text="common zebra")
+    await fill(database, store, late)
+    after = [hit.point.id for hit in await store.search("c", Query(question(), 101, text="zebra"))]
+    new = await words(database, store)
+    assert new is not old and new.stale == 0 and new.count == 101
+    assert {point.id for point in kept} == set(during) == set(after) - {"late-0"}
+    await store.close()
+
+
+async def words(database: Database, store: SqlVectorStore) -> TextIndex:
+    async with database.read() as session:
+        found = await store.known(session, "c")
+        return await store.indexes(found).text.catch_up(session, found)
+
+
+async def test_closing_waits_for_nobody_who_left(database: Database) -> None:
+    """Searches whose callers went away are over once the store is closed: none uses the database later."""
+    store = SqlVectorStore(database)
+    await fill(database, store, cloud(2000, "g"))
+    searching = asyncio.create_task(store.search("c", Query(question(), 10, text="zebra")))
+    await asyncio.sleep(0)
+    searching.cancel()
+    await asyncio.gather(searching, return_exceptions=True)
+    await store.close()
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    assert not [task for task in others if "search" in repr(task.get_coro())]
