@@ -7,10 +7,10 @@ import logging
 import re
 from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import quote
 
-from aiohttp import BodyPartReader, MultipartReader, web
+from aiohttp import BodyPartReader, MultipartReader, StreamReader, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from builtin_plugins.rag.errors import EmptyDocument
@@ -33,6 +33,8 @@ T = TypeVar("T")
 _MEGABYTE = 1024 * 1024
 _FIELD_LIMIT = 1024
 _MOST_PARTS = 32
+_MOST_LINES = 4096
+_LONGEST_LINE = 16 * 1024
 _TRUE, _FALSE = (b"true", b"1", b"yes", b"on"), (b"false", b"0", b"no", b"off", b"")
 _PLAIN_ENCODINGS = ("binary", "8bit", "7bit")
 _MALFORMED = (ValueError, AssertionError, RuntimeError, HttpProcessingError)
@@ -53,7 +55,7 @@ async def receive(ctx: Context) -> tuple[Staged, str]:
     if ctx.request.content_type != "multipart/form-data":
         raise UnsupportedMediaType("Send the file as multipart/form-data, in the field 'file'")
     try:
-        found = await _read_parts(ctx, await ctx.request.multipart(), limit)
+        found = await _read_parts(ctx, _form(ctx.request), limit)
     except _MALFORMED as error:
         raise BadRequest("The multipart body is malformed") from error
     if found is None:
@@ -62,6 +64,33 @@ async def receive(ctx: Context) -> tuple[Staged, str]:
         found[0].discard()
         raise EmptyDocument([_problem("the file is empty")])
     return found
+
+
+class _FewLines:
+    """The body as the form's reader sees it, with an end to its lines (boundaries, headers, the preamble).
+
+    aiohttp reads a preamble line by line and without a bound; ten million empty lines would hold up every
+    other request for half a minute. The content of a field is not read by lines.
+    """
+
+    def __init__(self, content: StreamReader) -> None:
+        self._content = content
+        self._left = _MOST_LINES
+
+    async def readline(self, **limits: Any) -> bytes:
+        """The next line. Raises BadRequest when there were too many."""
+        self._left -= 1
+        if self._left < 0:
+            raise BadRequest("The multipart body has too many lines outside its file")
+        return await self._content.readline(**limits)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._content, name)
+
+
+def _form(request: web.Request) -> MultipartReader:
+    content = cast(StreamReader, _FewLines(request.content))
+    return MultipartReader(request.headers, content, max_field_size=_LONGEST_LINE)
 
 
 async def _read_parts(ctx: Context, reader: MultipartReader, limit: int) -> tuple[Staged, str] | None:

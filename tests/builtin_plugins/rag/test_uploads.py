@@ -330,6 +330,22 @@ class TestRefused:
         await refused(running, ann, base, answer, 400)
         assert "one file" in answer.detail
 
+    @pytest.mark.parametrize("line", [b"\n", b"\r\n", b"p\r\n", b"--X\r\n"])
+    async def test_endless_lines_before_the_first_field(self, running: Running, line: bytes) -> None:
+        """Lines that belong to no field are refused soon: reading millions would hold up all others."""
+        ann = await somebody(running)
+        base = await make_base(ann)
+        answer = await send(ann, base, line * 100_000 + file_part() + b"--XX--\r\n")
+        await refused(running, ann, base, answer, 400)
+
+    async def test_a_few_lines_before_the_first_field(self, running: Running) -> None:
+        """RFC 2046 allows a preamble."""
+        ann = await somebody(running)
+        base = await make_base(ann)
+        preamble = b"This is a message in several parts.\r\n\r\n"
+        assert (await send(ann, base, preamble + file_part() + b"--XX--\r\n")).status == 202
+        await running.run_jobs()
+
     async def test_endless_fields(self, running: Running) -> None:
         """Many small fields are refused before they go on for ever."""
         ann = await somebody(running)
