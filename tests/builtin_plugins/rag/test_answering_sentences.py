@@ -49,7 +49,7 @@ def test_list_items_stand_alone_without_their_marks() -> None:
 
 
 def test_table_rows_stay_whole() -> None:
-    """Rows with pipes are one piece each, fields of a record are one together; rules between rows are none."""
+    """Rows with pipes are one piece each, fields of a record one together; rules are none."""
     text = "| Model | Price |\n|---|---|\n| X200 | 89.90 EUR |\nWeight: 1.2 kg\nColour: red. Matt"
     assert texts(text) == [
         "Model | Price",
@@ -98,7 +98,7 @@ def test_hostile_text_takes_no_time() -> None:
 
 
 def test_fields_of_a_record_stay_together() -> None:
-    """A price without the name of what it is the price of could not be quoted; another row is another record."""
+    """A price without its name could not be quoted; another row is another record."""
     rows = "name: Anemometer\nprice_eur: 640\n\nname: Rain gauge\nprice_eur: 210"
     found = [sentence.text for sentence in split_sentences(rows)]
     assert found == ["name: Anemometer; price_eur: 640", "name: Rain gauge; price_eur: 210"]
