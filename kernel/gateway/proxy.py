@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
@@ -172,7 +173,7 @@ class Proxy:
         try:
             async for chunk in answer.content.iter_any():
                 await response.write(chunk)
-        except (TimeoutError, aiohttp.ClientError):
+        except (TimeoutError, aiohttp.ClientError, HttpProcessingError):
             # Half an answer is out: the pipeline cuts the connection, the only honest end.
             raise BadGateway("The service broke off its answer") from None
         await response.write_eof()

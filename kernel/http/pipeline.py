@@ -88,24 +88,29 @@ class Pipeline:
         """The error boundary: what a client may see of anything that goes wrong."""
         try:
             return await self._serve(ctx, handler)
-        except PlatformError as error:
-            if ctx.answering:
-                log.error("%s %s failed while answering: %s", ctx.request.method, ctx.endpoint, error.detail)
-                raise _cut(ctx.request) from None
-            return error_response(error)
-        except web.HTTPException as error:
-            return self._from_aiohttp(error)
-        except (web.RequestPayloadError, HttpProcessingError):
-            return error_response(BadRequest("The body is damaged: its encoding could not be undone"))
         except Exception as error:  # boundary: unknown errors become a plain 500
             if _client_left(ctx.request, error):
                 raise
-            known = self._platform.translate(error)
-            if known is None:
-                log.exception("unexpected error in %s %s", ctx.request.method, ctx.endpoint)
-            if ctx.answering:
-                raise _cut(ctx.request) from None
-            return error_response(known or PlatformError())
+            if isinstance(error, web.HTTPException) and error.status < 400:
+                return error
+            known = self._known(ctx, error)
+            if not ctx.answering:
+                return error_response(known)
+            log.error("%s %s broke off its answer: %s", ctx.request.method, ctx.endpoint, known.detail)
+            raise _cut(ctx.request) from None
+
+    def _known(self, ctx: Context, error: Exception) -> PlatformError:
+        """The error in the shape that clients know; one that nobody foresaw is logged."""
+        if isinstance(error, PlatformError):
+            return error
+        if isinstance(error, web.HTTPException):
+            return _from_aiohttp(error)
+        if isinstance(error, web.RequestPayloadError | HttpProcessingError):
+            return BadRequest("The body is damaged: its encoding could not be undone")
+        known = self._platform.translate(error)
+        if known is None:
+            log.error("unexpected error in %s %s", ctx.request.method, ctx.endpoint, exc_info=error)
+        return known or PlatformError()
 
     async def _serve(self, ctx: Context, handler: Handler) -> web.StreamResponse:
         if self._cors.is_preflight(ctx.request):
@@ -144,20 +149,6 @@ class Pipeline:
         self._metrics.finished(ctx.request.method, ctx.endpoint, status, elapsed)
         if self._access_log.enabled:
             self._access_log.add(_entry(ctx, status, elapsed))
-
-    def _from_aiohttp(self, error: web.HTTPException) -> web.StreamResponse:
-        """aiohttp's own refusals in our shape."""
-        if isinstance(error, web.HTTPMethodNotAllowed):
-            return error_response(
-                MethodNotAllowed(headers={"Allow": ", ".join(sorted(error.allowed_methods))})
-            )
-        if isinstance(error, web.HTTPNotFound):
-            return error_response(NotFound())
-        if isinstance(error, web.HTTPRequestEntityTooLarge):
-            return error_response(PayloadTooLarge())
-        if error.status < 400:
-            return error
-        return error_response(_plain(error.status, error.reason))
 
     async def on_prepare(self, request: web.Request, response: web.StreamResponse) -> None:
         """Headers of every answer (wire-facts 1.3)."""
@@ -199,6 +190,17 @@ def _cut(request: web.Request) -> ConnectionResetError:
     if request.transport is not None:
         request.transport.abort()
     return ConnectionResetError("the answer was cut off")
+
+
+def _from_aiohttp(error: web.HTTPException) -> PlatformError:
+    """aiohttp's own refusals in our shape."""
+    if isinstance(error, web.HTTPMethodNotAllowed):
+        return MethodNotAllowed(headers={"Allow": ", ".join(sorted(error.allowed_methods))})
+    if isinstance(error, web.HTTPNotFound):
+        return NotFound()
+    if isinstance(error, web.HTTPRequestEntityTooLarge):
+        return PayloadTooLarge()
+    return _plain(error.status, error.reason)
 
 
 def _plain(status: int, reason: str) -> PlatformError:

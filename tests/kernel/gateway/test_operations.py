@@ -1,0 +1,94 @@
+"""`/health`, `/v1/status`, `/livez`, `/v1/permissions`: what operators and probes read."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from kernel.testing import Start
+from tests.fakes.echo import EchoPlugin
+from tests.fakes.network import wire_to
+from tests.fakes.speech import SpeechPlugin
+
+NAMES = [
+    "api-gateway",
+    "plugin-registry",
+    "marketplace",
+    "orchestrator",
+    "rag-pipeline",
+    "model-management",
+    "tts-stt",
+    "graph-rag",
+    "platform-ops",
+]
+
+
+class TestHealth:
+    async def test_shape(self, start_platform: Start) -> None:
+        """The fields of wire-facts 2.1."""
+        running = await start_platform(EchoPlugin)
+        answer = await running.anonymous.get("/health")
+        body = answer.json()
+        assert (answer.status, body["status"], body["service"]) == (200, "healthy", "api-gateway")
+        assert datetime.fromisoformat(body["timestamp"]).tzinfo is not None
+        assert (body["environment"], bool(body["version"])) == ("test", True)
+        assert body["checks"] == {"database": "healthy", "cache": "healthy", "plugins": "healthy"}
+        assert body["plugins"] == {"echo": {"status": "loaded", "reason": None}}
+
+    async def test_database_away(self, start_platform: Start, postgres_url: str) -> None:
+        """Without its database the platform is unhealthy (503) but answers, and recovers by itself."""
+        parts = urlsplit(postgres_url)
+        async with wire_to(parts.hostname or "", parts.port or 5432) as wire:
+            url = postgres_url.replace(f"{parts.hostname}:{parts.port}", f"127.0.0.1:{wire.port}")
+            running = await start_platform(EchoPlugin, env={"DATABASE_URL": url})
+            ana = await running.user("ana")
+            assert (await running.anonymous.get("/health")).status == 200
+            await wire.cut()
+            answer = await running.anonymous.get("/health")
+            assert (answer.status, answer.json()["status"]) == (503, "unhealthy")
+            assert answer.json()["checks"]["database"].startswith("unhealthy: ")
+            login = {"username": "ana", "password": ana.password}
+            refused = await running.anonymous.post("/v1/auth/login", json=login)
+            assert (refused.status, refused.json()["code"]) == (503, "unavailable")
+            assert (await running.anonymous.get("/v1/auth/capabilities")).status == 200
+            assert (await running.anonymous.get("/livez")).status == 200
+            await wire.start()
+            assert (await running.anonymous.post("/v1/auth/login", json=login)).status == 200
+            assert (await running.anonymous.get("/health")).status == 200
+
+    async def test_livez_and_readyz(self, start_platform: Start) -> None:
+        """A probe for the process, and one for its readiness."""
+        running = await start_platform()
+        assert (await running.anonymous.get("/livez")).json() == {"status": "alive"}
+        assert (await running.anonymous.get("/readyz")).json()["status"] == "healthy"
+
+
+class TestStatus:
+    async def test_nine_names(self, start_platform: Start) -> None:
+        """All nine services are listed, and those that nobody offers say so."""
+        running = await start_platform(SpeechPlugin())
+        answer = await running.anonymous.get("/v1/status")
+        entries = {entry["name"]: entry for entry in answer.json()["services"]}
+        assert (answer.status, list(entries)) == (200, NAMES)
+        assert entries["api-gateway"]["reachable"] and entries["tts-stt"]["reachable"]
+        absent = entries["marketplace"]
+        assert (absent["reachable"], absent["status"]) == (False, "unreachable")
+        assert absent["error"]
+
+    async def test_one_that_is_away(self, start_platform: Start) -> None:
+        """An unreachable service costs the list nothing."""
+        running = await start_platform(env={"PLATFORM_SERVICE_URLS": "tts-stt=http://127.0.0.1:9"})
+        answer = await running.anonymous.get("/v1/status")
+        entry = next(item for item in answer.json()["services"] if item["name"] == "tts-stt")
+        assert (answer.status, entry["reachable"], entry["status"]) == (200, False, "unreachable")
+        assert len(entry["error"]) <= 200
+
+
+async def test_permissions(start_platform: Start) -> None:
+    """Every declared permission with its sentence, for who signed in."""
+    running = await start_platform(EchoPlugin)
+    assert (await running.anonymous.get("/v1/permissions")).status == 401
+    ana = await running.user()
+    listed = (await ana.get("/v1/permissions")).json()["permissions"]
+    assert [item["key"] for item in listed] == ["echo.use", "echo.withheld"]
+    assert all(item["description"].endswith(".") for item in listed)
