@@ -1,0 +1,99 @@
+"""The rules of the house that can be read off a running platform: routes, settings, tables, schemas."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft7Validator
+
+from kernel.app import ENDPOINTS, gateway_app
+from kernel.http.endpoint import Endpoint
+from kernel.http.openapi import build_document, without_descriptions
+from kernel.http.routes import Access
+from kernel.platform import Platform
+from kernel.plugins import installed
+from kernel.settings import KernelSettings
+from kernel.testing import Start
+
+ROOT = Path(__file__).parents[2]
+NAMES = [candidate.name for candidate in installed()]
+
+
+@pytest.fixture
+async def platform(start_platform: Start) -> Platform:
+    """A platform with every built-in plugin."""
+    return (await start_platform(*NAMES)).platform
+
+
+def endpoints(platform: Platform) -> list[Endpoint]:
+    """All that the gateway serves."""
+    return gateway_app(platform)[ENDPOINTS]
+
+
+async def test_every_route_is_declared_whole(platform: Platform) -> None:
+    """House rule 2: access, a summary and, but for 204 and streams, what is returned."""
+    for endpoint in endpoints(platform):
+        route, place = endpoint.route, f"{endpoint.route.method} {endpoint.template.path}"
+        assert isinstance(route.access, Access), place
+        assert route.handler.__doc__, place
+        assert route.status == 204 or route.returns is not None, place
+        if route.access.kind == "permission":
+            assert route.access.permission in platform.permissions, place
+
+
+async def test_open_routes_are_known(platform: Platform) -> None:
+    """What answers without a token is listed here, so that a new open route is a decision."""
+    public = (e for e in endpoints(platform) if e.route.access.kind == "public")
+    found = {f"{endpoint.route.method} {endpoint.template.openapi}" for endpoint in public}
+    assert found == {
+        "GET /health",
+        "GET /livez",
+        "GET /metrics",
+        "GET /readyz",
+        "GET /v1/auth/capabilities",
+        "GET /v1/plugins",
+        "GET /v1/plugins/ai/tools",
+        "GET /v1/plugins/schema",
+        "GET /v1/plugins/{name}",
+        "GET /v1/plugins/{name}/actions/{action}",
+        "GET /v1/plugins/{name}/health",
+        "GET /v1/rag",
+        "GET /v1/rag/capabilities",
+        "GET /v1/status",
+        "POST /v1/auth/login",
+        "POST /v1/auth/refresh",
+        "POST /v1/auth/register",
+        "POST /webhook/{path}",
+    }
+
+
+async def test_permissions_are_explained(platform: Platform) -> None:
+    """Every key starts with its plugin's name and has a sentence."""
+    for key, permission in platform.permissions.items():
+        assert key.split(".")[0] in NAMES
+        assert permission.description.endswith(".")
+
+
+async def test_settings_are_described(platform: Platform) -> None:
+    """House rule 7: each field of each settings class says what it is for."""
+    classes = [KernelSettings, *(platform.settings_class(name) for name in NAMES)]
+    for cls in filter(None, classes):
+        undescribed = [name for name, field in cls.model_fields.items() if not field.description]
+        assert not undescribed, f"{cls.__name__}: {undescribed}"
+
+
+async def test_openapi_snapshot_is_current(platform: Platform) -> None:
+    """`schemas/openapi.json` is the API; renew it: platformctl openapi --snapshot -o schemas/openapi.json."""
+    document = without_descriptions(build_document(endpoints(platform), "Platform"))
+    published = json.loads((ROOT / "schemas" / "openapi.json").read_text(encoding="utf-8"))
+    assert published == json.loads(json.dumps(document))
+
+
+def test_manifest_schema_is_draft_07() -> None:
+    """The published schema is valid by its own dialect and refers to nothing outside."""
+    schema = json.loads((ROOT / "schemas" / "manifest.v1alpha1.schema.json").read_text(encoding="utf-8"))
+    Draft7Validator.check_schema(schema)
+    assert schema["$schema"].startswith("http://json-schema.org/draft-07/")
+    assert "$ref" not in json.dumps(schema)

@@ -1,0 +1,168 @@
+"""The rules of the house that can be read off the source."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from kernel import hookspecs, sdk
+from kernel.plugins import installed
+
+ROOT = Path(__file__).parents[2]
+PLUGINS = sorted(path.parent.name for path in (ROOT / "builtin_plugins").glob("*/plugin.py"))
+BRINGING_HOOKS = sorted(path.parent.name for path in (ROOT / "builtin_plugins").glob("*/hookspecs.py"))
+HOOK_MODULES: list[ModuleType] = [
+    hookspecs,
+    *(import_module(f"builtin_plugins.{name}.hookspecs") for name in BRINGING_HOOKS),
+]
+HOOKS = [
+    pytest.param(function, id=f"{module.__name__}.{name}")
+    for module in HOOK_MODULES
+    for name, function in vars(module).items()
+    if hasattr(function, "platform_spec")
+]
+READS_ENVIRONMENT = {"kernel/settings.py", "kernel/secrets.py", "kernel/testing.py", "cli/instance.py"}
+
+
+def sources(*folders: str) -> Iterator[tuple[str, ast.Module]]:
+    """Every module of these folders, by its path from the top."""
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            yield str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports(tree: ast.Module) -> Iterator[str]:
+    """The modules that a module imports, function bodies included."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_hook_is_documented_and_typed(hook: object) -> None:
+    """A hook says when it fires and what it answers, and types every argument."""
+    function = inspect.unwrap(hook)  # type: ignore[arg-type]
+    assert len(inspect.getdoc(function) or "") > 40
+    signature = inspect.signature(function)
+    assert signature.return_annotation is not inspect.Signature.empty
+    assert all(p.annotation is not inspect.Parameter.empty for p in signature.parameters.values())
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_hook_is_tested(hook: object) -> None:
+    """Some test implements or names the hook, or a built-in plugin that has tests does."""
+    name = hook.__name__  # type: ignore[attr-defined]
+    places = [*(ROOT / "tests").rglob("*.py"), *(ROOT / "builtin_plugins").rglob("plugin.py")]
+    assert any(name in path.read_text(encoding="utf-8") for path in places if path != Path(__file__))
+
+
+def test_kernel_knows_no_plugin() -> None:
+    """The kernel imports neither a plugin nor the command line: any plugin's folder can be deleted."""
+    wrong = [
+        f"{path} imports {name}"
+        for path, tree in sources("kernel")
+        for name in imports(tree)
+        if name.split(".")[0] in ("builtin_plugins", "cli")
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_plugin_imports_the_sdk_alone(plugin: str) -> None:
+    """House rule 1: `kernel.sdk`, its own package and third parties; never another plugin's inside."""
+    own = f"builtin_plugins.{plugin}"
+    wrong = [
+        f"{path} imports {name}"
+        for path, tree in sources(f"builtin_plugins/{plugin}")
+        for name in imports(tree)
+        if (name.startswith("kernel") and name != "kernel.sdk")
+        or name.split(".")[0] == "cli"
+        or (name.startswith("builtin_plugins") and name != own and not name.startswith(f"{own}."))
+    ]
+    assert not wrong
+
+
+def test_nothing_imports_copyleft_parsers() -> None:
+    """PyMuPDF, marker and leidenalg are AGPL or GPL, whatever is installed."""
+    barred = {"fitz", "pymupdf", "marker", "leidenalg", "igraph"}
+    wrong = [
+        path
+        for path, tree in sources("kernel", "builtin_plugins", "cli")
+        for name in imports(tree)
+        if name.split(".")[0] in barred
+    ]
+    assert not wrong
+
+
+def test_openvino_is_imported_in_one_place() -> None:
+    """A plain import of openvino starts its telemetry; one module knows how to keep it quiet."""
+    everything = sources("kernel", "builtin_plugins", "cli")
+    found = {path for path, tree in everything for n in imports(tree) if n.split(".")[0] == "openvino"}
+    assert found <= {"builtin_plugins/embeddings/engines/openvino_runtime.py"}
+
+
+def test_environment_is_read_in_few_places() -> None:
+    """House rule 7: code reads settings objects, never the environment."""
+    found = {
+        path
+        for path, tree in sources("kernel", "builtin_plugins", "cli")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv")
+    }
+    assert found <= READS_ENVIRONMENT
+
+
+def test_no_state_in_modules() -> None:
+    """House rule 7: no module keeps a mutable container that functions change."""
+    wrong = [
+        f"{path}: {name}"
+        for path, tree in sources("kernel", "builtin_plugins", "cli")
+        for name in _changed_globals(tree)
+    ]
+    assert not wrong
+
+
+def _changed_globals(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Global):
+            yield from node.names
+
+
+@pytest.mark.parametrize("candidate", installed(), ids=lambda candidate: candidate.name)
+def test_entry_point_loads(candidate: object) -> None:
+    """Each entry point makes a plugin of its own name, with a version, a description and a README."""
+    plugin = candidate.load()  # type: ignore[attr-defined]
+    assert plugin.name == candidate.name  # type: ignore[attr-defined]
+    assert plugin.version
+    assert plugin.description
+    assert (ROOT / "builtin_plugins" / plugin.name / "README.md").is_file()
+
+
+def test_sdk_lists_what_it_offers() -> None:
+    """`__all__` of the SDK is sorted by kind, complete, and every name exists."""
+    assert len(set(sdk.__all__)) == len(sdk.__all__)
+    assert all(hasattr(sdk, name) for name in sdk.__all__)
+    public = {n for n, v in vars(sdk).items() if not n.startswith("_") and not isinstance(v, ModuleType)}
+    assert public == set(sdk.__all__)
+
+
+def test_functions_are_short() -> None:
+    """The median is under 12 lines, nine in ten stay under 30, none exceeds 80; migrations are lists."""
+    lengths = [
+        (node.end_lineno or 0) - node.lineno + 1
+        for path, tree in sources("kernel", "builtin_plugins", "cli")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and "/migrations/" not in path
+    ]
+    lengths.sort()
+    assert lengths[len(lengths) // 2] <= 12
+    assert lengths[int(len(lengths) * 0.9)] <= 30
+    assert lengths[-1] <= 80

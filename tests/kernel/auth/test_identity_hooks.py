@@ -1,0 +1,71 @@
+"""Hooks by which a tenancy plugin takes part: scopes, claims, vetoes on changes of accounts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jwt
+
+from kernel.sdk import Account, Conflict, Plugin, Principal, Scope, Unit, hookimpl
+from kernel.testing import Start
+
+TEAM = 7
+
+
+class TenancyPlugin(Plugin):
+    """Everybody is in one team; nobody called mallory may have an account or a session."""
+
+    name = "fake_tenancy"
+    version = "1"
+
+    def __init__(self) -> None:
+        self.changes: list[tuple[str, str]] = []
+
+    @hookimpl
+    async def find_scope(self, principal: Principal) -> Scope:
+        return Scope(principal.id, teams=(TEAM,))
+
+    @hookimpl
+    async def token_claims(self, unit: Unit, account: Account) -> dict[str, Any]:
+        return {"teams": [TEAM]}
+
+    @hookimpl
+    async def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
+        if account.username == "mallory":
+            raise Conflict("mallory is not welcome")
+        self.changes.append((account.username, change))
+
+
+async def test_hook_find_scope(start_platform: Start) -> None:
+    """A team's knowledge base is seen by those whom the hook puts into the team, whatever their token says."""
+    running = await start_platform("embeddings", "rag", TenancyPlugin)
+    ann, bob = await running.user("ann"), await running.user("bob")
+    wanted = {"name": "Shared", "visibility": "team", "team_id": TEAM}
+    made = await ann.post("/v1/rag/knowledge-bases", json=wanted)
+    assert made.status == 200, made.body
+    assert (await bob.get(f"/v1/rag/knowledge-bases/{made.json()['id']}")).status == 200
+
+
+async def test_without_the_hook_the_claims_count(start_platform: Start) -> None:
+    """With no tenancy plugin nobody is in a team, and what is a team's is nobody else's."""
+    running = await start_platform("embeddings", "rag")
+    ann = await running.user("ann")
+    wanted = {"name": "Shared", "visibility": "team", "team_id": TEAM}
+    assert (await ann.post("/v1/rag/knowledge-bases", json=wanted)).status == 403
+
+
+async def test_hook_on_account_event(start_platform: Start) -> None:
+    """A plugin hears of a new account and of its sign-in, and its veto leaves nothing behind."""
+    plugin = TenancyPlugin()
+    running = await start_platform(plugin)
+    ann = await running.user("ann")
+    assert plugin.changes == [("ann", "created"), ("ann", "signed_in")]
+    claims = jwt.decode(ann.token or "", options={"verify_signature": False})
+    assert claims["teams"] == [TEAM]
+    body = {"username": "mallory", "email": "m@example.org", "password": "long enough"}
+    refused = await running.anonymous.post("/v1/auth/register", json=body)
+    assert (refused.status, refused.detail) == (409, "mallory is not welcome")
+    login = await running.anonymous.post(
+        "/v1/auth/login", json={k: body[k] for k in ("username", "password")}
+    )
+    assert login.status == 401
