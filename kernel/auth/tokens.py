@@ -111,7 +111,27 @@ class Tokens:
     def _decode_with(self, secret: str, token: str, verify_exp: bool) -> dict[str, Any]:
         options: Any = {"require": _REQUIRED, "verify_exp": verify_exp, "verify_aud": False}
         claims: dict[str, Any] = jwt.decode(token, secret, algorithms=[ALGORITHM], options=options)
-        for name in ("exp", "iat"):
-            if not isinstance(claims[name], int) or not 0 <= claims[name] < 2**53:
-                raise jwt.InvalidTokenError(f"{name} must be a whole number")
+        _check_shape(claims)
         return claims
+
+
+def _check_shape(claims: dict[str, Any]) -> None:
+    """What a request takes from a token must be of its type: ids go into queries as they are."""
+    for name in ("exp", "iat"):
+        if not _is_whole(claims[name], 2**53):
+            raise jwt.InvalidTokenError(f"{name} must be a whole number")
+    if not isinstance(claims.get("epoch", 0), int) or isinstance(claims.get("epoch"), bool):
+        raise jwt.InvalidTokenError("epoch must be a whole number")
+    teams, orgs = claims.get("teams") or [], claims.get("orgs") or []
+    if not isinstance(teams, list) or not all(_is_whole(team, _LARGEST_ID) for team in teams):
+        raise jwt.InvalidTokenError("teams must be a list of ids")
+    if not isinstance(orgs, list) or not all(_is_organization(org) for org in orgs):
+        raise jwt.InvalidTokenError("orgs must be a list of {id, role}")
+
+
+def _is_whole(value: Any, largest: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= largest
+
+
+def _is_organization(value: Any) -> bool:
+    return isinstance(value, dict) and _is_whole(value.get("id"), _LARGEST_ID)
