@@ -37,7 +37,7 @@ class TenancyPlugin(Plugin):
 
 
 async def test_hook_find_scope(start_platform: Start) -> None:
-    """A team's knowledge base is seen by those whom the hook puts into the team, whatever their token says."""
+    """A knowledge base of a team is seen by those whom the hook puts into it, whatever the token says."""
     running = await start_platform("embeddings", "rag", TenancyPlugin)
     ann, bob = await running.user("ann"), await running.user("bob")
     wanted = {"name": "Shared", "visibility": "team", "team_id": TEAM}
