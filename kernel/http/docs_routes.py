@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from kernel.errors import NotFound
 from kernel.http.docs import DOCS_CSP, STATIC_DIR, redoc_page, swagger_page
 from kernel.http.endpoint import Endpoint
 from kernel.http.openapi import build_document
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _STATIC = "/static/docs"
 
@@ -32,9 +36,24 @@ def add(
     async def redoc(_request: web.Request) -> web.Response:
         return _page(redoc_page("/openapi.json", _STATIC, title))
 
-    for path, handler in (("/openapi.json", openapi), ("/docs", docs), ("/redoc", redoc)):
+    routes = {"/openapi.json": openapi, "/docs": docs, "/redoc": redoc, _STATIC + "/{name:.*}": _assets()}
+    for path, handler in routes.items():
         app.router.add_get(path, handler)
-    app.router.add_static(_STATIC, STATIC_DIR)
+
+
+def _assets() -> Handler:
+    """Serves the package's files by their names alone: what a client writes never becomes a path."""
+    files = {
+        path.relative_to(STATIC_DIR).as_posix(): path for path in STATIC_DIR.rglob("*") if path.is_file()
+    }
+
+    async def asset(request: web.Request) -> web.StreamResponse:
+        name = request.match_info["name"]
+        if name not in files:
+            raise NotFound()
+        return web.FileResponse(files[name])
+
+    return asset
 
 
 class _Lazy:

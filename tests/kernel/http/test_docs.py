@@ -7,8 +7,11 @@ from collections.abc import Callable
 from html.parser import HTMLParser
 
 import pytest
+from yarl import URL
 
 from kernel.http.docs import DOCS_CSP, STATIC_DIR, redoc_page, swagger_page
+from kernel.testing import Start
+from tests.fakes.echo import EchoPlugin
 
 Page = Callable[..., str]
 
@@ -90,3 +93,19 @@ def test_readme_names_the_versions() -> None:
     version = re.search(r"`swagger-ui-dist` \| ([0-9.]+)", readme)
     assert version is not None
     assert version[1] in bundle
+
+
+NO_ASSETS = (
+    *("nothing.js", "swagger-ui", "", "page.css/", "a" * 5000, "a%00.css"),
+    *("..%2f..%2fapp.py", "%2e%2e/docs.py", "..\\docs.py", "/etc/passwd"),
+)
+
+
+async def test_unknown_assets(start_platform: Start) -> None:
+    """What is no asset is a plain 404 with its reason: folders, other files, names that no file can have."""
+    running = await start_platform(EchoPlugin)
+    for name in NO_ASSETS:
+        async with running.session.get(URL(f"{running.url}/static/docs/{name}", encoded=True)) as answer:
+            assert answer.status == 404, name
+            assert await answer.json() == {"detail": "Not found", "code": "not_found"}
+    assert (await running.anonymous.get("/static/docs/page.css")).headers["Content-Type"] == "text/css"
