@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import uvloop
 
 from cli.running import make_loader
 from cli.welcome import Facts, gather_facts, welcome
 from kernel import logs
-from kernel.errors import StartupError
+from kernel.errors import PlatformError, StartupError
 from kernel.platform import Platform, open_platform
 from kernel.serve import Supervisor, serve_api, stop_on_signals, this_command
 from kernel.server import bind
@@ -37,9 +38,20 @@ def start(overrides: Mapping[str, str], how: Start) -> None:
     loader = make_loader(overrides)
     settings = configure_logs(loader)
     if settings.workers > 1 and not how.shared_port:
-        uvloop.run(_serve_many(loader, settings, how))
+        run_process(_serve_many(loader, settings, how))
     else:
-        uvloop.run(_serve_one(loader, how))
+        run_process(_serve_one(loader, how))
+
+
+def run_process(work: Coroutine[Any, Any, None]) -> None:
+    """Run a long-lived process; an error that nobody foresaw is in its log with the traceback."""
+    try:
+        uvloop.run(work)
+    except (StartupError, PlatformError):
+        raise
+    except Exception:
+        log.critical("the process ends with an unforeseen error", exc_info=True)
+        raise
 
 
 def configure_logs(loader: SettingsLoader) -> KernelSettings:
@@ -60,6 +72,8 @@ async def _serve_one(loader: SettingsLoader, how: Start) -> None:
 
 async def _serve_many(loader: SettingsLoader, settings: KernelSettings, how: Start) -> None:
     """Migrate once, then watch over `workers` API processes that share the port, and one worker."""
+    if settings.dev_ports:
+        log.warning("PLATFORM_DEV_PORTS has no effect with several API processes: they share one port")
     stop = stop_on_signals()
     with _reserved(settings.host, settings.port) as port:
         async with open_platform(loader) as platform:

@@ -18,12 +18,10 @@ app = typer.Typer(rich_markup_mode="rich")
 )
 def worker() -> None:
     """Run jobs until stopped, at lower priority than the API. 'platformctl serve' starts one by itself."""
-    import uvloop
-
-    from cli.processes import configure_logs
+    from cli.processes import configure_logs, run_process
     from cli.running import make_loader
     from kernel.serve import run_worker
 
     loader = make_loader()
     configure_logs(loader)
-    uvloop.run(run_worker(loader))
+    run_process(run_worker(loader))

@@ -1,0 +1,63 @@
+"""The command line beside every kind of misbehaving plugin."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.fakes.processes import process_environment, served_platform
+from tests.kernel.conftest import FAKES, install
+from tests.kernel.test_strangers import REASONS, environment
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def crowd(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dict[str, str]]:
+    """The environment of a platform that has been started with all of them, and stopped."""
+    packages = FAKES / "sample_plugin", FAKES / "misbehaving_plugins"
+    folder = await asyncio.to_thread(install, tmp_path_factory.mktemp("packages"), *packages)
+    home = tmp_path_factory.mktemp("crowd") / "home"
+    async with served_platform(home, "--no-worker", env=environment(folder)):
+        pass
+    yield {"PLATFORM_HOME": str(home), **environment(folder)}
+
+
+def platformctl(env: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-P", "-m", "cli", *arguments]
+    values = process_environment(env)
+    return subprocess.run(command, env=values, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_each_reason_is_told(crowd: dict[str, str]) -> None:
+    """`plugins list` names every one of them with the reason for which it is out of service."""
+    result = await asyncio.to_thread(platformctl, crowd, "plugins", "list", "--json")
+    told = {item["name"]: item["reason"] for item in json.loads(result.stdout)}
+    assert {name: told[name] for name in REASONS if REASONS[name] not in (told[name] or "")} == {}
+    assert told["bookmarks"] is None
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("name", ["claims_table", "hangs_at_open"])
+async def test_why(crowd: dict[str, str], name: str) -> None:
+    """`plugins why` explains one of them, whenever in a start it failed, and its exit code says so."""
+    result = await asyncio.to_thread(platformctl, crowd, "plugins", "why", name)
+    assert result.returncode == 1
+    assert REASONS[name] in result.stdout
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_other_commands_work(crowd: dict[str, str]) -> None:
+    """None of them stands in the way of the operator."""
+    made = await asyncio.to_thread(platformctl, crowd, "users", "create", "ada", "--generate")
+    assert made.returncode == 0, made.stderr
+    doctor = await asyncio.to_thread(platformctl, crowd, "doctor", "--json")
+    failed = {
+        item["text"].partition(":")[0] for item in json.loads(doctor.stdout) if item["check"] == "plugin"
+    }
+    assert failed == set(REASONS)
