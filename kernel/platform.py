@@ -240,8 +240,8 @@ class Platform:
         """Kernel first, then plugins; one whose migration fails is refused. Storage errors stop the start."""
         owners = self.owners()
         try:
-            states = [await migrate.pending(self.database, owner) for owner in owners]
-            self.pending = [state for state in states if state.revisions]
+            states = [await self._pending(owner) for owner in owners]
+            self.pending = [state for state in states if state is not None and state.revisions]
             if self.pending and apply:
                 async with migrate.migration_lock(self.database):
                     await self._upgrade(owners)
@@ -263,6 +263,31 @@ class Platform:
             else:
                 found.append(owner)
         return found
+
+    async def _pending(self, owner: Owner) -> Pending | None:
+        """What the owner's tables lack; a plugin whose migrations can't be read is refused."""
+        if self.role != "tool" and owner.tables.base.metadata.tables and not migrate.has_revisions(owner):
+            self.fail_plugin(
+                owner.name, "it has tables but no migrations; write one with: platformctl db revision"
+            )
+            return None
+        try:
+            return await migrate.pending(self.database, owner)
+        except (SQLAlchemyError, OSError):
+            raise
+        except Exception as error:
+            if owner.name == "kernel":
+                raise StartupError(f"the database can't be used: {_reason(error)}") from error
+            self.fail_plugin(owner.name, f"its migrations can't be used: {_reason(error)}")
+            return None
+
+    def refuse_pending(self) -> None:
+        """Nothing runs on tables that are behind: the kernel's stop the start, a plugin's refuse it."""
+        for state in self.pending:
+            why = f"the migrations {', '.join(state.revisions)} are pending; run: platformctl db upgrade"
+            if state.owner == "kernel":
+                raise StartupError(f"the database is behind: {why}")
+            self.fail_plugin(state.owner, f"its tables are behind: {why}")
 
     async def _upgrade(self, owners: Sequence[Owner]) -> None:
         taken: dict[str, str] = {}
@@ -395,6 +420,8 @@ async def open_platform(
         stack.push_async_callback(platform.close)
         platform.load_settings()
         await platform.migrate(apply=apply)
+        if role != "tool":
+            platform.refuse_pending()
         platform.collect()
         platform.check_routes()
         if role != "tool":

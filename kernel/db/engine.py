@@ -66,6 +66,10 @@ class Unit:
                 log.exception("a callback after commit failed")
 
 
+class BrokenReferences(Exception):
+    """A schema change leaves rows without what they refer to."""
+
+
 class Database:
     """Engines and sessions of one platform. `enqueue` and `publish` are wired in at boot."""
 
@@ -112,9 +116,45 @@ class Database:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[AsyncConnection]:
-        """A bare connection in a write transaction, for migrations."""
+        """A bare connection in a write transaction."""
         async with self._writer.begin() as connection:
             yield connection
+
+    @asynccontextmanager
+    async def schema_change(self) -> AsyncIterator[AsyncConnection]:
+        """A connection in a write transaction in which tables may change. Raises BrokenReferences.
+
+        SQLite alters a table by dropping and rebuilding it, which would delete the rows that refer to it: its
+        foreign keys rest meanwhile, and are checked as a whole before the commit.
+        """
+        async with (
+            self._writer.connect() as connection,
+            self._resting_references(connection),
+            connection.begin(),
+        ):
+            yield connection
+            await self._check_references(connection)
+
+    @asynccontextmanager
+    async def _resting_references(self, connection: AsyncConnection) -> AsyncIterator[None]:
+        if not self.is_sqlite:
+            yield
+            return
+        # Past SQLAlchemy, which would open a transaction first: inside one the switch does nothing.
+        driver: Any = (await connection.get_raw_connection()).driver_connection
+        await driver.execute("PRAGMA foreign_keys=OFF")
+        try:
+            yield
+        finally:
+            await driver.execute("PRAGMA foreign_keys=ON")
+
+    async def _check_references(self, connection: AsyncConnection) -> None:
+        if self.is_sqlite:
+            broken = (await connection.exec_driver_sql("PRAGMA foreign_key_check")).first()
+            if broken is not None:
+                raise BrokenReferences(
+                    f"rows of '{broken[0]}' refer to rows of '{broken[2]}' that are not there"
+                )
 
     @asynccontextmanager
     async def session_connection(self) -> AsyncIterator[AsyncConnection]:

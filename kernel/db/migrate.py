@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +55,10 @@ class TableTaken(Exception):
     """An owner claims a table that another one already has."""
 
 
+class NewerDatabase(Exception):
+    """The database holds a revision that the owner's migrations lack: it was made by a newer version."""
+
+
 def kernel_owner() -> Owner:
     """The kernel's own tables."""
     from kernel.auth import models as _auth  # noqa: F401 - registers its tables
@@ -91,10 +95,15 @@ async def _file_lock(database_path: Path) -> AsyncIterator[None]:
 
 
 async def pending(database: Database, owner: Owner) -> Pending:
-    """What `owner` has that the database lacks."""
+    """What `owner` has that the database lacks. Raises NewerDatabase, or what its scripts raise."""
     async with database.read() as session:
         connection = await session.connection()
         return await connection.run_sync(_pending, owner)
+
+
+def has_revisions(owner: Owner) -> bool:
+    """Whether the owner brings any migration."""
+    return bool(_revision_files(owner.tables.migrations))
 
 
 async def upgrade(database: Database, owner: Owner, taken: dict[str, str]) -> Pending:
@@ -105,7 +114,7 @@ async def upgrade(database: Database, owner: Owner, taken: dict[str, str]) -> Pe
     claim(owner, taken)
     found = await pending(database, owner)
     if found.revisions:
-        async with database.connection() as connection:
+        async with database.schema_change() as connection:
             await connection.run_sync(_upgrade, owner)
     return found
 
@@ -134,7 +143,7 @@ async def write_revision(database: Database, owner: Owner, message: str) -> Path
 
     Alembic makes the owner's version table where there is none yet.
     """
-    async with database.connection() as connection:
+    async with database.schema_change() as connection:
         return await connection.run_sync(_write_revision, owner, message)
 
 
@@ -156,19 +165,19 @@ def alembic_config(owner: Owner, connection: Connection | None = None) -> Config
     from alembic.config import Config
 
     config = Config()
-    config.set_main_option("script_location", str(SCRIPTS))
-    config.set_main_option("version_locations", str(owner.tables.migrations))
+    # A per cent sign means something to the format of Alembic's options.
+    config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
+    config.set_main_option("version_locations", str(owner.tables.migrations).replace("%", "%%"))
     config.set_main_option("path_separator", "newline")
-    config.attributes.update(_attributes(owner), connection=connection)
+    config.attributes.update(_attributes(owner, connection), connection=connection)
     return config
 
 
-def _attributes(owner: Owner) -> dict[str, Any]:
+def _attributes(owner: Owner, connection: Connection | None) -> dict[str, Any]:
     return {
         "target_metadata": owner.tables.base.metadata,
         "version_table": owner.version_table,
-        "prefix": f"{owner.name}_",
-        "derived": DERIVED,
+        "include_name": None if connection is None else include_name(owner, connection),
     }
 
 
@@ -195,6 +204,8 @@ def _missing(owner: Owner, current: str | None) -> tuple[str, ...]:
     from alembic.script import ScriptDirectory
 
     script = ScriptDirectory.from_config(alembic_config(owner))
+    if current is not None and current not in {revision.revision for revision in script.walk_revisions()}:
+        raise NewerDatabase(f"the database is newer than this version: it has the migration {current}")
     revisions = script.iterate_revisions("heads", current or "base")
     return tuple(revision.revision for revision in reversed(list(revisions)))
 
@@ -209,11 +220,30 @@ def _drift(connection: Connection, owner: Owner) -> list[str]:
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
-    def ours(name: str | None, kind: str, _parents: Any) -> bool:
-        return kind != "table" or bool(
-            name and name.startswith(f"{owner.name}_") and name not in {owner.version_table, *DERIVED}
-        )
-
-    options = {"include_name": ours, "compare_type": True, "version_table": owner.version_table}
+    options = {
+        "include_name": include_name(owner, connection),
+        "compare_type": True,
+        "version_table": owner.version_table,
+    }
     context = MigrationContext.configure(connection, opts=options)
     return [str(difference) for difference in compare_metadata(context, owner.tables.base.metadata)]
+
+
+def include_name(owner: Owner, connection: Connection) -> Callable[[str | None, str, Any], bool]:
+    """Alembic's filter: whether a table is the owner's.
+
+    The owner with the longest fitting name counts, known by its version table: `shelf_extra_label` is the
+    table of `shelf_extra`, not of `shelf`.
+    """
+    tables = set(inspect(connection).get_table_names())
+    suffix = "_alembic_version"
+    owners = {owner.name, *(name.removesuffix(suffix) for name in tables if name.endswith(suffix))}
+
+    def ours(name: str | None, kind: str, _parents: Any) -> bool:
+        if kind != "table" or name is None:
+            return kind != "table"
+        fitting = [other for other in owners if name.startswith(f"{other}_")]
+        mine = max(fitting, key=len, default=None) == owner.name
+        return mine and not name.endswith(suffix) and name not in DERIVED
+
+    return ours

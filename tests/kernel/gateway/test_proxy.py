@@ -20,7 +20,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\no
 
 
 @asynccontextmanager
-async def odd_service(behave: Behave) -> AsyncIterator[str]:
+async def odd_service(behave: Behave, port: int = 0) -> AsyncIterator[str]:
     """A server that does with each connection what the test says."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -38,7 +38,7 @@ async def odd_service(behave: Behave) -> AsyncIterator[str]:
     def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         tasks.add(asyncio.create_task(serve(reader, writer)))
 
-    server = await asyncio.start_server(begin, "127.0.0.1", 0)
+    server = await asyncio.start_server(begin, "127.0.0.1", port)
     try:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
@@ -144,9 +144,8 @@ class TestFaults:
         port = free_port()
         running = await gateway_to(start_platform, f"http://127.0.0.1:{port}")
         assert (await running.anonymous.get("/v1/tts")).status == 503
-        server = await asyncio.start_server(lambda r, w: saying(OK)(r, w), "127.0.0.1", port)
-        assert (await running.anonymous.get("/v1/tts")).body == b"ok"
-        server.close()
+        async with odd_service(saying(OK), port):
+            assert (await running.anonymous.get("/v1/tts")).body == b"ok"
 
 
 class TestTimeLimits:
