@@ -54,6 +54,11 @@ class MemoryCache:
             self._sweep(now)
         return count, max(1, int((current + 1) * window - now + 0.999))
 
+    @property
+    def size(self) -> int:
+        """How many keys are being counted."""
+        return len(self._counters)
+
     def _sweep(self, now: float) -> None:
         """Drop counters of minutes gone by; if a flood of keys is all recent, start anew (it fails open)."""
         recent = int(now // 60)

@@ -106,7 +106,9 @@ async def load(port: int, path: str, *, token: str | None = None, connections: i
     """Drive the load from a process of its own."""
     argument = json.dumps([port, raw_request(path, token), connections, seconds])
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.benchmarks.load", argument, stdout=asyncio.subprocess.PIPE
+        *(sys.executable, "-c", "import sys; from tests.benchmarks.load import main; main(sys.argv[1:])"),
+        argument,
+        stdout=asyncio.subprocess.PIPE,
     )
     output, _ = await process.communicate()
     return Result(**json.loads(output))
@@ -117,7 +119,3 @@ def main(arguments: Sequence[str]) -> None:
     port, request, connections, seconds = json.loads(arguments[0])
     result = uvloop.run(_run("127.0.0.1", port, request.encode(), connections, seconds))
     print(json.dumps(asdict(result)))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

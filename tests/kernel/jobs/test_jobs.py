@@ -1,0 +1,189 @@
+"""Durable jobs: what is enqueued, how often it runs, when it is given up."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+from sqlalchemy import func, select, text
+
+from kernel.db.tables import JobRecord
+from kernel.jobs.runner import JobRunner
+from kernel.sdk import Event, Job, JobFailed, Platform, Plugin, hookimpl
+from kernel.testing import Running, Start
+
+
+class Payload(BaseModel):
+    """What a test job gets."""
+
+    word: str
+
+
+class Happened(Event):
+    """A durable event."""
+
+    durable = True
+
+    word: str
+
+
+class JobsPlugin(Plugin):
+    """Jobs that work, fail, and hang; everything that happened is written down."""
+
+    name = "jobs_under_test"
+    version = "1"
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+        self.given_up: list[str] = []
+        self.events: list[str] = []
+        self.failures = 0
+        self.started = asyncio.Event()
+        self.work: Job[Payload] = Job("test.work", Payload, self._work, self._give_up, 2, 3, 0.0)
+        self.hang: Job[Payload] = Job("test.hang", Payload, self._hang)
+
+    async def _work(self, platform: Platform, payload: Payload) -> None:
+        self.ran.append(payload.word)
+        if payload.word == "hopeless":
+            raise JobFailed("it can't be done")
+        if self.failures:
+            self.failures -= 1
+            raise RuntimeError("not this time")
+
+    async def _hang(self, platform: Platform, payload: Payload) -> None:
+        self.started.set()
+        await asyncio.Event().wait()
+
+    async def _give_up(self, platform: Platform, payload: Payload, reason: str) -> None:
+        self.given_up.append(reason)
+
+    @hookimpl
+    def register_jobs(self) -> list[Job[Any]]:
+        return [self.work, self.hang]
+
+    @hookimpl
+    async def on_event(self, event: Event) -> None:
+        if isinstance(event, Happened):
+            self.events.append(event.word)
+
+
+@pytest.fixture
+def plugin() -> JobsPlugin:
+    """The plugin of a test."""
+    return JobsPlugin()
+
+
+@pytest.fixture
+async def running(start_platform: Start, plugin: JobsPlugin, database_url: str | None) -> Running:
+    """A platform with it, on each database."""
+    return await start_platform(plugin, env={"DATABASE_URL": database_url})
+
+
+async def enqueue(running: Running, job: Job[Payload], word: str, job_id: str | None = None) -> str:
+    """Enqueue in a unit of its own."""
+    async with running.platform.database.unit() as unit:
+        return await unit.enqueue(job, Payload(word=word), job_id=job_id)
+
+
+async def record(running: Running, job_id: str) -> JobRecord:
+    """The job as people see it."""
+    async with running.platform.database.read() as session:
+        return await session.get_one(JobRecord, job_id)
+
+
+async def test_a_job_runs_once(running: Running, plugin: JobsPlugin) -> None:
+    """It runs, ends `done`, and running its id again does nothing."""
+    job_id = await enqueue(running, plugin.work, "hello")
+    assert await running.run_jobs() == 1
+    await JobRunner(running.platform).run(job_id)
+    assert plugin.ran == ["hello"]
+    found = await record(running, job_id)
+    assert (found.status, found.attempts, found.error) == ("done", 1, None)
+
+
+async def test_the_same_id_is_one_job(running: Running, plugin: JobsPlugin) -> None:
+    """A caller that is not sure may enqueue again."""
+    for _ in range(2):
+        await enqueue(running, plugin.work, "once", "fixed-id")
+    assert await running.run_jobs() == 1
+
+
+async def test_a_rollback_leaves_no_job(running: Running, plugin: JobsPlugin) -> None:
+    """Record and place in the queue are written in the caller's transaction."""
+    with pytest.raises(RuntimeError):
+        async with running.platform.database.unit() as unit:
+            await unit.enqueue(plugin.work, Payload(word="never"))
+            raise RuntimeError("rolled back")
+    table = "workflow_status" if running.platform.database.is_sqlite else "dbos.workflow_status"
+    async with running.platform.database.read() as session:
+        assert await session.scalar(select(func.count()).select_from(JobRecord)) == 0
+        assert await session.scalar(text(f"SELECT count(*) FROM {table}")) == 0
+    assert await running.run_jobs() == 0
+
+
+async def test_errors_are_retried_then_given_up(running: Running, plugin: JobsPlugin) -> None:
+    """Two failures are retried; with a third the job is given up and says why."""
+    plugin.failures = 2
+    first = await enqueue(running, plugin.work, "third time lucky")
+    await running.run_jobs()
+    assert (await record(running, first)).status == "done"
+    plugin.failures = 99
+    second = await enqueue(running, plugin.work, "never")
+    await running.run_jobs()
+    found = await record(running, second)
+    assert (found.status, len(plugin.given_up)) == ("failed", 1)
+    assert "RuntimeError" in (found.error or "")
+
+
+async def test_a_permanent_failure_is_not_retried(running: Running, plugin: JobsPlugin) -> None:
+    """JobFailed ends the job at once, with its text."""
+    job_id = await enqueue(running, plugin.work, "hopeless")
+    await running.run_jobs()
+    assert plugin.ran == ["hopeless"]
+    assert plugin.given_up == ["it can't be done"]
+    assert (await record(running, job_id)).error == "it can't be done"
+
+
+async def test_an_interrupted_job_runs_again(running: Running, plugin: JobsPlugin) -> None:
+    """A worker that stops in the middle leaves the job to be run again."""
+    job_id = await enqueue(running, plugin.hang, "stuck")
+    task = asyncio.create_task(JobRunner(running.platform).run(job_id))
+    await plugin.started.wait()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert (await record(running, job_id)).status == "running"
+
+
+async def test_a_job_that_kills_its_worker_is_given_up(running: Running, plugin: JobsPlugin) -> None:
+    """After as many deaths as the job allows, it is given up instead of killing the next worker."""
+    job_id = await enqueue(running, plugin.work, "deadly")
+    async with running.platform.database.unit() as unit:
+        found = await unit.session.get_one(JobRecord, job_id)
+        found.attempts = plugin.work.crashes
+    await running.run_jobs()
+    assert plugin.ran == []
+    assert (await record(running, job_id)).status == "failed"
+    assert "died" in plugin.given_up[0]
+
+
+async def test_a_job_of_a_plugin_that_left(running: Running, plugin: JobsPlugin) -> None:
+    """A job whose plugin is gone ends with that reason."""
+    stranger = Job("test.unknown", Payload, plugin.work.handler)
+    job_id = await enqueue(running, stranger, "whose?")
+    await running.run_jobs()
+    assert "no plugin" in ((await record(running, job_id)).error or "")
+
+
+async def test_hook_on_event_durable(running: Running, plugin: JobsPlugin) -> None:
+    """A durable event is delivered by a job, once its unit is committed, and not when it is rolled back."""
+    with pytest.raises(RuntimeError):
+        async with running.platform.database.unit() as unit:
+            unit.emit(Happened(word="rolled back"))
+            raise RuntimeError("rolled back")
+    async with running.platform.database.unit() as unit:
+        unit.emit(Happened(word="committed"))
+    assert plugin.events == []
+    await running.run_jobs()
+    assert plugin.events == ["committed"]

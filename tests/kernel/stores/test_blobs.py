@@ -1,0 +1,42 @@
+"""The file blob store, on both databases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kernel.db.engine import Database
+from kernel.stores.blobs import FileBlobs
+from kernel.stores.conformance import BlobStoreConformance
+from kernel.testing import Running, Start
+
+
+class TestFileBlobs(BlobStoreConformance):
+    @pytest.fixture
+    async def running(self, start_platform: Start, database_url: str | None) -> Running:
+        """A platform without plugins."""
+        return await start_platform(env={"DATABASE_URL": database_url})
+
+    @pytest.fixture
+    def database(self, running: Running) -> Database:
+        """Its database."""
+        return running.platform.database
+
+    @pytest.fixture
+    def blobs(self, running: Running, tmp_path: Path) -> FileBlobs:
+        """A store of its own folder."""
+        return FileBlobs(running.platform.database, tmp_path / "blobs")
+
+
+async def test_leftovers_of_a_killed_process(start_platform: Start, platform_home: Path) -> None:
+    """A temporary file of a process that is gone is removed at the start; a living one keeps its own."""
+    staging = platform_home / "blobs" / "staging"
+    staging.mkdir(parents=True)
+    dead, alive = staging / "4194000-abc", staging / "1-abc"
+    dead.touch()
+    alive.touch()
+    running = await start_platform()
+    await running.platform.housekeep()
+    assert not dead.exists()
+    assert alive.exists()
