@@ -100,7 +100,7 @@ async def _start(platform: Platform, app: web.Application, host: str, port: int,
     settings = platform.settings
     listener = Listener(app, patience=settings.header_timeout, grace=settings.shutdown_timeout)
     try:
-        await listener.start(bind(host, port, shared=shared))
+        await listener.start(bind(host, port, shared=shared, send_timeout=settings.send_timeout))
     except (OSError, socket.gaierror) as error:
         raise StartupError(
             f"can't listen on {host}:{port}: {error.strerror or error}; choose another --port"

@@ -157,6 +157,12 @@ class KernelSettings(Settings):
     )
     header_timeout: float = Field(10, gt=0, description="Seconds a client has to send its request head.")
     body_timeout: float = Field(30, gt=0, description="Seconds of silence after which a body is given up.")
+    send_timeout: float = Field(
+        60,
+        ge=1,
+        le=86_400,
+        description="Seconds after which a client that takes nothing of its answer is cut off.",
+    )
     shutdown_timeout: float = Field(20, ge=0, description="Seconds that requests in flight get to finish.")
     dev_ports: bool = Field(
         False, description="Also listen on the services' own loopback ports 8001 to 8010."

@@ -249,7 +249,7 @@ async def platforms(platform_home: Path) -> AsyncIterator[Start]:
             )
             app = gateway_app(platform) if only is None else service_app(platform, platform.services[only][1])
             listener = Listener(app, patience=platform.settings.header_timeout, grace=2)
-            await listener.start(bind("127.0.0.1", 0))
+            await listener.start(bind("127.0.0.1", 0, send_timeout=platform.settings.send_timeout))
             stack.push_async_callback(listener.stop)
             session = await stack.enter_async_context(
                 aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import socket
 import time
+from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
+from aiohttp import web
 
 from kernel.app import gateway_app
+from kernel.sdk import PUBLIC, Context, Plugin, RouteTable, hookimpl
 from kernel.server import Listener, bind
 from kernel.testing import Running, Start
 from tests.fakes.echo import EchoPlugin
@@ -207,6 +211,54 @@ class TestSlowClients:
             await asyncio.wait_for(asyncio.shield(call), 0.5)
         echo.go_on.set()
         assert (await call).status == 200
+
+
+class FloodPlugin(Plugin):
+    """Answers without an end, as an event stream does."""
+
+    name = "flood"
+
+    def __init__(self) -> None:
+        self.ended = asyncio.Event()
+
+    @hookimpl
+    def register_routes(self) -> list[RouteTable]:
+        table = RouteTable("Flood")
+
+        @table.get("/v1/flood", access=PUBLIC)
+        async def flood(ctx: Context) -> web.StreamResponse:
+            """Write until nobody listens."""
+            response = web.StreamResponse()
+            await response.prepare(ctx.request)
+            try:
+                while True:
+                    await response.write(bytes(64 * 1024))
+            finally:
+                self.ended.set()
+
+        return [table]
+
+
+class TestClientsThatDoNotRead:
+    async def test_one_that_reads_nothing(self, start_platform: Start) -> None:
+        """An answer that nobody takes is given up: its connection and its handler end."""
+        flood = FloodPlugin()
+        running = await start_platform(flood, env={"PLATFORM_SEND_TIMEOUT": "1"})
+        parts = urlsplit(running.url)
+        with socket.create_connection((parts.hostname, parts.port)) as deaf:
+            deaf.sendall(head("GET", "/v1/flood"))
+            await asyncio.wait_for(flood.ended.wait(), 15)
+
+    async def test_one_that_reads_slowly(self, start_platform: Start) -> None:
+        """Whoever takes a little now and then may go on."""
+        flood = FloodPlugin()
+        running = await start_platform(flood, env={"PLATFORM_SEND_TIMEOUT": "1"})
+        async with raw_client(running.url) as client:
+            await client.send(head("GET", "/v1/flood"))
+            for _ in range(30):
+                assert await client.reader.read(256 * 1024)
+                await asyncio.sleep(0.1)
+        assert not flood.ended.is_set()
 
 
 async def _drip(client: RawClient, data: bytes) -> None:
