@@ -6,14 +6,16 @@ SQLite runs in WAL mode with one writer connection per process (its pool queues 
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlencode
 
 from pydantic import BaseModel
 from sqlalchemy import event, text
-from sqlalchemy.engine import Connection
+from sqlalchemy.engine import URL, Connection, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
@@ -28,6 +30,22 @@ log = logging.getLogger("platform.db")
 AfterCommit = Callable[[], Awaitable[None]]
 Enqueue = Callable[["Unit", "JobRef", BaseModel, str | None], Awaitable[str]]
 Publish = Callable[[Sequence[Event]], Awaitable[None]]
+T = TypeVar("T")
+
+_NOT_FOR_ASYNCPG = frozenset({"connect_timeout", "channel_binding"})
+
+
+async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
+    """Await `work` to its end even if the caller is cancelled meanwhile; the cancellation comes after it."""
+    task = asyncio.create_task(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if not task.done():
+            await asyncio.wait([task])
+        if task.done() and not task.cancelled() and task.exception() is not None:
+            log.error("work for a client that left failed", exc_info=task.exception())
+        raise
 
 
 class Unit:
@@ -108,9 +126,18 @@ class Database:
         """A unit of work: committed when the block ends, rolled back when it raises; then published."""
         async with AsyncSession(self._writer, expire_on_commit=False) as session:
             unit = Unit(session, self)
-            async with session.begin():
+            await session.begin()
+            try:
                 yield unit
-                await self._store_durable_events(unit)
+            except BaseException:
+                await uninterrupted(session.rollback())
+                raise
+            # A client that leaves cancels its request: between a commit and its callbacks there is no stop.
+            await uninterrupted(self._complete(unit))
+
+    async def _complete(self, unit: Unit) -> None:
+        await self._store_durable_events(unit)
+        await unit.session.commit()
         await unit.run_after_commit()
         await self.publish([event for event in unit.events if not event.durable])
 
@@ -150,7 +177,7 @@ class Database:
 
     async def _check_references(self, connection: AsyncConnection) -> None:
         if self.is_sqlite:
-            broken = (await connection.exec_driver_sql("PRAGMA foreign_key_check")).first()
+            broken: Any = (await connection.exec_driver_sql("PRAGMA foreign_key_check")).first()
             if broken is not None:
                 raise BrokenReferences(
                     f"rows of '{broken[0]}' refer to rows of '{broken[2]}' that are not there"
@@ -190,15 +217,31 @@ class Database:
 
 
 def _postgres_engines(url: str, pool_size: int) -> tuple[AsyncEngine, AsyncEngine]:
-    engine = create_async_engine(url, pool_size=pool_size, max_overflow=pool_size, pool_pre_ping=True)
+    address = make_url(url)
+    engine = create_async_engine(
+        address.set(query={}),
+        pool_size=pool_size,
+        max_overflow=pool_size,
+        pool_pre_ping=True,
+        hide_parameters=True,
+        connect_args=_options(address),
+    )
     return engine, engine
 
 
+def _options(address: URL) -> dict[str, Any]:
+    """The options of a PostgreSQL address as asyncpg takes them; addresses spell them as libpq does."""
+    query = {name: value for name, value in address.query.items() if name not in _NOT_FOR_ASYNCPG}
+    options: dict[str, Any] = {"dsn": "postgresql:///?" + urlencode(query)} if query else {}
+    if "connect_timeout" in address.query:
+        options["timeout"] = float(str(address.query["connect_timeout"]))
+    return options
+
+
 def _sqlite_engines(url: str) -> tuple[AsyncEngine, AsyncEngine]:
-    reader = create_async_engine(url, poolclass=AsyncAdaptedQueuePool, pool_size=8, max_overflow=8)
-    writer = create_async_engine(
-        url, poolclass=AsyncAdaptedQueuePool, pool_size=1, max_overflow=0, pool_timeout=60
-    )
+    shared: dict[str, Any] = {"poolclass": AsyncAdaptedQueuePool, "hide_parameters": True}
+    reader = create_async_engine(url, pool_size=8, max_overflow=8, **shared)
+    writer = create_async_engine(url, pool_size=1, max_overflow=0, pool_timeout=60, **shared)
     _prepare_sqlite(reader, begin="BEGIN", query_only=True)
     _prepare_sqlite(writer, begin="BEGIN IMMEDIATE", query_only=False)
     return reader, writer
