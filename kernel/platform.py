@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
 from kernel.actions import Action
 from kernel.auth import handlers as auth_handlers
@@ -26,6 +26,7 @@ from kernel.auth.tokens import Tokens
 from kernel.db import migrate
 from kernel.db.engine import Database
 from kernel.db.migrate import Owner, Pending
+from kernel.db.outages import is_outage
 from kernel.declarations import Undeclared, ask
 from kernel.directory import Directory, PluginSource
 from kernel.errors import PlatformError, StartupError, Unavailable
@@ -172,12 +173,10 @@ class Platform:
 
     def translate(self, error: Exception) -> PlatformError | None:
         """What a client may hear of a driver's error; None for one that nobody foresaw."""
-        if isinstance(error, OperationalError | InterfaceError | ConnectionError):
-            log.error("a store is unreachable: %s", type(error).__name__, exc_info=error)
-            return Unavailable("The database is unreachable; try again")
-        if isinstance(error, DBAPIError) and error.connection_invalidated:
-            return Unavailable("The database is unreachable; try again")
-        return None
+        if not is_outage(error):
+            return None
+        log.error("a store is unreachable: %s", type(error).__name__, exc_info=error)
+        return Unavailable("The database is unreachable; try again")
 
     # Failures of plugins
 

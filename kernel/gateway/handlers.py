@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -23,6 +24,8 @@ from kernel.plugins import PluginRecord
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
+
+log = logging.getLogger("platform.health")
 
 routes = RouteTable("Operations")
 
@@ -129,10 +132,21 @@ async def service_health(platform: Platform, service: Service) -> Health:
     """What a service's own `/health` says."""
     own = [check for _, check in _checks(platform) if check.service == service.name]
     database = HealthCheck("database", platform.database.ping, critical=True)
-    extra = await service.health_extra(platform) if service.health_extra else {}
+    extra = await _figures(platform, service)
     return await run_checks(
         service.name, service.version, platform.settings.environment, [database, *own], extra
     )
+
+
+async def _figures(platform: Platform, service: Service) -> dict[str, Any]:
+    """The service's own fields; none when it can't tell them, for health is asked when things go wrong."""
+    if service.health_extra is None:
+        return {}
+    try:
+        return await service.health_extra(platform)
+    except Exception as error:  # noqa: BLE001 - the checks say what is wrong
+        log.warning("%s can't tell its figures: %s", service.name, type(error).__name__)
+        return {}
 
 
 def service_routes(service: Service) -> RouteTable:

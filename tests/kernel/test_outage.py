@@ -1,0 +1,106 @@
+"""A database that goes away while the platform runs: honest answers meanwhile, and no restart afterwards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import asyncpg
+import pytest
+from sqlalchemy import func, select
+
+from kernel.auth.models import Account
+from kernel.sdk import Platform, Plugin, Service, hookimpl
+from kernel.testing import Running, Start
+
+ALICE = {"username": "alice", "password": "a password of hers"}
+
+
+class Server:
+    """The PostgreSQL server, as its operator sees it."""
+
+    def __init__(self, url: str) -> None:
+        self._server, _, self._name = url.rpartition("/")
+
+    async def close(self) -> None:
+        """Let nobody in, and send away who is there."""
+        await self._say(f"ALTER DATABASE {self._name} ALLOW_CONNECTIONS false")
+        await self._say(
+            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{self._name}'"
+        )
+
+    async def open(self) -> None:
+        """Take connections again."""
+        await self._say(f"ALTER DATABASE {self._name} ALLOW_CONNECTIONS true")
+
+    async def make_read_only(self) -> None:
+        """What a standby after a failover is like."""
+        await self._say(f"ALTER DATABASE {self._name} SET default_transaction_read_only = on")
+        await self._say(
+            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{self._name}'"
+        )
+
+    async def _say(self, statement: str) -> None:
+        connection = await asyncpg.connect(f"{self._server}/postgres")
+        try:
+            await connection.execute(statement)
+        finally:
+            await connection.close()
+
+
+async def sign_in(running: Running) -> tuple[int, bytes]:
+    answer = await running.anonymous.post("/v1/auth/login", json=ALICE)
+    return answer.status, answer.body
+
+
+async def test_a_server_that_lets_nobody_in(start_platform: Start, postgres_url: str) -> None:
+    """503 without the driver's words, an honest health, a status that never fails; then all is well."""
+    running = await start_platform(env={"DATABASE_URL": postgres_url})
+    await running.anonymous.post("/v1/auth/register", json={**ALICE, "email": "alice@example.com"})
+    server = Server(postgres_url)
+    await server.close()
+    status, text = await sign_in(running)
+    assert status == 503
+    assert b"accepting" not in text
+    health = await running.anonymous.get("/health")
+    assert (health.status, health.json()["status"]) == (503, "unhealthy")
+    assert (await running.anonymous.get("/v1/status")).status == 200
+    await server.open()
+    assert (await sign_in(running))[0] == 200
+
+
+async def test_a_server_that_takes_no_writes(start_platform: Start, postgres_url: str) -> None:
+    """A read-only database is out of service for a write, not broken."""
+    running = await start_platform(env={"DATABASE_URL": postgres_url})
+    await Server(postgres_url).make_read_only()
+    answer = await running.anonymous.post("/v1/auth/register", json={**ALICE, "email": "alice@example.com"})
+    assert (answer.status, answer.json()["code"]) == (503, "unavailable")
+
+
+class CountingPlugin(Plugin):
+    """A service whose health has a figure from the database."""
+
+    name = "counting"
+
+    @hookimpl
+    def register_services(self) -> list[Service]:
+        return [Service("rag-pipeline", [], "1", health_extra=_count)]
+
+
+async def _count(platform: Platform) -> dict[str, Any]:
+    async with platform.database.read() as session:
+        return {"accounts": await session.scalar(select(func.count()).select_from(Account))}
+
+
+@pytest.mark.parametrize(
+    ("only", "path", "status"), [(None, "/v1/status", 200), ("rag-pipeline", "/health", 503)]
+)
+async def test_a_service_that_can_not_count(
+    start_platform: Start, postgres_url: str, only: str | None, path: str, status: int
+) -> None:
+    """The health of a service that reads its figures from the database is told without them."""
+    running = await start_platform(CountingPlugin, env={"DATABASE_URL": postgres_url}, only=only)
+    await Server(postgres_url).close()
+    answer = await running.anonymous.get(path)
+    assert answer.status == status
+    assert b"unhealthy" in answer.body
+    assert b"accounts" not in answer.body
