@@ -10,6 +10,8 @@ from typing import Any
 
 import pluggy
 
+from kernel.errors import PlatformError
+
 log = logging.getLogger("platform.hooks")
 
 OnFailure = Callable[[str, str, BaseException], None]
@@ -60,6 +62,42 @@ class Hooks:
             (plugin, partial(function, **{key: arguments[key] for key in accepted}))
             for plugin, function, accepted in reversed(self._implementations(name))
         ]
+
+    async def first_sound(self, name: str, **arguments: Any) -> Any:
+        """Like `first`, but whoever fails is reported and passed over. A PlatformError is an answer."""
+        for plugin, function, accepted in self._implementations(name):
+            try:
+                result = function(**{key: arguments[key] for key in accepted})
+                if inspect.isawaitable(result):
+                    result = await result
+            except PlatformError:
+                raise
+            except Exception as error:  # noqa: BLE001 - boundary: a stranger's code
+                self._on_failure(plugin, name, error)
+                continue
+            if result is not None:
+                return result
+        return None
+
+    async def ask_each(self, name: str, instead: Any, **arguments: Any) -> list[Any]:
+        """All answers that are not None; `instead` of one that fails, which is reported.
+
+        A PlatformError is an answer, and passes through.
+        """
+        answers = []
+        for plugin, function, accepted in self._implementations(name):
+            try:
+                result = function(**{key: arguments[key] for key in accepted})
+                if inspect.isawaitable(result):
+                    result = await result
+            except PlatformError:
+                raise
+            except Exception as error:  # noqa: BLE001 - boundary: a stranger's code
+                self._on_failure(plugin, name, error)
+                result = instead
+            if result is not None:
+                answers.append(result)
+        return answers
 
     async def first(self, name: str, **arguments: Any) -> Any:
         """The first answer that is not None of a `firstresult` hook. Errors pass through to the caller."""

@@ -134,7 +134,8 @@ def identify_actor(request: web.Request, authorization: str | None) -> Awaitable
     """Who sends this request. None means "not my kind of credential"; raise Unauthorized for a bad one.
 
     Asked for every request, public routes included. The kernel's own answer (bearer JWT, service token)
-    comes last, so a plugin may add another scheme.
+    comes last, so a plugin may add another scheme. An implementation that fails in another way is reported
+    and passed over.
     """
 
 
@@ -145,7 +146,8 @@ def decide_access(
     """Whether `principal` may use a route with this `access`; all are asked.
 
     None is no opinion, `Decision.ALLOW` grants, `Decision.DENY` vetoes: one veto is enough, and without a
-    grant the answer is no.
+    grant the answer is no. An implementation that fails is reported and counts as a veto, except on public
+    routes.
     """
 
 

@@ -51,7 +51,7 @@ class Guard:
             known = self._platform.identity.recall(authorization)
             if known is not None:
                 return known
-        principal: Principal | None = await self._hooks.first(
+        principal: Principal | None = await self._hooks.first_sound(
             "identify_actor", request=request, authorization=authorization
         )
         if principal is None:
@@ -89,8 +89,15 @@ class Guard:
         """What all say; where only the kernel is asked, without the way through the hooks."""
         if route.access.kind != "platform_admin" and self._hooks.count("decide_access") == 1:
             return (self._platform.identity.decide(ctx.principal, route.access),)
-        return await self._hooks.ask_all(
-            "decide_access", ctx=ctx, principal=ctx.principal, access=route.access, params=params
+        # A judge that fails can't be taken for one that agrees; but what is open to anyone stays open.
+        unheard = None if route.access.kind == "public" else Decision.DENY
+        return await self._hooks.ask_each(
+            "decide_access",
+            unheard,
+            ctx=ctx,
+            principal=ctx.principal,
+            access=route.access,
+            params=params,
         )
 
     async def _limit_route(self, ctx: Context, route: Route, rate: Rate) -> None:

@@ -1,0 +1,214 @@
+"""Hooks on the way of a request, and what becomes of one that fails."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import typer
+
+from kernel.sdk import (
+    AUTHENTICATED,
+    Access,
+    Context,
+    Decision,
+    Forbidden,
+    Permission,
+    Plugin,
+    Principal,
+    RouteTable,
+    Unauthorized,
+    hookimpl,
+)
+from kernel.testing import Start
+from tests.fakes.echo import EchoPlugin
+
+
+class ApiKeys(Plugin):
+    """Another scheme: `Key <name>`."""
+
+    name = "api_keys"
+
+    @hookimpl
+    async def identify_actor(self, authorization: str | None) -> Principal | None:
+        scheme, _, key = (authorization or "").partition(" ")
+        if scheme != "Key":
+            return None
+        if key == "forged":
+            raise Unauthorized("this key was revoked")
+        return Principal("service", f"key:{key}", username=key, role="service")
+
+
+class TestIdentifyActor:
+    async def test_hook_identify_actor(self, start_platform: Start) -> None:
+        """A plugin brings a scheme of its own; what is not its kind goes on to the kernel."""
+        running = await start_platform(ApiKeys, EchoPlugin)
+        ana = await running.user("ana")
+
+        async def get(authorization: str) -> Any:
+            return await running.anonymous.get("/v1/echo/open", headers={"Authorization": authorization})
+
+        assert (await get("Key indexer")).json()["subject"] == "key:indexer"
+        assert (await get(f"Bearer {ana.token}")).json()["subject"] == str(ana.user["id"])
+        assert (await running.anonymous.get("/v1/echo/open")).json()["kind"] == "anonymous"
+        refused = await get("Key forged")
+        assert (refused.status, refused.detail) == (401, "this key was revoked")
+        assert (await get("Digest x")).status == 401
+
+    async def test_one_that_fails(self, start_platform: Start) -> None:
+        """A scheme that fails is passed over and reported: tokens of the platform still hold."""
+
+        class Broken(Plugin):
+            name = "broken"
+
+            @hookimpl
+            def identify_actor(self, authorization: str | None) -> Principal | None:
+                raise KeyError("keys")
+
+        running = await start_platform(Broken, EchoPlugin)
+        ana = await running.user("ana")
+        assert (await ana.get("/v1/echo/private")).status == 200
+        assert (await running.anonymous.get("/health")).status == 200
+        headers = {"Authorization": "Key x"}
+        assert (await running.anonymous.get("/v1/echo/open", headers=headers)).status == 401
+        problems = running.platform.host.records["broken"].problems
+        assert problems[0] == "identify_actor raised KeyError: 'keys'"
+        assert len(problems) <= 20
+
+
+class Judge(Plugin):
+    """Says what the test wants of every access."""
+
+    name = "judge"
+
+    def __init__(self, verdict: Any = None) -> None:
+        self.verdict = verdict
+        self.asked: list[tuple[str, str, dict[str, Any]]] = []
+
+    @hookimpl
+    async def decide_access(
+        self, ctx: Context, principal: Principal, access: Access, params: dict[str, Any]
+    ) -> Decision | None:
+        self.asked.append((ctx.request.path, str(access), params))
+        if isinstance(self.verdict, BaseException):
+            raise self.verdict
+        return self.verdict  # type: ignore[no-any-return]
+
+
+class TestDecideAccess:
+    @pytest.mark.parametrize(
+        ("verdict", "private", "withheld", "public"),
+        [
+            (None, 200, 403, 200),
+            (Decision.ALLOW, 200, 200, 200),
+            (Decision.DENY, 403, 403, 403),
+            (Forbidden("not on Sundays"), 403, 403, 403),
+            (RuntimeError("broken"), 403, 403, 200),
+        ],
+    )
+    async def test_hook_decide_access(
+        self, start_platform: Start, verdict: Any, private: int, withheld: int, public: int
+    ) -> None:
+        """One grant is enough, one veto too; a judge that fails vetoes, but not what is open to anyone."""
+        judge = Judge()
+        running = await start_platform(judge, EchoPlugin)
+        ana = await running.user("ana")
+        judge.verdict = verdict
+        paths = ("/v1/echo/private", "/v1/echo/withheld", "/v1/echo/open")
+        assert [(await ana.get(path)).status for path in paths] == [private, withheld, public]
+
+    async def test_what_it_is_told(self, start_platform: Start) -> None:
+        """It hears the access and the parsed parameters of the path."""
+        judge = Judge()
+        running = await start_platform(judge, EchoPlugin)
+        await running.anonymous.get("/v1/echo/items/7")
+        await running.anonymous.get("/v1/echo/withheld")
+        assert judge.asked == [
+            ("/v1/echo/items/7", "public", {"item_id": 7}),
+            ("/v1/echo/withheld", "echo.withheld", {}),
+        ]
+
+    async def test_anonymous_grants(self, start_platform: Start) -> None:
+        """A plugin may let somebody in without a token, such as a published chat."""
+        running = await start_platform(Judge(Decision.ALLOW), EchoPlugin)
+        assert (await running.anonymous.get("/v1/echo/private")).status == 200
+
+
+class TestDeclaredThings:
+    async def test_hook_register_permissions_and_routes(self, start_platform: Start) -> None:
+        """Permissions that a plugin declares can be named by its routes, and are listed."""
+
+        class Notes(Plugin):
+            name = "notes"
+
+            @hookimpl
+            def register_permissions(self) -> list[Permission]:
+                return [Permission("notes.read", "Read notes.", granted_to="user")]
+
+            @hookimpl
+            def register_routes(self) -> list[RouteTable]:
+                table = RouteTable("Notes")
+
+                @table.get("/v1/notes", access=AUTHENTICATED, returns=list[str])
+                async def index(ctx: Context) -> list[str]:
+                    """List notes."""
+                    return ["buy milk"]
+
+                return [table]
+
+        running = await start_platform(Notes)
+        ana = await running.user()
+        assert (await ana.get("/v1/notes")).json() == ["buy milk"]
+        assert "notes.read" in running.platform.permissions
+
+    async def test_hook_register_commands(self, start_platform: Start) -> None:
+        """Command groups reach the command line as they were declared."""
+        group = typer.Typer()
+
+        class Commands(Plugin):
+            name = "commands"
+
+            @hookimpl
+            def register_commands(self) -> Sequence[tuple[str, typer.Typer]]:
+                return [("notes", group)]
+
+        running = await start_platform(Commands)
+        assert running.platform.declare("register_commands") == [("commands", [("notes", group)])]
+
+    async def test_hook_on_start(self, start_platform: Start) -> None:
+        """`on_start` is called once, in loading order, with everything open."""
+        seen: list[tuple[str, bool]] = []
+
+        class Second(Plugin):
+            name = "a_second"
+            requires = ("b_first",)
+
+            @hookimpl
+            def on_start(self, platform: Any) -> None:
+                seen.append((self.name, "first" in [r for r, _ in seen] or bool(seen)))
+
+        class First(Plugin):
+            name = "b_first"
+
+            @hookimpl
+            async def on_start(self, platform: Any) -> None:
+                await platform.database.ping()
+                seen.append((self.name, False))
+
+        await start_platform(Second, First)
+        assert seen == [("b_first", False), ("a_second", True)]
+
+
+async def test_a_hook_that_is_switched_off(start_platform: Start, caplog: pytest.LogCaptureFixture) -> None:
+    """A plugin that was switched off is not asked any more, and is asked again when it is back."""
+    caplog.set_level(logging.ERROR)
+    judge = Judge()
+    running = await start_platform(judge, EchoPlugin)
+    ana = await running.user()
+    judge.verdict = Decision.DENY
+    running.platform.switch_off(["judge"])
+    assert (await ana.get("/v1/echo/private")).status == 200
+    running.platform.switch_off([])
+    assert (await ana.get("/v1/echo/private")).status == 403
