@@ -12,7 +12,7 @@ from typing import Any
 
 import uvloop
 
-from cli.running import make_loader
+from cli.running import make_loader, private_files
 from cli.welcome import Facts, gather_facts, welcome
 from kernel import logs
 from kernel.errors import PlatformError, StartupError
@@ -46,7 +46,8 @@ def start(overrides: Mapping[str, str], how: Start) -> None:
 def run_process(work: Coroutine[Any, Any, None]) -> None:
     """Run a long-lived process; an error that nobody foresaw is in its log with the traceback."""
     try:
-        uvloop.run(work)
+        with private_files():
+            uvloop.run(work)
     except (StartupError, PlatformError):
         raise
     except Exception:

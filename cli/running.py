@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine, Mapping
-from contextlib import asynccontextmanager
+import os
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -45,6 +46,16 @@ def kernel_settings(overrides: Mapping[str, str] | None = None) -> KernelSetting
     return make_loader(overrides).load("kernel", KernelSettings)
 
 
+@contextmanager
+def private_files() -> Iterator[None]:
+    """What is written meanwhile is its owner's alone, also in a home that others may look into."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
 @asynccontextmanager
 async def stored_platform(
     *, apply_migrations: bool | None = None, overrides: Mapping[str, str] | None = None
@@ -53,8 +64,9 @@ async def stored_platform(
     from kernel.platform import open_platform
 
     quiet()
-    async with open_platform(make_loader(overrides), apply_migrations=apply_migrations) as platform:
-        yield platform
+    with private_files():
+        async with open_platform(make_loader(overrides), apply_migrations=apply_migrations) as platform:
+            yield platform
 
 
 @asynccontextmanager

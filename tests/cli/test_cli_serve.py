@@ -97,6 +97,16 @@ class TestOneProcess:
         assert len(imported) > 100
         assert {name.partition(".")[0] for name in imported} & HEAVY == set()
 
+    async def test_home_that_others_may_enter(self, tmp_path: Path) -> None:
+        """The database, files and notes in a home made by somebody else are the platform's alone."""
+        home = tmp_path / "home"
+        home.mkdir()
+        home.chmod(0o755)
+        async with served_platform(home):
+            assert (home / "platform.db").exists()
+        open_to_others = [path for path in home.rglob("*") if path.stat().st_mode & 0o077]
+        assert open_to_others == []
+
     async def test_stops_on_sigterm(self, home: Path) -> None:
         """SIGTERM ends it, and its worker, with exit status 0."""
         async with served_platform(home) as served:
