@@ -1,0 +1,65 @@
+"""A worker process with one plugin, whose jobs take a while and write down that they ran.
+
+Run as ``python -m tests.fakes.worker_process``; the environment says where the platform lives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from kernel.jobs.worker import Worker, executor_slot
+from kernel.platform import open_platform
+from kernel.plugins import given
+from kernel.sdk import Job, Platform, Plugin, hookimpl
+from kernel.serve import stop_on_signals
+from kernel.settings import SettingsLoader
+
+
+class Step(BaseModel):
+    """A piece of work: its number, how long it takes, and where it is written down."""
+
+    number: int
+    seconds: float
+    folder: str
+
+
+async def work(_platform: Platform, step: Step) -> None:
+    """Idempotent: a second run writes the same file again."""
+    Path(step.folder, f"{step.number}.started").write_text(str(os.getpid()))  # noqa: ASYNC240
+    await asyncio.sleep(step.seconds)
+    Path(step.folder, f"{step.number}.done").write_text(str(os.getpid()))  # noqa: ASYNC240
+
+
+STEP: Job[Step] = Job("steps.step", Step, work)
+
+
+class StepsPlugin(Plugin):
+    """Brings the job."""
+
+    name = "steps"
+
+    @hookimpl
+    def register_jobs(self) -> list[Job[Any]]:
+        return [STEP]
+
+
+async def main() -> None:
+    """Work until SIGTERM."""
+    stop = stop_on_signals()
+    loader = SettingsLoader.from_home()
+    async with (
+        open_platform(loader, role="worker", candidates=given([StepsPlugin])) as platform,
+        executor_slot(platform) as executor,
+    ):
+        await Worker(platform, executor).run(stop)
+    # As `platformctl worker` does: threads of interrupted jobs wait for the end of the process.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,109 @@
+"""Workers as real processes: killed, stopped, side by side. Every job runs to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from kernel.db.tables import JobRecord
+from kernel.testing import Running, Start, environment
+from tests.fakes.processes import Process, running_process
+from tests.fakes.waiting import eventually
+from tests.fakes.worker_process import STEP, Step, StepsPlugin
+
+pytestmark = pytest.mark.durability
+
+
+class Floor:
+    """A platform that enqueues, and workers that work."""
+
+    def __init__(self, running: Running, env: dict[str, str], folder: Path, stack: AsyncExitStack) -> None:
+        self.running = running
+        self.folder = folder
+        self._env = env
+        self._stack = stack
+
+    async def worker(self) -> Process:
+        """Start a worker process."""
+        log = self.folder / "worker.log"
+        command = ("-m", "tests.fakes.worker_process")
+        return await self._stack.enter_async_context(running_process(*command, env=self._env, log=log))
+
+    async def enqueue(self, numbers: range, seconds: float) -> None:
+        """One job for each number."""
+        for number in numbers:
+            async with self.running.platform.database.unit() as unit:
+                await unit.enqueue(STEP, Step(number=number, seconds=seconds, folder=str(self.folder)))
+
+    def written(self, kind: str) -> int:
+        """How many jobs wrote down that they started, or that they are done."""
+        return len(list(self.folder.glob(f"*.{kind}")))
+
+    async def done(self) -> int:
+        """How many jobs are done by the books."""
+        async with self.running.platform.database.read() as session:
+            query = select(func.count()).select_from(JobRecord).where(JobRecord.status == "done")
+            return int(await session.scalar(query) or 0)
+
+    async def until_done(self, count: int, seconds: float = 90) -> None:
+        """Wait until that many are."""
+
+        async def all_done() -> bool:
+            return await self.done() == count
+
+        await eventually(all_done, seconds)
+        assert self.written("done") == count
+
+
+@pytest.fixture
+async def floor(start_platform: Start, platform_home: Path, database_url: str | None, tmp_path: Path):  # type: ignore[no-untyped-def]
+    """Each database."""
+    extra = {"DATABASE_URL": database_url, "PLATFORM_WORKER_CONCURRENCY": "4"}
+    running = await start_platform(StepsPlugin, env=extra)
+    folder = tmp_path / "steps"
+    folder.mkdir()
+    async with AsyncExitStack() as stack:
+        yield Floor(running, environment(platform_home, extra), folder, stack)
+
+
+async def test_killed_again_and_again(floor: Floor) -> None:
+    """A worker killed in the middle of its jobs, three times, loses none of them."""
+    random.seed(11)
+    await floor.enqueue(range(24), seconds=0.15)
+    for _ in range(3):
+        worker = await floor.worker()
+        before = floor.written("started")
+        await eventually(lambda before=before: floor.written("started") > before, 60)
+        await asyncio.sleep(random.random() * 0.4)
+        await worker.kill()
+    assert await floor.done() < 24
+    await floor.worker()
+    await floor.until_done(24)
+
+
+async def test_stopped_in_the_middle(floor: Floor) -> None:
+    """A worker that is asked to stop hands its jobs back; another one, already there, takes them over."""
+    first = await floor.worker()
+    await floor.enqueue(range(4), seconds=1.0)
+    await eventually(lambda: floor.written("started") >= 1, 60)
+    await floor.worker()
+    first.signal(signal.SIGTERM)
+    assert await first.wait(20) == 0
+    await floor.until_done(4)
+
+
+async def test_side_by_side(floor: Floor) -> None:
+    """Two workers share the queue, and no job runs twice."""
+    await asyncio.gather(floor.worker(), floor.worker())
+    await floor.enqueue(range(20), seconds=0.3)
+    await floor.until_done(20)
+    async with floor.running.platform.database.read() as session:
+        attempts = await session.scalar(select(func.max(JobRecord.attempts)))
+    workers = {path.read_text() for path in floor.folder.glob("*.done")}
+    assert (attempts, len(workers)) == (1, 2)
