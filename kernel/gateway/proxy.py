@@ -119,8 +119,10 @@ class Proxy:
 
     def _target(self, ctx: Context, base: str, mount: Mount) -> URL:
         """The raw path and query as the client wrote them, under the service's address."""
-        raw = ctx.request.rel_url.raw_path
-        path = mount.service_path(raw) or "/"
+        # The router has matched the prefix however it was escaped; only its segments are counted here.
+        segments = mount.prefix.count("/") + 1
+        rest = ctx.request.rel_url.raw_path.split("/", segments)[segments:]
+        path = "/".join([mount.target, *rest]) or "/"
         query = ctx.request.rel_url.raw_query_string
         return URL(base + path + (f"?{query}" if query else ""), encoded=True)
 
