@@ -14,7 +14,7 @@ from kernel.auth.principals import ANONYMOUS, Principal
 from kernel.errors import BadRequest, Forbidden, TooManyRequests, Unauthorized
 from kernel.http.context import Context
 from kernel.http.routes import Rate, Route
-from kernel.stores.cache import CacheUnavailable
+from kernel.stores.cache import CacheUnavailable, MemoryCache
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -33,6 +33,7 @@ class Guard:
         self._platform = platform
         self._hooks = platform.hooks
         self._settings = platform.settings
+        self._own = MemoryCache()
         self._warned = 0.0
 
     async def identify(self, ctx: Context, *, judge: bool = True) -> Principal:
@@ -66,7 +67,7 @@ class Guard:
         key = f"ratelimit:{ctx.client_ip}"
         if ctx.principal.subject:
             key = f"{key}:{ctx.principal.subject}"
-        await self.count(key, self._settings.rate_limit_per_minute)
+        await self.count(key, self._settings.rate_limit_per_minute, fails_open=True)
 
     async def check(self, ctx: Context, route: Route, params: dict[str, Any]) -> None:
         """The route's access, then its own rate limit. Raises Unauthorized, Forbidden, TooManyRequests."""
@@ -107,15 +108,20 @@ class Guard:
         place = ctx.request.path if rate.scope == "path" else f"{route.method} {ctx.endpoint}"
         await self.count(f"ratelimit:{place}:{caller}", limit)
 
-    async def count(self, key: str, limit: int) -> None:
-        """Count one more call of `key` in this minute. Raises TooManyRequests past `limit`."""
+    async def count(self, key: str, limit: int, *, fails_open: bool = False) -> None:
+        """Count one more call of `key` in this minute. Raises TooManyRequests past `limit`.
+
+        When the cache store does not answer, this process counts alone, unless the limit `fails_open`.
+        """
         if not self._settings.rate_limit_enabled:
             return
         try:
             count, left = await self._platform.cache.increment(key, WINDOW)
         except CacheUnavailable as error:
             self._warn(error)
-            return
+            if fails_open:
+                return
+            count, left = await self._own.increment(key, WINDOW)
         if count > limit:
             raise TooManyRequests(
                 f"Rate limit exceeded: {limit} requests per minute; try again in {left} s",

@@ -145,6 +145,18 @@ class TestFailsOpen:
             assert health["status"] == "degraded"
             assert "cache" in health["checks"]["cache"]
 
+    async def test_guessing_stays_limited(self, start_platform: Start, redis_url: str) -> None:
+        """A route's own limit guards more than load: without the cache store each process counts alone."""
+        _wait_for_room(8)
+        parts = urlsplit(redis_url)
+        async with wire_to(parts.hostname or "127.0.0.1", parts.port or 6379) as wire:
+            url = f"redis://127.0.0.1:{wire.port}"
+            running = await start_platform(env={**ON, "REDIS_URL": url, "AUTH_RATE_LIMIT_PER_MINUTE": "2"})
+            await wire.cut()
+            guess = {"username": "ana", "password": "guess"}
+            found = [(await running.anonymous.post("/v1/auth/login", json=guess)).status for _ in range(3)]
+        assert found == [401, 401, 429]
+
     async def test_cache_that_says_nothing(self, start_platform: Start, redis_url: str) -> None:
         """A cache store that swallows everything costs no request more than a moment."""
         parts = urlsplit(redis_url)
