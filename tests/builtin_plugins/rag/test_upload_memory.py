@@ -24,6 +24,11 @@ def memory(pid: int, field: str) -> int:
     return int(found[1]) * 1024
 
 
+def reset_peak(pid: int) -> None:
+    """Begin to measure VmHWM anew (proc(5), clear_refs)."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
+
+
 async def signed_in(served: Served) -> dict[str, str]:
     account = {"username": "ann", "email": "ann@example.org", "password": "correct horse battery"}
     async with served.session.post(f"{served.url}/v1/auth/register", json=account) as answer:
@@ -60,7 +65,7 @@ async def test_large_upload_takes_no_memory(tmp_path: Path) -> None:
         await send(served, headers, base, MEGABYTE)
         pid = served.process.pid
         before = memory(pid, "VmRSS")
-        Path(f"/proc/{pid}/clear_refs").write_text("5")
+        reset_peak(pid)
         document = await send(served, headers, base, 40 * MEGABYTE)
         grown = memory(pid, "VmHWM") - before
         assert document["size_bytes"] > 39 * MEGABYTE
