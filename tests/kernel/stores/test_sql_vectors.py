@@ -35,9 +35,12 @@ def database(databases: tuple[Database, Database]) -> Database:
 
 
 @pytest.fixture
-def stores(databases: tuple[Database, Database]) -> Stores:
+async def stores(databases: tuple[Database, Database]) -> AsyncIterator[Stores]:
     """Two stores on it."""
-    return SqlVectorStore(databases[0]), SqlVectorStore(databases[1])
+    pair = SqlVectorStore(databases[0]), SqlVectorStore(databases[1])
+    yield pair
+    for store in pair:
+        await store.close()
 
 
 class TestSqlVectorStore(VectorStoreConformance):
@@ -62,3 +65,4 @@ async def test_an_older_reader_leaves_no_gap_in_the_words(database: Database) ->
         await store.indexes(found).text.catch_up(session, found)
     hits = await store.search("c", Query(np.roll(vector, 1), 5, text="zebra"))
     assert {hit.point.id for hit in hits if hit.score > 0} == {"early", "late"}
+    await store.close()
