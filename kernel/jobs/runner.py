@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select, update
 
 from kernel.db.base import utc_now
 from kernel.db.tables import JobRecord
+from kernel.errors import PlatformError
 from kernel.jobs.declarations import JobFailed, JobRef
 from kernel.logs import mask
 
@@ -75,7 +76,7 @@ class JobRunner:
         log.warning("job %s (%s) failed", record.name, record.id, exc_info=error)
         failures = record.failures + 1
         if failures > job.retries:
-            await self._give_up(record, job, payload, f"{type(error).__name__} after {failures} attempts")
+            await self._give_up(record, job, payload, _reason(error, failures))
             return None
         async with self._platform.database.unit() as unit:
             values = {"failures": failures, "error": mask(f"{type(error).__name__}: {error}")[:500]}
@@ -88,9 +89,18 @@ class JobRunner:
         await self._end(record, "failed", reason)
 
     async def _end(self, record: JobRecord, status: str, error: str | None) -> None:
+        """Close the books. What a finished job was about is forgotten: it may have been deleted since."""
         async with self._platform.database.unit() as unit:
-            values = {"status": status, "error": error, "finished_at": utc_now()}
+            values: dict[str, Any] = {"status": status, "error": error, "finished_at": utc_now()}
+            if status == "done":
+                values["payload"] = {}
             await unit.session.execute(update(JobRecord).where(JobRecord.id == record.id).values(**values))
+
+
+def _reason(error: Exception, failures: int) -> str:
+    """What people may read: the public text of an error that has one, else its kind."""
+    said = str(error.detail) if isinstance(error, PlatformError) else type(error).__name__
+    return f"{said} (given up after {failures} attempts)"
 
 
 async def drain(platform: Platform) -> int:

@@ -11,7 +11,7 @@ from sqlalchemy import func, select, text
 
 from kernel.db.tables import JobRecord
 from kernel.jobs.runner import JobRunner
-from kernel.sdk import Event, Job, JobFailed, Platform, Plugin, hookimpl
+from kernel.sdk import Event, Job, JobFailed, Platform, Plugin, Unavailable, hookimpl
 from kernel.testing import Running, Start
 
 
@@ -48,6 +48,8 @@ class JobsPlugin(Plugin):
         self.ran.append(payload.word)
         if payload.word == "hopeless":
             raise JobFailed("it can't be done")
+        if payload.word == "away":
+            raise Unavailable("The thing is away; call it back")
         if self.failures:
             self.failures -= 1
             raise RuntimeError("not this time")
@@ -101,6 +103,7 @@ async def test_a_job_runs_once(running: Running, plugin: JobsPlugin) -> None:
     assert plugin.ran == ["hello"]
     found = await record(running, job_id)
     assert (found.status, found.attempts, found.error) == ("done", 1, None)
+    assert found.payload == {}, "what it was about may have to be forgotten"
 
 
 async def test_the_same_id_is_one_job(running: Running, plugin: JobsPlugin) -> None:
@@ -135,6 +138,13 @@ async def test_errors_are_retried_then_given_up(running: Running, plugin: JobsPl
     found = await record(running, second)
     assert (found.status, len(plugin.given_up)) == ("failed", 1)
     assert "RuntimeError" in (found.error or "")
+
+
+async def test_the_public_text_of_an_error_is_the_reason(running: Running, plugin: JobsPlugin) -> None:
+    """People read what a client would, not the name of a class."""
+    await enqueue(running, plugin.work, "away")
+    await running.run_jobs()
+    assert plugin.given_up == ["The thing is away; call it back (given up after 3 attempts)"]
 
 
 async def test_a_permanent_failure_is_not_retried(running: Running, plugin: JobsPlugin) -> None:
