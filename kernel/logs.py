@@ -72,7 +72,8 @@ class JsonFormatter(AccessFormatter):
         request_id = request_id_var.get()
         if request_id:
             line["request_id"] = request_id
-        line.update({k: v for k, v in vars(record).items() if k not in _STANDARD and v is not None})
+        extra = {k: v for k, v in vars(record).items() if k not in _STANDARD and v is not None}
+        line.update({k: mask(v) if isinstance(v, str) else v for k, v in extra.items()})
         if record.exc_info:
             line["exception"] = mask(self.formatException(record.exc_info))
         return json.dumps(line, ensure_ascii=False, default=str)

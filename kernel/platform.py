@@ -33,7 +33,7 @@ from kernel.errors import PlatformError, StartupError, Unavailable
 from kernel.events import Event
 from kernel.gateway import handlers as gateway_handlers
 from kernel.gateway.proxy import Proxy
-from kernel.gateway.services import Service
+from kernel.gateway.services import SLOTS, Service
 from kernel.health import HealthCheck, Unhealthy
 from kernel.hooks import Hooks
 from kernel.http.access_log import AccessLog
@@ -72,6 +72,7 @@ class Platform:
     def __init__(self, loader: SettingsLoader, candidates: Sequence[Candidate]) -> None:
         self.loader = loader
         self.settings = loader.load("kernel", KernelSettings)
+        _check_service_names(self.settings)
         self.role: Role = "tool"
         self.settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.secrets = SecretStore(self.settings.home)
@@ -233,6 +234,8 @@ class Platform:
             except StartupError as error:
                 self.fail_plugin(plugin, str(error))
         for sentence in self.loader.unknown_variables(ignore=("PLATFORM_SECRET_",)):
+            log.warning("%s", sentence)
+        for sentence in self.loader.unknown_sections({"kernel", *self.host.records}):
             log.warning("%s", sentence)
 
     async def migrate(self, *, apply: bool) -> None:
@@ -446,6 +449,15 @@ async def declared_platform(
 def _restart(platform: Platform, candidates: Sequence[Candidate]) -> OnStuck:
     versions = {candidate.name: candidate.version for candidate in candidates}
     return partial(restart_without, platform.quarantine, versions.get)
+
+
+def _check_service_names(settings: KernelSettings) -> None:
+    known = [slot.name for slot in SLOTS]
+    for name in settings.remote_services:
+        if name not in known:
+            raise StartupError(
+                f"PLATFORM_SERVICE_URLS: '{name}' is not a service; there are {', '.join(known)}"
+            )
 
 
 def _reason(error: BaseException) -> str:

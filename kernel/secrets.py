@@ -36,7 +36,7 @@ class SecretStore:
         _check(name)
         self._make_folder()
         target = self._folder / name
-        temporary = target.with_name(f".{name}.{os.getpid()}")
+        temporary = target.with_name(f".{name}.{secrets.token_hex(8)}")
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as handle:
             handle.write(value)
             handle.flush()
@@ -75,7 +75,7 @@ class SecretStore:
 
     def _create(self, name: str, value: str) -> None:
         self._make_folder()
-        temporary = self._folder / f".{name}.{os.getpid()}"
+        temporary = self._folder / f".{name}.{secrets.token_hex(8)}"
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as handle:
             handle.write(value)
             handle.flush()

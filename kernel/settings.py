@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from urllib.parse import SplitResult, urlsplit
@@ -211,8 +211,9 @@ class KernelSettings(Settings):
     @classmethod
     def _database_address(cls, value: SecretStr | None) -> SecretStr | None:
         parts = urlsplit(value.get_secret_value() if value else "sqlite:///file")
-        known = parts.scheme.partition("+")[0] in ("postgresql", "postgres", "sqlite")
-        if not known or _bad_port(parts):
+        kind = parts.scheme.partition("+")[0]
+        in_file = parts.path.strip("/") not in ("", ":memory:")
+        if _bad_port(parts) or not (kind in ("postgresql", "postgres") or (kind == "sqlite" and in_file)):
             raise ValueError("expected postgresql://user:password@host:port/name or sqlite:////path/to/file")
         return value
 
@@ -307,8 +308,12 @@ class SettingsLoader:
         """One sentence for each `PLATFORM_…` variable that no loaded class declares."""
         for name in sorted(self._environ):
             if name.startswith(prefix) and name not in self._known_names and not name.startswith(ignore):
-                close = difflib.get_close_matches(name, self._known_names, n=1)
-                yield f"{name} is not a setting" + (f"; did you mean {close[0]}?" if close else "")
+                yield f"{name} is not a setting{_meant(name, self._known_names, quote='')}"
+
+    def unknown_sections(self, owners: Collection[str]) -> Iterator[str]:
+        """One sentence for each section of `config.yaml` that belongs to none of `owners`."""
+        for name in sorted(set(self._sections) - set(owners)):
+            yield f"config.yaml: no plugin is called '{name}'{_meant(name, owners)}"
 
     def _section(self, owner: str, cls: type[Settings]) -> dict[str, Any]:
         section = self._sections.get(owner, {})
@@ -316,10 +321,14 @@ class SettingsLoader:
             raise StartupError(f"config.yaml: section '{owner}' must be a mapping of settings")
         unknown = sorted(set(section) - set(cls.model_fields))
         if unknown:
-            close = difflib.get_close_matches(str(unknown[0]), cls.model_fields, n=1)
-            hint = f"; did you mean '{close[0]}'?" if close else ""
+            hint = _meant(str(unknown[0]), cls.model_fields)
             raise StartupError(f"config.yaml: '{owner}.{unknown[0]}' is not a setting{hint}")
         return dict(section)
+
+
+def _meant(name: str, known: Iterable[str], quote: str = "'") -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {quote}{close[0]}{quote}?" if close else ""
 
 
 def _read_config(path: Path) -> dict[str, Any]:

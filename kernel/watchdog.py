@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import secrets
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -95,7 +96,7 @@ class Quarantine:
 
     def _write(self, entries: dict[str, Entry]) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}")
+        temporary = self._path.with_name(f".{self._path.name}.{secrets.token_hex(8)}")
         content: dict[str, Any] = {name: vars(entry) for name, entry in entries.items()}
         with temporary.open("w", encoding="utf-8") as handle:
             json.dump(content, handle, ensure_ascii=False)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter
-from pydantic.json_schema import models_json_schema
-
 from kernel import __version__
-from kernel.http.endpoint import Endpoint, is_model
+from kernel.http.endpoint import Endpoint
 from kernel.http.responses import ErrorBody, HTTPValidationError
 from kernel.http.routes import RawBody, Route, Upload
+from kernel.http.schemas import UNDESCRIBABLE, Schemas, can_be_described, declared_by
 
-_REF = "#/components/schemas/{model}"
+log = logging.getLogger("platform.http")
+
 _ALWAYS = (400, 401, 429, 503)
 
 
@@ -24,12 +24,13 @@ def build_document(endpoints: Iterable[Endpoint], title: str) -> dict[str, Any]:
     shown = sorted(
         (e for e in endpoints if not e.route.hidden), key=lambda e: (e.template.openapi, e.route.method)
     )
-    schemas = _Schemas(shown)
+    shown, schemas = _schemas(shown)
     paths: dict[str, Any] = {}
     taken: set[str] = set()
     for endpoint in shown:
         item = paths.setdefault(endpoint.template.openapi, {})
         item[endpoint.route.method.lower()] = _operation(endpoint, schemas, taken)
+    security = {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -38,11 +39,23 @@ def build_document(endpoints: Iterable[Endpoint], title: str) -> dict[str, Any]:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
-        "components": {
-            "schemas": schemas.definitions,
-            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
-        },
+        "components": {"schemas": schemas.used_by(paths), "securitySchemes": security},
     }
+
+
+def _schemas(endpoints: list[Endpoint]) -> tuple[list[Endpoint], Schemas]:
+    """The endpoints that can be described, and the schemas of all that they declare."""
+    try:
+        return endpoints, _schemas_of(endpoints)
+    except UNDESCRIBABLE:
+        described = [endpoint for endpoint in endpoints if can_be_described(endpoint.route)]
+        for endpoint in (endpoint for endpoint in endpoints if endpoint not in described):
+            log.error("%s %s has no schema and is left out", endpoint.route.method, endpoint.template.path)
+        return described, _schemas_of(described)
+
+
+def _schemas_of(endpoints: list[Endpoint]) -> Schemas:
+    return Schemas(declared for endpoint in endpoints for declared in declared_by(endpoint.route))
 
 
 def without_descriptions(document: Any) -> Any:
@@ -58,36 +71,7 @@ def without_descriptions(document: Any) -> Any:
     }
 
 
-class _Schemas:
-    """The JSON Schemas of all models, each under its name."""
-
-    def __init__(self, endpoints: list[Endpoint]) -> None:
-        models = {(ErrorBody, "serialization"), (HTTPValidationError, "serialization")}
-        for endpoint in endpoints:
-            models |= _models(endpoint.route)
-        ordered: Any = sorted(models, key=lambda pair: (pair[0].__qualname__, pair[0].__module__, pair[1]))
-        self._refs, top = models_json_schema(ordered, ref_template=_REF)
-        self.definitions: dict[str, Any] = dict(sorted(top.get("$defs", {}).items()))
-
-    def of(self, declared: Any, mode: str) -> dict[str, Any]:
-        """The schema of a declared body or answer."""
-        if is_model(declared):
-            return dict(self._refs[(declared, mode)])  # type: ignore[index]
-        schema = TypeAdapter(declared).json_schema(ref_template=_REF, mode=mode)  # type: ignore[arg-type]
-        self.definitions.update(schema.pop("$defs", {}))
-        return schema
-
-
-def _models(route: Route) -> set[tuple[type[BaseModel], str]]:
-    found: set[tuple[type[BaseModel], str]] = set()
-    if is_model(route.body):
-        found.add((route.body, "validation"))
-    if is_model(route.returns):
-        found.add((route.returns, "serialization"))
-    return found
-
-
-def _operation(endpoint: Endpoint, schemas: _Schemas, taken: set[str]) -> dict[str, Any]:
+def _operation(endpoint: Endpoint, schemas: Schemas, taken: set[str]) -> dict[str, Any]:
     route = endpoint.route
     operation: dict[str, Any] = {
         "operationId": _operation_id(endpoint, taken),
@@ -124,11 +108,10 @@ def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     return [{"name": n, "in": "path", "required": True, "schema": template.schema(n)} for n in template.kinds]
 
 
-def _query_parameters(route: Route, schemas: _Schemas) -> list[dict[str, Any]]:
+def _query_parameters(route: Route, schemas: Schemas) -> list[dict[str, Any]]:
     if route.query is None:
         return []
-    schema = route.query.model_json_schema(ref_template=_REF)
-    schemas.definitions.update(schema.pop("$defs", {}))
+    schema = schemas.resolved(route.query, "validation")
     required = set(schema.get("required", ()))
     return [
         _query_parameter(name, dict(item), name in required) for name, item in schema["properties"].items()
@@ -144,7 +127,7 @@ def _query_parameter(name: str, schema: dict[str, Any], required: bool) -> dict[
     return parameter
 
 
-def _request_body(route: Route, schemas: _Schemas) -> dict[str, Any] | None:
+def _request_body(route: Route, schemas: Schemas) -> dict[str, Any] | None:
     if route.body is None:
         return None
     if isinstance(route.body, Upload):
@@ -166,17 +149,17 @@ def _upload_schema(upload: Upload) -> dict[str, Any]:
     }
 
 
-def _responses(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any]:
+def _responses(endpoint: Endpoint, schemas: Schemas) -> dict[str, Any]:
     route = endpoint.route
     found: dict[int, dict[str, Any]] = {}
     for status in (route.status, *route.also_statuses):
         found[status] = _success(route, status, schemas)
     for status in sorted(_error_statuses(endpoint)):
-        found.setdefault(status, _error(status))
+        found.setdefault(status, _error(status, schemas))
     return {str(status): found[status] for status in sorted(found)}
 
 
-def _success(route: Route, status: int, schemas: _Schemas) -> dict[str, Any]:
+def _success(route: Route, status: int, schemas: Schemas) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": HTTPStatus(status).phrase}
     if status != 204:
         schema = {} if route.returns is None else schemas.of(route.returns, "serialization")
@@ -202,7 +185,6 @@ def _error_statuses(endpoint: Endpoint) -> set[int]:
     return statuses
 
 
-def _error(status: int) -> dict[str, Any]:
-    model = "HTTPValidationError" if status == 422 else "ErrorBody"
-    schema = {"$ref": _REF.format(model=model)}
+def _error(status: int, schemas: Schemas) -> dict[str, Any]:
+    schema = schemas.of(HTTPValidationError if status == 422 else ErrorBody, "serialization")
     return {"description": HTTPStatus(status).phrase, "content": {"application/json": {"schema": schema}}}

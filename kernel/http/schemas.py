@@ -1,0 +1,83 @@
+"""JSON Schemas of all that an application's routes declare, made together: no name stands for two models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from pydantic import PydanticUserError, TypeAdapter
+from pydantic_core import PydanticOmit
+
+from kernel.http.responses import ErrorBody, HTTPValidationError
+from kernel.http.routes import RawBody, Route, Upload
+
+Mode = Literal["validation", "serialization"]
+Declared = tuple[Any, Mode]
+
+REF = "#/components/schemas/{model}"
+UNDESCRIBABLE = (PydanticUserError, PydanticOmit, TypeError, ValueError)
+ERRORS: tuple[Declared, ...] = ((ErrorBody, "serialization"), (HTTPValidationError, "serialization"))
+
+
+class Schemas:
+    """The schemas of these types; `definitions` are those that others refer to, by name."""
+
+    def __init__(self, declared: Iterable[Declared]) -> None:
+        unique = sorted({*declared, *ERRORS}, key=lambda pair: (str(pair[0]), pair[1]))
+        found, top = TypeAdapter.json_schemas(
+            [((kind, mode), mode, TypeAdapter(kind)) for kind, mode in unique], ref_template=REF
+        )
+        self._found = {key: schema for (key, _), schema in found.items()}
+        self.definitions: dict[str, Any] = dict(sorted(top.get("$defs", {}).items()))
+
+    def of(self, kind: Any, mode: Mode) -> dict[str, Any]:
+        """The schema of a declared body or answer, most often a reference."""
+        return dict(self._found[(kind, mode)])
+
+    def resolved(self, kind: Any, mode: Mode) -> dict[str, Any]:
+        """The schema itself, without the reference."""
+        schema = self.of(kind, mode)
+        name = str(schema.get("$ref", "")).rpartition("/")[2]
+        return dict(self.definitions.get(name, schema))
+
+    def used_by(self, document: Any) -> dict[str, Any]:
+        """The definitions that the document refers to, directly or through others."""
+        used: set[str] = set()
+        waiting = _references(document)
+        while waiting:
+            name = waiting.pop()
+            if name not in used:
+                used.add(name)
+                waiting |= _references(self.definitions[name])
+        return {name: schema for name, schema in self.definitions.items() if name in used}
+
+
+def declared_by(route: Route) -> set[Declared]:
+    """The types of a route's body, query and answer."""
+    found: set[Declared] = set()
+    if route.body is not None and not isinstance(route.body, Upload | RawBody):
+        found.add((route.body, "validation"))
+    if route.query is not None:
+        found.add((route.query, "validation"))
+    if route.returns is not None:
+        found.add((route.returns, "serialization"))
+    return found
+
+
+def can_be_described(route: Route) -> bool:
+    """Whether all that the route declares has a JSON Schema."""
+    try:
+        Schemas(declared_by(route))
+    except UNDESCRIBABLE:
+        return False
+    return True
+
+
+def _references(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        reference = value.get("$ref")
+        here = {reference.rpartition("/")[2]} if isinstance(reference, str) else set()
+        return here.union(*map(_references, value.values()))
+    if isinstance(value, list):
+        return set().union(*map(_references, value))
+    return set()

@@ -1,0 +1,171 @@
+"""The OpenAPI document: valid, complete, and unharmed by one plugin's odd model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from pydantic import BaseModel, ConfigDict
+
+from kernel.http.openapi import without_descriptions
+from kernel.plugins import installed
+from kernel.sdk import PUBLIC, Context, Plugin, RouteTable, hookimpl
+from kernel.testing import Running, Start
+from tests.fakes.echo import EchoPlugin
+
+METHODS = {"get", "put", "post", "delete", "patch", "head", "options", "trace"}
+
+
+async def document(running: Running) -> dict[str, Any]:
+    answer = await running.anonymous.get("/openapi.json")
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
+    return dict(answer.json())
+
+
+def operations(found: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    return [(p, m, op) for p, item in found["paths"].items() for m, op in item.items() if m in METHODS]
+
+
+def references(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        here = {value["$ref"]} if isinstance(value.get("$ref"), str) else set()
+        return here.union(*map(references, value.values()))
+    return set().union(*map(references, value)) if isinstance(value, list) else set()
+
+
+@pytest.fixture(params=["echo", "built-in"])
+async def found(request: pytest.FixtureRequest, start_platform: Start) -> dict[str, Any]:
+    """The document of a platform with a plugin of every kind of route, then of the built-in plugins."""
+    plugins = [EchoPlugin] if request.param == "echo" else [candidate.name for candidate in installed()]
+    return await document(await start_platform(*plugins))
+
+
+class TestDocument:
+    async def test_frame(self, found: dict[str, Any]) -> None:
+        """The fields that OpenAPI 3.1 asks for, and no others at the top."""
+        assert found["openapi"].startswith("3.1.")
+        assert set(found["info"]) >= {"title", "version"}
+        assert set(found) <= {"openapi", "info", "servers", "paths", "components", "security", "tags"}
+
+    async def test_references_lead_somewhere(self, found: dict[str, Any]) -> None:
+        """Every reference is to a schema of the document."""
+        known = {f"#/components/schemas/{name}" for name in found["components"]["schemas"]}
+        assert references(found) <= known
+
+    async def test_schemas_are_schemas(self, found: dict[str, Any]) -> None:
+        """Every schema is valid JSON Schema 2020-12, as OpenAPI 3.1 wants it."""
+        for schema in found["components"]["schemas"].values():
+            Draft202012Validator.check_schema(schema)
+        for _, _, operation in operations(found):
+            for parameter in operation.get("parameters", []):
+                Draft202012Validator.check_schema(parameter["schema"])
+
+    async def test_operations(self, found: dict[str, Any]) -> None:
+        """Each has an id of its own, a summary, a tag, its path's parameters, answers with descriptions."""
+        ids = [operation["operationId"] for _, _, operation in operations(found)]
+        assert len(ids) == len(set(ids))
+        for path, method, operation in operations(found):
+            place = f"{method} {path}"
+            assert operation["summary"] and operation["tags"], place
+            named = {p["name"] for p in operation.get("parameters", []) if p["in"] == "path"}
+            assert named == {part[1:-1] for part in path.split("/") if part.startswith("{")}, place
+            assert all(p["required"] for p in operation.get("parameters", []) if p["in"] == "path"), place
+            assert operation["responses"], place
+            for status, response in operation["responses"].items():
+                assert status.isdecimal() and response["description"], place
+
+    async def test_names_fit(self, found: dict[str, Any]) -> None:
+        """Names of schemas hold only what OpenAPI allows in a component's name."""
+        import re
+
+        assert all(re.fullmatch(r"[A-Za-z0-9._-]+", name) for name in found["components"]["schemas"])
+
+    async def test_security(self, found: dict[str, Any]) -> None:
+        """Each operation says whether it needs a token, by a scheme that is declared."""
+        schemes = set(found["components"]["securitySchemes"])
+        for path, method, operation in operations(found):
+            used = {name for requirement in operation["security"] for name in requirement}
+            assert used <= schemes, f"{method} {path}"
+
+
+class TestErrors:
+    async def test_the_codes_of_a_422(self, start_platform: Start) -> None:
+        """A 422 is documented in the shape that it has."""
+        running = await start_platform(EchoPlugin)
+        found = await document(running)
+        answer = await running.anonymous.post("/v1/echo/body", json={"name": ""})
+        declared = found["paths"]["/v1/echo/body"]["post"]["responses"]["422"]
+        schema = declared["content"]["application/json"]["schema"]
+        Draft202012Validator({**schema, "components": found["components"]}).validate(answer.json())
+
+
+def model(name: str, **fields: type) -> type[BaseModel]:
+    return type(name, (BaseModel,), {"__annotations__": fields, "__doc__": name, "__module__": __name__})
+
+
+class Offers(Plugin):
+    """A plugin with one route that answers a given type."""
+
+    name = "offers"
+
+    def __init__(self, name: str, returns: Any) -> None:
+        self.name = name
+        self._returns = returns
+
+    @hookimpl
+    def register_routes(self) -> list[RouteTable]:
+        table = RouteTable("Offers")
+
+        @table.get(f"/v1/{self.name}", access=PUBLIC, returns=self._returns)
+        async def index(ctx: Context) -> None:
+            """Offer something."""
+
+        return [table]
+
+
+class TestOddModels:
+    async def test_two_of_one_name(self, start_platform: Start) -> None:
+        """Two plugins may each have a `Thing`: each route shows its own."""
+        first, second = model("Thing", colour=str), model("Thing", weight=int)
+        running = await start_platform(Offers("first", list[first]), Offers("second", list[second]))  # type: ignore[valid-type]
+        found = await document(running)
+
+        def properties(path: str) -> set[str]:
+            answer = found["paths"][path]["get"]["responses"]["200"]
+            schema = answer["content"]["application/json"]["schema"]["items"]
+            name = schema["$ref"].rpartition("/")[2]
+            return set(found["components"]["schemas"][name]["properties"])
+
+        assert (properties("/v1/first"), properties("/v1/second")) == ({"colour"}, {"weight"})
+
+    async def test_one_that_has_no_schema(self, start_platform: Start) -> None:
+        """A model that can't be described leaves its own route out of the document, and no other."""
+
+        class Odd(BaseModel):
+            """Holds a function."""
+
+            model_config = ConfigDict(arbitrary_types_allowed=True)
+            call: Callable[[], None]
+
+        running = await start_platform(Offers("odd", Odd), Offers("even", int))
+        found = await document(running)
+        assert "/v1/even" in found["paths"]
+
+
+def test_without_descriptions() -> None:
+    """Free text goes; a field that is called `description` stays."""
+    schema = {
+        "description": "text",
+        "summary": "text",
+        "title": "Thing",
+        "properties": {"description": {"type": "string", "description": "text"}},
+        "required": ["description"],
+    }
+    assert without_descriptions(json.loads(json.dumps(schema))) == {
+        "title": "Thing",
+        "properties": {"description": {"type": "string"}},
+        "required": ["description"],
+    }

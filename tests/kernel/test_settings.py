@@ -1,0 +1,162 @@
+"""Settings: where values come from, and what is said about one that does not fit."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from pydantic import Field, SecretStr
+
+from kernel.errors import StartupError
+from kernel.sdk import Plugin, Settings, env, hookimpl
+from kernel.settings import KernelSettings, SettingsLoader
+from kernel.testing import Start
+
+
+class ShelfSettings(Settings):
+    """Settings of a plugin."""
+
+    env_prefix: ClassVar[str] = "SHELF_"
+
+    size: int = Field(3, ge=1, le=9, description="Books on a shelf.")
+    colour: str = Field(
+        "brown", validation_alias=env("SHELF_PAINT", "SHELF_COLOUR"), description="Its colour."
+    )
+    key: SecretStr | None = Field(None, description="Its key.")
+
+
+class Shelf(Plugin):
+    """A plugin with settings."""
+
+    name = "shelf"
+
+    @hookimpl
+    def register_settings(self) -> type[Settings]:
+        return ShelfSettings
+
+
+def load(environ: dict[str, str], **section: object) -> ShelfSettings:
+    return SettingsLoader(environ, {"shelf": section}).load("shelf", ShelfSettings)
+
+
+def refusal(environ: dict[str, str], **section: object) -> str:
+    with pytest.raises(StartupError) as caught:
+        load(environ, **section)
+    return str(caught.value)
+
+
+class TestSources:
+    def test_precedence(self) -> None:
+        """The environment wins over config.yaml, which wins over the default."""
+        assert load({}).size == 3
+        assert load({}, size=4).size == 4
+        assert load({"SHELF_SIZE": "5"}, size=4).size == 5
+
+    def test_several_names(self) -> None:
+        """Of several variables for one field the first one counts."""
+        assert load({"SHELF_COLOUR": "red"}).colour == "red"
+        assert load({"SHELF_COLOUR": "red", "SHELF_PAINT": "blue"}).colour == "blue"
+
+    def test_empty_is_unset(self) -> None:
+        """A variable that is set to nothing, as compose files do, counts as unset."""
+        assert load({"SHELF_SIZE": ""}).size == 3
+
+    def test_config_file(self, tmp_path: Path) -> None:
+        """`config.yaml` in the home has a section for each owner."""
+        (tmp_path / "config.yaml").write_text("kernel:\n  port: 8123\nshelf:\n  size: 7\n")
+        loader = SettingsLoader.from_home({"PLATFORM_HOME": str(tmp_path)})
+        assert loader.load("kernel", KernelSettings).port == 8123
+        assert loader.load("shelf", ShelfSettings).size == 7
+
+    @pytest.mark.parametrize(
+        "content", ["a: [", "- a\n- b\n", "just text", "\xff\xfe", "!!python/object:os.system {}"]
+    )
+    def test_unfit_config_file(self, tmp_path: Path, content: str) -> None:
+        """A file that can't be read is refused and named."""
+        (tmp_path / "config.yaml").write_bytes(content.encode("latin-1"))
+        with pytest.raises(StartupError, match=r"config\.yaml"):
+            SettingsLoader.from_home({"PLATFORM_HOME": str(tmp_path)})
+
+    def test_frozen(self) -> None:
+        """Nobody changes settings after they were read."""
+        with pytest.raises(Exception, match="frozen"):
+            load({}).size = 5  # type: ignore[misc]
+
+
+class TestProblems:
+    def test_each_names_variable_and_remedy(self) -> None:
+        """Every wrong value is named with its variable, its field and what would fit."""
+        said = refusal({"SHELF_SIZE": "ten", "SHELF_PAINT": "x"}, key=["a"])
+        assert "SHELF_SIZE (setting 'shelf.size')" in said
+        assert "valid integer" in said
+        assert "SHELF_KEY (setting 'shelf.key')" in said
+        assert "less than or equal to 9" in refusal({"SHELF_SIZE": "10"})
+
+    def test_no_value_is_repeated(self) -> None:
+        """A wrong value may be a secret in the wrong place."""
+        assert "hunter22" not in refusal({"SHELF_SIZE": "hunter22"})
+
+    def test_an_unknown_key(self) -> None:
+        """A key of config.yaml that nobody declares is refused, with what may have been meant."""
+        assert refusal({}, sise=4) == "config.yaml: 'shelf.sise' is not a setting; did you mean 'size'?"
+        assert refusal({}, zzz=4) == "config.yaml: 'shelf.zzz' is not a setting"
+
+    def test_a_section_of_the_wrong_kind(self) -> None:
+        """A section must be a mapping."""
+        with pytest.raises(StartupError, match="section 'shelf' must be a mapping"):
+            SettingsLoader({}, {"shelf": [1]}).load("shelf", ShelfSettings)
+
+    @pytest.mark.parametrize(
+        ("variable", "value"),
+        [
+            ("PLATFORM_PORT", "99999"),
+            ("PLATFORM_SERVICE_URLS", "rag-pipeline"),
+            ("PLATFORM_SERVICE_URLS", "rag-pipelin=http://host"),
+            ("TRUSTED_PROXY_CIDRS", "10.0.0.0/99"),
+            ("RATE_LIMIT_PER_MINUTE", "0"),
+            ("LOG_LEVEL", "LOUD"),
+            ("ENVIRONMENT", "moon"),
+            ("JWT_EXPIRATION_MINUTES", "0"),
+            ("DATABASE_URL", "sqlite://"),
+            ("DATABASE_URL", "sqlite:///:memory:"),
+        ],
+    )
+    async def test_the_kernels_own(self, start_platform: Start, variable: str, value: str) -> None:
+        """A wrong setting of the kernel stops the start and names the variable."""
+        with pytest.raises(StartupError, match=variable):
+            await start_platform(env={variable: value})
+
+
+class TestAtStart:
+    async def test_hook_register_settings(self, start_platform: Start) -> None:
+        """The kernel reads a plugin's settings and hands them back by their class."""
+        running = await start_platform(Shelf, env={"SHELF_SIZE": "8"})
+        assert running.platform.settings_of(ShelfSettings).size == 8
+
+    async def test_a_wrong_setting_refuses_its_plugin(self, start_platform: Start) -> None:
+        """A wrong value of a plugin's setting refuses that plugin alone, and /health says which."""
+        running = await start_platform(Shelf, env={"SHELF_SIZE": "80"})
+        told = (await running.anonymous.get("/health")).json()["plugins"]["shelf"]
+        assert told["status"] == "failed"
+        assert "SHELF_SIZE" in told["reason"]
+
+    async def test_a_misspelt_variable(self, start_platform: Start, caplog: pytest.LogCaptureFixture) -> None:
+        """A PLATFORM_ variable that nobody declares is warned about, with what may have been meant."""
+        caplog.set_level(logging.WARNING)
+        await start_platform(env={"PLATFORM_HEADER_TIMEOT": "5", "PLATFORM_SECRET_GITHUB": "s"})
+        said = [record.getMessage() for record in caplog.records if record.name == "platform"]
+        assert "PLATFORM_HEADER_TIMEOT is not a setting; did you mean PLATFORM_HEADER_TIMEOUT?" in said
+        assert not any("GITHUB" in line for line in said)
+
+    async def test_a_section_of_nobody(self, platform_home: Path, caplog: pytest.LogCaptureFixture) -> None:
+        """A section of config.yaml for a plugin that is not there is warned about."""
+        from kernel.platform import open_platform
+        from kernel.plugins import given
+
+        caplog.set_level(logging.WARNING)
+        loader = SettingsLoader({"PLATFORM_HOME": str(platform_home)}, {"shelv": {"size": 3}})
+        async with open_platform(loader, candidates=given([Shelf])):
+            pass
+        assert "config.yaml: no plugin is called 'shelv'; did you mean 'shelf'?" in caplog.text
