@@ -16,6 +16,7 @@ from cli import running
 from cli.machine_checks import (
     Finding,
     Status,
+    check_dev_ports,
     check_home,
     check_packages,
     check_port,
@@ -25,6 +26,7 @@ from cli.machine_checks import (
 from kernel.db.base import utc_now
 from kernel.db.tables import WorkerRecord
 from kernel.errors import StartupError
+from kernel.gateway.services import GATEWAY, SLOTS
 from kernel.platform import Platform
 from kernel.plugins import read_report
 from kernel.stores.cache import CacheUnavailable
@@ -46,6 +48,8 @@ async def examine() -> AsyncIterator[Finding]:
         yield finding
     port = await asyncio.to_thread(check_port, settings.host, settings.port)
     yield port
+    if settings.dev_ports and not port.platform_answers:
+        yield check_dev_ports([slot.port for slot in SLOTS if slot.name != GATEWAY])
     with _home_or_scratch(settings.home) as overrides:
         async for finding in _of_platform(overrides, running_now=port.platform_answers):
             yield finding

@@ -8,7 +8,7 @@ import platform as machine
 import shutil
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
 from importlib import metadata
@@ -18,6 +18,8 @@ from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
 from packaging.requirements import Requirement
+
+from kernel.server import bind
 
 DISTRIBUTION = "platform-kernel"
 _FREE_BYTES = 1 << 30
@@ -128,6 +130,23 @@ def check_port(host: str, port: int) -> Finding:
         if isinstance(getattr(error, "reason", error), ConnectionRefusedError):
             return Finding("port", "ok", f"{where} is free: the platform is not running")
         return _stranger(where)
+
+
+def check_dev_ports(ports: Sequence[int]) -> Finding:
+    """The services' own ports on loopback are free."""
+    taken = [str(port) for port in ports if _is_taken(port)]
+    if not taken:
+        return Finding("dev ports", "ok", f"{ports[0]} to {ports[-1]} are free")
+    text = f"somebody listens on {', '.join(taken)}"
+    return Finding("dev ports", "failed", text, "Stop it, or unset PLATFORM_DEV_PORTS.")
+
+
+def _is_taken(port: int) -> bool:
+    try:
+        bind("127.0.0.1", port).close()
+    except OSError:
+        return True
+    return False
 
 
 def _stranger(where: str) -> Finding:

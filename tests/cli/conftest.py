@@ -24,10 +24,12 @@ def cli(platform_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PLATFORM_HOME", str(platform_home))
-    handlers = logging.getLogger().handlers[:]
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
 
     def run(*arguments: str, input: str | None = None, env: dict[str, str] | None = None) -> Result:
         return CliRunner().invoke(app, list(arguments), input=input, env=env, prog_name="platformctl")
 
     yield run
-    logging.getLogger().handlers[:] = handlers
+    root.handlers[:] = handlers
+    root.setLevel(level)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cli.machine_checks import check_port
+from cli.machine_checks import check_dev_ports, check_port
 from kernel.testing import Start
 from tests.cli.conftest import Cli
 from tests.cli.packages import Package
@@ -139,6 +139,16 @@ async def test_running_platform(cli: Cli, start_platform: Start, monkeypatch: py
     assert f"a platform answers at {running.url[7:]}" in found["port"]["text"]
     assert found["worker"]["status"] == "warning"
     assert found["worker"]["remedy"] == "Start one: platformctl worker"
+
+
+def test_taken_dev_port() -> None:
+    """A service port that somebody listens on is named; a free one is not."""
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_server(("127.0.0.1", 0)) as gone:
+        taken, free = server.getsockname()[1], gone.getsockname()[1]
+        gone.close()
+        found = check_dev_ports([taken, free])
+    assert (found.status, found.text) == ("failed", f"somebody listens on {taken}")
+    assert check_dev_ports([free]).status == "ok"
 
 
 @contextmanager

@@ -104,6 +104,11 @@ class Environment:
     def python(self) -> Path:
         return self.folder / "bin" / "python"
 
+    @property
+    def site(self) -> Path:
+        """Where its own packages are."""
+        return next((self.folder / "lib").glob("python*/site-packages"))
+
     def plugins(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """`platformctl plugins …` there, without any index."""
         values = {"PLATFORM_HOME": str(self.home), "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": "/dev/null"}
@@ -118,8 +123,7 @@ class Environment:
 
     def installed(self) -> set[str]:
         """The packages that were added to it."""
-        found = (self.folder / "lib").glob("python*/site-packages/*.dist-info")
-        return {path.name.partition("-")[0] for path in found}
+        return {path.name.partition("-")[0] for path in self.site.glob("*.dist-info")}
 
 
 @pytest.fixture(scope="module")
@@ -237,12 +241,12 @@ class TestUninstalling:
         assert result.returncode == 4
         assert "PLATFORM_PLUGINS_DISABLED=rag" in result.stderr
 
-    def test_required_plugin_is_refused(self, environment: Environment, tmp_path: Path) -> None:
+    def test_required_plugin_is_refused(self, environment: Environment) -> None:
         """A plugin that another one requires stays, unless it is forced."""
         needs = Package("acme-good").files()["acme_good.py"].replace("acme_good", "acme_needs")
         needs += '    requires = ("acme_good",)\n'
-        environment.plugins("install", str(Package("acme-good").wheel(tmp_path)))
-        environment.plugins("install", str(Package("acme-needs", body=needs).wheel(tmp_path)))
+        for package in (Package("acme-good"), Package("acme-needs", body=needs)):
+            package.unpack(environment.site)
         result = environment.plugins("uninstall", "acme_good")
         assert (result.returncode, "acme_needs" in result.stderr) == (4, True)
         assert environment.plugins("uninstall", "acme_good", "--force").returncode == 0
