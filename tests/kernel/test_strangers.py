@@ -7,10 +7,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 import pytest_asyncio
 
 from tests.fakes.processes import Served, served_platform
+from tests.fakes.waiting import eventually
 
 REASONS = {
     "blocks_at_open": "opening 'blocked' blocked the whole process",
@@ -121,6 +123,45 @@ class TestSample:
             assert "raise BOOKMARKS_LIMIT" in health["checks"]["bookmarks_room"]
             _, document = await served.get("/openapi.json")
             assert document["paths"]["/v1/bookmarks"]["post"]["responses"]["201"]
+            find = "/v1/plugins/bookmarks/actions/find"
+            status, found = await served.get(find, params={"words": "monday"})
+            assert (status, [item["title"] for item in found["result"]["bookmarks"]]) == (200, ["A page"])
+            _, tools = await served.get("/v1/plugins/ai/tools")
+            assert any("bookmarks" in json.dumps(tool) for tool in tools["tools"])
+            _, entry = await served.get("/v1/plugins/bookmarks")
+            assert (entry["version"], entry["status"]) == ("1.0.0", "enabled")
+
+    async def test_its_parser(self, sample_package: Path, tmp_path: Path) -> None:
+        """A document of the plugin's own type is ingested by its parser, in a worker process."""
+        async with served_platform(tmp_path / "home", env=environment(sample_package)) as served:
+            headers = await _sign_in(served)
+            base = served.url + "/v1/rag/knowledge-bases"
+            async with served.session.post(base, json={"name": "Links"}, headers=headers) as answer:
+                base += f"/{(await answer.json())['id']}"
+            form = aiohttp.FormData()
+            form.add_field("file", URI_LIST, filename="links.uris", content_type="application/octet-stream")
+            async with served.session.post(base + "/upload", data=form, headers=headers) as answer:
+                assert answer.status == 202, await answer.text()
+                document = (
+                    base.removeprefix(served.url) + f"/documents/{(await answer.json())['document_id']}"
+                )
+
+            async def ingested() -> bool:
+                return (await served.get(document, headers=headers))[1]["status"] != "processing"
+
+            await eventually(ingested, 60)
+            _, record = await served.get(document, headers=headers)
+            assert (record["status"], record["content_type"]) == ("completed", "text/uri-list")
+            _, chunks = await served.get(document + "/chunks", headers=headers)
+            text = " ".join(item["text"] for item in chunks["items"])
+            assert "https://example.org/kernel" in text and "about kernels" in text
+
+
+URI_LIST = b"""# uri-list
+# about kernels
+https://example.org/kernel
+https://example.org/plugins
+"""
 
 
 async def _sign_in(served: Served) -> dict[str, str]:
