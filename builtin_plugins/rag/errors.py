@@ -52,3 +52,7 @@ class EmptyDocument(Unprocessable):
 
 class ModelUnavailable(Unavailable):
     code = "model_unavailable"
+
+
+class EngineChanged(Unavailable):
+    code = "engine_changed"

@@ -59,7 +59,7 @@ class SqlVectorStore:
         await unit.session.execute(self._insert(unit, CollectionRecord, [values]))
         found = await find_collection(unit.session, collection)
         if found is not None and (found.engine, found.dimension) != (engine, dimension):
-            raise EngineMismatch(f"the collection holds vectors of {found.engine}, not of {engine}")
+            raise EngineMismatch(f"{found.engine} [{found.dimension}]", f"{engine} [{dimension}]")
 
     async def stage(self, unit: Unit, collection: str, points: Sequence[Point]) -> None:
         """See `VectorStore.stage`."""
@@ -139,8 +139,8 @@ class SqlVectorStore:
             found = await find_collection(session, collection)
             if found is None or (query.groups is not None and not query.groups):
                 return []
-            if query.engine not in (None, found.engine):
-                raise EngineMismatch(f"the collection holds vectors of {found.engine}, not of {query.engine}")
+            if query.engine is not None and query.engine != found.engine:
+                raise EngineMismatch(found.engine, query.engine)
             if query.vector.shape != (found.dimension,):
                 raise ValueError(f"the query must be {found.dimension} numbers, not {query.vector.shape}")
             if not follow and not self.is_followed(found, query):

@@ -118,4 +118,12 @@ class VectorStore(Protocol):
 
 
 class EngineMismatch(Exception):
-    """Vectors of two embedding engines must not be mixed in one collection."""
+    """Vectors of two embedding engines must not be mixed in one collection.
+
+    `stored` is the identity of the engine whose vectors the collection holds, `given` that of the other one.
+    """
+
+    def __init__(self, stored: str, given: str) -> None:
+        self.stored = stored
+        self.given = given
+        super().__init__(f"the collection holds vectors of {stored}, not of {given}")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from builtin_plugins.rag.schemas import METHODS, EnhancerState, RagCapabilities, RetrieverState, RootOut
+from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.services.health import has_model_runtime
-from builtin_plugins.rag.services.retrieval import embed_question
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import AUTHENTICATED, PUBLIC, Context, Message, RouteTable, Unavailable
 
@@ -38,5 +38,5 @@ async def capabilities(_ctx: Context) -> RagCapabilities:
 @routes.post("/initialize", access=AUTHENTICATED, returns=Message, errors=(Unavailable,), long=True)
 async def initialize(ctx: Context) -> Message:
     """Load the embedding engine now, so that the first question need not wait for it."""
-    await embed_question(ctx.platform, ctx.settings_of(RagSettings).embedding_model, ["warm up"])
+    await embed(ctx.platform, ctx.settings_of(RagSettings).embedding_model, ["warm up"], "query")
     return Message(message="The pipeline is ready")

@@ -21,7 +21,8 @@ from builtin_plugins.rag.answering.prompting import build_prompt
 from builtin_plugins.rag.methods.events import Done, Event, Found, Piece
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.schemas import GenerationConfig, QueryAnswer, QueryRequest, Source
-from builtin_plugins.rag.services.retrieval import Retrieved, embed_question, retrieve
+from builtin_plugins.rag.services.embedding import embed
+from builtin_plugins.rag.services.retrieval import Retrieved, retrieve
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Platform
 
@@ -79,7 +80,7 @@ async def _similarities(
 ) -> list[float] | None:
     if not sentences:
         return None
-    vectors = (await embed_question(platform, model, [question, *sentences])).vectors
+    vectors = (await embed(platform, model, [question, *sentences], "query")).vectors
     similarities: list[float] = np.dot(vectors[1:], vectors[0]).tolist()
     return similarities
 

@@ -18,7 +18,6 @@ from pydantic import BaseModel
 from sqlalchemy import select
 
 from builtin_plugins.rag.chunking import Chunk, chunk
-from builtin_plugins.rag.errors import ModelUnavailable
 from builtin_plugins.rag.events import DocumentIngested
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.parsing import (
@@ -30,13 +29,18 @@ from builtin_plugins.rag.parsing import (
     parse,
     read_blocks,
 )
+from builtin_plugins.rag.services.embedding import embed, engine_changed
 from builtin_plugins.rag.services.parsers import PARSERS
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Embedded, Job, Platform, Point, Unit, utc_now
+from kernel.sdk import Embedded, EngineMismatch, Job, Platform, Point, Unit, utc_now
 
 log = logging.getLogger("platform.rag.ingest")
 
 BATCH = 96
+_NO_PARSER = (
+    "No parser for {} runs on this server now. Install the plugin that reads it, or repair it, "
+    "and upload the file again."
+)
 _NAMESPACE = uuid.UUID("6d0ad5a6-8a0d-4f0e-9a52-0f3b6f4f1c9e")
 
 
@@ -64,11 +68,19 @@ async def ingest(platform: Platform, payload: IngestPayload) -> None:
     except UnparsableDocument as error:
         log.info("document %s can't be parsed: %s", document.id, error.reason or error.code)
         await fail(platform, document.id, error.code, error.detail)
+    except ParserUnavailable as error:
+        log.error("document %s: %s", document.id, error)
+        await fail(platform, document.id, "parser_unavailable", _NO_PARSER.format(document.content_type))
+    except EngineMismatch as error:
+        changed = engine_changed(base.embedding_model, error)
+        log.error("document %s: %s", document.id, changed)
+        await fail(platform, document.id, changed.code, str(changed.detail))
 
 
 async def give_up(platform: Platform, payload: IngestPayload, reason: str) -> None:
     """The job was given up: say so in the document."""
-    await fail(platform, payload.document_id, "internal", f"The document could not be processed: {reason}")
+    detail = f"The document could not be processed: {reason}. Upload it again to try once more."
+    await fail(platform, payload.document_id, "internal", detail)
 
 
 async def fail(platform: Platform, document_id: str, code: str, detail: str) -> None:
@@ -153,17 +165,7 @@ class Ingestion:
             raise
 
     async def _embed(self, texts: Sequence[str]) -> Embedded:
-        model = self._base.embedding_model
-        found: Embedded | None = await self._platform.hooks.first(
-            "embed_texts", model=model, texts=texts, purpose="passage"
-        )
-        if found is None:
-            raise ModelUnavailable(f"The embedding model '{model}' is not available")
-        if len(found.vectors) != len(texts):
-            raise ModelUnavailable(
-                f"The embedding model '{model}' answered {len(found.vectors)} vectors for {len(texts)}"
-            )
-        return found
+        return await embed(self._platform, self._base.embedding_model, texts, "passage")
 
     async def _stage(self, batch: Sequence[Chunk], embedded: Embedded) -> None:
         points = [

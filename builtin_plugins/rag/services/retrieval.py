@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from sqlalchemy import select
 
 from builtin_plugins.rag.answering.passages import Passage
-from builtin_plugins.rag.errors import ModelUnavailable
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.schemas import MetadataFilter
-from kernel.sdk import Embedded, Hit, Platform, Query
+from builtin_plugins.rag.services.embedding import embed, engine_changed
+from kernel.sdk import EngineMismatch, Hit, Platform, Query
 
 
 @dataclass(frozen=True)
@@ -21,16 +21,6 @@ class Retrieved:
 
     passages: list[Passage]
     cosines: list[float | None]
-
-
-async def embed_question(platform: Platform, model: str, texts: Sequence[str]) -> Embedded:
-    """Vectors of questions (or sentences). Raises ModelUnavailable when no plugin serves the model."""
-    found: Embedded | None = await platform.hooks.first(
-        "embed_texts", model=model, texts=texts, purpose="query"
-    )
-    if found is None:
-        raise ModelUnavailable(f"The embedding model '{model}' is not available")
-    return found
 
 
 async def retrieve(
@@ -48,15 +38,17 @@ async def retrieve(
     """
     groups = None if metadata_filter is None else await _documents(platform, bases, metadata_filter)
     models = list(dict.fromkeys(base.embedding_model for base in bases))
-    vectors = {model: await embed_question(platform, model, [question]) for model in models}
+    vectors = {model: await embed(platform, model, [question], "query") for model in models}
     searches = [
-        platform.vectors.search(
-            base.collection,
+        _search(
+            platform,
+            base,
             Query(
                 vectors[base.embedding_model].vectors[0],
                 top_k,
                 text=question if hybrid else None,
                 groups=None if groups is None else groups.get(base.id, []),
+                engine=vectors[base.embedding_model].engine,
             ),
         )
         for base in bases
@@ -64,6 +56,13 @@ async def retrieve(
     hits = [hit for found in await asyncio.gather(*searches) for hit in found]
     hits.sort(key=lambda hit: -hit.score)
     return await _passages(platform, hits[:top_k])
+
+
+async def _search(platform: Platform, base: KnowledgeBase, query: Query) -> list[Hit]:
+    try:
+        return await platform.vectors.search(base.collection, query)
+    except EngineMismatch as error:
+        raise engine_changed(base.embedding_model, error) from None
 
 
 async def _documents(

@@ -1,0 +1,42 @@
+"""Texts into vectors, by whichever plugin answers `embed_texts`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Literal
+
+from builtin_plugins.rag.errors import EngineChanged, ModelUnavailable
+from kernel.sdk import Embedded, EngineMismatch, Platform, PlatformError
+
+log = logging.getLogger("platform.rag.embedding")
+
+Purpose = Literal["passage", "query"]
+
+
+async def embed(platform: Platform, model: str, texts: Sequence[str], purpose: Purpose) -> Embedded:
+    """One vector for each text. Raises ModelUnavailable, or what the answering plugin raises for clients."""
+    try:
+        found = await platform.hooks.first("embed_texts", model=model, texts=texts, purpose=purpose)
+    except PlatformError:
+        raise
+    except Exception:  # boundary: another plugin's engine may fail in any way
+        log.exception("embedding with '%s' failed", model)
+        raise ModelUnavailable(f"Embedding with '{model}' failed; the server's log says why") from None
+    if not isinstance(found, Embedded):
+        raise ModelUnavailable(
+            f"The embedding model '{model}' is not available: no plugin or model runtime has it"
+        )
+    if len(found.vectors) != len(texts):
+        raise ModelUnavailable(
+            f"The embedding model '{model}' answered {len(found.vectors)} vectors for {len(texts)} texts"
+        )
+    return found
+
+
+def engine_changed(model: str, error: EngineMismatch) -> EngineChanged:
+    """What people may read of vectors that do not fit those of a knowledge base."""
+    return EngineChanged(
+        f"This knowledge base was embedded by {error.stored}, and '{model}' is served by {error.given} now. "
+        "Set the embedding engine back, or make a new knowledge base and upload its documents again."
+    )

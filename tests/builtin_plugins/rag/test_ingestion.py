@@ -1,0 +1,263 @@
+"""The way of a document under bad conditions: deleted in the middle, engines that change, parsers that go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select, text
+
+from kernel.db.tables import BlobRecord, BlobReference, JobRecord, PointRecord
+from kernel.sdk import Embedded, Plugin, Unavailable, hookimpl
+from kernel.testing import Running, Start
+from tests.builtin_plugins.rag.rag_support import (
+    HANDBOOK,
+    ask,
+    ask_raw,
+    ingest,
+    make_base,
+    make_pipeline,
+    path_of,
+    record,
+    somebody,
+    upload,
+)
+from tests.fakes.hash_embeddings import HashEmbeddings
+
+LONG = "\n".join(
+    f"Line {number} of a text that has many passages, all of them different." for number in range(400)
+)
+
+
+class GatedEmbeddings(HashEmbeddings):
+    """Stops before a batch of passages until it is let go."""
+
+    def __init__(self, stop_before: int = 1) -> None:
+        super().__init__()
+        self.batches = 0
+        self.stop_before = stop_before
+        self.arrived = asyncio.Event()
+        self.go = asyncio.Event()
+
+    @hookimpl(optionalhook=True)
+    async def embed_texts(self, model: str, texts: Sequence[str], purpose: str) -> Embedded | None:
+        if purpose == "passage":
+            self.batches += 1
+            if self.batches == self.stop_before:
+                self.arrived.set()
+                await self.go.wait()
+        return await super().embed_texts(model, texts)
+
+
+async def leftovers(running: Running) -> dict[str, int]:
+    """What is still there of any document."""
+    platform = running.platform
+    tables: dict[str, Any] = {"points": PointRecord, "blobs": BlobRecord, "holders": BlobReference}
+    async with platform.database.read() as session:
+        found = {
+            name: int(await session.scalar(select(func.count()).select_from(table)) or 0)
+            for name, table in tables.items()
+        }
+        found["documents"] = int(await session.scalar(text("SELECT count(*) FROM rag_document")) or 0)
+        found["waiting jobs"] = int(
+            await session.scalar(
+                select(func.count()).select_from(JobRecord).where(JobRecord.status != "done")
+            )
+            or 0
+        )
+    home = platform.settings.home
+    found["files"] = sum(path.is_file() for folder in ("blobs", "tmp") for path in (home / folder).rglob("*"))
+    return {name: count for name, count in found.items() if count}
+
+
+@pytest.mark.parametrize("stop_before", [1, 3])
+@pytest.mark.parametrize("whole_base", [False, True])
+async def test_deleted_while_it_is_ingested(
+    start_platform: Start, database_url: str | None, stop_before: int, whole_base: bool
+) -> None:
+    """The deletion does not wait for the ingestion, and the ingestion leaves nothing when it goes on."""
+    gate = GatedEmbeddings(stop_before)
+    running = await start_platform("rag", gate, env={"DATABASE_URL": database_url})
+    ann = await somebody(running)
+    base = await make_base(ann, chunk_size=100, chunk_overlap=0)
+    document = (await upload(ann, base, "long.txt", LONG)).json()["document_id"]
+    working = asyncio.create_task(running.run_jobs())
+    async with asyncio.timeout(30):
+        await gate.arrived.wait()
+        path = f"/v1/rag/knowledge-bases/{base}" if whole_base else path_of(base, document)
+        assert (await ann.delete(path)).status == 200
+        assert (await ann.get(path_of(base, document))).status == 404
+        gate.go.set()
+        await working
+    assert await leftovers(running) == {}
+
+
+async def test_uploaded_again_while_the_deleted_one_is_still_ingested(
+    start_platform: Start, database_url: str | None
+) -> None:
+    """The old run neither helps nor harms the new document with the same bytes."""
+    gate = GatedEmbeddings(2)
+    running = await start_platform("rag", gate, env={"DATABASE_URL": database_url})
+    ann = await somebody(running)
+    base = await make_base(ann, chunk_size=100, chunk_overlap=0)
+    old = (await upload(ann, base, "long.txt", LONG)).json()["document_id"]
+    working = asyncio.create_task(running.run_jobs())
+    async with asyncio.timeout(30):
+        await gate.arrived.wait()
+        assert (await ann.delete(path_of(base, old))).status == 200
+        new = (await upload(ann, base, "long.txt", LONG)).json()["document_id"]
+        assert new != old
+        gate.go.set()
+        await working
+    found = await record(ann, base, new)
+    assert found["status"] == "completed" and found["chunk_count"] > 200
+    assert await running.platform.vectors.count(f"rag:{base}") == found["chunk_count"]
+    shown = (await ann.get(f"/v1/rag/knowledge-bases/{base}")).json()
+    assert (shown["document_count"], shown["vector_count"]) == (1, found["chunk_count"])
+
+
+async def test_searches_see_nothing_of_an_unfinished_document(start_platform: Start) -> None:
+    """Half of its passages are written, and no answer, list or count shows one."""
+    gate = GatedEmbeddings(3)
+    running = await start_platform("rag", gate)
+    ann = await somebody(running)
+    base = await make_base(ann, chunk_size=100, chunk_overlap=0)
+    await upload(ann, base, "handbook.md")
+    gate.stop_before = 4
+    await running.run_jobs()
+    document = (await upload(ann, base, "long.txt", LONG)).json()["document_id"]
+    pipeline = await make_pipeline(ann, base)
+    working = asyncio.create_task(running.run_jobs())
+    async with asyncio.timeout(30):
+        await gate.arrived.wait()
+        for hybrid in (False, True):
+            answer = await ask(ann, pipeline, "Which line has many passages?", hybrid=hybrid, top_k=50)
+            assert document not in {source["document_id"] for source in answer["sources"]}
+        assert (await ann.get(path_of(base, document, "/chunks"))).json()["total"] == 0
+        gate.go.set()
+        await working
+    answer = await ask(ann, pipeline, "Which line has many passages?", top_k=50)
+    assert document in {source["document_id"] for source in answer["sources"]}
+
+
+async def attempts(running: Running) -> list[int]:
+    async with running.platform.database.read() as session:
+        found = await session.scalars(select(JobRecord.attempts).order_by(JobRecord.created_at))
+        return list(found)
+
+
+async def test_another_engine(start_platform: Start, database_url: str | None) -> None:
+    """Vectors of two engines are never mixed: uploads fail at once, questions are 503; both say the remedy."""
+    engine = HashEmbeddings("first-engine")
+    running = await start_platform("rag", engine, env={"DATABASE_URL": database_url})
+    ann = await somebody(running)
+    base = await make_base(ann)
+    assert (await ingest(running, ann, base))["status"] == "completed"
+    pipeline = await make_pipeline(ann, base)
+    engine.engine = "second-engine"
+    failed = await ingest(running, ann, base, "b.txt", "Another text.")
+    refused = await ask_raw(ann, pipeline, "What may a hotel cost?")
+    assert (failed["status"], refused.status) == ("failed", 503)
+    assert refused.json()["code"] == "engine_changed"
+    for said in (failed["error"], refused.detail):
+        assert "first-engine" in said and "second-engine" in said and "new knowledge base" in said
+    assert await attempts(running) == [1, 1]
+    engine.engine = "first-engine"
+    assert (await ingest(running, ann, base, "b.txt", "Another text."))["status"] == "completed"
+    assert (await ask(ann, pipeline, "What may a hotel cost?"))["sources"]
+
+
+class FooParser(Plugin):
+    """Reads files that begin with `FOO`."""
+
+    name = "foo_parser"
+    after = ("rag",)
+
+    def __init__(self, target: str = "builtin_plugins.rag.parsing.from_text:parse") -> None:
+        self.target = target
+
+    @hookimpl(optionalhook=True)
+    def register_parsers(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": "foo",
+                "media_types": ["application/x-foo"],
+                "target": self.target,
+                "detect": lambda head: "application/x-foo" if head.startswith(b"FOO") else None,
+            }
+        ]
+
+
+async def test_a_parser_that_is_gone(start_platform: Start, platform_home: Path) -> None:
+    """A document whose plugin was taken away fails at once, and says what to install."""
+    running = await start_platform("rag", HashEmbeddings(), FooParser())
+    ann = await somebody(running)
+    base = await make_base(ann)
+    document = (await upload(ann, base, "a.foo", "FOO\nSome words.")).json()
+    assert document["content_type"] == "application/x-foo"
+    without = await start_platform("rag", HashEmbeddings(), home=platform_home)
+    await without.run_jobs()
+    found = await record(ann, base, document["document_id"])
+    assert found["status"] == "failed" and await attempts(running) == [1]
+    assert "application/x-foo" in found["error"] and "Install the plugin" in found["error"]
+    assert (await ingest(running, ann, base, "a.foo", "FOO\nSome words."))["status"] == "completed"
+
+
+async def test_a_parser_that_cannot_be_started(start_platform: Start) -> None:
+    """A plugin that names a module that is not there: the installation's fault, said so, no retries."""
+    running = await start_platform("rag", HashEmbeddings(), FooParser("no_such_module:parse"))
+    ann = await somebody(running)
+    found = await ingest(running, ann, await make_base(ann), "a.foo", "FOO\nSome words.")
+    assert found["status"] == "failed" and "repair it" in found["error"]
+    assert await attempts(running) == [1]
+
+
+async def test_an_engine_that_is_away_for_a_moment(start_platform: Start) -> None:
+    """A failure of the engine is tried again; the document completes, nothing in it twice."""
+    engine = HashEmbeddings()
+    running = await start_platform("rag", engine)
+    ann = await somebody(running)
+    base = await make_base(ann, chunk_size=100, chunk_overlap=0)
+    failures = [Unavailable("away"), RuntimeError("cuda error")]
+
+    def sometimes() -> None:
+        if failures and engine.calls > 100:
+            raise failures.pop(0)
+
+    engine.before = sometimes
+    found = await ingest(running, ann, base, "long.txt", LONG)
+    assert found["status"] == "completed" and await attempts(running) == [3]
+    page = (await ann.get(path_of(base, found["document_id"], "/chunks?limit=500"))).json()
+    assert [item["chunk_index"] for item in page["items"]] == list(range(found["chunk_count"]))
+    assert len({item["chunk_id"] for item in page["items"]}) == found["chunk_count"] == page["total"]
+
+
+async def test_an_engine_that_answers_nonsense(start_platform: Start) -> None:
+    """Too few vectors for the texts is an error of the engine: 503 for a question, not an index error."""
+
+    class Short(HashEmbeddings):
+        @hookimpl(optionalhook=True)
+        async def embed_texts(self, model: str, texts: Sequence[str]) -> Embedded | None:
+            made = await super().embed_texts(model, texts)
+            return made and Embedded(made.vectors[:0], made.engine)
+
+    running = await start_platform("rag", Short())
+    ann = await somebody(running)
+    base = await make_base(ann)
+    pipeline = await make_pipeline(ann, base)
+    refused = await ask_raw(ann, pipeline, "What?")
+    assert refused.status == 503 and "0 vectors" in refused.detail
+
+
+async def test_too_many_passages(start_platform: Start) -> None:
+    """A text that would make more passages than allowed fails, and none of them is left."""
+    running = await start_platform("rag", HashEmbeddings(), env={"PLATFORM_RAG_MAX_CHUNKS": "100"})
+    ann = await somebody(running)
+    base = await make_base(ann, chunk_size=100, chunk_overlap=0)
+    found = await ingest(running, ann, base, "long.txt", LONG)
+    assert found["status"] == "failed" and "Split it" in found["error"]
+    assert await running.platform.vectors.staged(f"rag:{base}", found["document_id"]) == 0
+    assert (await ingest(running, ann, base, "short.md", HANDBOOK))["status"] == "completed"
