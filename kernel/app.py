@@ -7,7 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
-from kernel.auth import handlers as auth_handlers
+from kernel.collecting import OWN_ROUTES
 from kernel.errors import Unavailable
 from kernel.gateway import handlers as gateway_handlers
 from kernel.gateway.services import GATEWAY, SLOTS, Mount, Service, Slot, slot_of
@@ -18,7 +18,6 @@ from kernel.http.pipeline import CONTEXT, Pipeline
 from kernel.http.routes import Route
 from kernel.platform import Platform
 
-OWN_ROUTES = (auth_handlers.routes, gateway_handlers.routes)
 PLATFORM: web.AppKey[Platform] = web.AppKey("platform", Platform)
 ENDPOINTS: web.AppKey[list[Endpoint]] = web.AppKey("endpoints", list)
 

@@ -15,7 +15,6 @@ from typing import Any, Literal, TypeVar
 from sqlalchemy.exc import SQLAlchemyError
 
 from kernel.actions import Action
-from kernel.auth import handlers as auth_handlers
 from kernel.auth.accounts import Accounts
 from kernel.auth.identity import Identity
 from kernel.auth.passwords import Passwords
@@ -23,26 +22,25 @@ from kernel.auth.permissions import Permission
 from kernel.auth.states import TOPIC as ACCOUNT_TOPIC
 from kernel.auth.states import AccountStates
 from kernel.auth.tokens import Tokens
-from kernel.db import migrate
+from kernel.collecting import check_routes, collect
 from kernel.db.engine import Database
 from kernel.db.migrate import Owner, Pending
 from kernel.db.outages import is_outage
+from kernel.db.startup import SchemaStart, reason_of
 from kernel.declarations import Undeclared, ask
 from kernel.directory import Directory, PluginSource
 from kernel.errors import PlatformError, StartupError, Unavailable
 from kernel.events import Event
-from kernel.gateway import handlers as gateway_handlers
 from kernel.gateway.proxy import Proxy
 from kernel.gateway.services import SLOTS, Service
 from kernel.health import HealthCheck, Unhealthy
 from kernel.hooks import Hooks
 from kernel.http.access_log import AccessLog
 from kernel.http.guard import Guard
-from kernel.http.route_checks import RouteChecks
 from kernel.http.routes import RouteTable
 from kernel.jobs.declarations import JobRef
 from kernel.jobs.events import DELIVER_EVENT
-from kernel.jobs.queue import JobQueue, migrate_queue
+from kernel.jobs.queue import JobQueue
 from kernel.metrics import Metrics
 from kernel.notices import Notices
 from kernel.plugins import Candidate, PluginHost, PluginRecord, installed
@@ -58,8 +56,6 @@ from kernel.stores.scratch import Scratch
 from kernel.watchdog import OnStuck, Quarantine, StartWatch, restart_without
 
 log = logging.getLogger("platform")
-
-OWN_ROUTES = (auth_handlers.routes, gateway_handlers.routes)
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Settings)
@@ -238,114 +234,18 @@ class Platform:
         for sentence in self.loader.unknown_sections({"kernel", *self.host.records}):
             log.warning("%s", sentence)
 
+    def owners(self) -> list[Owner]:
+        """Who has tables, kernel first; a plugin that claims another owner's table is refused."""
+        return SchemaStart(self).owners()
+
     async def migrate(self, *, apply: bool) -> None:
         """Kernel first, then plugins; one whose migration fails is refused. Storage errors stop the start."""
-        owners = self.owners()
         try:
-            states = [await self._pending(owner) for owner in owners]
-            self.pending = [state for state in states if state is not None and state.revisions]
-            if self.pending and apply:
-                async with migrate.migration_lock(self.database):
-                    await self._upgrade(owners)
+            self.pending = await SchemaStart(self).migrate(apply=apply)
             store = self.settings.vector_store
             self.vectors = await open_vector_store(self.database, store, apply=apply)
         except (SQLAlchemyError, OSError) as error:
-            raise StartupError(f"the database can't be used: {_reason(error)}") from error
-
-    def owners(self) -> list[Owner]:
-        """Who has tables, kernel first; a plugin that claims another owner's table is refused."""
-        declared = [Owner(plugin, tables) for plugin, tables in self.declare("register_tables")]
-        taken: dict[str, str] = {}
-        found = []
-        for owner in [migrate.kernel_owner(), *declared]:
-            try:
-                migrate.claim(owner, taken)
-            except migrate.TableTaken as error:
-                self.fail_plugin(owner.name, str(error))
-            else:
-                found.append(owner)
-        return found
-
-    async def _pending(self, owner: Owner) -> Pending | None:
-        """What the owner's tables lack; a plugin whose migrations can't be read is refused."""
-        if self.role != "tool" and owner.tables.base.metadata.tables and not migrate.has_revisions(owner):
-            self.fail_plugin(
-                owner.name, "it has tables but no migrations; write one with: platformctl db revision"
-            )
-            return None
-        try:
-            return await migrate.pending(self.database, owner)
-        except (SQLAlchemyError, OSError):
-            raise
-        except Exception as error:
-            if owner.name == "kernel":
-                raise StartupError(f"the database can't be used: {_reason(error)}") from error
-            self.fail_plugin(owner.name, f"its migrations can't be used: {_reason(error)}")
-            return None
-
-    def refuse_pending(self) -> None:
-        """Nothing runs on tables that are behind: the kernel's stop the start, a plugin's refuse it."""
-        for state in self.pending:
-            why = f"the migrations {', '.join(state.revisions)} are pending; run: platformctl db upgrade"
-            if state.owner == "kernel":
-                raise StartupError(f"the database is behind: {why}")
-            self.fail_plugin(state.owner, f"its tables are behind: {why}")
-
-    async def _upgrade(self, owners: Sequence[Owner]) -> None:
-        taken: dict[str, str] = {}
-        await migrate_queue(self.settings.sqlalchemy_url)
-        for owner in owners:
-            if owner.name != "kernel" and self.host.records[owner.name].status != "loaded":
-                continue
-            try:
-                await migrate.upgrade(self.database, owner, taken)
-            except Exception as error:
-                if owner.name == "kernel":
-                    raise
-                self.fail_plugin(owner.name, f"its migration failed: {type(error).__name__}: {error}"[:500])
-        self.pending = []
-
-    def collect(self) -> None:
-        """Permissions, jobs, actions, routes, services and checks of every plugin."""
-        for _, permissions in self.declare("register_permissions"):
-            self.permissions.update({item.key: item for item in permissions})
-        for _, jobs in self.declare("register_jobs"):
-            self.jobs.update({job.name: job for job in jobs})
-        for plugin, actions in self.declare("register_actions"):
-            self.actions.update({(action.owner or plugin, action.name): action for action in actions})
-        for plugin, tables in self.declare("register_routes"):
-            self.route_tables += [(plugin, table) for table in tables]
-        for plugin, services in self.declare("register_services"):
-            self._add_services(plugin, services)
-        for plugin, checks in self.declare("register_health_checks"):
-            self.health_checks += [(plugin, check) for check in checks]
-        for plugin, sources in self.declare("register_plugin_sources"):
-            self.sources += [(plugin, source) for source in sources]
-
-    def _add_services(self, plugin: str, services: Sequence[Service]) -> None:
-        for service in services:
-            if service.name in self.services:
-                holder = self.services[service.name][0]
-                self.fail_plugin(plugin, f"the service '{service.name}' is offered by '{holder}' already")
-                return
-            self.services[service.name] = (plugin, service)
-
-    def check_routes(self) -> None:
-        """House rule 7: a route that names no access stops the start, and refuses a stranger's plugin."""
-        checks = RouteChecks(self.permissions)
-        problems = [("kernel", checks.problem("kernel", OWN_ROUTES))]
-        problems += [(plugin, checks.problem(plugin, [table])) for plugin, table in self.route_tables]
-        for plugin, service in self.services.values():
-            problems.append((plugin, checks.problem(plugin, service.tables, service.name)))
-        for owner, problem in problems:
-            if problem is not None:
-                self._refuse_routes(owner, problem)
-
-    def _refuse_routes(self, owner: str, problem: str) -> None:
-        record = self.host.records.get(owner)
-        if record is None or record.built_in:
-            raise StartupError(f"plugin '{owner}': {problem}")
-        self.fail_plugin(owner, problem)
+            raise StartupError(f"the database can't be used: {reason_of(error)}") from error
 
     async def start(self, stack: AsyncExitStack, on_stuck: OnStuck | None) -> None:
         """Open what plugins need, closed by `stack`, and give each its last word before serving."""
@@ -423,9 +323,9 @@ async def open_platform(
         platform.load_settings()
         await platform.migrate(apply=apply)
         if role != "tool":
-            platform.refuse_pending()
-        platform.collect()
-        platform.check_routes()
+            SchemaStart(platform).refuse_pending(platform.pending)
+        collect(platform)
+        check_routes(platform)
         if role != "tool":
             await platform.start(stack, _restart(platform, candidates) if restart else None)
         yield platform
@@ -440,7 +340,7 @@ async def declared_platform(
     try:
         platform.load_settings()
         platform.owners()
-        platform.collect()
+        collect(platform)
         yield platform
     finally:
         await platform.close()
@@ -458,8 +358,3 @@ def _check_service_names(settings: KernelSettings) -> None:
             raise StartupError(
                 f"PLATFORM_SERVICE_URLS: '{name}' is not a service; there are {', '.join(known)}"
             )
-
-
-def _reason(error: BaseException) -> str:
-    cause = getattr(error, "orig", None) or error
-    return f"{type(cause).__name__}: {cause}".splitlines()[0][:300]
