@@ -59,6 +59,7 @@ from kernel.resources import Resource, ResourceKey
 from kernel.secrets import SecretStore
 from kernel.settings import Settings, env
 from kernel.stores.blobs import Staged
+from kernel.stores.fusion import weight_for as hybrid_weight
 from kernel.stores.protocols import Embedded, EngineMismatch, Hit, Point, Query, StoredPoint, VectorStore
 from kernel.version import API_VERSION
 
@@ -138,6 +139,7 @@ __all__ = [
     "env",
     "hookimpl",
     "hookspec",
+    "hybrid_weight",
     "iter_body",
     "json_object",
     "json_type",

@@ -39,6 +39,7 @@ _KEEP_TOMBSTONES = 1000
 _MOST_LOADED = 512
 _INSERT_ROWS = 500
 _MOST_STALE = 0.2
+_MOST_PARAMETERS = 10_000  # of one statement; databases draw the line at 32,767
 
 
 class SqlVectorStore:
@@ -235,12 +236,15 @@ class SqlVectorStore:
         """The labels of the groups that a query is limited to; None for one without limits."""
         if query.groups is None:
             return None
-        mine = select(PointRecord.label).where(
-            PointRecord.collection_id == found.id,
-            PointRecord.group_key.in_(list(query.groups)),
-            PointRecord.version.is_not(None),
-        )
-        return np.array((await session.scalars(mine)).all(), dtype=np.int64)
+        labels: list[int] = []
+        for start in range(0, len(query.groups), _MOST_PARAMETERS):
+            mine = select(PointRecord.label).where(
+                PointRecord.collection_id == found.id,
+                PointRecord.group_key.in_(list(query.groups[start : start + _MOST_PARAMETERS])),
+                PointRecord.version.is_not(None),
+            )
+            labels += (await session.scalars(mine)).all()
+        return np.array(labels, dtype=np.int64)
 
     def indexes(self, found: CollectionRecord) -> CollectionIndexes:
         """The collection's indexes in this process; those searched longest ago are given up first."""

@@ -12,6 +12,7 @@ from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.schemas import MetadataFilter
 from builtin_plugins.rag.services.embedding import embed, engine_changed
+from builtin_plugins.rag.services.merging import Found, merged
 from kernel.sdk import EngineMismatch, Hit, Platform, Query
 
 
@@ -36,26 +37,23 @@ async def retrieve(
 
     The filter is resolved to documents first and works inside the search, before ranking.
     """
-    groups = None if metadata_filter is None else await _documents(platform, bases, metadata_filter)
+    groups = await _documents(platform, bases, metadata_filter)
     models = list(dict.fromkeys(base.embedding_model for base in bases))
     vectors = {model: await embed(platform, model, [question], "query") for model in models}
-    searches = [
-        _search(
-            platform,
-            base,
-            Query(
-                vectors[base.embedding_model].vectors[0],
-                top_k,
-                text=question if hybrid else None,
-                groups=None if groups is None else groups.get(base.id, []),
-                engine=vectors[base.embedding_model].engine,
-            ),
+
+    def query_of(base: KnowledgeBase) -> Query:
+        asked = vectors[base.embedding_model]
+        return Query(
+            asked.vectors[0],
+            top_k,
+            text=question if hybrid else None,
+            groups=None if groups is None else groups.get(base.id, []),
+            engine=asked.engine,
         )
-        for base in bases
-    ]
-    hits = [hit for found in await asyncio.gather(*searches) for hit in found]
-    hits.sort(key=lambda hit: -hit.score)
-    return await _passages(platform, hits[:top_k])
+
+    answers = await asyncio.gather(*(_search(platform, base, query_of(base)) for base in bases))
+    found = [Found(base, hits) for base, hits in zip(bases, answers, strict=True)]
+    return await _passages(platform, await merged(platform, found, question, top_k, hybrid=hybrid))
 
 
 async def _search(platform: Platform, base: KnowledgeBase, query: Query) -> list[Hit]:
@@ -66,9 +64,11 @@ async def _search(platform: Platform, base: KnowledgeBase, query: Query) -> list
 
 
 async def _documents(
-    platform: Platform, bases: Sequence[KnowledgeBase], wanted: MetadataFilter
-) -> dict[str, list[str]]:
-    """Ids of the documents that match the filter, by knowledge base."""
+    platform: Platform, bases: Sequence[KnowledgeBase], wanted: MetadataFilter | None
+) -> dict[str, list[str]] | None:
+    """Ids of the documents that match the filter, by knowledge base; None when it asks for nothing."""
+    if wanted is None or (wanted.source is None and wanted.document_id is None):
+        return None
     query = select(Document.knowledge_base_id, Document.id).where(
         Document.knowledge_base_id.in_([base.id for base in bases])
     )

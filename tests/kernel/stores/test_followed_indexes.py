@@ -176,3 +176,13 @@ async def test_closing_waits_for_nobody_who_left(database: Database) -> None:
     await store.close()
     others = asyncio.all_tasks() - {asyncio.current_task()}
     assert not [task for task in others if "search" in repr(task.get_coro())]
+
+
+async def test_a_filter_may_name_more_groups_than_a_statement_takes(database: Database) -> None:
+    """Tens of thousands of documents of one name are no error."""
+    store = SqlVectorStore(database)
+    await fill(database, store, cloud(3, "one"), cloud(3, "two", 1))
+    groups = [f"g{number}" for number in range(40_000)] + ["two"]
+    hits = await store.search("c", Query(question(), 10, groups=groups))
+    assert {hit.point.group for hit in hits} == {"two"}
+    await store.close()
