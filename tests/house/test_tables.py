@@ -1,0 +1,77 @@
+"""Tables of the platform and its plugins: whose they are, and that migrations make what models say."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import inspect
+
+from kernel.db import migrate
+from kernel.platform import Platform
+from kernel.plugins import installed
+from kernel.testing import Start
+
+NAMES = [candidate.name for candidate in installed()]
+
+
+@pytest.fixture
+async def platform(start_platform: Start, database_url: str | None) -> Platform:
+    """A platform with every built-in plugin, on each database."""
+    return (await start_platform(*NAMES, env={"DATABASE_URL": database_url})).platform
+
+
+async def test_every_plugin_starts(platform: Platform) -> None:
+    """All built-in plugins are in service on both databases."""
+    assert {record.name: record.reason for record in platform.plugins if record.status != "loaded"} == {}
+
+
+async def test_models_and_migrations_agree(platform: Platform) -> None:
+    """Upgrading from nothing makes exactly what the models say, for every owner."""
+    found = {owner.name: await migrate.drift(platform.database, owner) for owner in platform.owners()}
+    assert {name: list(lines) for name, lines in found.items() if lines} == {}
+
+
+async def test_every_table_has_an_owner(platform: Platform) -> None:
+    """Each table bears the name of its owner; only the job library has tables of its own."""
+    async with platform.database.read() as session:
+        connection = await session.connection()
+        tables = set(await connection.run_sync(lambda sync: inspect(sync).get_table_names()))
+    owners = [owner.name for owner in platform.owners()]
+    strangers = {t for t in tables if not t.startswith(tuple(f"{name}_" for name in owners))}
+    assert strangers <= JOB_LIBRARY | {"sqlite_sequence"}
+
+
+JOB_LIBRARY = {
+    "application_versions",
+    "dbos_migrations",
+    "event_dispatch_kv",
+    "notifications",
+    "operation_outputs",
+    "queues",
+    "streams",
+    "workflow_events",
+    "workflow_events_history",
+    "workflow_input",
+    "workflow_output",
+    "workflow_schedules",
+    "workflow_status",
+}
+
+
+async def test_owners_refer_to_themselves_and_the_kernel(platform: Platform) -> None:
+    """A foreign key never points at another plugin's table: that plugin could be uninstalled."""
+    for owner in platform.owners():
+        for table in owner.tables.base.metadata.tables.values():
+            for key in table.foreign_keys:
+                target = key.column.table.name
+                assert target.startswith((f"{owner.name}_", "kernel_")), f"{table.name} → {target}"
+
+
+async def test_revisions_are_numbered_without_a_gap(platform: Platform) -> None:
+    """Revisions are 0001, 0002 …, each upon the one before it."""
+    from alembic.script import ScriptDirectory
+
+    for owner in platform.owners():
+        script = ScriptDirectory.from_config(migrate.alembic_config(owner))
+        found = [(revision.revision, revision.down_revision) for revision in script.walk_revisions()][::-1]
+        wanted = [f"{number:04d}" for number in range(1, len(found) + 1)]
+        assert found == list(zip(wanted, [None, *wanted], strict=False)), owner.name
