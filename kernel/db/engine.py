@@ -196,11 +196,16 @@ class Database:
             await session.execute(text("SELECT 1"))
 
     async def scrub(self) -> None:
-        """Move what was deleted out of SQLite's write-ahead log; PostgreSQL vacuums by itself."""
+        """Move what was deleted out of SQLite's write-ahead log; PostgreSQL vacuums by itself.
+
+        Waits for readers that still see it, at most for the busy timeout.
+        """
         if not self.is_sqlite:
             return
         async with self.session_connection() as connection:
-            await connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+            busy = (await connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")).scalar()
+        if busy:
+            log.warning("a long reader keeps deleted rows in the write-ahead log until the next checkpoint")
 
     async def close(self) -> None:
         """Close every connection; an open one would keep the process alive."""

@@ -101,6 +101,14 @@ async def record(actor: Actor, base: str, document: str) -> dict[str, Any]:
     return dict(answer.json())
 
 
+async def settled(actor: Actor, base: str, document: str) -> dict[str, Any]:
+    """The record of a document once somebody else has ingested it."""
+    async with asyncio.timeout(30):
+        while (found := await record(actor, base, document))["status"] == "processing":
+            await asyncio.sleep(0.02)
+    return found
+
+
 async def ask(actor: Actor, pipeline: str, question: str, **fields: object) -> dict[str, Any]:
     """The answer to a question."""
     answer = await ask_raw(actor, pipeline, question, **fields)
