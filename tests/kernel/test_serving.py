@@ -1,0 +1,105 @@
+"""`platformctl serve` as real processes: services on ports of their own, and on machines of their own."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from kernel.gateway.services import SLOTS
+from tests.fakes.processes import Served, running_process, served_platform
+
+SECRET = {"JWT_SECRET": "a secret of at least thirty-two bytes, for tests"}
+OFFERED = {"plugin-registry": 8001, "rag-pipeline": 8004}
+
+
+def taken(port: int) -> bool:
+    """Whether somebody listens on a loopback port."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+async def sign_in(served: Served) -> dict[str, str]:
+    account = {"username": "ana", "email": "ana@example.org", "password": "a long password"}
+    async with served.session.post(served.url + "/v1/auth/register", json=account) as answer:
+        assert answer.status == 201, await answer.text()
+    async with served.session.post(served.url + "/v1/auth/login", json=account) as answer:
+        return {"Authorization": f"Bearer {(await answer.json())['access_token']}"}
+
+
+async def test_services_on_their_own_ports(tmp_path: Path) -> None:
+    """With PLATFORM_DEV_PORTS=1 each service also listens at its root, with health, metrics and documents."""
+    if any(taken(slot.port) for slot in SLOTS):
+        pytest.skip("a port from 8000 to 8010 is taken on this machine")
+    env = {**SECRET, "PLATFORM_DEV_PORTS": "1"}
+    async with served_platform(tmp_path / "home", "--no-worker", env=env) as served:
+        headers = await sign_in(served)
+        for name, port in OFFERED.items():
+            service = Served(served.process, f"http://127.0.0.1:{port}", served.session)
+            status, health = await service.get("/health")
+            assert (status, health["service"]) == (200, name)
+            _, document = await service.get("/openapi.json")
+            assert document["openapi"].startswith("3.1")
+            for path in ("/docs", "/redoc", "/metrics"):
+                async with served.session.get(service.url + path) as answer:
+                    assert answer.status == 200, f"{name} {path}"
+        _, direct = await Served(served.process, "http://127.0.0.1:8004", served.session).get(
+            "/knowledge-bases", headers=headers
+        )
+        _, through = await served.get("/v1/rag/knowledge-bases", headers=headers)
+        assert direct == through
+        assert not any(taken(slot.port) for slot in SLOTS if slot.port not in OFFERED.values())
+
+
+async def test_no_other_port_by_default(tmp_path: Path) -> None:
+    """Without it only the gateway listens."""
+    if any(taken(slot.port) for slot in SLOTS):
+        pytest.skip("a port from 8000 to 8010 is taken on this machine")
+    async with served_platform(tmp_path / "home", "--no-worker", env=SECRET):
+        assert not any(taken(slot.port) for slot in SLOTS)
+
+
+async def test_a_service_on_another_machine(tmp_path: Path) -> None:
+    """One process serves the RAG service alone, another one is the gateway; clients see one platform."""
+    home = tmp_path / "home"
+    only = ("--only", "rag-pipeline", "--no-worker")
+    async with served_platform(home, *only, env={**SECRET, "TRUSTED_PROXY_CIDRS": "127.0.0.1/32"}) as service:
+        env = {**SECRET, "PLATFORM_SERVICE_URLS": f"rag-pipeline={service.url}"}
+        async with served_platform(home, "--no-worker", env=env) as gateway:
+            headers = await sign_in(gateway)
+            base = gateway.url + "/v1/rag/knowledge-bases"
+            async with gateway.session.post(base, json={"name": "Far away"}, headers=headers) as answer:
+                assert answer.status in (200, 201), await answer.text()
+                made = await answer.json()
+            status, found = await gateway.get(f"/v1/rag/knowledge-bases/{made['id']}", headers=headers)
+            assert (status, found["name"]) == (200, "Far away")
+            assert (await service.get("/knowledge-bases"))[0] == 401
+            _, states = await gateway.get("/v1/status")
+            entry = next(item for item in states["services"] if item["name"] == "rag-pipeline")
+            assert entry["reachable"]
+            service.process.signal(signal.SIGTERM)
+            assert await service.process.wait(20) == 0
+            assert (await gateway.get("/v1/rag/knowledge-bases", headers=headers))[0] == 503
+
+
+async def test_a_service_that_nobody_offers(tmp_path: Path) -> None:
+    """`--only` with an unknown name fails at once and names those that there are."""
+    with pytest.raises(AssertionError, match="rag-pipeline"):
+        async with served_platform(tmp_path / "home", "--only", "teleportation", "--no-worker", env=SECRET):
+            pass
+
+
+async def test_a_taken_port(tmp_path: Path) -> None:
+    """A port that somebody has is a short error and no traceback."""
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        command = ("-m", "cli", "serve", "--no-worker", "--port", str(holder.getsockname()[1]))
+        env = {**SECRET, "PLATFORM_HOME": str(tmp_path / "home")}
+        async with running_process(*command, env=env, log=tmp_path / "serve.log") as process:
+            assert await process.wait() != 0
+            output = process.output()
+    assert "can't listen on" in output
+    assert "Traceback" not in output
