@@ -75,13 +75,18 @@ class Notices:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self) -> None:
+        reading = True
         while True:
             await asyncio.sleep(INTERVAL)
             try:
                 await self._look()
                 await self._sweep()
             except (SQLAlchemyError, OSError) as error:
-                log.warning("notices can't be read: %s", type(error).__name__)
+                if reading:
+                    log.warning("notices can't be read until the database is back: %s", type(error).__name__)
+                reading = False
+            else:
+                reading = True
 
     async def _look(self) -> None:
         async with self._database.read() as session:

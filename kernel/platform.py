@@ -233,6 +233,8 @@ class Platform:
             log.warning("%s", sentence)
         for sentence in self.loader.unknown_sections({"kernel", *self.host.records}):
             log.warning("%s", sentence)
+        for name in set(split_list(self.settings.plugins_disabled)) - self.host.records.keys():
+            log.warning("PLATFORM_PLUGINS_DISABLED: no plugin is called '%s'", name)
 
     def owners(self) -> list[Owner]:
         """Who has tables, kernel first; a plugin that claims another owner's table is refused."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("platform.http")
 
 WINDOW = 60
+_LONGEST_PLACE = 200  # of a path in the cache's keys: what strangers write is bounded
 _EXEMPT = frozenset({"/health", "/metrics", "/docs", "/redoc", "/openapi.json", "/livez", "/readyz"})
 _EXEMPT_PREFIXES = ("/static/", "/favicon")
 
@@ -105,7 +106,9 @@ class Guard:
         settings = self._settings if rate.settings is None else self._platform.settings_of(rate.settings)
         limit = rate.limit(settings) if callable(rate.limit) else rate.limit
         caller = ctx.client_ip if rate.per == "ip" else ctx.principal.subject or ctx.client_ip
-        place = ctx.request.path if rate.scope == "path" else f"{route.method} {ctx.endpoint}"
+        place = (
+            ctx.request.path[:_LONGEST_PLACE] if rate.scope == "path" else f"{route.method} {ctx.endpoint}"
+        )
         await self.count(f"ratelimit:{place}:{caller}", limit)
 
     async def count(self, key: str, limit: int, *, fails_open: bool = False) -> None:

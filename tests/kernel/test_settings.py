@@ -150,6 +150,15 @@ class TestAtStart:
         assert "PLATFORM_HEADER_TIMEOT is not a setting; did you mean PLATFORM_HEADER_TIMEOUT?" in said
         assert not any("GITHUB" in line for line in said)
 
+    async def test_a_plugin_that_is_not_there(
+        self, start_platform: Start, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Disabling a plugin that does not exist is warned about: its name may be misspelt."""
+        caplog.set_level(logging.WARNING)
+        running = await start_platform(Shelf, env={"PLATFORM_PLUGINS_DISABLED": "shelf, shelv"})
+        assert running.platform.host.records["shelf"].status == "disabled"
+        assert "PLATFORM_PLUGINS_DISABLED: no plugin is called 'shelv'" in caplog.text
+
     async def test_a_section_of_nobody(self, platform_home: Path, caplog: pytest.LogCaptureFixture) -> None:
         """A section of config.yaml for a plugin that is not there is warned about."""
         from kernel.platform import open_platform

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from urllib.parse import urlsplit
 
 import pytest
 from sqlalchemy import select, update
@@ -11,6 +12,7 @@ from kernel.auth.models import Account
 from kernel.auth.states import TOPIC
 from kernel.db.tables import Notice
 from kernel.testing import Actor, Running, Start
+from tests.fakes.network import wire_to
 from tests.fakes.waiting import eventually
 
 SECRET = {"JWT_SECRET": "a secret of at least thirty-two bytes, for tests"}
@@ -141,6 +143,26 @@ class TestNotices:
                 await early.notify("order", "early")
             await eventually(lambda: heard == ["early"], 5)
         await eventually(lambda: heard == ["early", "late"], 5)
+
+    async def test_while_the_database_is_away(
+        self, start_platform: Start, postgres_url: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """An outage is told once, not several times a second, and notices are heard again after it."""
+        parts = urlsplit(postgres_url)
+        async with wire_to(parts.hostname or "", parts.port or 5432) as wire:
+            url = postgres_url.replace(f":{parts.port}", f":{wire.port}")
+            here = await start_platform(env={**SECRET, "DATABASE_URL": postgres_url})
+            there = await start_platform(env={**SECRET, "DATABASE_URL": url})
+            heard: list[str] = []
+            there.platform.notices.listen("news", heard.append)
+            await wire.cut()
+            await eventually(lambda: "notices can't be read" in caplog.text, 10)
+            await asyncio.sleep(1)  # several rounds of looking, none of which may say it again
+            assert caplog.text.count("notices can't be read") == 1
+            async with here.platform.database.unit() as unit:
+                await unit.notify("news", "first")
+            await wire.start()
+            await eventually(lambda: heard == ["first"], 10)
 
     async def test_one_listener_does_not_silence_another(self, start_platform: Start) -> None:
         """A listener that raises is reported; the others hear all the same."""

@@ -9,6 +9,7 @@ import pytest
 from kernel.db.engine import Database
 from kernel.stores.blobs import FileBlobs
 from kernel.stores.conformance import BlobStoreConformance
+from kernel.stores.scratch import Scratch
 from kernel.testing import Running, Start
 
 
@@ -32,11 +33,11 @@ class TestFileBlobs(BlobStoreConformance):
 async def test_leftovers_of_a_killed_process(start_platform: Start, platform_home: Path) -> None:
     """A temporary file of a process that is gone is removed at the start; a living one keeps its own."""
     staging = platform_home / "blobs" / "staging"
-    staging.mkdir(parents=True)
-    dead, alive = staging / "4194000-abc", staging / "1-abc"
-    dead.touch()
-    alive.touch()
+    mine = Scratch(staging).new()
+    place, _, rest = mine.name.split("-")
+    dead = staging / f"{place}-4194000-{rest}"
+    for path in (mine, dead):
+        path.touch()
     running = await start_platform()
     await running.platform.housekeep()
-    assert not dead.exists()
-    assert alive.exists()
+    assert (mine.exists(), dead.exists()) == (True, False)
