@@ -18,6 +18,7 @@ from builtin_plugins.models.runtimes.protocol import (
     Message,
     ModelRuntime,
     Role,
+    RuntimeLimits,
     TextDelta,
 )
 from builtin_plugins.models.settings import ModelsSettings
@@ -89,10 +90,17 @@ class Models:
 
 def open_runtime(session: aiohttp.ClientSession, settings: ModelsSettings) -> tuple[ModelRuntime, str] | None:
     """The runtime that the settings name, with its kind; None without one."""
+    limits = RuntimeLimits(
+        connect_s=settings.connect_seconds, idle_s=settings.silence_seconds, total_s=settings.total_seconds
+    )
     if settings.ollama_url:
-        return OllamaRuntime(session, settings.ollama_url, context_tokens=settings.context_tokens), "ollama"
+        runtime = OllamaRuntime(
+            session, settings.ollama_url, limits=limits, context_tokens=settings.context_tokens
+        )
+        return runtime, "ollama"
     if settings.openai_url:
-        return OpenAIRuntime(session, settings.openai_url, api_key=settings.openai_key), "openai"
+        key = settings.openai_key
+        return OpenAIRuntime(session, settings.openai_url, api_key=key, limits=limits), "openai"
     return None
 
 

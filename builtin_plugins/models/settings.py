@@ -33,6 +33,11 @@ class ModelsSettings(Settings):
     context_tokens: int | None = Field(
         None, ge=512, description="Context length asked of Ollama; its own default when unset."
     )
+    connect_seconds: float = Field(5, gt=0, description="Longest wait for a connection to the runtime.")
+    silence_seconds: float = Field(
+        120, gt=0, description="Longest silence within an answer, the wait for its first word included."
+    )
+    total_seconds: float = Field(300, gt=0, description="Longest time of one answer in all.")
 
     @field_validator("ollama_url", "openai_url")
     @classmethod

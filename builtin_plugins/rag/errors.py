@@ -56,3 +56,8 @@ class ModelUnavailable(Unavailable):
 
 class EngineChanged(Unavailable):
     code = "engine_changed"
+
+
+class GenerationFailed(Unavailable):
+    code = "generation_failed"
+    default_detail = "The model runtime failed; the server's log says why"

@@ -37,6 +37,8 @@ async def capabilities(_ctx: Context) -> RagCapabilities:
 
 @routes.post("/initialize", access=AUTHENTICATED, returns=Message, errors=(Unavailable,), long=True)
 async def initialize(ctx: Context) -> Message:
-    """Load the embedding engine now, so that the first question need not wait for it."""
+    """Load the embedding engine now, so that the first question need not wait; look for the model runtime."""
+    if await ctx.platform.hooks.first("check_model_runtime") is False:
+        raise Unavailable("The model runtime does not answer; check that it runs and its address")
     await embed(ctx.platform, ctx.settings_of(RagSettings).embedding_model, ["warm up"], "query")
     return Message(message="The pipeline is ready")

@@ -104,7 +104,7 @@ async def record(actor: Actor, base: str, document: str) -> dict[str, Any]:
 async def settled(actor: Actor, base: str, document: str) -> dict[str, Any]:
     """The record of a document once somebody else has ingested it."""
     async with asyncio.timeout(30):
-        while (found := await record(actor, base, document))["status"] == "processing":
+        while (found := await record(actor, base, document))["status"] == "processing":  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     return found
 

@@ -150,7 +150,7 @@ async def attempts(running: Running) -> list[int]:
 
 
 async def test_another_engine(start_platform: Start, database_url: str | None) -> None:
-    """Vectors of two engines are never mixed: uploads fail at once, questions are 503; both say the remedy."""
+    """Vectors of two engines are never mixed: uploads fail at once, questions are 503; both say why."""
     engine = HashEmbeddings("first-engine")
     running = await start_platform("rag", engine, env={"DATABASE_URL": database_url})
     ann = await somebody(running)

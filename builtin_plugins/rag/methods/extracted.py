@@ -1,0 +1,44 @@
+"""An answer without a model runtime: the passages' own best sentences, cited."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+
+import numpy as np
+
+from builtin_plugins.rag.answering import extractive
+from builtin_plugins.rag.methods.events import Done, Event, Found, Piece
+from builtin_plugins.rag.methods.rendering import Said, render, sources
+from builtin_plugins.rag.models import KnowledgeBase
+from builtin_plugins.rag.schemas import QueryRequest
+from builtin_plugins.rag.services.embedding import embed
+from builtin_plugins.rag.services.retrieval import Retrieved
+from kernel.sdk import Platform
+
+_SENTENCES = 24
+_NOTE = "generation: no model runtime is configured, the answer quotes the passages"
+
+
+async def extracted(
+    platform: Platform, bases: Sequence[KnowledgeBase], request: QueryRequest, retrieved: Retrieved
+) -> AsyncGenerator[Event, None]:
+    """Yields Found, a Piece, Done; told apart from a model by `model_used` and a degraded note."""
+    question, passages = request.question, retrieved.passages
+    found = await asyncio.to_thread(extractive.candidates, question, passages, _SENTENCES)
+    similarities = await _similarities(platform, bases[0].embedding_model, question, [s.text for s in found])
+    made = await asyncio.to_thread(extractive.compose, question, passages, found, similarities)
+    kept = passages if made.supported else []
+    yield Found(sources(kept))
+    yield Piece(made.text)
+    yield Done(render(request, Said(made.text, kept, notes=[_NOTE])))
+
+
+async def _similarities(
+    platform: Platform, model: str, question: str, sentences: list[str]
+) -> list[float] | None:
+    if not sentences:
+        return None
+    vectors = (await embed(platform, model, [question, *sentences], "query")).vectors
+    similarities: list[float] = np.dot(vectors[1:], vectors[0]).tolist()
+    return similarities

@@ -1,0 +1,129 @@
+"""An answer by a model runtime: written from the passages, its citations checked as it comes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from builtin_plugins.rag.answering import support
+from builtin_plugins.rag.answering.citations import CitationFilter
+from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.answering.prompting import build_prompt
+from builtin_plugins.rag.errors import GenerationFailed
+from builtin_plugins.rag.methods.events import Done, Event, Found, Piece
+from builtin_plugins.rag.methods.refusals import RefusalGate
+from builtin_plugins.rag.methods.rendering import Said, render, sources
+from builtin_plugins.rag.models import KnowledgeBase
+from builtin_plugins.rag.schemas import GenerationConfig, QueryRequest
+from builtin_plugins.rag.services.retrieval import Retrieved
+from builtin_plugins.rag.settings import RagSettings
+from kernel.sdk import Platform, PlatformError
+
+log = logging.getLogger("platform.rag.generation")
+
+_TEMPERATURE = 0.7
+_MAX_TOKENS = 2000
+
+Stream = AsyncGenerator[str | Mapping[str, Any], None]
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A model's answer that is about to begin, and how many passages the model is shown."""
+
+    stream: Stream
+    passages_used: int
+
+
+def begin(
+    platform: Platform,
+    bases: Sequence[KnowledgeBase],
+    request: QueryRequest,
+    config: GenerationConfig,
+    passages: Sequence[Passage],
+) -> Generation | None:
+    """Ask for an answer; None without a model runtime. Nothing is sent before the first piece is awaited."""
+    limit = platform.settings_of(RagSettings).answer_chars
+    prompt = build_prompt(request.question, passages, max_chars=limit)
+    stream: Stream | None = platform.hooks.first_now(
+        "generate_text",
+        messages=[asdict(message) for message in prompt.messages],
+        model=request.llm_model or config.model or bases[0].llm_model,
+        temperature=_TEMPERATURE if config.temperature is None else config.temperature,
+        max_tokens=config.max_tokens or _MAX_TOKENS,
+        options=config.model_extra or {},
+    )
+    return None if stream is None else Generation(stream, prompt.passages_used)
+
+
+async def generated(
+    request: QueryRequest, retrieved: Retrieved, generation: Generation
+) -> AsyncGenerator[Event, None]:
+    """Yields Found, Pieces, Done. Raises Unavailable when the model fails or says nothing.
+
+    Found waits until the text is known to be an answer: a refusal has no sources.
+    """
+    passages = retrieved.passages
+    if not _worth_asking(request.question, retrieved):
+        await generation.stream.aclose()
+        yield Found([])
+        yield Piece(support.NOT_SUPPORTED)
+        yield Done(render(request, Said(support.NOT_SUPPORTED, [])))
+        return
+    gate, text, summary = RefusalGate(), list[str](), dict[str, Any]()
+    async with aclosing(_checked(generation, gate, summary)) as pieces:
+        async for piece in pieces:
+            if not text:
+                yield Found(sources([] if gate.refused else passages))
+            text.append(piece)
+            yield Piece(piece)
+    said = Said(
+        "".join(text).strip(),
+        [] if gate.refused else passages,
+        str(summary.get("model") or ""),
+        summary.get("tokens_used"),
+    )
+    yield Done(render(request, said))
+
+
+async def _checked(
+    generation: Generation, gate: RefusalGate, summary: dict[str, Any]
+) -> AsyncGenerator[str, None]:
+    """The text in pieces with only true citations, the first one not blank; fills `summary` at the end."""
+    through, anything = CitationFilter(generation.passages_used), False
+    async with aclosing(_guarded(generation.stream)) as stream:
+        async for item in stream:
+            if isinstance(item, str):
+                shown = gate.feed(through.feed(item))
+            else:
+                summary.update(item)
+                shown = gate.feed(through.close()) + gate.close()
+            if shown:
+                anything = True
+                yield shown
+    if not anything:
+        raise GenerationFailed("The model gave an empty answer; raise max_tokens or choose another model")
+
+
+async def _guarded(stream: Stream) -> Stream:
+    async with aclosing(stream):
+        try:
+            async for item in stream:
+                yield item
+        except PlatformError:
+            raise
+        except Exception:  # boundary: another plugin's runtime may fail in any way
+            log.exception("generation failed")
+            raise GenerationFailed() from None
+
+
+def _worth_asking(question: str, retrieved: Retrieved) -> bool:
+    """Whether anything found speaks for an answer; a model given nothing to go by invents."""
+    cosines = [cosine for cosine in retrieved.cosines if cosine is not None]
+    if not retrieved.passages:
+        return False
+    assessed = support.assess(question, retrieved.passages, cosines=cosines or None)
+    return assessed.supported or (assessed.evidence.similarity or 0.0) >= support.WEAK

@@ -1,0 +1,35 @@
+"""Telling an answer from a refusal while it is being written."""
+
+from __future__ import annotations
+
+from builtin_plugins.rag.answering.support import NOT_SUPPORTED
+
+
+class RefusalGate:
+    """Text in pieces through `feed`; holds back a beginning that may yet become the refusal.
+
+    `refused` is None until it is known whether the text begins with `NOT_SUPPORTED`. White space before the
+    first word is dropped.
+    """
+
+    def __init__(self) -> None:
+        self._held = ""
+        self.refused: bool | None = None
+
+    def feed(self, piece: str) -> str:
+        """What can be shown after this piece; may be empty."""
+        if self.refused is not None:
+            return piece
+        self._held = (self._held + piece).lstrip()
+        if self._held.startswith(NOT_SUPPORTED):
+            self.refused = True
+        elif not NOT_SUPPORTED.startswith(self._held):
+            self.refused = False
+        return "" if self.refused is None else self._held
+
+    def close(self) -> str:
+        """What was held back, at the end of the text; empty when nothing was said at all."""
+        if self.refused is not None:
+            return ""
+        self.refused = False
+        return self._held
