@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -18,33 +20,48 @@ from tests.benchmarks.serving import platform
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 
 
-async def test_every_operation_keeps_its_word(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """Generated requests, valid and invalid, with a token of an ordinary account."""
+@pytest.mark.parametrize("who", ["nobody", "user", "administrator"])
+async def test_every_operation_keeps_its_word(
+    tmp_path: Path, request: pytest.FixtureRequest, who: str
+) -> None:
+    """Generated requests, valid and invalid, from a stranger, an ordinary account and an administrator."""
     examples = request.config.getoption("--openapi-examples")
     async with platform(tmp_path / "home", "--no-worker", env={"MAX_UPLOAD_SIZE_MB": "1"}) as served:
-        token = await _token(served.url)
+        headers = (
+            []
+            if who == "nobody"
+            else ["-H", f"Authorization: Bearer {await _token(served.url, who, tmp_path / 'home')}"]
+        )
         command = [
             *(sys.executable, "-m", "schemathesis.cli", "run", f"{served.url}/openapi.json"),
             *("--checks", CHECKS, "--max-examples", str(examples), "--seed", "20", "--no-color"),
-            *("-H", f"Authorization: Bearer {token}", "--request-timeout", "30"),
+            *(*headers, "--request-timeout", "30"),
             *("--phases", "examples,coverage,fuzzing", "--suppress-health-check", "all"),
         ]
         done = await _run(command, tmp_path)
     assert done.returncode == 0, done.stdout[-6000:]
 
 
-async def _token(url: str) -> str:
+async def _token(url: str, who: str, home: Path) -> str:
+    """Of a new account; the operator makes the administrator, as nobody else can."""
     account = {"username": "fuzz", "email": "fuzz@example.org", "password": "long enough"}
     async with aiohttp.ClientSession(url) as session:
-        await session.post("/v1/auth/register", json=account)
-        login = {"username": "fuzz", "password": "long enough"}
-        async with session.post("/v1/auth/login", json=login) as answer:
+        if who == "administrator":
+            account["password"] = await asyncio.to_thread(_administrator, home)
+        else:
+            await session.post("/v1/auth/register", json=account)
+        async with session.post("/v1/auth/login", json=account) as answer:
             return str((await answer.json())["access_token"])
 
 
-async def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    import asyncio
+def _administrator(home: Path) -> str:
+    command = [sys.executable, "-m", "cli", "users", "create", "fuzz", "--admin", "--generate", "--json"]
+    environment = {**os.environ, "PLATFORM_HOME": str(home)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60)
+    return str(json.loads(done.stdout)["password"])
 
+
+async def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "hypothesis")}
     return await asyncio.to_thread(
         subprocess.run, command, cwd=folder, env=environment, capture_output=True, text=True, timeout=3000
