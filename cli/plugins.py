@@ -215,3 +215,17 @@ def uninstall(
     from cli.installing import uninstall_plugin
 
     uninstall_plugin(name, running.run(_shown()), force=force)
+
+
+@app.command(epilog=examples(("platformctl plugins release acme", "and restart the platform")))
+def release(name: Annotated[str, typer.Argument(help="The plugin's name.")]) -> None:
+    """Let a plugin try again that was kept out because it blocked the whole process while it started."""
+    from cli import console, running
+    from cli.failures import Missing
+    from kernel.watchdog import Quarantine
+
+    quarantine = Quarantine(running.kernel_settings().home)
+    if not quarantine.release(name):
+        kept_out = ", ".join(sorted(quarantine.entries())) or "none"
+        raise Missing(f"the plugin '{name}' is not kept out", f"Kept out: {kept_out}.")
+    console.done(f"'{name}' is tried again at the next start")

@@ -61,3 +61,13 @@ async def test_other_commands_work(crowd: dict[str, str]) -> None:
         item["text"].partition(":")[0] for item in json.loads(doctor.stdout) if item["check"] == "plugin"
     }
     assert failed == set(REASONS)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_release(crowd: dict[str, str]) -> None:
+    """A plugin that was kept out is let in again on the operator's word, and only one that was."""
+    released = await asyncio.to_thread(platformctl, crowd, "plugins", "release", "blocks_on_start")
+    assert released.returncode == 0, released.stderr
+    again = await asyncio.to_thread(platformctl, crowd, "plugins", "release", "blocks_on_start")
+    assert again.returncode == 3
+    assert "blocks_at_open" in again.stderr
