@@ -9,6 +9,7 @@ from typing import Any
 import aiohttp
 
 from builtin_plugins.models import hookspecs
+from builtin_plugins.models.purposes import Purpose
 from builtin_plugins.models.service import Models, Pieces, open_runtime
 from builtin_plugins.models.settings import ModelsSettings
 from kernel.sdk import Embedded, HealthCheck, Platform, Plugin, Resource, ResourceKey, Unhealthy, hookimpl
@@ -61,8 +62,8 @@ class ModelsPlugin(Plugin):
         return None if self._models is None else await self._models.runtime.healthy()
 
     @hookimpl(optionalhook=True, trylast=True)
-    async def embed_texts(self, model: str, texts: Sequence[str]) -> Embedded | None:
-        return None if self._models is None else await self._models.embed(model, texts)
+    async def embed_texts(self, model: str, texts: Sequence[str], purpose: Purpose) -> Embedded | None:
+        return None if self._models is None else await self._models.embed(model, texts, purpose)
 
     @hookimpl(optionalhook=True)
     async def list_embedding_models(self) -> Sequence[str]:

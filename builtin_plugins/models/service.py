@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import aiohttp
 
+from builtin_plugins.models.purposes import Purpose, prepared
 from builtin_plugins.models.runtimes.errors import ModelNotFound, ModelRuntimeError
 from builtin_plugins.models.runtimes.ollama import OllamaRuntime
 from builtin_plugins.models.runtimes.openai import OpenAIRuntime
@@ -69,10 +70,10 @@ class Models:
         finally:
             self._durations.labels(request.model).observe(time.perf_counter() - started)
 
-    async def embed(self, model: str, texts: Sequence[str]) -> Embedded | None:
+    async def embed(self, model: str, texts: Sequence[str], purpose: Purpose) -> Embedded | None:
         """Vectors by a model of the runtime; None when it has no such model."""
         try:
-            vectors = await self.runtime.embed(model, texts)
+            vectors = await self.runtime.embed(model, prepared(model, texts, purpose))
         except ModelNotFound:
             return None
         except ModelRuntimeError as error:

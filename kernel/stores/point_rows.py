@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from kernel.db.tables import CollectionRecord, PointRecord
-from kernel.stores.protocols import Point, StoredPoint
+from kernel.stores.protocols import EngineMismatch, Point, Query, StoredPoint
 
 COLUMNS = (
     PointRecord.id,
@@ -49,3 +49,12 @@ def _halves(found: CollectionRecord, point: Point) -> npt.NDArray[np.float16]:
 
 def stored_of(row: Any) -> StoredPoint:
     return StoredPoint(row.id, row.group_key, row.position, row.text, row.payload)
+
+
+def check_fit(found: CollectionRecord, query: Query) -> None:
+    """Raises EngineMismatch for a vector of another engine, ValueError for one that is just wrong."""
+    size = query.vector.shape[0] if query.vector.ndim == 1 else 0
+    if query.engine is not None and (query.engine, size) != (found.engine, found.dimension):
+        raise EngineMismatch(f"{found.engine} [{found.dimension}]", f"{query.engine} [{size}]")
+    if size != found.dimension:
+        raise ValueError(f"the query must be {found.dimension} numbers, not {query.vector.shape}")

@@ -26,7 +26,7 @@ from kernel.stores.dense import EXACT_UP_TO
 from kernel.stores.fusion import hybrid, weight_for
 from kernel.stores.indexes import CollectionIndexes, text_follower
 from kernel.stores.locks import AsyncSharedLock
-from kernel.stores.point_rows import COLUMNS, find_collection, row_of, stored_of
+from kernel.stores.point_rows import COLUMNS, check_fit, find_collection, row_of, stored_of
 from kernel.stores.protocols import EngineMismatch, Hit, Point, Query, StoredPoint
 from kernel.stores.ranked import Labels, Ranked
 from kernel.stores.upkeep import Upkeep, in_abandonable_thread
@@ -140,10 +140,7 @@ class SqlVectorStore:
             found = await find_collection(session, collection)
             if found is None or (query.groups is not None and not query.groups):
                 return []
-            if query.engine is not None and query.engine != found.engine:
-                raise EngineMismatch(found.engine, query.engine)
-            if query.vector.shape != (found.dimension,):
-                raise ValueError(f"the query must be {found.dimension} numbers, not {query.vector.shape}")
+            check_fit(found, query)
             if not follow and not self.is_followed(found, query):
                 return None
             ranked, cosines = await self.rank(session, found, query)
