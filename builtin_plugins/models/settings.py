@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field, SecretStr, field_validator
 
+from builtin_plugins.models.addresses import OLLAMA_PORT, server_address
 from kernel.sdk import Settings, env
 
 
@@ -39,12 +40,12 @@ class ModelsSettings(Settings):
     )
     total_seconds: float = Field(300, gt=0, description="Longest time of one answer in all.")
 
-    @field_validator("ollama_url", "openai_url")
+    @field_validator("ollama_url")
     @classmethod
-    def _address(cls, value: str | None) -> str | None:
-        if value is None:
-            return None
-        value = value if "://" in value else f"http://{value}"
-        if not value.startswith(("http://", "https://")):
-            raise ValueError("must be an http:// or https:// address")
-        return value.rstrip("/")
+    def _ollama_address(cls, value: str | None) -> str | None:
+        return server_address(value, OLLAMA_PORT) if value else None
+
+    @field_validator("openai_url")
+    @classmethod
+    def _openai_address(cls, value: str | None) -> str | None:
+        return server_address(value) if value else None

@@ -1,0 +1,146 @@
+"""The models plugin in a platform: its hooks, its settings, what it tells of a runtime that is away."""
+
+from __future__ import annotations
+
+import re
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from builtin_plugins.models.settings import ModelsSettings
+from kernel.sdk import Embedded, StartupError, Unavailable
+from kernel.settings import SettingsLoader
+from kernel.testing import Running, Start
+from tests.fakes.model_server import Refusal, Script, model_server
+
+KEY = "sk-0123456789-very-secret"
+ASKED: dict[str, Any] = {
+    "messages": [{"role": "user", "content": "Hi?"}],
+    "model": None,
+    "temperature": 0.2,
+    "max_tokens": 50,
+    "options": {},
+}
+
+
+async def collect(running: Running, **asked: Any) -> list[Any]:
+    """All that `generate_text` yields."""
+    stream = running.platform.hooks.first_now("generate_text", **{**ASKED, **asked})
+    async with aclosing(stream):
+        return [item async for item in stream]
+
+
+async def test_without_a_runtime(start_platform: Start) -> None:
+    """Every question is answered with "not mine", and nothing is unwell."""
+    running = await start_platform("embeddings", "models")
+    hooks = running.platform.hooks
+    assert hooks.first_now("generate_text", **ASKED) is None
+    assert await hooks.first("check_model_runtime") is None
+    assert await hooks.first("embed_texts", model="nomic-embed-text", texts=["a"], purpose="query") is None
+    health = (await running.anonymous.get("/health")).json()
+    assert health["status"] == "healthy", health
+
+
+async def test_hooks_reach_the_runtime(start_platform: Start) -> None:
+    """Texts, then one mapping with all of it; vectors with the name of their engine."""
+    async with model_server(Script(answer="one two", models=("llama3.2", "nomic-embed-text"))) as server:
+        running = await start_platform("embeddings", "models", env={"OLLAMA_BASE_URL": server.url})
+        *texts, summary = await collect(running)
+        assert "".join(texts) == "one two" == summary["text"]
+        assert summary == {"text": "one two", "model": "llama3.2", "tokens_used": 18, "finish_reason": "stop"}
+        hooks = running.platform.hooks
+        assert await hooks.first("check_model_runtime") is True
+        found = await hooks.first("embed_texts", model="nomic-embed-text", texts=["a", "b"], purpose="query")
+        assert isinstance(found, Embedded)
+        assert (found.vectors.shape, found.engine) == ((2, 16), "ollama/nomic-embed-text")
+        assert await hooks.first("embed_texts", model="unheard-of", texts=["a"], purpose="query") is None
+        names = [name for names in await hooks.ask_all("list_embedding_models") for name in names]
+        assert sorted(names) == ["all-minilm", "nomic-embed-text"]
+        metrics = (await running.anonymous.get("/metrics")).body.decode()
+    assert re.search(r'llm_generation_duration_seconds_count\{model="llama3.2"\} 1', metrics)
+
+
+async def test_the_default_model_is_a_setting(start_platform: Start) -> None:
+    """A generation that names no model takes it."""
+    async with model_server(Script(models=("tiny",))) as server:
+        env = {"OPENAI_BASE_URL": f"{server.url}/v1", "OLLAMA_LLM_MODEL": "tiny"}
+        running = await start_platform("models", env=env)
+        assert (await collect(running))[-1]["model"] == "tiny"
+        with pytest.raises(Unavailable, match="no model 'large'"):
+            await collect(running, model="large")
+
+
+async def test_the_key_goes_to_the_runtime_and_nowhere_else(
+    start_platform: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is sent as a bearer; no log line, error or health text repeats it."""
+    async with model_server(Script(api_key=KEY, models=("llama3.2",))) as server:
+        env = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": KEY}
+        running = await start_platform("models", env=env)
+        assert (await collect(running))[-1]["text"]
+        server.script = Script(start=Refusal(401))
+        with pytest.raises(Unavailable, match="API key") as refused:
+            await collect(running)
+        health = await running.anonymous.get("/health")
+    assert KEY not in caplog.text + str(refused.value) + health.body.decode()
+    assert KEY not in repr(running.platform.settings_of(ModelsSettings))
+
+
+async def test_a_runtime_that_is_away(start_platform: Start) -> None:
+    """The platform starts and is degraded; the check names the remedy and no address."""
+    running = await start_platform("models", env={"OLLAMA_BASE_URL": "http://127.0.0.1:9"})
+    assert await running.platform.hooks.first("check_model_runtime") is False
+    health = await running.anonymous.get("/health")
+    assert (health.status, health.json()["status"]) == (200, "degraded")
+    text = health.json()["checks"]["ollama"]
+    assert "check its address" in text and "127.0.0.1" not in text
+    with pytest.raises(Unavailable):
+        await collect(running)
+
+
+async def test_closing_the_stream_frees_the_runtime(start_platform: Start) -> None:
+    """Who wants no more of an answer closes the generator; the runtime's connection goes with it."""
+    async with model_server(Script(models=("llama3.2",), middle="hang", middle_after=2)) as server:
+        running = await start_platform("models", env={"OLLAMA_BASE_URL": server.url})
+        stream = running.platform.hooks.first_now("generate_text", **ASKED)
+        assert await anext(stream)
+        await stream.aclose()
+        await server.disconnected.wait()
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "read"),
+    [
+        ("OLLAMA_BASE_URL", "http://gpu:11434/", "http://gpu:11434"),
+        ("OLLAMA_HOST", "gpu", "http://gpu:11434"),
+        ("OLLAMA_HOST", "gpu:9000", "http://gpu:9000"),
+        ("OLLAMA_HOST", "[::1]", "http://[::1]:11434"),
+        ("OLLAMA_HOST", "0.0.0.0", "http://127.0.0.1:11434"),
+        ("OLLAMA_HOST", ":9000", "http://127.0.0.1:9000"),
+        ("OLLAMA_BASE_URL", "https://models.example.org/ollama", "https://models.example.org/ollama"),
+        ("OLLAMA_BASE_URL", "", None),
+    ],
+)
+def test_addresses(name: str, given: str, read: str | None) -> None:
+    """Ollama's own variable is a host, perhaps with a port, perhaps what a server listens on."""
+    loader = SettingsLoader({name: given, "PLATFORM_HOME": "/nowhere"})
+    assert loader.load("models", ModelsSettings).ollama_url == read
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("OLLAMA_BASE_URL", "ftp://gpu"),
+        ("OPENAI_BASE_URL", "file:///etc/passwd"),
+        ("OPENAI_BASE_URL", "http://"),
+        ("OLLAMA_HOST", "gpu:port"),
+        ("PLATFORM_MODELS_SILENCE_SECONDS", "0"),
+        ("PLATFORM_MODELS_CONTEXT_TOKENS", "12"),
+    ],
+)
+def test_settings_that_do_not_fit(name: str, given: str) -> None:
+    """They are refused by name."""
+    loader = SettingsLoader({name: given, "PLATFORM_HOME": "/nowhere"})
+    with pytest.raises(StartupError, match=name):
+        loader.load("models", ModelsSettings)
