@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from builtin_plugins.embeddings import hookspecs
 from builtin_plugins.embeddings.service import MODEL, LocalEmbeddings
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
-from kernel.sdk import Embedded, Platform, Plugin, Resource, ResourceKey, hookimpl
+from kernel.sdk import Embedded, HealthCheck, Platform, Plugin, Resource, ResourceKey, Unhealthy, hookimpl
 
 EMBEDDINGS: ResourceKey[LocalEmbeddings] = ResourceKey("embeddings")
 
@@ -36,6 +36,10 @@ class EmbeddingsPlugin(Plugin):
     def register_resources(self) -> Sequence[Resource[LocalEmbeddings]]:
         return [Resource(EMBEDDINGS, self._open)]
 
+    @hookimpl
+    def register_health_checks(self) -> Sequence[HealthCheck]:
+        return [HealthCheck("embeddings", self._check, service="rag-pipeline")]
+
     @asynccontextmanager
     async def _open(self, platform: Platform) -> AsyncIterator[LocalEmbeddings]:
         durations = platform.metrics.histogram(
@@ -54,3 +58,8 @@ class EmbeddingsPlugin(Plugin):
     @hookimpl
     def list_embedding_models(self) -> Sequence[str]:
         return [MODEL]
+
+    async def _check(self) -> None:
+        problem = None if self._service is None else await self._service.problem()
+        if problem is not None:
+            raise Unhealthy(problem)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from builtin_plugins.embeddings.engines.base import EmbeddingEngine, EngineError
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
-from builtin_plugins.embeddings.weights import WeightsError, find_weights
+from builtin_plugins.embeddings.weights import WeightsError, find_weights, locate_weights
 from kernel.sdk import Embedded, Unavailable
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("platform.embeddings")
 
 MODEL = "all-minilm"
+_HALVES = re.compile(r"[\ud800-\udfff]")  # of characters, which the tokenizer refuses
 NAMES = frozenset({MODEL, "all-minilm-l6-v2", "all-minilm:latest", "sentence-transformers/all-minilm-l6-v2"})
 
 
@@ -31,6 +33,7 @@ class LocalEmbeddings:
         self._durations = durations
         self._loading = asyncio.Lock()
         self._engine: EmbeddingEngine | None = None
+        self._problem: str | None = None
         # Two at a time: a question need not wait for the whole batch of an ingestion in the same process.
         self._threads = ThreadPoolExecutor(2, "platform-embed")
 
@@ -40,7 +43,8 @@ class LocalEmbeddings:
             return None
         engine = await self._loaded()
         started = time.perf_counter()
-        vectors = await asyncio.get_running_loop().run_in_executor(self._threads, engine.encode, list(texts))
+        whole = [_HALVES.sub("\ufffd", text) for text in texts]
+        vectors = await asyncio.get_running_loop().run_in_executor(self._threads, engine.encode, whole)
         self._durations.labels(MODEL).observe(time.perf_counter() - started)
         return Embedded(vectors, engine.identity)
 
@@ -52,13 +56,24 @@ class LocalEmbeddings:
         return self._engine
 
     async def _load(self) -> EmbeddingEngine:
+        loop = asyncio.get_running_loop()
         try:
-            return await asyncio.get_running_loop().run_in_executor(
-                self._threads, load_engine, self._settings
-            )
+            engine = await loop.run_in_executor(self._threads, load_engine, self._settings)
         except (WeightsError, EngineError) as error:
             log.exception("the embedding engine can't be loaded")
-            raise Unavailable(f"Embeddings are not available: {_first_sentence(error)}") from None
+            self._problem = problem_of(error)
+            raise Unavailable(f"Embeddings are not available: {self._problem}") from None
+        self._problem = None
+        return engine
+
+    async def problem(self) -> str | None:
+        """Why there can be no embeddings now, as far as that is known without loading the engine."""
+        if self._engine is None and self._problem is None:
+            try:
+                await asyncio.to_thread(locate_weights, self._settings.weights)
+            except WeightsError as error:
+                return problem_of(error)
+        return self._problem
 
     def close(self) -> None:
         """Let go of the threads."""
@@ -85,7 +100,8 @@ def load_engine(settings: EmbeddingsSettings) -> EmbeddingEngine:
     return engine
 
 
-def _first_sentence(error: Exception) -> str:
-    return (
-        "the model files are missing or damaged" if isinstance(error, WeightsError) else "no engine runs here"
-    )
+def problem_of(error: Exception) -> str:
+    """What the public may read of an error; its own text names folders."""
+    if isinstance(error, WeightsError):
+        return "the model files are missing or damaged; the server's log says which and what to do"
+    return "no embedding engine runs on this machine; the server's log says why"

@@ -94,13 +94,20 @@ def find_weights(folder: Path | None = None) -> Weights:
     return verified(folder if folder is not None else _package_folder())
 
 
+def locate_weights(folder: Path | None = None) -> Path:
+    """The folder of the model files, all of which are there; none is read. Raises WeightsNotFound."""
+    found = folder if folder is not None else _package_folder()
+    for name in (*PUBLISHED, *COMPANIONS):
+        if not (found / name).is_file():
+            raise WeightsNotFound(
+                f"{found} has no {name}: name a folder of {REPOSITORY}, or none to use the package {PACKAGE}"
+            )
+    return found
+
+
 def verified(folder: Path) -> Weights:
     """`folder` as `Weights`, once each file is there and those that decide the vectors are the published."""
-    for name in (*PUBLISHED, *COMPANIONS):
-        if not (folder / name).is_file():
-            raise WeightsNotFound(
-                f"{folder} has no {name}: name a folder of {REPOSITORY}, or none to use the package {PACKAGE}"
-            )
+    locate_weights(folder)
     for name, expected in PUBLISHED.items():
         _verify(folder / name, expected)
     return Weights(folder)

@@ -1,0 +1,73 @@
+"""The embeddings plugin in a platform: names, one engine for all, and what it says when it can't embed."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from builtin_plugins.embeddings.engines.sentence_transformers import SentenceTransformersEngine
+from kernel.sdk import Unavailable
+from kernel.testing import Running, Start
+
+
+async def embed(running: Running, texts: list[str], model: str = "all-minilm") -> Any:
+    return await running.platform.hooks.first("embed_texts", model=model, texts=texts, purpose="passage")
+
+
+async def test_its_names(start_platform: Start, reference_engine: SentenceTransformersEngine) -> None:
+    """The model under all names that people know it by, in any case; the vectors are the published ones."""
+    running = await start_platform("embeddings")
+    names = ("all-minilm", "all-MiniLM-L6-v2", "all-minilm:latest", "sentence-transformers/all-MiniLM-L6-v2")
+    found = [await embed(running, ["A hotel by the sea."], name) for name in names]
+    expected = reference_engine.encode(["A hotel by the sea."])[0]
+    for one in found:
+        assert one.engine == found[0].engine
+        assert float(one.vectors[0] @ expected) > 0.999
+    assert await embed(running, ["x"], "nomic-embed-text") is None
+    assert await running.platform.hooks.ask_all("list_embedding_models") == [["all-minilm"]]
+
+
+async def test_many_at_once(start_platform: Start) -> None:
+    """First texts that come together wait for one engine; each gets its own vectors, of length 1."""
+    running = await start_platform("embeddings")
+    texts = [[f"Text {number} of many.", "Another one."] for number in range(12)]
+    found = await asyncio.gather(*(embed(running, batch) for batch in texts))
+    assert len({one.engine for one in found}) == 1
+    for one in found:
+        assert one.vectors.shape == (2, 384) and one.vectors.dtype == np.float32
+        assert np.allclose(np.linalg.norm(one.vectors, axis=1), 1.0, atol=1e-3)
+    assert len({one.vectors[0].tobytes() for one in found}) == 12
+    metrics = (await running.anonymous.get("/metrics")).body.decode()
+    assert 'embedding_generation_duration_seconds_count{model="all-minilm"} 12' in metrics
+
+
+async def test_any_text(start_platform: Start) -> None:
+    """No text breaks the engine: empty, endless, of other scripts, halves of characters."""
+    running = await start_platform("embeddings")
+    texts = ["", " ", "x" * 100_000, "word " * 20_000, "酒店", "🏨" * 500, "\x00\x01", "\ud800"]
+    found = await embed(running, texts)
+    assert found.vectors.shape == (len(texts), 384) and np.isfinite(found.vectors).all()
+    assert (await embed(running, [])).vectors.shape[0] == 0
+
+
+async def test_without_its_files(start_platform: Start, tmp_path: Path) -> None:
+    """The platform starts and is degraded; who embeds hears that the model's files are missing."""
+    running = await start_platform("embeddings", env={"PLATFORM_EMBEDDINGS_WEIGHTS": str(tmp_path / "none")})
+    health = await running.anonymous.get("/health")
+    assert (health.status, health.json()["status"]) == (200, "degraded")
+    assert "model files" in health.json()["checks"]["embeddings"]
+    with pytest.raises(Unavailable, match="model files are missing"):
+        await embed(running, ["x"])
+
+
+async def test_nothing_is_loaded_before_the_first_text(start_platform: Start) -> None:
+    """A start and a health check leave the engine alone, and all is well."""
+    running = await start_platform("embeddings")
+    health = (await running.anonymous.get("/health")).json()
+    assert health["checks"]["embeddings"] == "healthy" and health["status"] == "healthy"
+    metrics = (await running.anonymous.get("/metrics")).body.decode()
+    assert "embedding_generation_duration_seconds_count" not in metrics
