@@ -9,10 +9,12 @@ from typing import Any
 
 from builtin_plugins.rag import hookspecs
 from builtin_plugins.rag.handlers import documents, knowledge_bases, pipelines, system
+from builtin_plugins.rag.handlers.aliases import singular
 from builtin_plugins.rag.models import Base
 from builtin_plugins.rag.permissions import PERMISSIONS
 from builtin_plugins.rag.services.health import health_fields
 from builtin_plugins.rag.services.ingest import INGEST
+from builtin_plugins.rag.services.outcomes import OUTCOMES, Outcomes
 from builtin_plugins.rag.services.parsers import PARSERS, Parsers
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Job, Permission, Platform, Plugin, Resource, Service, Tables, hookimpl
@@ -48,16 +50,17 @@ class RagPlugin(Plugin):
         return [INGEST]
 
     @hookimpl
-    def register_resources(self) -> Sequence[Resource[Parsers]]:
-        return [Resource(PARSERS, _open_parsers)]
+    def register_resources(self) -> Sequence[Resource[Any]]:
+        return [Resource(PARSERS, _open_parsers), Resource(OUTCOMES, _open_outcomes)]
 
     @hookimpl
     def register_services(self) -> Sequence[Service]:
         tables = (system.routes, knowledge_bases.routes, documents.routes, pipelines.routes)
+        old = singular(knowledge_bases.routes, documents.routes)
         return [
             Service(
                 "rag-pipeline",
-                tables,
+                (*tables, old),
                 self.version,
                 aliases=("/v1",),
                 health_extra=health_fields,
@@ -68,10 +71,16 @@ class RagPlugin(Plugin):
 
 @asynccontextmanager
 async def _open_parsers(platform: Platform) -> AsyncIterator[Parsers]:
-    processed = platform.metrics.counter("documents_processed_total", "Documents ingested.", ("status",))
     declared = [
         (plugin, mapping)
         for plugin, mappings in platform.hooks.declarations("register_parsers")
         for mapping in mappings
     ]
-    yield Parsers(declared, processed)
+    yield Parsers(declared)
+
+
+@asynccontextmanager
+async def _open_outcomes(platform: Platform) -> AsyncIterator[Outcomes]:
+    yield Outcomes(
+        platform, platform.metrics.counter("documents_processed_total", "Documents ingested.", ("status",))
+    )

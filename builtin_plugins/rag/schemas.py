@@ -286,6 +286,16 @@ class RagCapabilities(BaseModel):
     optional_deps: dict[str, bool]
 
 
+class DecisionStats(BaseModel):
+    """What the engine that chooses methods has decided since the start (spec 4.11)."""
+
+    available: bool = Field(description="Whether there is such an engine on this server.")
+    total_decisions: int
+    strategy_distribution: dict[str, int]
+    complexity_distribution: dict[str, int]
+    avg_confidence: float | None
+
+
 class RootOut(BaseModel):
     """What answers at the service's root."""
 

@@ -83,11 +83,12 @@ async def get(ctx: Context, kb_id: str, document_id: str) -> DocumentOut:
     access=AUTHENTICATED,
     media_type="application/octet-stream",
     returns=bytes,
-    errors=(KnowledgeBaseNotFound, DocumentNotFound),
+    also_statuses=(206,),
+    errors=(KnowledgeBaseNotFound, DocumentNotFound, 416),
     long=True,
 )
 async def content(ctx: Context, kb_id: str, document_id: str) -> web.StreamResponse:
-    """The original bytes of a document."""
+    """The original bytes of a document, or the range of them that is asked for."""
     document, path = await service.content(ctx.platform, ctx.principal, kb_id, document_id)
     return send(path, document.filename)
 

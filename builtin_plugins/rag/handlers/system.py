@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from builtin_plugins.rag.schemas import METHODS, EnhancerState, RagCapabilities, RetrieverState, RootOut
+from builtin_plugins.rag.schemas import (
+    METHODS,
+    DecisionStats,
+    EnhancerState,
+    RagCapabilities,
+    RetrieverState,
+    RootOut,
+)
 from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.services.health import has_model_runtime
 from builtin_plugins.rag.settings import RagSettings
@@ -32,6 +39,18 @@ async def capabilities(_ctx: Context) -> RagCapabilities:
             "metadata_filter": RetrieverState(available=True, note="source and document_id, exact"),
         },
         optional_deps={"sentence_transformers": True, "rank_bm25": True},
+    )
+
+
+@routes.get("/decision-stats", access=AUTHENTICATED, returns=DecisionStats)
+async def decision_stats(_ctx: Context) -> DecisionStats:
+    """Figures of the method `auto`; `available` is false where that method is not offered."""
+    return DecisionStats(
+        available=False,
+        total_decisions=0,
+        strategy_distribution={},
+        complexity_distribution={},
+        avg_confidence=None,
     )
 
 

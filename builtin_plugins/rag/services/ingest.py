@@ -30,6 +30,7 @@ from builtin_plugins.rag.parsing import (
     read_blocks,
 )
 from builtin_plugins.rag.services.embedding import embed, engine_changed
+from builtin_plugins.rag.services.outcomes import note_outcome
 from builtin_plugins.rag.services.parsers import PARSERS
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Embedded, EngineMismatch, Job, Platform, Point, Unit, utc_now
@@ -92,7 +93,7 @@ async def fail(platform: Platform, document_id: str, code: str, detail: str) -> 
         document.status, document.error_code, document.error = "failed", code, detail
         document.completed_at = utc_now()
         await platform.vectors.remove_group(unit, f"rag:{document.knowledge_base_id}", document.id)
-    _count(platform, "failed")
+        await note_outcome(unit, "failed")
 
 
 async def _load(platform: Platform, document_id: str) -> tuple[Document, KnowledgeBase] | None:
@@ -195,7 +196,7 @@ class Ingestion:
                     chunk_count=count,
                 )
             )
-        _count(self._platform, "success")
+            await note_outcome(unit, "success")
 
     async def _hold(self, unit: Unit) -> Document:
         """Lock the document's row: it can't be deleted between this check and the commit."""
@@ -203,10 +204,6 @@ class Ingestion:
         if document is None or document.status != "processing":
             raise _Gone
         return document
-
-
-def _count(platform: Platform, status: str) -> None:
-    platform.resource(PARSERS).processed.labels(status).inc()
 
 
 def _take(chunks: Iterator[Chunk]) -> list[Chunk]:

@@ -6,15 +6,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from builtin_plugins.rag.parsing import BUILTIN_PARSERS, Parser, detect_media_type
 from kernel.sdk import ResourceKey
-
-if TYPE_CHECKING:
-    from prometheus_client import Counter
 
 log = logging.getLogger("platform.rag.parsers")
 
@@ -34,10 +31,9 @@ class ParserDeclaration(BaseModel):
 
 
 class Parsers:
-    """Which parser reads what. `processed` counts ingested documents by outcome."""
+    """Which parser reads what."""
 
-    def __init__(self, declared: Iterable[tuple[str, Mapping[str, Any]]], processed: Counter) -> None:
-        self.processed = processed
+    def __init__(self, declared: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
         self._detectors: list[tuple[str, Detect]] = []
         self._by_type = {
             media_type: parser for parser in BUILTIN_PARSERS for media_type in parser.media_types

@@ -1,0 +1,42 @@
+"""How documents ended, counted by every process, whichever worker ingested them."""
+
+from __future__ import annotations
+
+import uuid
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Literal
+
+from kernel.sdk import Platform, ResourceKey, Unit
+
+if TYPE_CHECKING:
+    from prometheus_client import Counter
+
+Outcome = Literal["success", "failed"]
+
+_TOPIC = "rag.document"
+_REMEMBERED = 4096
+
+
+async def note_outcome(unit: Unit, outcome: Outcome) -> None:
+    """Tell all processes, with the commit, that one more document ended so."""
+    await unit.notify(_TOPIC, f"{outcome}:{uuid.uuid4().hex}")
+
+
+class Outcomes:
+    """Counts what is heard; a notice may come twice."""
+
+    def __init__(self, platform: Platform, counter: Counter) -> None:
+        self._counter = counter
+        self._heard: OrderedDict[str, None] = OrderedDict()
+        platform.notices.listen(_TOPIC, self._hear)
+
+    def _hear(self, notice: str) -> None:
+        if notice in self._heard:
+            return
+        self._heard[notice] = None
+        if len(self._heard) > _REMEMBERED:
+            self._heard.popitem(last=False)
+        self._counter.labels(notice.partition(":")[0]).inc()
+
+
+OUTCOMES: ResourceKey[Outcomes] = ResourceKey("document outcomes")
