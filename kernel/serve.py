@@ -126,6 +126,19 @@ async def run_worker(loader: SettingsLoader) -> None:
     ):
         await platform.housekeep()
         await Worker(platform, executor).run(stop)
+    _leave()
+
+
+def _leave() -> None:
+    """End the process now, everything being closed.
+
+    Jobs that were interrupted sit in threads of the queue's library that never return, on purpose: an
+    ordinary exit would wait for them for ever.
+    """
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def stop_on_signals() -> asyncio.Event:

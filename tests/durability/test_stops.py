@@ -1,0 +1,65 @@
+"""Stopping in the middle of work: nobody is left behind, and the work goes on at the next start."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import psutil
+import pytest
+from test_kills import Client, Server
+
+pytestmark = pytest.mark.durability
+
+
+@pytest.fixture
+async def busy(platform_home: Path) -> AsyncIterator[tuple[Server, Client]]:
+    """A server whose worker is in the middle of ingesting, and the client that asked for it."""
+    server = Server(platform_home, None)
+    await server.start()
+    async with aiohttp.ClientSession() as session:
+        client = Client(server, session)
+        await client.sign_up()
+        for number in range(12):
+            await client.upload(number)
+        async with asyncio.timeout(60):
+            while not await _some_done(client):  # noqa: ASYNC110
+                await asyncio.sleep(0.1)  # polling is what clients do
+        yield server, client
+    await server.stop()
+
+
+async def _some_done(client: Client) -> bool:
+    return any(item["status"] == "completed" for item in await client.documents())
+
+
+async def _gone(process: psutil.Process) -> None:
+    """Wait until the process is gone."""
+    await asyncio.to_thread(psutil.wait_procs, [process], 15)
+    assert not process.is_running()
+
+
+async def test_stopping_leaves_no_worker(busy: tuple[Server, Client]) -> None:
+    """SIGTERM to `serve` ends it and its busy worker, soon; the next start finishes the work."""
+    server, client = busy
+    worker = server.worker()
+    assert worker is not None
+    async with asyncio.timeout(20):
+        await server.stop()
+    await _gone(worker)
+    await server.start()
+    async with asyncio.timeout(120):
+        while any(item["status"] == "processing" for item in await client.documents()):  # noqa: ASYNC110
+            await asyncio.sleep(0.2)  # polling is what clients do
+    assert {item["status"] for item in await client.documents()} == {"completed"}
+
+
+async def test_a_killed_parent_takes_its_worker_along(busy: tuple[Server, Client]) -> None:
+    """A worker must not outlive the API process that started it, with its jobs and its slot."""
+    server, _ = busy
+    worker = server.worker()
+    assert worker is not None
+    await server.kill_api()
+    await _gone(worker)
