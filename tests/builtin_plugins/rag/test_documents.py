@@ -30,6 +30,7 @@ from tests.builtin_plugins.rag.rag_support import (
     somebody,
     upload,
 )
+from tests.fakes.hash_embeddings import HashEmbeddings
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -316,7 +317,7 @@ def places_of(home: Path, *phrases: bytes) -> list[str]:
 async def test_nothing_is_left_on_the_disk(start_platform: Start, whole_base: bool) -> None:
     """After the answer, no byte of text or name is in any file of the home: rows, log, blobs, scratch."""
     listener = Listener()
-    running = await start_platform("embeddings", "models", "rag", listener)
+    running = await start_platform("rag", HashEmbeddings(), listener)
     home = running.platform.settings.home
     ann = await somebody(running)
     base = await make_base(ann, chunk_size=200)

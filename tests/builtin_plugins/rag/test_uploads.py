@@ -408,7 +408,7 @@ class TestSettings:
         over = await send(ann, base, pieces(MEGABYTE + 1))
         await refused(running, ann, base, over, 413)
         assert over.detail == "The file is larger than 1 MB"
-        declared = await send(ann, base, file_part(b"a" * (MEGABYTE + 1)) + b"--XX--\r\n")
+        declared = await upload(ann, base, "a.txt", b"a" * (MEGABYTE + 1))
         await refused(running, ann, base, declared, 413)
         assert (await send(ann, base, pieces(MEGABYTE))).status == 202
 
