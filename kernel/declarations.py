@@ -9,6 +9,7 @@ from kernel.actions import Action
 from kernel.auth.permissions import Permission
 from kernel.bounded import run_bounded
 from kernel.db.base import Tables
+from kernel.errors import FAULTS
 from kernel.gateway.services import Service
 from kernel.health import HealthCheck
 from kernel.http.routes import RouteTable
@@ -45,7 +46,7 @@ def ask(instance: object, hook: str, seconds: float) -> Any:
         return run_bounded(lambda: _checked(hook, implementation()), seconds)
     except TimeoutError:
         raise Undeclared(f"{hook} did not return within {seconds:g} s") from None
-    except Exception as error:
+    except FAULTS as error:
         raise Undeclared(f"{hook} raised {type(error).__name__}: {error}") from error
 
 

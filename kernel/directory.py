@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from kernel.actions import Action
 from kernel.db.base import utc_now
+from kernel.errors import FAULTS
 from kernel.plugins import PluginRecord
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class Directory:
         for owner, source in self._platform.sources:
             try:
                 entries = await source.plugins()
-            except Exception:  # boundary: a source is a stranger's code, the others' plugins must still show
+            except FAULTS:  # boundary: a source is a stranger's code, the others' plugins must still show
                 log.exception("the plugin source '%s' of %s failed", source.name, owner)
                 continue
             found += [self._judged(owner, entry) for entry in entries]

@@ -136,3 +136,7 @@ class GatewayTimeout(PlatformError):
 
 class StartupError(Exception):
     """The platform can't start; the text names the cause and the remedy for the operator."""
+
+
+# What a boundary around a stranger's code holds: libraries made for command lines exit where others raise.
+FAULTS = (Exception, SystemExit)

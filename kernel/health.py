@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from kernel.errors import FAULTS
+
 _TIMEOUT = 4.0
 _TEXT_LIMIT = 200
 
@@ -79,6 +81,6 @@ async def run_check(check: HealthCheck) -> str:
         return f"unhealthy: {error}"[:_TEXT_LIMIT]
     except TimeoutError:
         return "unhealthy: Timeout: no answer within 4 s"
-    except Exception as error:  # noqa: BLE001 - boundary: driver texts may hold addresses and secrets
+    except FAULTS as error:  # boundary: driver texts may hold addresses and secrets
         return f"unhealthy: {type(error).__name__}"
     return "healthy"

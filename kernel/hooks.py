@@ -10,7 +10,7 @@ from typing import Any
 
 import pluggy
 
-from kernel.errors import PlatformError
+from kernel.errors import FAULTS, PlatformError
 
 log = logging.getLogger("platform.hooks")
 
@@ -49,7 +49,7 @@ class Hooks:
         for plugin, function, accepted in reversed(self._implementations(name)):
             try:
                 result = function(**{key: arguments[key] for key in accepted})
-            except Exception as error:  # noqa: BLE001 - boundary: a stranger's code
+            except FAULTS as error:  # boundary: a stranger's code
                 self._on_failure(plugin, name, error)
                 continue
             if result is not None:
@@ -72,7 +72,7 @@ class Hooks:
                     result = await result
             except PlatformError:
                 raise
-            except Exception as error:  # noqa: BLE001 - boundary: a stranger's code
+            except FAULTS as error:  # boundary: a stranger's code
                 self._on_failure(plugin, name, error)
                 continue
             if result is not None:
@@ -92,7 +92,7 @@ class Hooks:
                     result = await result
             except PlatformError:
                 raise
-            except Exception as error:  # noqa: BLE001 - boundary: a stranger's code
+            except FAULTS as error:  # boundary: a stranger's code
                 self._on_failure(plugin, name, error)
                 result = instead
             if result is not None:
@@ -136,7 +136,7 @@ class Hooks:
                 result = function(**{key: arguments[key] for key in accepted})
                 if inspect.isawaitable(result):
                     await result
-            except Exception as error:  # noqa: BLE001 - boundary: a stranger's code
+            except FAULTS as error:  # boundary: a stranger's code
                 self._on_failure(plugin, name, error)
                 errors.append(error)
         return errors

@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from kernel.db.base import utc_now
 from kernel.db.engine import Database, Unit
 from kernel.db.tables import Notice
+from kernel.errors import FAULTS
 
 log = logging.getLogger("platform.notices")
 
@@ -57,7 +58,7 @@ class Notices:
         for listener in self._listeners.get(topic, ()):
             try:
                 listener(key)
-            except Exception:  # boundary: one listener must not silence the others
+            except FAULTS:  # boundary: one listener must not silence the others
                 log.exception("a listener of '%s' failed", topic)
 
     async def start(self) -> None:

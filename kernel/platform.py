@@ -168,7 +168,7 @@ class Platform:
         except KeyError:
             raise Unavailable(f"'{key.name}' is not available on this server") from None
 
-    def translate(self, error: Exception) -> PlatformError | None:
+    def translate(self, error: BaseException) -> PlatformError | None:
         """What a client may hear of a driver's error; None for one that nobody foresaw."""
         if not is_outage(error):
             return None

@@ -19,6 +19,7 @@ import pluggy
 
 from kernel import hookspecs
 from kernel.bounded import run_bounded
+from kernel.errors import FAULTS
 from kernel.hook_checks import misfit
 from kernel.logs import mask
 from kernel.version import API_VERSION, DISTRIBUTION
@@ -246,7 +247,7 @@ class PluginHost:
             self.fail(record.name, f"its hooks do not fit: {' '.join(str(error).split())}", "refused")
         except TimeoutError:
             self.fail(record.name, f"register_hookspecs did not return within {self._timeout:g} s")
-        except Exception as error:  # noqa: BLE001 - boundary: a stranger's hook
+        except FAULTS as error:  # boundary: a stranger's hook
             self.fail(record.name, f"register_hookspecs raised {type(error).__name__}: {error}")
 
     def _own_specs(self, record: PluginRecord) -> Sequence[Any]:

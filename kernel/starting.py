@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from kernel.errors import FAULTS
 from kernel.watchdog import StartWatch
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Starter:
             try:
                 async with asyncio.timeout(self._seconds) as limit:
                     await step
-            except Exception as error:  # noqa: BLE001 - boundary: a stranger's start
+            except FAULTS as error:  # boundary: a stranger's start
                 late = isinstance(error, TimeoutError) and limit.expired()
                 why = (
                     f"took longer than {self._seconds:g} s"
@@ -91,5 +92,5 @@ async def _closing_within(
         try:
             async with asyncio.timeout(seconds):
                 await manager.__aexit__(None, None, None)
-        except Exception:  # boundary: a stranger's resource
+        except FAULTS:  # boundary: a stranger's resource
             log.exception("closing '%s' failed", name)

@@ -19,6 +19,7 @@ from sqlalchemy.engine import URL, Connection, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
+from kernel.errors import FAULTS
 from kernel.events import Event
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Unit:
         for callback in self._after_commit:
             try:
                 await callback()
-            except Exception:  # the transaction is durable already, the caller must hear of its success
+            except FAULTS:  # the transaction is durable already, the caller must hear of its success
                 log.exception("a callback after commit failed")
 
 

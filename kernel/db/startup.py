@@ -9,7 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from kernel.db import migrate
 from kernel.db.migrate import Owner, Pending
-from kernel.errors import StartupError
+from kernel.errors import FAULTS, StartupError
 from kernel.jobs.queue import migrate_queue
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class SchemaStart:
             return await migrate.pending(self._database, owner)
         except (SQLAlchemyError, OSError):
             raise
-        except Exception as error:
+        except FAULTS as error:
             if owner.name == "kernel":
                 raise StartupError(f"the database can't be used: {reason_of(error)}") from error
             self._platform.fail_plugin(owner.name, f"its migrations can't be used: {reason_of(error)}")
@@ -81,7 +81,7 @@ class SchemaStart:
                 continue
             try:
                 await migrate.upgrade(self._database, owner, taken)
-            except Exception as error:
+            except FAULTS as error:
                 if owner.name == "kernel":
                     raise
                 why = f"its migration failed: {type(error).__name__}: {error}"

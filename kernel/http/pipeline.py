@@ -18,6 +18,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from kernel.errors import (
+    FAULTS,
     BadRequest,
     MethodNotAllowed,
     NotFound,
@@ -88,7 +89,7 @@ class Pipeline:
         """The error boundary: what a client may see of anything that goes wrong."""
         try:
             return await self._serve(ctx, handler)
-        except Exception as error:  # boundary: unknown errors become a plain 500
+        except FAULTS as error:  # boundary: unknown errors become a plain 500
             if _client_left(ctx.request, error):
                 raise
             if isinstance(error, web.HTTPException) and error.status < 400:
@@ -99,7 +100,7 @@ class Pipeline:
             log.error("%s %s broke off its answer: %s", ctx.request.method, ctx.endpoint, known.detail)
             raise _cut(ctx.request) from None
 
-    def _known(self, ctx: Context, error: Exception) -> PlatformError:
+    def _known(self, ctx: Context, error: BaseException) -> PlatformError:
         """The error in the shape that clients know; one that nobody foresaw is logged."""
         if isinstance(error, PlatformError):
             return error
@@ -179,7 +180,7 @@ def _entry(ctx: Context, status: int, elapsed: float) -> AccessEntry:
     )
 
 
-def _client_left(request: web.Request, error: Exception) -> bool:
+def _client_left(request: web.Request, error: BaseException) -> bool:
     """Whether a lost connection was the client's own, and not one to a store behind the handler."""
     gone = request.transport is None or request.transport.is_closing()
     return gone and isinstance(error, ConnectionResetError)

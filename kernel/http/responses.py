@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 from aiohttp import ClientConnectionResetError, web
 from pydantic import BaseModel, ConfigDict, Field
 
-from kernel.errors import PlatformError
+from kernel.errors import FAULTS, PlatformError
 
 T = TypeVar("T")
 
@@ -129,7 +129,7 @@ async def _with_errors(
         yield "error", {"detail": error.detail, "code": error.code}
     except (ConnectionError, ClientConnectionResetError):
         raise
-    except Exception:  # boundary: the status is out, the stream itself must say it
+    except FAULTS:  # boundary: the status is out, the stream itself must say it
         log.exception("a stream broke")
         yield "error", {"detail": PlatformError.default_detail, "code": PlatformError.code}
 

@@ -10,7 +10,7 @@ from sqlalchemy import select, update
 
 from kernel.db.base import utc_now
 from kernel.db.tables import JobRecord
-from kernel.errors import PlatformError
+from kernel.errors import FAULTS, PlatformError
 from kernel.jobs.declarations import JobFailed, JobRef
 from kernel.logs import mask
 
@@ -64,14 +64,14 @@ class JobRunner:
             await job.handler(self._platform, payload)
         except JobFailed as error:
             await self._give_up(record, job, payload, str(error))
-        except Exception as error:  # noqa: BLE001 - boundary: a job may fail in any way
+        except FAULTS as error:  # boundary: a job may fail in any way
             return await self._failed(record, job, payload, error)
         else:
             await self._end(record, "done", None)
         return None
 
     async def _failed(
-        self, record: JobRecord, job: JobRef, payload: object, error: Exception
+        self, record: JobRecord, job: JobRef, payload: object, error: BaseException
     ) -> float | None:
         log.warning("job %s (%s) failed", record.name, record.id, exc_info=error)
         failures = record.failures + 1
@@ -97,7 +97,7 @@ class JobRunner:
             await unit.session.execute(update(JobRecord).where(JobRecord.id == record.id).values(**values))
 
 
-def _reason(error: Exception, failures: int) -> str:
+def _reason(error: BaseException, failures: int) -> str:
     """What people may read: the public text of an error that has one, else its kind."""
     said = str(error.detail) if isinstance(error, PlatformError) else type(error).__name__
     return f"{said} (given up after {failures} attempts)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import Any
 
 from aiohttp import web
@@ -97,6 +98,11 @@ class EchoPlugin(Plugin):
         async def boom(ctx: Context) -> None:
             """Fail in a way that nobody foresaw."""
             raise RuntimeError("the password of the database is hunter22")
+
+        @table.get("/v1/echo/exit", access=PUBLIC)
+        async def leave(ctx: Context) -> None:
+            """Use a library that was made for command lines."""
+            sys.exit(2)
 
         @table.get("/v1/echo/reset", access=PUBLIC)
         async def reset(ctx: Context) -> None:

@@ -80,11 +80,85 @@ def test_broad_excepts_say_why() -> None:
         lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
         for node in ast.walk(tree):
             broad = isinstance(node, ast.ExceptHandler) and (
-                node.type is None or getattr(node.type, "id", "") in ("Exception", "BaseException")
+                node.type is None or getattr(node.type, "id", "") in ("Exception", "BaseException", "FAULTS")
             )
             if broad and "#" not in lines[node.lineno - 1] and not _raises(node):
                 wrong.append(f"{path}:{node.lineno}")
     assert wrong == []
+
+
+def test_no_container_in_a_module_is_changed() -> None:
+    """A dict, list or set at the top of a module is a table of constants: no function changes it."""
+    wrong = [f"{path}: {name}" for path, tree in modules(*SOURCES) for name in _changed_containers(tree)]
+    assert wrong == []
+
+
+_CHANGES = {
+    "add",
+    "append",
+    "clear",
+    "discard",
+    "extend",
+    "insert",
+    "pop",
+    "popitem",
+    "remove",
+    "setdefault",
+    "update",
+}
+
+
+def _changed_containers(tree: ast.Module) -> Iterator[str]:
+    made = {
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        and isinstance(
+            node.value, ast.Dict | ast.List | ast.Set | ast.DictComp | ast.ListComp | ast.SetComp | ast.Call
+        )
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name)
+    }
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            own = {
+                name.id
+                for name in ast.walk(function)
+                if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+            }
+            for node in ast.walk(function):
+                yield from (name for name in _targets(node) if name in made - own)
+
+
+def _targets(node: ast.AST) -> Iterator[str]:
+    """Names of containers that this node changes."""
+    if (
+        isinstance(node, ast.Subscript)
+        and not isinstance(node.ctx, ast.Load)
+        and isinstance(node.value, ast.Name)
+    ):
+        yield node.value.id
+    method = node.func if isinstance(node, ast.Call) else None
+    if isinstance(method, ast.Attribute) and method.attr in _CHANGES and isinstance(method.value, ast.Name):
+        yield method.value.id
+
+
+def test_the_sample_plugin_needs_the_sdk_alone() -> None:
+    """What a stranger can build is shown with `kernel.sdk` and nothing else of ours."""
+    found = {
+        name
+        for _, tree in modules("tests/fakes/sample_plugin", "tests/fakes/misbehaving_plugins")
+        for node in ast.walk(tree)
+        for name in _imported(node)
+        if name.split(".")[0] in ("kernel", "builtin_plugins", "cli", "tests")
+    }
+    assert found == {"kernel.sdk"}
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or ""]
+    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
 
 
 def _raises(node: ast.AST) -> bool:

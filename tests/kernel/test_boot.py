@@ -92,7 +92,16 @@ def raising_late() -> Iterator[Any]:
     raise RuntimeError("the well is dry")
 
 
+def leaving() -> Any:
+    raise SystemExit("the well is dry")
+
+
 class TestDeclarations:
+    async def test_a_hook_that_exits(self, start_platform: Start) -> None:
+        """`sys.exit` in a declaration takes out its plugin alone."""
+        running = await start_platform(declares("register_routes", leaving), Neighbour)
+        assert await reason_of(running, "strange") == "register_routes raised SystemExit: the well is dry"
+
     @pytest.mark.parametrize("declare", [raising, raising_late])
     @pytest.mark.parametrize(
         "hook",
@@ -309,7 +318,8 @@ class TestOnStart:
         assert called == ["terse"]
         assert running.platform.host.records["terse"].status == "loaded"
 
-    async def test_one_that_raises(self, start_platform: Start) -> None:
+    @pytest.mark.parametrize("error", [RuntimeError, SystemExit])
+    async def test_one_that_raises(self, start_platform: Start, error: type[BaseException]) -> None:
         """A plugin that fails at its last step is out of service, with its routes."""
 
         class Late(Plugin):
@@ -321,7 +331,7 @@ class TestOnStart:
 
             @hookimpl
             async def on_start(self, platform: Any) -> None:
-                raise RuntimeError("no licence")
+                raise error("no licence")
 
         running = await start_platform(Late, Neighbour)
         assert "no licence" in await reason_of(running, "late")

@@ -143,6 +143,12 @@ class TestErrors:
         assert answer.status == 500
         assert "RuntimeError" in caplog.text
 
+    async def test_a_handler_that_exits(self, shared: Running) -> None:
+        """`sys.exit` in a handler ends its request, not the server."""
+        answer = await shared.anonymous.get("/v1/echo/exit")
+        assert (answer.status, answer.json()["code"]) == (500, "internal_error")
+        assert (await shared.anonymous.get("/v1/echo/open")).status == 200
+
     async def test_a_store_that_goes_away(self, shared: Running) -> None:
         """A lost connection behind a handler is 503, and not taken for a client that left."""
         answer = await shared.anonymous.get("/v1/echo/reset")

@@ -48,6 +48,8 @@ class JobsPlugin(Plugin):
         self.ran.append(payload.word)
         if payload.word == "hopeless":
             raise JobFailed("it can't be done")
+        if payload.word == "exit":
+            raise SystemExit(2)
         if payload.word == "away":
             raise Unavailable("The thing is away; call it back")
         if self.failures:
@@ -154,6 +156,14 @@ async def test_a_permanent_failure_is_not_retried(running: Running, plugin: Jobs
     assert plugin.ran == ["hopeless"]
     assert plugin.given_up == ["it can't be done"]
     assert (await record(running, job_id)).error == "it can't be done"
+
+
+async def test_a_job_that_exits(running: Running, plugin: JobsPlugin) -> None:
+    """`sys.exit` in a job is a failure like any other, and not the end of the worker."""
+    job_id = await enqueue(running, plugin.work, "exit")
+    await running.run_jobs()
+    found = await record(running, job_id)
+    assert (found.status, len(plugin.ran)) == ("failed", plugin.work.retries + 1)
 
 
 async def test_an_interrupted_job_runs_again(running: Running, plugin: JobsPlugin) -> None:
