@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from builtin_plugins.rag.answering import extractive
 from builtin_plugins.rag.methods.events import Done, Event, Found, Piece
@@ -26,7 +27,8 @@ async def extracted(
     """Yields Found, a Piece, Done; told apart from a model by `model_used` and a degraded note."""
     question, passages = request.question, retrieved.passages
     found = await asyncio.to_thread(extractive.candidates, question, passages, _SENTENCES)
-    similarities = await _similarities(platform, bases[0].embedding_model, question, [s.text for s in found])
+    sentences = [sentence.text for sentence in found]
+    similarities = await _similarities(platform, bases[0].embedding_model, retrieved.vector, sentences)
     made = await asyncio.to_thread(extractive.compose, question, passages, found, similarities)
     kept = passages if made.supported else []
     yield Found(sources(kept))
@@ -35,10 +37,10 @@ async def extracted(
 
 
 async def _similarities(
-    platform: Platform, model: str, question: str, sentences: list[str]
+    platform: Platform, model: str, asked: npt.NDArray[np.float32], sentences: list[str]
 ) -> list[float] | None:
     if not sentences:
         return None
-    vectors = (await embed(platform, model, [question, *sentences], "query")).vectors
-    similarities: list[float] = np.dot(vectors[1:], vectors[0]).tolist()
+    vectors = (await embed(platform, model, sentences, "passage")).vectors
+    similarities: list[float] = np.dot(vectors, asked).tolist()
     return similarities

@@ -11,10 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.services.embedding import embed
 from kernel.sdk import Hit, Platform, hybrid_weight
+
+Vector = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -35,9 +38,12 @@ class _Candidate:
 
 
 async def merged(
-    platform: Platform, found: Sequence[Found], question: str, k: int, *, hybrid: bool
+    platform: Platform, found: Sequence[Found], question: str, vector: Vector, k: int, *, hybrid: bool
 ) -> list[Hit]:
-    """The `k` best of all. Raises ModelUnavailable when hits of another model can't be embedded again."""
+    """The `k` best of all; `vector` is the question's by the model of the first knowledge base.
+
+    Raises ModelUnavailable when hits of another model can't be embedded again.
+    """
     if len(found) == 1:
         return list(found[0].hits[:k])
     weight = hybrid_weight(question) if hybrid else None
@@ -46,7 +52,7 @@ async def merged(
     for one in found:
         own = _candidates(one.hits, weight)
         if one.base.embedding_model != model:
-            own = await _by_model(platform, model, question, own)
+            own = await _by_model(platform, model, vector, own)
         candidates += own
     return _ranked(candidates, weight)[:k]
 
@@ -62,14 +68,13 @@ def _candidates(hits: Sequence[Hit], weight: float | None) -> list[_Candidate]:
 
 
 async def _by_model(
-    platform: Platform, model: str, question: str, candidates: Sequence[_Candidate]
+    platform: Platform, model: str, vector: Vector, candidates: Sequence[_Candidate]
 ) -> list[_Candidate]:
     """The same candidates with their cosines by another model."""
     if not candidates:
         return []
-    asked = (await embed(platform, model, [question], "query")).vectors[0]
     texts = [candidate.hit.point.text for candidate in candidates]
-    cosines = np.dot((await embed(platform, model, texts, "passage")).vectors, asked).tolist()
+    cosines = np.dot((await embed(platform, model, texts, "passage")).vectors, vector).tolist()
     return [replace(candidate, cosine=cosine) for candidate, cosine in zip(candidates, cosines, strict=True)]
 
 

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 from sqlalchemy import select
 
 from builtin_plugins.rag.answering.passages import Passage
@@ -18,10 +20,14 @@ from kernel.sdk import EngineMismatch, Hit, Platform, Query
 
 @dataclass(frozen=True)
 class Retrieved:
-    """Passages, best first, and the cosine of each to the question where it is known."""
+    """Passages, best first, and the cosine of each to the question where it is known.
+
+    `vector` is the question's, by the embedding model of the first knowledge base.
+    """
 
     passages: list[Passage]
     cosines: list[float | None]
+    vector: npt.NDArray[np.float32]
 
 
 async def retrieve(
@@ -53,7 +59,9 @@ async def retrieve(
 
     answers = await asyncio.gather(*(_search(platform, base, query_of(base)) for base in bases))
     found = [Found(base, hits) for base, hits in zip(bases, answers, strict=True)]
-    return await _passages(platform, await merged(platform, found, question, top_k, hybrid=hybrid))
+    first = vectors[models[0]].vectors[0]
+    hits = await merged(platform, found, question, first, top_k, hybrid=hybrid)
+    return await _passages(platform, hits, first)
 
 
 async def _search(platform: Platform, base: KnowledgeBase, query: Query) -> list[Hit]:
@@ -83,14 +91,15 @@ async def _documents(
     return found
 
 
-async def _passages(platform: Platform, hits: Sequence[Hit]) -> Retrieved:
+async def _passages(platform: Platform, hits: Sequence[Hit], vector: npt.NDArray[np.float32]) -> Retrieved:
     """Passages with their documents' names; one whose document is gone by now is left out."""
     ids = {hit.point.group for hit in hits}
     async with platform.database.read() as session:
         query = select(Document.id, Document.filename).where(Document.id.in_(ids))
         names = {row.id: row.filename for row in await session.execute(query)}
     kept = [hit for hit in hits if hit.point.group in names]
-    return Retrieved([_passage(hit, names[hit.point.group]) for hit in kept], [hit.cosine for hit in kept])
+    passages = [_passage(hit, names[hit.point.group]) for hit in kept]
+    return Retrieved(passages, [hit.cosine for hit in kept], vector)
 
 
 def _passage(hit: Hit, source: str) -> Passage:
