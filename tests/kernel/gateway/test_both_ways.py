@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import io
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -138,7 +139,7 @@ class TestRequests:
         ana = await gateway.running.user("ana")
         headers = {"Content-Type": "application/json"}
         large = b'{"text": "' + b"a" * (3 * 2**20) + b'"}'
-        assert (await ana.post("/v1/tts", data=large, headers=headers)).status == 413
+        assert (await ana.post("/v1/tts", data=io.BytesIO(large), headers=headers)).status == 413
 
         async def pieces() -> AsyncIterator[bytes]:
             for start in range(0, len(large), 65536):
