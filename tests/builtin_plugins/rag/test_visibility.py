@@ -124,6 +124,17 @@ async def test_administrators_and_services_pass(running: Running, scene: Scene) 
     assert (await admin.delete(path_of(base, document))).status == 200
 
 
+async def test_what_belongs_to_nobody_is_open(running: Running, scene: Scene) -> None:
+    """A knowledge base that a service made has no owner: every account may use and change it."""
+    service = Actor(running, running.platform.tokens.mint_service("importer", 1))
+    base = await make_base(service)
+    assert (await service.get(f"{BASES}/{base}")).json()["owner_id"] is None
+    document = (await ingest(running, scene.stranger, base))["document_id"]
+    assert {answer.status for answer in await reads(scene.colleague, base, document)} == {200}
+    assert (await scene.colleague.patch(f"{BASES}/{base}", json={"name": "Ours"})).status == 200
+    assert (await scene.colleague.delete(path_of(base, document))).status == 200
+
+
 class TestSharing:
     async def test_with_a_team_needs_membership(self, running: Running, scene: Scene) -> None:
         """403 for a team that the token does not name, on creation and on change; nothing changes."""
