@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -92,7 +93,7 @@ class Actor:
     async def upload(self, path: str, name: str, content: bytes, content_type: str = "text/plain") -> Reply:
         """POST a multipart body with one file."""
         form = aiohttp.FormData()
-        form.add_field("file", content, filename=name, content_type=content_type)
+        form.add_field("file", io.BytesIO(content), filename=name, content_type=content_type)
         return await self.post(path, data=form)
 
 
