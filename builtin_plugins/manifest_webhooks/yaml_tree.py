@@ -75,7 +75,7 @@ class _Composer:
     def document(self) -> Any:
         next(self._events)
         if isinstance(next(self._events), yaml.StreamEndEvent):
-            raise TreeError("The document is empty", "Write a manifest; manifests/ has examples.")
+            raise TreeError("The document is empty", "Write a manifest; manifests/samples/ has some.")
         tree = self._node(next(self._events), 1)
         next(self._events)
         if not isinstance(next(self._events), yaml.StreamEndEvent):
