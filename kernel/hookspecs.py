@@ -8,7 +8,7 @@ arguments than its specification.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -16,6 +16,7 @@ import pluggy
 if TYPE_CHECKING:
     import typer
     from aiohttp import web
+    from sqlalchemy import Select
 
     from kernel.actions import Action
     from kernel.auth.models import Account
@@ -155,13 +156,44 @@ def decide_access(
 def find_scope(principal: Principal) -> Awaitable[Scope | None] | None:
     """What the caller belongs to right now: teams and organizations whose rows it may read.
 
-    Asked for users who are not instance administrators. Without an answer the token's claims count.
+    Asked for every signed-in account. Without an answer the token's claims count.
     """
 
 
 @hookspec
-def token_claims(unit: Unit, account: Account) -> Awaitable[dict[str, Any]] | dict[str, Any] | None:
-    """Further claims for the token of `account` (teams, organizations …), asked at login and refresh."""
+def token_claims(
+    unit: Unit, account: Account, previous: Mapping[str, Any] | None
+) -> Awaitable[dict[str, Any]] | dict[str, Any] | None:
+    """Further claims for the token of `account` (teams, organizations …), asked whenever one is minted.
+
+    `previous` are the claims of the token that it replaces, with those that were asked for in a re-issue (an
+    organization to switch into); None at a sign-in. What is not answered is not carried over.
+    """
+
+
+@hookspec(firstresult=True)
+def find_memberships(
+    account_ids: Sequence[int],
+) -> Awaitable[Mapping[int, Sequence[Mapping[str, Any]]]] | None:
+    """The organizations of accounts, for the list of users.
+
+    By account id a list of ``{id, name, slug, role}``.
+    """
+
+
+@hookspec(firstresult=True)
+def select_members(organization_id: int) -> Select[tuple[int]] | None:
+    """A query for the ids of the accounts of an organization, to stand inside the list of users."""
+
+
+@hookspec(firstresult=True)
+def find_audited_organizations(
+    principal: Principal, organization_id: int | None
+) -> Awaitable[Sequence[int]] | None:
+    """The organizations whose audit entries the caller may read: those it manages, and all below them.
+
+    With `organization_id` only that one and those below it, also for a Platform Admin, who may read all.
+    """
 
 
 @hookspec
@@ -175,9 +207,11 @@ def on_event(platform: Platform, event: Event) -> Awaitable[None] | None:
 
 @hookspec
 def on_account_event(unit: Unit, account: Account, change: str) -> Awaitable[None] | None:
-    """An account changes inside `unit` (`created`, `deactivated`, `activated`, `signed_in`, …).
+    """An account changes inside `unit`; raise a Conflict to forbid it.
 
-    Runs in the same transaction: raise a Conflict to forbid the change.
+    `change` is one of `created`, `signed_in`, `refreshed`, `activated`, `deactivated`, `promoted`,
+    `demoted` (the instance role), `password_reset`, `linked`, `platform_admin_granted`,
+    `platform_admin_revoked`. Runs in the transaction of the change, after it.
     """
 
 

@@ -9,6 +9,7 @@ from kernel.auth.models import Account
 from kernel.auth.ownership import VISIBILITIES, Owned, Scope, scope_of
 from kernel.auth.permissions import Decision, Permission
 from kernel.auth.principals import ANONYMOUS, Principal
+from kernel.auth.sessions import revoke_sessions
 from kernel.data import data_folder
 from kernel.db.base import Tables, UtcDateTime, json_type, plugin_base, utc_now
 from kernel.db.engine import Database, Unit
@@ -53,6 +54,7 @@ from kernel.http.routes import (
 )
 from kernel.http.validation import iter_body, json_object, read_body
 from kernel.jobs.declarations import Job, JobFailed
+from kernel.live_cache import LiveCache
 from kernel.platform import Platform
 from kernel.plugins import Plugin, PluginRecord
 from kernel.resources import Resource, ResourceKey
@@ -91,6 +93,7 @@ __all__ = [
     "Hit",
     "Job",
     "JobFailed",
+    "LiveCache",
     "Message",
     "MessageWithId",
     "NotFound",
@@ -146,6 +149,7 @@ __all__ = [
     "permission",
     "plugin_base",
     "read_body",
+    "revoke_sessions",
     "run_check",
     "scope_of",
     "send_events",

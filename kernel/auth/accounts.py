@@ -20,6 +20,7 @@ from kernel.auth.errors import (
     WrongPassword,
 )
 from kernel.auth.models import Account
+from kernel.auth.principals import Principal
 from kernel.auth.states import TOPIC
 from kernel.auth.tokens import account_id
 from kernel.db.engine import Unit
@@ -154,16 +155,22 @@ class Accounts:
             audit(unit, "account.password_changed", "account", account.id, origin=origin)
             await unit.notify(TOPIC, str(account.id))
 
+    async def reissue(self, principal: Principal, claims: Mapping[str, Any]) -> str:
+        """A token that goes on with the caller's session, asking for further `claims` (`token_claims`)."""
+        async with self._platform.database.read() as session:
+            account = await session.get_one(Account, principal.id)
+        if not account.is_active or account.epoch != principal.claims.get("epoch", 0):
+            raise Unauthorized("The session was revoked; sign in again")
+        return await self._mint(account, "refreshed", {**principal.claims, **claims})
+
     async def _mint(self, account: Account, change: str, old: Mapping[str, Any] | None = None) -> str:
         claims: dict[str, Any] = {}
         hooks = self._platform.hooks
         if hooks.exists("token_claims") or hooks.exists("on_account_event"):
             async with self._platform.database.unit() as unit:
                 await hooks.ask_all("on_account_event", unit=unit, account=account, change=change)
-                for extra in await hooks.ask_all("token_claims", unit=unit, account=account):
+                for extra in await hooks.ask_all("token_claims", unit=unit, account=account, previous=old):
                     claims.update(extra)
-        if old and "active_tenant_id" in old:
-            claims.setdefault("active_tenant_id", old["active_tenant_id"])
         auth_time = old.get("auth_time", old["iat"]) if old else None
         return self._platform.tokens.mint(account, claims, auth_time=auth_time)
 

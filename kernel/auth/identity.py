@@ -110,7 +110,10 @@ class Identity:
         return _allow(_fits(principal, access.kind))
 
     def _holds(self, principal: Principal, access: Access) -> bool:
-        granted = self._platform.permissions[access.permission or ""].granted_to
+        needed = self._platform.permissions[access.permission or ""]
+        if needed.scope != "instance":
+            return False
+        granted = needed.granted_to
         if principal.is_service or principal.is_admin:
             return granted != "nobody"
         return granted == "user"

@@ -1,11 +1,11 @@
-"""Tables of identity: accounts and the audit log."""
+"""Tables of identity: accounts, ways to become one's own master again, and the audit log."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Boolean, Index, Integer, String, Text
+from sqlalchemy import Boolean, ForeignKey, Index, Integer, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from kernel.db.base import UtcDateTime, json_type, utc_now
@@ -16,11 +16,16 @@ class Account(Base):
     """A person (or robot) that signs in.
 
     `epoch` is raised by every session revocation: a token with a lower one is refused, exact however small
-    the margin. `*_key` columns hold the case-folded text that must be unique.
+    the margin. `*_key` columns hold the case-folded text that must be unique. An account with an
+    `sso_subject` signs in through the identity provider `sso_issuer` and has no password; `linked_at` says
+    when a local account became one.
     """
 
     __tablename__ = "kernel_account"
-    __table_args__ = {"sqlite_autoincrement": True}
+    __table_args__ = (
+        UniqueConstraint("sso_issuer", "sso_subject", name="uq_kernel_account_sso_issuer_sso_subject"),
+        {"sqlite_autoincrement": True},
+    )
 
     id: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=True)
     username: Mapped[str] = mapped_column(String(64))
@@ -33,8 +38,65 @@ class Account(Base):
     is_active: Mapped[bool] = mapped_column(Boolean, default=True)
     must_change_password: Mapped[bool] = mapped_column(Boolean, default=False)
     epoch: Mapped[int] = mapped_column(Integer, default=0)
-    sso_subject: Mapped[str | None] = mapped_column(String(512), unique=True)
+    sso_issuer: Mapped[str | None] = mapped_column(String(512))
+    sso_subject: Mapped[str | None] = mapped_column(String(512))
+    linked_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
+
+
+class PasswordReset(Base):
+    """A way back to an account, sent by e-mail: works once, until it expires. Only a hash is kept."""
+
+    __tablename__ = "kernel_password_reset"
+
+    token_hash: Mapped[str] = mapped_column(String(64), primary_key=True)
+    account_id: Mapped[int] = mapped_column(ForeignKey(Account.id, ondelete="CASCADE"), index=True)
+    expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
+
+
+class LinkApproval(Base):
+    """The operator's word that the next SSO login with this name may take the local account (spec 3.5)."""
+
+    __tablename__ = "kernel_link_approval"
+
+    account_id: Mapped[int] = mapped_column(ForeignKey(Account.id, ondelete="CASCADE"), primary_key=True)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
+
+
+class SetupCode(Base):
+    """A one-time code that makes an instance administrator the first Platform Admin (spec 3.6).
+
+    The newest row counts; only its hash is kept.
+    """
+
+    __tablename__ = "kernel_setup_code"
+    __table_args__ = {"sqlite_autoincrement": True}
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=True)
+    code_hash: Mapped[str] = mapped_column(String(64))
+    expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    consumed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
+
+
+class SetupAttempt(Base):
+    """Wrong codes that an account tried against one setup code."""
+
+    __tablename__ = "kernel_setup_attempt"
+
+    code_id: Mapped[int] = mapped_column(ForeignKey(SetupCode.id, ondelete="CASCADE"), primary_key=True)
+    account_id: Mapped[int] = mapped_column(ForeignKey(Account.id, ondelete="CASCADE"), primary_key=True)
+    wrong: Mapped[int] = mapped_column(Integer, default=0)
+
+
+class Milestone(Base):
+    """Something that happens once in the life of an instance, such as its first Platform Admin."""
+
+    __tablename__ = "kernel_milestone"
+
+    name: Mapped[str] = mapped_column(String(64), primary_key=True)
+    reached_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
 
 
 class AuditEntry(Base):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Integer, String, and_, false, or_, true
@@ -66,11 +66,12 @@ async def scope_of(platform: Platform, principal: Principal) -> Scope:
     """
     if principal.kind == "anonymous":
         return Scope(None, nothing=True)
-    if principal.is_service or principal.is_admin:
-        return Scope(principal.id, principal.teams, _organizations(principal), everything=True)
-    found = await platform.hooks.first("find_scope", principal=principal)
-    if isinstance(found, Scope):
-        return found
+    found = await platform.hooks.first("find_scope", principal=principal) if principal.is_user else None
+    scope = found if isinstance(found, Scope) else _claimed(principal)
+    return replace(scope, everything=True) if principal.is_service or principal.is_admin else scope
+
+
+def _claimed(principal: Principal) -> Scope:
     return Scope(principal.id, teams=principal.teams, organizations=_organizations(principal))
 
 

@@ -1,22 +1,16 @@
-"""The account behind each token, checked on every request and remembered for at most two seconds.
-
-A change of an account is heard through a notice (`kernel.notices`) well within a second; the bounded age
-covers a lost one (design.md section 3).
-"""
+"""The account behind each token, checked on every request and remembered for at most two seconds."""
 
 from __future__ import annotations
 
-import asyncio
-import time
 from dataclasses import dataclass
 
 from sqlalchemy import select
 
 from kernel.auth.models import Account
 from kernel.db.engine import Database
+from kernel.live_cache import LiveCache
 
 TOPIC = "account"
-_CACHE_SIZE = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,61 +26,33 @@ class AccountState:
 
 
 class AccountStates:
-    """Reads account states, one query for all who ask for the same account at once."""
+    """Account states as of now, kept fresh by notices."""
 
     def __init__(self, database: Database, max_age: float) -> None:
         self._database = database
-        self._max_age = max_age
-        self._states: dict[int, tuple[AccountState | None, float]] = {}
-        self._loading: dict[int, asyncio.Task[AccountState | None]] = {}
-        self._generation: dict[int, int] = {}
+        self._cache: LiveCache[AccountState | None] = LiveCache(self._read, max_age)
 
     async def get(self, account_id: int) -> AccountState | None:
         """The state of an account; None where there is none."""
-        known = self._states.get(account_id)
-        if known is not None and known[1] > time.monotonic():
-            return known[0]
-        task = self._loading.get(account_id)
-        if task is None:
-            task = asyncio.create_task(self._load(account_id))
-            self._loading[account_id] = task
-            task.add_done_callback(lambda done: self._forget_task(account_id, done))
-        return await asyncio.shield(task)
+        return await self._cache.get(account_id)
 
     def peek(self, account_id: int) -> AccountState | None:
         """The state if it is known and fresh enough; None says nothing."""
-        known = self._states.get(account_id)
-        return known[0] if known is not None and known[1] > time.monotonic() else None
+        return self._cache.peek(account_id)
 
     def invalidate(self, key: str) -> None:
         """Forget one account (its id as text), also for a query that is under way."""
         if key.isdecimal():
-            account_id = int(key)
-            self._states.pop(account_id, None)
-            self._loading.pop(account_id, None)
-            self._generation[account_id] = self._generation.get(account_id, 0) + 1
+            self._cache.invalidate(int(key))
 
     def clear(self) -> None:
         """Forget every account."""
-        self._states.clear()
-        self._loading.clear()
+        self._cache.clear()
 
-    def _forget_task(self, account_id: int, task: asyncio.Task[AccountState | None]) -> None:
-        if self._loading.get(account_id) is task:
-            del self._loading[account_id]
-
-    async def _load(self, account_id: int) -> AccountState | None:
-        generation = self._generation.get(account_id, 0)
-        asked = time.monotonic()
+    async def _read(self, account_id: int) -> AccountState | None:
         async with self._database.read() as session:
             account = await session.get(Account, account_id)
-        state = None if account is None else state_of(account)
-        if self._generation.get(account_id, 0) == generation:
-            if len(self._states) >= _CACHE_SIZE:
-                self._states.clear()
-                self._generation.clear()
-            self._states[account_id] = (state, asked + self._max_age)
-        return state
+        return None if account is None else state_of(account)
 
     async def is_platform_admin(self, account_id: int) -> bool:
         """The flag as the database has it now (spec 5.7), past every cache."""

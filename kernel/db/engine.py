@@ -7,6 +7,7 @@ SQLite runs in WAL mode with one writer connection per process (its pool queues 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
@@ -65,6 +66,16 @@ class Unit:
     def after_commit(self, callback: AfterCommit) -> None:
         """Await `callback()` once the transaction is committed; never when it is rolled back."""
         self._after_commit.append(callback)
+
+    async def lock(self, name: str) -> None:
+        """Wait until no other unit holds `name`, and hold it until the end of this one, in every process.
+
+        For guards that look at several rows ("the last owner"). Who takes two locks takes them in the order
+        of their names. SQLite's write transaction excludes all others already.
+        """
+        if not self.database.is_sqlite:
+            key = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), signed=True)
+            await self.session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
 
     async def enqueue(self, job: JobRef, payload: BaseModel, *, job_id: str | None = None) -> str:
         """Write a durable job in this transaction; answers its id. The same id twice is one job."""

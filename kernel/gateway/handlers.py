@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import aiohttp
 from aiohttp import web
@@ -64,6 +64,7 @@ class PermissionOut(BaseModel):
 
     key: str
     description: str
+    scope: Literal["instance", "organization", "team"]
 
 
 class PermissionList(BaseModel):
@@ -108,7 +109,8 @@ async def metrics(ctx: Context) -> web.Response:
 async def permissions(ctx: Context) -> PermissionList:
     """All permission keys with their meaning."""
     known: list[Permission] = sorted(ctx.platform.permissions.values(), key=lambda p: p.key)
-    return PermissionList(permissions=[PermissionOut(key=p.key, description=p.description) for p in known])
+    shown = [PermissionOut(key=p.key, description=p.description, scope=p.scope) for p in known]
+    return PermissionList(permissions=shown)
 
 
 async def gateway_health(platform: Platform) -> Health:

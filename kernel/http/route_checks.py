@@ -49,6 +49,8 @@ def problem_of(route: Route, permissions: Mapping[str, Permission]) -> str | Non
         return "names no access; add access=… to its decorator"
     if route.access.kind == "permission" and route.access.permission not in permissions:
         return f"needs '{route.access.permission}', which nobody declares; add it to register_permissions"
+    if route.access.kind == "permission" and not _is_placed(route, permissions):
+        return "must say within which path parameter it needs its permission: permission(KEY, within=…)"
     if not route.path.startswith("/"):
         return "must start with '/'"
     if not inspect.iscoroutinefunction(route.handler):
@@ -58,6 +60,14 @@ def problem_of(route: Route, permissions: Mapping[str, Permission]) -> str | Non
     except Exception as error:  # noqa: BLE001 - pydantic may raise anything for a strange type
         return f"can't be served: {str(error).splitlines()[0]}"
     return None
+
+
+def _is_placed(route: Route, permissions: Mapping[str, Permission]) -> bool:
+    """Whether a key of one organization or team names its parameter, and any other none."""
+    within = route.access.within
+    if permissions[route.access.permission or ""].scope == "instance":
+        return within is None
+    return within is not None and f"{{{within}" in route.path
 
 
 def _build(route: Route) -> None:

@@ -20,11 +20,12 @@ BodyKind = Literal["none", "json", "multipart", "raw"]
 
 @dataclass(frozen=True)
 class Access:
-    """Who may use a route. `params` names the path parameters that a scoped permission refers to."""
+    """Who may use a route. `within` is the path parameter with the id that a scoped permission refers to."""
 
     kind: Literal["public", "authenticated", "admin", "platform_admin", "admin_or_service", "permission"]
     permission: str | None = None
     description: str = ""
+    within: str | None = None
 
     def __str__(self) -> str:
         return self.permission or self.kind
@@ -37,10 +38,13 @@ PLATFORM_ADMIN = Access("platform_admin", description="Platform Admins")
 ADMIN_OR_SERVICE = Access("admin_or_service", description="instance administrators and services")
 
 
-def permission(key: str | Permission) -> Access:
-    """Access for those who hold a permission; the key must be declared, else the start fails."""
+def permission(key: str | Permission, *, within: str | None = None) -> Access:
+    """Access for those who hold a permission; the key must be declared, else the start fails.
+
+    `within` is the path parameter with the id of the organization or team, for a key of such a scope.
+    """
     name = key.key if isinstance(key, Permission) else key
-    return Access("permission", name, f"permission {name}")
+    return Access("permission", name, f"permission {name}", within)
 
 
 @dataclass(frozen=True)

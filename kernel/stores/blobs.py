@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import delete, func, select, text
+from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
@@ -78,7 +78,7 @@ class FileBlobs:
 
     async def keep(self, unit: Unit, staged: Staged, holder: str) -> None:
         """Make the content a blob that `holder` refers to, in the unit's transaction."""
-        await self._lock(unit, staged.sha256)
+        await unit.lock(f"blob:{staged.sha256}")
         await self._insert(unit, BlobRecord, {"sha256": staged.sha256, "size": staged.size})
         await self._insert(unit, BlobReference, {"sha256": staged.sha256, "holder": holder})
         await asyncio.to_thread(self._place, staged)
@@ -114,20 +114,13 @@ class FileBlobs:
 
     async def _remove_unheld(self, sha256: str) -> int:
         async with self._database.unit() as unit:
-            await self._lock(unit, sha256)
+            await unit.lock(f"blob:{sha256}")
             held = select(func.count()).select_from(BlobReference).where(BlobReference.sha256 == sha256)
             if await unit.session.scalar(held):
                 return 0
             await unit.session.execute(delete(BlobRecord).where(BlobRecord.sha256 == sha256))
             await asyncio.to_thread(self._unlink, sha256)
             return 1
-
-    async def _lock(self, unit: Unit, sha256: str) -> None:
-        """SQLite's write transaction excludes all others already; PostgreSQL locks this one hash."""
-        if unit.database.is_sqlite:
-            return
-        key = int(sha256[:15], 16)
-        await unit.session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
 
     async def _insert(
         self, unit: Unit, table: type[BlobRecord | BlobReference], values: dict[str, object]

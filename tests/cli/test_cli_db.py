@@ -15,13 +15,15 @@ WITH_TABLE = """
 from pathlib import Path
 from sqlalchemy import Integer
 from sqlalchemy.orm import Mapped, mapped_column
-from kernel.sdk import Plugin, Tables, hookimpl, plugin_base
+from kernel.sdk import Plugin, Tables, UtcDateTime, hookimpl, json_type, plugin_base
 
 Base = plugin_base("{name}")
 
 class Note(Base):
     __tablename__ = "{name}_note"
     id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    noted_at = mapped_column(UtcDateTime)
+    labels = mapped_column(json_type())
 
 class ThePlugin(Plugin):
     name = "{name}"
@@ -42,7 +44,7 @@ def database(database_url: str | None) -> dict[str, str]:
 def test_from_empty_to_up_to_date(cli: Cli, database: dict[str, str]) -> None:
     """Everything is pending in an empty database, nothing after an upgrade, and a second one does nothing."""
     before = json.loads(cli("db", "pending", "--json", env=database).stdout)
-    assert before[0] == {"owner": "kernel", "revisions": ["0001"]}
+    assert before[0] == {"owner": "kernel", "revisions": ["0001", "0002"]}
     upgraded = cli("db", "upgrade", env=database)
     assert upgraded.exit_code == 0, upgraded.output
     assert "kernel: 0001" in upgraded.stderr
@@ -99,7 +101,10 @@ def test_revision_of_a_plugin(cli: Cli, tmp_path: Path, monkeypatch: pytest.Monk
     result = cli("db", "revision", "-p", "acme_notes", "-m", "First tables")
     assert result.exit_code == 0, result.output
     written = packages / "migrations" / "0001_first_tables.py"
-    assert "acme_notes_note" in written.read_text()
+    text = written.read_text()
+    assert "acme_notes_note" in text
+    assert "sa.Column('noted_at', UtcDateTime()" in text
+    assert "sa.Column('labels', json_type()" in text
     assert "acme_notes: 0001" in cli("db", "upgrade").stderr
     assert cli("db", "check").exit_code == 0
 

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from alembic import context
+from sqlalchemy import JSON
+
+from kernel.sdk import UtcDateTime
 
 attributes = context.config.attributes
+
+
+def render_item(kind: str, item: Any, autogen_context: Any) -> str | bool:
+    """The platform's own types as a revision's author writes them; False leaves the rest to Alembic."""
+    own = {UtcDateTime: "UtcDateTime", JSON: "json_type"}.get(type(item)) if kind == "type" else None
+    if own is None:
+        return False
+    autogen_context.imports.add(f"from kernel.sdk import {own}")
+    return f"{own}()"
+
 
 context.configure(
     connection=attributes["connection"],
@@ -12,6 +27,7 @@ context.configure(
     version_table=attributes["version_table"],
     include_name=attributes["include_name"],
     render_as_batch=True,
+    render_item=render_item,
     compare_type=True,
     transaction_per_migration=False,
 )

@@ -1,0 +1,16 @@
+"""Sessions end by raising the account's epoch: every token minted before is refused (spec 5.4)."""
+
+from __future__ import annotations
+
+from sqlalchemy import update
+
+from kernel.auth.models import Account
+from kernel.auth.states import TOPIC
+from kernel.db.engine import Unit
+
+
+async def revoke_sessions(unit: Unit, account_id: int) -> None:
+    """End all sessions of an account with this unit's commit, in every process within a moment."""
+    raised = update(Account).where(Account.id == account_id).values(epoch=Account.epoch + 1)
+    await unit.session.execute(raised, execution_options={"synchronize_session": "fetch"})
+    await unit.notify(TOPIC, str(account_id))

@@ -1,0 +1,74 @@
+"""Rows read often and changed seldom, remembered until a notice says that they changed.
+
+A notice (`kernel.notices`) drops what is remembered within a moment of the commit, in every process; the
+bounded age covers a lost one (design.md section 3).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+V = TypeVar("V")
+
+
+class LiveCache(Generic[V]):
+    """Values by integer key; one `load` for all who ask for the same key at once.
+
+    A value lives `max_age` seconds, counted from before it was read; at most `size` are kept.
+    """
+
+    def __init__(self, load: Callable[[int], Awaitable[V]], max_age: float, size: int = 50_000) -> None:
+        self._load_value = load
+        self._max_age = max_age
+        self._size = size
+        self._values: dict[int, tuple[V, float]] = {}
+        self._loading: dict[int, asyncio.Task[V]] = {}
+        self._generation: dict[int, int] = {}
+        self._epoch = 0
+
+    async def get(self, key: int) -> V:
+        """The value of `key`, read now unless it is remembered."""
+        known = self._values.get(key)
+        if known is not None and known[1] > time.monotonic():
+            return known[0]
+        task = self._loading.get(key)
+        if task is None:
+            task = asyncio.create_task(self._load(key))
+            self._loading[key] = task
+            task.add_done_callback(lambda done: self._forget_task(key, done))
+        return await asyncio.shield(task)
+
+    def peek(self, key: int) -> V | None:
+        """The value if it is known and fresh enough; None says nothing."""
+        known = self._values.get(key)
+        return known[0] if known is not None and known[1] > time.monotonic() else None
+
+    def invalidate(self, key: int) -> None:
+        """Forget one value, also one that is being read."""
+        self._values.pop(key, None)
+        self._loading.pop(key, None)
+        self._generation[key] = self._generation.get(key, 0) + 1
+
+    def clear(self) -> None:
+        """Forget everything, also what is being read."""
+        self._values.clear()
+        self._loading.clear()
+        self._generation.clear()
+        self._epoch += 1
+
+    def _forget_task(self, key: int, task: asyncio.Task[V]) -> None:
+        if self._loading.get(key) is task:
+            del self._loading[key]
+
+    async def _load(self, key: int) -> V:
+        before = (self._epoch, self._generation.get(key, 0))
+        asked = time.monotonic()
+        value = await self._load_value(key)
+        if before == (self._epoch, self._generation.get(key, 0)):
+            if len(self._values) >= self._size:
+                self.clear()
+            self._values[key] = (value, asked + self._max_age)
+        return value
