@@ -44,17 +44,14 @@ def openapi(
 async def _document(service: str | None) -> dict[str, Any]:
     from cli import running
     from cli.failures import Missing
-    from kernel.app import ENDPOINTS, gateway_app, service_app
-    from kernel.http.endpoint import Endpoint
+    from kernel.app import gateway_app, service_app
     from kernel.http.openapi import build_document
 
     async with running.explained_platform() as platform:
         if service is None:
-            endpoints: list[Endpoint] = gateway_app(platform)[ENDPOINTS]
-            return build_document(endpoints, "Platform")
+            return build_document(gateway_app(platform).endpoints, "Platform")
         if service not in platform.services:
             known = ", ".join(sorted(platform.services)) or "none"
             raise Missing(f"no plugin offers the service '{service}'", f"Offered here: {known}.")
         found = platform.services[service][1]
-        endpoints = service_app(platform, found)[ENDPOINTS]
-        return build_document(endpoints, found.title or found.name)
+        return build_document(service_app(platform, found).endpoints, found.title or found.name)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from aiohttp import web
 
@@ -11,50 +10,35 @@ from kernel.collecting import OWN_ROUTES
 from kernel.errors import Unavailable
 from kernel.gateway import handlers as gateway_handlers
 from kernel.gateway.services import GATEWAY, SLOTS, Mount, Service, Slot, slot_of
-from kernel.http import docs_routes
+from kernel.http.application import Application
 from kernel.http.context import Context
+from kernel.http.docs_routes import docs_routes
 from kernel.http.endpoint import Endpoint
-from kernel.http.pipeline import CONTEXT, Pipeline
+from kernel.http.router import Serve
 from kernel.http.routes import Route
 from kernel.platform import Platform
 
-PLATFORM: web.AppKey[Platform] = web.AppKey("platform", Platform)
-ENDPOINTS: web.AppKey[list[Endpoint]] = web.AppKey("endpoints", list)
 
-
-def gateway_app(platform: Platform) -> web.Application:
+def gateway_app(platform: Platform) -> Application:
     """The gateway: native routes, plugins' routes, services in process or forwarded (spec 4.5)."""
-    app = _application(platform, is_gateway=True)
-    endpoints = list(_gateway_endpoints(platform))
-    _add(app, endpoints)
+    app = Application(platform, is_gateway=True)
+    _add(app, _gateway_endpoints(platform))
+    documented = list(app.endpoints)
     for slot in SLOTS:
         if slot.name in platform.settings.remote_services or slot.name not in platform.services:
             _forward(app, platform, slot)
-    docs_routes.add(app, platform, endpoints, title="Platform", service=GATEWAY)
+    _add_docs(app, platform, documented, "Platform")
     return app
 
 
-def service_app(platform: Platform, service: Service) -> web.Application:
+def service_app(platform: Platform, service: Service) -> Application:
     """One service at its own root, as on a dev port or on another machine."""
-    app = _application(platform, is_gateway=False)
-    endpoints = list(_service_endpoints(platform, service))
-    _add(app, endpoints)
-    _add(
-        app,
-        [
-            _endpoint(platform, r, r.path, service.name)
-            for r in gateway_handlers.service_routes(service).routes
-        ],
-    )
-    docs_routes.add(app, platform, endpoints, title=service.title or service.name, service=service.name)
-    return app
-
-
-def _application(platform: Platform, *, is_gateway: bool) -> web.Application:
-    pipeline = Pipeline(platform, is_gateway=is_gateway)
-    app = web.Application(middlewares=[pipeline.middleware], client_max_size=0)
-    app[PLATFORM] = platform
-    app.on_response_prepare.append(pipeline.on_prepare)
+    app = Application(platform, is_gateway=False)
+    _add(app, _service_endpoints(platform, service))
+    documented = list(app.endpoints)
+    operations = gateway_handlers.service_routes(service).routes
+    _add(app, (_endpoint(platform, route, route.path, service.name) for route in operations))
+    _add_docs(app, platform, documented, service.title or service.name)
     return app
 
 
@@ -111,38 +95,28 @@ def _endpoint(
     return Endpoint(platform, route, path, gated=gated, service=service, plugin=plugin)
 
 
-def _add(app: web.Application, endpoints: list[Endpoint]) -> None:
-    app.setdefault(ENDPOINTS, []).extend(endpoints) if ENDPOINTS not in app else app[ENDPOINTS].extend(
-        endpoints
-    )
+def _add(app: Application, endpoints: Iterable[Endpoint]) -> None:
     for endpoint in endpoints:
-        serve = _serve(endpoint)
-        app.router.add_route(endpoint.route.method, endpoint.template.aiohttp, serve)
-        if endpoint.route.method == "GET":
-            app.router.add_route("HEAD", endpoint.template.aiohttp, serve)
+        app.add_endpoint(endpoint)
 
 
-def _serve(endpoint: Endpoint) -> Any:
-    async def serve(request: web.Request) -> web.StreamResponse:
-        return await endpoint(request[CONTEXT])
-
-    serve.endpoint = endpoint  # type: ignore[attr-defined]  # the identity step asks it
-    return serve
+def _add_docs(app: Application, platform: Platform, endpoints: list[Endpoint], title: str) -> None:
+    for path, serve in docs_routes(platform, endpoints, title).items():
+        app.add("GET", path, serve)
 
 
-def _forward(app: web.Application, platform: Platform, slot: Slot) -> None:
+def _forward(app: Application, platform: Platform, slot: Slot) -> None:
     """Catch everything under the slot's mounts and pass it to where the service lives."""
     base = platform.settings.remote_services.get(slot.name)
     for mount in slot.mounts:
-        handler = _forwarder(platform, slot, mount, base)
-        for method in (*mount.methods, *(["HEAD"] if "GET" in mount.methods else [])):
-            app.router.add_route(method, mount.prefix, handler)
-            app.router.add_route(method, mount.prefix + "/{path:.*}", handler)
+        serve = _forwarder(platform, slot, mount, base)
+        for method in mount.methods:
+            app.add(method, mount.prefix, serve)
+            app.add(method, mount.prefix + "/{path:.*}", serve)
 
 
-def _forwarder(platform: Platform, slot: Slot, mount: Mount, base: str | None) -> Any:
-    async def forward(request: web.Request) -> web.StreamResponse:
-        ctx: Context = request[CONTEXT]
+def _forwarder(platform: Platform, slot: Slot, mount: Mount, base: str | None) -> Serve:
+    async def forward(ctx: Context) -> web.StreamResponse:
         if base is None:
             return _absent(ctx, slot, mount)
         return await platform.proxy.forward(ctx, base, slot, mount)

@@ -14,11 +14,10 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 
-from aiohttp import web
-
 from kernel.app import gateway_app, service_app
 from kernel.errors import StartupError
 from kernel.gateway.services import SLOTS, Service
+from kernel.http.application import Application
 from kernel.platform import Platform, open_platform
 from kernel.plugins import write_report
 from kernel.server import Listener, bind, stop_all
@@ -96,7 +95,7 @@ def _service(platform: Platform, name: str) -> Service:
     return platform.services[name][1]
 
 
-async def _start(platform: Platform, app: web.Application, host: str, port: int, shared: bool) -> Listener:
+async def _start(platform: Platform, app: Application, host: str, port: int, shared: bool) -> Listener:
     settings = platform.settings
     listener = Listener(app, patience=settings.header_timeout, grace=settings.shutdown_timeout)
     try:

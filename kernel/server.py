@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -16,6 +15,7 @@ from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_request import BaseRequest
 
 from kernel.errors import BadRequest, HeadersTooLarge
+from kernel.http.application import Application
 from kernel.http.responses import error_response
 
 log = logging.getLogger("platform.server")
@@ -62,8 +62,6 @@ class _ImpatientHandler(RequestHandler):
             return super().handle_error(request, status, exc, message)
         log.info("a request from %s could not be read: %s", request.remote, type(exc).__name__)
         response = error_response(HeadersTooLarge() if _too_large(exc) else BadRequest())
-        response.headers.update({"X-Request-ID": str(uuid.uuid4()), "X-Content-Type-Options": "nosniff"})
-        response.headers["Server"] = "Platform"
         response.force_close()
         return response
 
@@ -88,46 +86,41 @@ def _too_large(error: HttpProcessingError) -> bool:
 class _Server(web.Server):
     """aiohttp's server with impatient connections."""
 
-    patience: float = 10.0
-
     def __call__(self) -> RequestHandler:
-        return _ImpatientHandler(self, loop=self._loop, patience=self.patience, **self._kwargs)
+        return _ImpatientHandler(self, loop=self._loop, **self._kwargs)
 
 
 class Listener:
     """One application listening on one address."""
 
-    def __init__(self, app: web.Application, *, patience: float, grace: float) -> None:
+    def __init__(self, app: Application, *, patience: float, grace: float) -> None:
         self._app = app
         self._patience = patience
         self._grace = grace
-        self._runner = web.AppRunner(
-            app,
-            access_log=None,
-            handle_signals=False,
-            max_line_size=_MAX_LINE,
-            max_field_size=_MAX_FIELD,
-            keepalive_timeout=_KEEPALIVE,
-            shutdown_timeout=grace,
-            handler_cancellation=True,
-        )
-        self._site: web.SockSite | None = None
+        self._runner: web.ServerRunner | None = None
         self.port = 0
 
     async def start(self, bound: socket.socket) -> None:
         """Serve on an already bound socket."""
+        server = _Server(
+            self._app.serve,  # type: ignore[arg-type]  # the factory makes no other requests
+            request_factory=self._app.request,
+            handler_cancellation=True,
+            patience=self._patience,
+            access_log=None,
+            max_line_size=_MAX_LINE,
+            max_field_size=_MAX_FIELD,
+            keepalive_timeout=_KEEPALIVE,
+        )
+        self._runner = web.ServerRunner(server, shutdown_timeout=self._grace)
         await self._runner.setup()
-        server = self._runner.server
-        assert server is not None
-        server.__class__ = _Server  # aiohttp offers no place to hand in a server of one's own
-        server.patience = self._patience  # type: ignore[attr-defined]
-        self._site = web.SockSite(self._runner, bound, backlog=1024)
-        await self._site.start()
+        await web.SockSite(self._runner, bound, backlog=1024).start()
         self.port = bound.getsockname()[1]
 
     async def stop(self) -> None:
         """Take no new requests, let those in flight finish within the grace, then close."""
-        await self._runner.cleanup()
+        if self._runner is not None:
+            await self._runner.cleanup()
 
 
 def bind(host: str, port: int, *, shared: bool = False, send_timeout: float = 60) -> socket.socket:

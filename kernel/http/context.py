@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from aiohttp import web
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from kernel.auth.principals import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
     from kernel.db.engine import Unit
+    from kernel.http.wire import Request
     from kernel.platform import Platform
     from kernel.resources import ResourceKey
     from kernel.settings import Settings
+
+UNMATCHED = "__unmatched__"
+NO_PARAMETERS: Mapping[str, str] = {}
 
 T = TypeVar("T")
 S = TypeVar("S", bound="Settings")
@@ -24,27 +28,23 @@ class Context:
     """One request on its way through the platform."""
 
     __slots__ = (
-        "answering",
         "client_ip",
         "endpoint",
+        "match",
         "platform",
         "principal",
         "request",
         "request_id",
-        "started",
     )
 
-    def __init__(
-        self, platform: Platform, request: web.Request, request_id: str, client_ip: str, started: float
-    ) -> None:
+    def __init__(self, platform: Platform, request: Request, request_id: str, client_ip: str) -> None:
         self.platform = platform
         self.request = request
         self.request_id = request_id
         self.client_ip = client_ip
-        self.started = started
         self.principal: Principal = ANONYMOUS
-        self.endpoint = "__unmatched__"
-        self.answering = False
+        self.endpoint = UNMATCHED
+        self.match: Mapping[str, str] = NO_PARAMETERS
 
     def unit(self) -> AbstractAsyncContextManager[Unit]:
         """A unit of work: commits when its block ends, rolls back when it raises."""

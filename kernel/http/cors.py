@@ -7,6 +7,8 @@ from multidict import CIMultiDict
 
 from kernel.settings import split_list
 
+Headers = tuple[tuple[str, str], ...]
+
 _EXPOSED = "X-Request-ID, X-Response-Time, Retry-After, Content-Disposition, X-Language, X-Duration"
 
 
@@ -14,8 +16,16 @@ class Cors:
     """Answers preflights and adds headers. Credentials are off while any origin is allowed."""
 
     def __init__(self, origins: str) -> None:
-        self._origins = frozenset(split_list(origins))
-        self._any = "*" in self._origins
+        listed = split_list(origins)
+        exposed = (hdrs.ACCESS_CONTROL_EXPOSE_HEADERS, _EXPOSED)
+        if "*" in listed:
+            self._without: Headers = ()
+            self._stranger: Headers = ((hdrs.ACCESS_CONTROL_ALLOW_ORIGIN, "*"), exposed)
+            self._known: dict[str, Headers] = {}
+        else:
+            self._without = ((hdrs.VARY, hdrs.ORIGIN),)
+            self._stranger = (*self._without, exposed)
+            self._known = {origin: (*self._without, *_trust(origin), exposed) for origin in listed}
 
     def is_preflight(self, request: web.Request) -> bool:
         """A browser asking whether it may send something."""
@@ -33,16 +43,18 @@ class Cors:
             },
         )
 
-    def add_headers(self, request: web.Request, headers: CIMultiDict[str]) -> None:
-        """Let the sender's page read the answer, where its origin is allowed."""
-        if not self._any:
-            headers.add(hdrs.VARY, hdrs.ORIGIN)
-        origin = request.headers.get(hdrs.ORIGIN)
-        if origin is None:
-            return
-        if self._any:
-            headers[hdrs.ACCESS_CONTROL_ALLOW_ORIGIN] = "*"
-        elif origin in self._origins:
-            headers[hdrs.ACCESS_CONTROL_ALLOW_ORIGIN] = origin
-            headers[hdrs.ACCESS_CONTROL_ALLOW_CREDENTIALS] = "true"
-        headers[hdrs.ACCESS_CONTROL_EXPOSE_HEADERS] = _EXPOSED
+    def headers(self, origin: str | None) -> Headers:
+        """What lets the sender's page read the answer, where its origin is allowed."""
+        return self._without if origin is None else self._known.get(origin, self._stranger)
+
+    def add_headers(self, origin: str | None, headers: CIMultiDict[str]) -> None:
+        """Add them to an answer; only its own Vary stays beside ours."""
+        for name, value in self.headers(origin):
+            if name == hdrs.VARY:
+                headers.add(name, value)
+            else:
+                headers[name] = value
+
+
+def _trust(origin: str) -> Headers:
+    return ((hdrs.ACCESS_CONTROL_ALLOW_ORIGIN, origin), (hdrs.ACCESS_CONTROL_ALLOW_CREDENTIALS, "true"))

@@ -3,52 +3,47 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from kernel.errors import NotFound
+from kernel.http.context import Context
 from kernel.http.docs import DOCS_CSP, STATIC_DIR, redoc_page, swagger_page
 from kernel.http.endpoint import Endpoint
 from kernel.http.openapi import build_document
+from kernel.http.router import Serve
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
 _STATIC = "/static/docs"
 
 
-def add(
-    app: web.Application, platform: Platform, endpoints: list[Endpoint], *, title: str, service: str
-) -> None:
-    """Add the documentation routes of one application."""
+def docs_routes(platform: Platform, endpoints: list[Endpoint], title: str) -> dict[str, Serve]:
+    """What serves each path of one application's documentation."""
     document = _Lazy(platform, endpoints, title)
 
-    async def openapi(_request: web.Request) -> web.Response:
+    async def openapi(_ctx: Context) -> web.Response:
         return web.Response(body=document.body(), content_type="application/json")
 
-    async def docs(_request: web.Request) -> web.Response:
+    async def docs(_ctx: Context) -> web.Response:
         return _page(swagger_page("/openapi.json", _STATIC, title))
 
-    async def redoc(_request: web.Request) -> web.Response:
+    async def redoc(_ctx: Context) -> web.Response:
         return _page(redoc_page("/openapi.json", _STATIC, title))
 
-    routes = {"/openapi.json": openapi, "/docs": docs, "/redoc": redoc, _STATIC + "/{name:.*}": _assets()}
-    for path, handler in routes.items():
-        app.router.add_get(path, handler)
+    return {"/openapi.json": openapi, "/docs": docs, "/redoc": redoc, _STATIC + "/{name:.*}": _assets()}
 
 
-def _assets() -> Handler:
+def _assets() -> Serve:
     """Serves the package's files by their names alone: what a client writes never becomes a path."""
     files = {
         path.relative_to(STATIC_DIR).as_posix(): path for path in STATIC_DIR.rglob("*") if path.is_file()
     }
 
-    async def asset(request: web.Request) -> web.StreamResponse:
-        name = request.match_info["name"]
+    async def asset(ctx: Context) -> web.StreamResponse:
+        name = ctx.match["name"]
         if name not in files:
             raise NotFound()
         return web.FileResponse(files[name])

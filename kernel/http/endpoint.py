@@ -66,7 +66,7 @@ class Endpoint:
     def _params(self, ctx: Context) -> dict[str, Any]:
         """The path's parameters. Whether an id is well-formed is nothing that strangers are told."""
         try:
-            return self.template.values(ctx.request.match_info)
+            return self.template.values(ctx.match)
         except PlatformError:
             if self.route.access.kind != "public" and ctx.principal.kind == "anonymous":
                 raise Unauthorized() from None

@@ -1,20 +1,16 @@
 """The way of a request: id and clock, error boundary, identity, rate limit, then its endpoint.
 
-One middleware, read from top to bottom. Headers that every answer carries are added when it is prepared,
-streams included.
+Read it from top to bottom. The headers that every answer carries are added where it is written (`wire`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import random
-import re
 import time
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from aiohttp import web
+from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from kernel.errors import (
@@ -32,6 +28,8 @@ from kernel.http.context import Context
 from kernel.http.cors import Cors
 from kernel.http.endpoint import WRITES
 from kernel.http.responses import error_response
+from kernel.http.router import Router
+from kernel.http.wire import Request
 from kernel.logs import AccessEntry, request_id_var
 
 if TYPE_CHECKING:
@@ -39,43 +37,28 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("platform.http")
 
-Serve = Callable[[Context], Awaitable[web.StreamResponse]]
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-CONTEXT: web.RequestKey[Context] = web.RequestKey("platform_context", Context)
-
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._:+/=@-]{1,128}")
-_SECURITY_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-}
-# The version and variant bits of a UUID: cleared, then set.
-_UUID_MASK = ~(0xF << 76 | 0x3 << 62)
-_UUID_MARKS = 0x4 << 76 | 0x2 << 62
-
 
 class Pipeline:
     """Serves requests of one application (the gateway's, or one service's own)."""
 
-    def __init__(self, platform: Platform, *, is_gateway: bool) -> None:
+    def __init__(self, platform: Platform, router: Router, cors: Cors, *, is_gateway: bool) -> None:
         self._platform = platform
+        self._router = router
+        self._cors = cors
         self._guard = platform.guard
         self._metrics = platform.metrics.requests
         self._access_log = platform.access_log
         self._addresses = ClientAddresses(platform.settings.trusted_proxy_cidrs)
-        self._cors = Cors(platform.settings.cors_allowed_origins)
         self._is_gateway = is_gateway
 
-    @web.middleware
-    async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Around every request, unknown paths included."""
-        ctx = self._open(request)
-        token = request_id_var.set(ctx.request_id)
+    async def serve(self, request: Request) -> web.StreamResponse:
+        """The way of every request, unknown paths included. aiohttp gives each a task of its own."""
+        ctx = Context(self._platform, request, request.request_id, self._addresses.of(request))
+        request_id_var.set(ctx.request_id)
         self._metrics.started(request.method)
         status = 500
         try:
-            response = await self._guarded(ctx, handler)
+            response = await self._guarded(ctx)
             status = response.status
             return response
         except (asyncio.CancelledError, ConnectionResetError):
@@ -83,19 +66,18 @@ class Pipeline:
             raise
         finally:
             self._close(ctx, status)
-            request_id_var.reset(token)
 
-    async def _guarded(self, ctx: Context, handler: Handler) -> web.StreamResponse:
+    async def _guarded(self, ctx: Context) -> web.StreamResponse:
         """The error boundary: what a client may see of anything that goes wrong."""
         try:
-            return await self._serve(ctx, handler)
+            return await self._serve(ctx)
         except FAULTS as error:  # boundary: unknown errors become a plain 500
             if _client_left(ctx.request, error):
                 raise
             if isinstance(error, web.HTTPException) and error.status < 400:
                 return error
             known = self._known(ctx, error)
-            if not ctx.answering:
+            if not ctx.request.answering:
                 return error_response(known)
             log.error("%s %s broke off its answer: %s", ctx.request.method, ctx.endpoint, known.detail)
             raise _cut(ctx.request) from None
@@ -113,20 +95,22 @@ class Pipeline:
             log.error("unexpected error in %s %s", ctx.request.method, ctx.endpoint, exc_info=error)
         return known or PlatformError()
 
-    async def _serve(self, ctx: Context, handler: Handler) -> web.StreamResponse:
-        if self._cors.is_preflight(ctx.request):
-            return self._cors.preflight(ctx.request)
-        endpoint = getattr(ctx.request.match_info.handler, "endpoint", None)
+    async def _serve(self, ctx: Context) -> web.StreamResponse:
+        request = ctx.request
+        target, ctx.match = await self._router.find(request)
+        ctx.endpoint = target.label
+        if hdrs.EXPECT in request.headers:
+            await target.route.handle_expect_header(request)
+        if self._cors.is_preflight(request):
+            return self._cors.preflight(request)
         try:
-            ctx.principal = await self._guard.identify(
-                ctx, judge=not (endpoint and endpoint.judges_credential)
-            )
+            ctx.principal = await self._guard.identify(ctx, judge=not target.judges_credential)
         finally:
             if self._is_gateway:
                 await self._guard.limit(ctx)
-        if ctx.request.match_info.http_exception is not None:
+        if target.is_miss:
             self._gate(ctx)
-        return await handler(ctx.request)
+        return await target.serve(ctx)
 
     def _gate(self, ctx: Context) -> None:
         """A write on a service's prefix needs a token (spec 5.1 rule 6), whether or not the path exists."""
@@ -136,40 +120,11 @@ class Pipeline:
         if mount is not None and mount.gated:
             raise Unauthorized()
 
-    def _open(self, request: web.Request) -> Context:
-        sent = request.headers.get("X-Request-ID", "")
-        request_id = sent if _REQUEST_ID.fullmatch(sent) else _new_id()
-        ctx = Context(self._platform, request, request_id, self._addresses.of(request), time.perf_counter())
-        resource = request.match_info.route.resource
-        ctx.endpoint = "__unmatched__" if resource is None else resource.canonical
-        request[CONTEXT] = ctx
-        return ctx
-
     def _close(self, ctx: Context, status: int) -> None:
-        elapsed = time.perf_counter() - ctx.started
+        elapsed = time.perf_counter() - ctx.request.started
         self._metrics.finished(ctx.request.method, ctx.endpoint, status, elapsed)
         if self._access_log.enabled:
             self._access_log.add(_entry(ctx, status, elapsed))
-
-    async def on_prepare(self, request: web.Request, response: web.StreamResponse) -> None:
-        """Headers of every answer (wire-facts 1.3)."""
-        headers = response.headers
-        ctx = request.get(CONTEXT)
-        if ctx is not None:
-            ctx.answering = True
-            headers["X-Request-ID"] = ctx.request_id
-            headers["X-Response-Time"] = f"{(time.perf_counter() - ctx.started) * 1000:.2f}ms"
-        headers["Server"] = "Platform"
-        for name, value in _SECURITY_HEADERS.items():
-            headers.setdefault(name, value)
-        self._cors.add_headers(request, headers)
-
-
-def _new_id() -> str:
-    """A UUID (RFC 9562 version 4) as text, without the cost of a UUID object; it guards nothing."""
-    bits = random.getrandbits(128) & _UUID_MASK | _UUID_MARKS
-    text = f"{bits:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def _entry(ctx: Context, status: int, elapsed: float) -> AccessEntry:

@@ -13,12 +13,11 @@ from aiohttp import ClientConnectionResetError, web
 from pydantic import BaseModel, ConfigDict, Field
 
 from kernel.errors import FAULTS, PlatformError
+from kernel.http.wire import JSON, BodyResponse
 
 T = TypeVar("T")
 
 log = logging.getLogger("platform.http")
-
-JSON = "application/json"
 
 
 class Message(BaseModel):
@@ -87,6 +86,8 @@ def json_response(
     body: bytes, status: int = 200, headers: dict[str, str] | None = None, content_type: str = JSON
 ) -> web.Response:
     """A response with a ready JSON body."""
+    if not headers:
+        return BodyResponse(body, status, content_type)
     return web.Response(body=body, status=status, headers=headers, content_type=content_type)
 
 

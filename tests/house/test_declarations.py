@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft7Validator
 
-from kernel.app import ENDPOINTS, gateway_app
+from kernel.app import gateway_app
 from kernel.http.endpoint import Endpoint
 from kernel.http.openapi import build_document, without_descriptions
 from kernel.http.routes import Access
@@ -29,7 +29,7 @@ async def platform(start_platform: Start) -> Platform:
 
 def endpoints(platform: Platform) -> list[Endpoint]:
     """All that the gateway serves."""
-    return gateway_app(platform)[ENDPOINTS]
+    return gateway_app(platform).endpoints
 
 
 async def test_every_route_is_declared_whole(platform: Platform) -> None:

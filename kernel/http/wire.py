@@ -1,0 +1,135 @@
+"""Requests that know their id and clock, the headers that every answer carries, and short ways to write them.
+
+aiohttp makes the head of an answer in five steps from a multidict, which with our headers costs a third of
+serving a small request. An answer that is a body and nothing else needs none of them.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from aiohttp import HttpVersion11, hdrs, web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.helpers import rfc822_formatted_time
+from aiohttp.web_request import BaseRequest
+
+from kernel.http.cors import Cors
+
+JSON = "application/json"
+
+_SERVER = "Platform"
+_SECURITY_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+_WITHOUT_BODY = frozenset({204, 304})
+
+
+class Request(web.Request):
+    """A request with what its answer says of it; `answering` tells that the answer is under way."""
+
+    ATTRS = web.Request.ATTRS | {"answering", "common", "request_id", "started"}
+
+    common: CommonHeaders | None = None
+    request_id: str = ""
+    started: float = 0.0
+    answering: bool = False
+
+    async def _prepare_hook(self, response: web.StreamResponse) -> None:
+        """aiohttp's last word before a head is written; its signal for that would cost 1.5 µs more."""
+        self.answering = True
+        if self.common is not None:
+            self.common.add_to(response, self)
+
+
+class CommonHeaders:
+    """The headers of every answer (wire-facts 1.3), added to one or as the text of a ready head."""
+
+    def __init__(self, cors: Cors) -> None:
+        self._cors = cors
+        self._heads: dict[tuple[Any, ...], str] = {}
+
+    def add_to(self, response: web.StreamResponse, request: Request) -> None:
+        """Add them to an answer of any kind; its own Content-Security-Policy and the like stay."""
+        headers = response.headers
+        if request.request_id:
+            headers["X-Request-ID"] = request.request_id
+            headers["X-Response-Time"] = _elapsed(request)
+        headers["Server"] = _SERVER
+        for name, value in _SECURITY_HEADERS.items():
+            headers.setdefault(name, value)
+        self._cors.add_headers(request.headers.get(hdrs.ORIGIN), headers)
+
+    def head(self, status: int, reason: str, content_type: str, length: int, request: Request) -> bytes:
+        """Status line and all headers of an answer with a body of `length` bytes on a lasting connection."""
+        allowed = self._cors.headers(request.headers.get(hdrs.ORIGIN))
+        key = (status, content_type, allowed)
+        start = self._heads.get(key)
+        if start is None:
+            fixed = {hdrs.CONTENT_TYPE: content_type, hdrs.SERVER: _SERVER, **_SECURITY_HEADERS}
+            lines = [f"{name}: {value}\r\n" for name, value in (*fixed.items(), *allowed)]
+            start = self._heads[key] = f"HTTP/1.1 {status} {reason}\r\n{''.join(lines)}"
+        return (
+            f"{start}Content-Length: {length}\r\nDate: {rfc822_formatted_time()}\r\n"
+            f"X-Request-ID: {request.request_id}\r\nX-Response-Time: {_elapsed(request)}\r\n\r\n"
+        ).encode()
+
+
+class BodyResponse(web.Response):
+    """A body and nothing else: its head is made from a ready text, and both are written at once.
+
+    Whatever asks for more (a header of its own, HEAD, HTTP/1.0, a connection that ends) goes aiohttp's way.
+    """
+
+    _head: bytes | None = None
+
+    def __init__(self, body: bytes, status: int = 200, content_type: str = JSON) -> None:
+        super().__init__(body=body, status=status, content_type=content_type)
+        self._size = len(body)
+        self._type = content_type
+
+    async def prepare(self, request: BaseRequest) -> AbstractStreamWriter | None:
+        """Make the head; it goes out with the body."""
+        if self.prepared or not isinstance(request, Request) or not self._is_plain(request):
+            return await super().prepare(request)
+        assert request.common is not None
+        self._head = request.common.head(self._status, self._reason, self._type, self._size, request)
+        request.answering = self._keep_alive = True
+        self._req = request
+        self._payload_writer = request.writer
+        return request.writer
+
+    def _is_plain(self, request: Request) -> bool:
+        return (
+            request.common is not None
+            and request.version == HttpVersion11
+            and request.method != hdrs.METH_HEAD
+            and request.keep_alive
+            and self._keep_alive is not False
+            and len(self._headers) == 1
+            and self._cookies is None
+            and not self._compression
+            and not self._chunked
+            and self._status not in _WITHOUT_BODY
+        )
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        """Write it all."""
+        if self._head is None or self._eof_sent:
+            return await super().write_eof(data)
+        writer = self._payload_writer
+        assert writer is not None
+        assert isinstance(self._body, bytes)
+        await writer.write_eof(self._head + self._body)
+        self._eof_sent = True
+        self._req = None
+        self._payload_writer = None
+        self._body_length = writer.output_size
+        return None
+
+
+def _elapsed(request: Request) -> str:
+    return f"{(time.perf_counter() - request.started) * 1000:.2f}ms"
