@@ -14,7 +14,7 @@ from builtin_plugins.rag.answering.expectations import offers
 from builtin_plugins.rag.answering.passages import Answer, Passage
 from builtin_plugins.rag.answering.sentences import split_sentences
 from builtin_plugins.rag.answering.support import NOT_SUPPORTED, Scored, assess
-from builtin_plugins.rag.answering.words import content_stems, found_in
+from builtin_plugins.rag.answering.words import content_stems, found_in, has_number
 
 ScoreSentences = Callable[[str, Sequence[str]], Sequence[float]]
 MAX_SENTENCES = 4
@@ -81,7 +81,7 @@ def compose(
         _score(question, one, None if similarities is None else similarities[at])
         for at, one in enumerate(found)
     ]
-    picked = _pick(found, scores)
+    picked = _pick(_numbers(question), found, scores)
     text = " ".join(f"{_quotable(one.text)} [{one.passage}]" for one in picked)
     return Answer(text, tuple(sorted({one.passage for one in picked})), supported=True)
 
@@ -113,9 +113,18 @@ def _fragment_price(one: Candidate) -> float:
     return 0.1 if one.start == 0 and one.text[0].islower() else 0.0
 
 
-def _pick(found: Sequence[Candidate], scores: Sequence[float]) -> list[Candidate]:
-    """The best sentence and those nearly as good that add to it, in an order that reads well."""
+def _numbers(question: str) -> frozenset[str]:
+    return frozenset(word for word in content_stems(question) if has_number(word))
+
+
+def _pick(numbers: frozenset[str], found: Sequence[Candidate], scores: Sequence[float]) -> list[Candidate]:
+    """The best sentence and those nearly as good that add to it, in an order that reads well.
+
+    Where the best has the question's numbers ("Aurora 3"), one without them is about something else.
+    """
     order = sorted(range(len(found)), key=lambda at: -scores[at])
+    if numbers <= found[order[0]].stems:
+        order = [at for at in order if numbers <= found[at].stems]
     enough = _NEAR_BEST * scores[order[0]]
     picked: list[Candidate] = []
     for at in order:

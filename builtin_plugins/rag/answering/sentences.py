@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from builtin_plugins.rag.answering.tables import Table, cells_of, is_rule
 from builtin_plugins.rag.answering.words import word_list
 
 MAX_SENTENCE = 500
@@ -13,7 +14,6 @@ _SOFT_WRAP = 50
 _RECORD = 300
 _ITEM = re.compile(r"(?:[-*+•‣◦–—]|\(?\d{1,3}[.)]|\(?[a-zA-Z]\)|[a-z]\.)\s+")
 _HEADING = re.compile(r"#{1,6}\s+")
-_RULE = re.compile(r"[\s|:+=_*#-]*")
 _FIELD = re.compile(r"[^\s:|][^:|.!?]{0,48}:\s+\S")
 _END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*(?=\s+[\"'“‘«(\[¿¡]?[^\W_a-zß-öø-ÿ])|[。！？]+")
 _BEFORE = re.compile(r"([^\W_]+(?:\.[^\W_]+)*)$")
@@ -38,7 +38,21 @@ class Sentence:
 
 def split_sentences(text: str) -> list[Sentence]:
     """The sentences of a text in order, whitespace normalised, none longer than ``MAX_SENTENCE``."""
-    return [sentence for start, block in _blocks(text) for sentence in _of_block(start, block)]
+    found: list[Sentence] = []
+    table: Table | None = None
+    end = 0
+    for start, block in _blocks(text):
+        if is_rule(block):
+            end = start + len(block)
+            continue
+        cells = cells_of(block)
+        if table is None or not cells or "\n\n" in text[end:start]:
+            table = Table(cells, at_chunk_start=start == 0) if cells else None
+            found += _of_block(start, block)
+        else:
+            found += [Sentence(piece, start) for _, piece in _bounded(0, table.row(cells))]
+        end = start + len(block)
+    return found
 
 
 def _blocks(text: str) -> Iterator[tuple[int, str]]:
@@ -78,8 +92,6 @@ def _stands_alone(line: str) -> bool:
 
 
 def _of_block(start: int, block: str) -> Iterator[Sentence]:
-    if _RULE.fullmatch(block):
-        return
     marker = _ITEM.match(block) or _HEADING.match(block)
     offset = marker.end() if marker else 0
     body = block[offset:]

@@ -166,3 +166,10 @@ def test_turkish_words_match_through_their_endings() -> None:
     assert answer("İade işlemi kaç gün içinde yapılıyor?", passages(text)).text.startswith(
         "İade işlemleri 14 gün"
     )
+
+
+def test_a_number_in_the_question_leaves_out_its_neighbours() -> None:
+    """The row of another model says nothing about this one."""
+    table = "Model\tPower\tWarranty\nAurora 2\t12 W\t2 years\nAurora 3\t15 W\t5 years"
+    given = answer("What is the warranty of the Aurora 3?", passages(table))
+    assert given.text == "Model: Aurora 3; Power: 15 W; Warranty: 5 years. [1]"

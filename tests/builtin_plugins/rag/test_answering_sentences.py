@@ -49,11 +49,11 @@ def test_list_items_stand_alone_without_their_marks() -> None:
 
 
 def test_table_rows_stay_whole() -> None:
-    """Rows with pipes are one piece each, fields of a record one together; rules are none."""
+    """Rows are one piece each and name their columns, fields of a record one together; rules are none."""
     text = "| Model | Price |\n|---|---|\n| X200 | 89.90 EUR |\nWeight: 1.2 kg\nColour: red. Matt"
     assert texts(text) == [
         "Model | Price",
-        "X200 | 89.90 EUR",
+        "Model: X200; Price: 89.90 EUR",
         "Weight: 1.2 kg; Colour: red.",
         "Matt",
     ]
@@ -102,3 +102,44 @@ def test_fields_of_a_record_stay_together() -> None:
     rows = "name: Anemometer\nprice_eur: 640\n\nname: Rain gauge\nprice_eur: 210"
     found = [sentence.text for sentence in split_sentences(rows)]
     assert found == ["name: Anemometer; price_eur: 640", "name: Rain gauge; price_eur: 210"]
+
+
+TABLE = "Model\tPower\tWarranty\nAurora 2\t12 W\t2 years\nAurora 3\t15 W\t5 years"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TABLE,
+        "Our lamps.\n\n" + TABLE,
+        "|Model|Power|Warranty|\n|---|---|---|\n|Aurora 2|12 W|2 years|\n|Aurora 3|15 W|5 years|",
+    ],
+)
+def test_a_row_says_what_its_cells_mean(text: str) -> None:
+    """A table's rows carry the names of its columns, and count as sentences."""
+    found = split_sentences(text)
+    assert [one.text for one in found[-2:]] == [
+        "Model: Aurora 2; Power: 12 W; Warranty: 2 years",
+        "Model: Aurora 3; Power: 15 W; Warranty: 5 years",
+    ]
+    assert not found[-1].is_heading
+    assert text[found[-1].start :].lstrip("| ").startswith("Aurora 3")
+
+
+def test_a_chunk_from_within_a_table_has_no_names() -> None:
+    """The first row of a chunk that begins in mid-table names nothing."""
+    assert texts("Ann Berg\tParis\nBob Cole\tRome")[1] == "Bob Cole Rome"
+    assert texts("Aurora 2\t12 W\nAurora 3\t15 W")[1] == "Aurora 3 15 W"
+
+
+def test_the_next_table_has_names_of_its_own() -> None:
+    """A gap ends a table: its names don't label what follows."""
+    assert texts(TABLE + "\n\nTown\tPeople\tArea\nBraga\t190,000\t183")[-1] == (
+        "Town: Braga; People: 190,000; Area: 183"
+    )
+
+
+def test_a_wide_row_is_cut() -> None:
+    """A row with many long cells keeps to the limit too."""
+    row = "\t".join(f"value {n} " + "x" * 60 for n in range(20))
+    assert max(map(len, texts("\t".join("abcdefghijklmnopqrst") + "\n" + row))) <= MAX_SENTENCE

@@ -1,0 +1,59 @@
+"""Rows of a table as sentences that say what each cell means: ``Model: Aurora 3; Weight: 2 kg``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_RULE = re.compile(r"[\s|:+=_*#-]*")
+_LONGEST_NAME = 60
+
+
+@dataclass
+class Table:
+    """The table that is being read: its columns' names, when its first row holds names.
+
+    A chunk may begin in the middle of a table: there a first row holds names only if it has no digits while
+    rows below do.
+    """
+
+    first: tuple[str, ...]
+    at_chunk_start: bool
+    names: tuple[str, ...] = ()
+
+    def row(self, cells: Sequence[str]) -> str:
+        """One row of the table below its first, as a sentence."""
+        if not self.names and self._heads(cells):
+            self.names = self.first
+        if len(cells) > len(self.names):
+            return " ".join(cells)
+        return "; ".join(f"{name}: {cell}" for name, cell in zip(self.names, cells, strict=False) if cell)
+
+    def _heads(self, cells: Sequence[str]) -> bool:
+        names = self.first
+        proper = all(names) and len({*names}) == len(names) and max(map(len, names)) <= _LONGEST_NAME
+        if not proper or _has_digit(names):
+            return False
+        return not self.at_chunk_start or _has_digit(cells)
+
+
+def cells_of(line: str) -> tuple[str, ...]:
+    """The cells of a line of a table, parted by tabs or, as in Markdown, by bars; none for another line."""
+    if "\t" in line:
+        parts = line.split("\t")
+    elif line.startswith("|") or line.count("|") > 1:
+        parts = line.strip("|").split("|")
+    else:
+        return ()
+    cells = tuple(" ".join(part.split()) for part in parts)
+    return cells if len(cells) > 1 else ()
+
+
+def is_rule(line: str) -> bool:
+    """Whether a line only draws: below a table's header, between sections."""
+    return _RULE.fullmatch(line) is not None
+
+
+def _has_digit(cells: Sequence[str]) -> bool:
+    return any(char.isdigit() for cell in cells for char in cell)
