@@ -90,6 +90,7 @@ class Platform:
         self.sources: list[tuple[str, PluginSource]] = []
         self.directory = Directory(self)
         self.switched_off: frozenset[str] = frozenset()
+        self.revision = 0  # counts changes of what is declared and in service
         self.pending: list[Pending] = []
         self._settings: dict[type[Settings], Settings] = {}
         self._settings_classes: dict[str, type[Settings]] = {}
@@ -159,6 +160,7 @@ class Platform:
         403, and hooks, actions and health checks leave them out. Jobs accepted before are still run.
         """
         self.switched_off = frozenset(plugins)
+        self.revision += 1
         self.hooks.silence(self.switched_off)
 
     def resource(self, key: ResourceKey[T]) -> T:
@@ -190,6 +192,7 @@ class Platform:
     def fail_plugin(self, name: str, reason: str) -> None:
         """Take a plugin and its dependants out of service, with all that they declared."""
         gone = set(self.host.fail(name, reason))
+        self.revision += 1
         self._insist_on_essential()
         self.hooks.freeze()
         self.route_tables = [item for item in self.route_tables if item[0] not in gone]

@@ -80,7 +80,7 @@ async def health(ctx: Context) -> Answer:
     return Answer(body, status=body.http_status)
 
 
-@routes.get("/livez", access=PUBLIC, returns=Alive)
+@routes.get("/livez", access=PUBLIC, returns=Alive, fixed=True)
 async def livez(_ctx: Context) -> Alive:
     """Whether the process answers at all."""
     return Alive()
@@ -105,7 +105,7 @@ async def metrics(ctx: Context) -> web.Response:
     return web.Response(body=ctx.platform.metrics.render(), headers={"Content-Type": CONTENT_TYPE})
 
 
-@routes.get("/v1/permissions", access=AUTHENTICATED, returns=PermissionList)
+@routes.get("/v1/permissions", access=AUTHENTICATED, returns=PermissionList, fixed=True)
 async def permissions(ctx: Context) -> PermissionList:
     """All permission keys with their meaning."""
     known: list[Permission] = sorted(ctx.platform.permissions.values(), key=lambda p: p.key)

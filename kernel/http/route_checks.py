@@ -53,6 +53,8 @@ def problem_of(route: Route, permissions: Mapping[str, Permission]) -> str | Non
         return "must say within which path parameter it needs its permission: permission(KEY, within=…)"
     if not route.path.startswith("/"):
         return "must start with '/'"
+    if route.fixed and (route.body or route.query or "{" in route.path):
+        return "can't be fixed: it takes parameters"
     if not inspect.iscoroutinefunction(route.handler):
         return "must be served by an 'async def'"
     try:

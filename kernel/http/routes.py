@@ -87,6 +87,7 @@ class Route:
     hidden: bool
     open_to_writes: bool
     judges_credential: bool
+    fixed: bool
     name: str
 
     @property
@@ -166,6 +167,7 @@ class RouteTable:
         hidden: bool = False,
         open_to_writes: bool = False,
         judges_credential: bool = False,
+        fixed: bool = False,
     ) -> Callable[[H], H]:
         """Declare a route.
 
@@ -176,7 +178,8 @@ class RouteTable:
         successes with the same body, `errors` the errors the handler may raise on purpose. `long` raises
         the proxy's time limit from 30 s to 300 s. `judges_credential`: the handler looks at the bearer
         itself (token refresh), the identity step leaves it alone. `open_to_writes`: a public write on a
-        prefix whose writes otherwise need a token (spec 4.5).
+        prefix whose writes otherwise need a token (spec 4.5). `fixed`: the answer tells of declarations only,
+        the same to everybody: it is made once, and anew when a plugin fails or is switched.
         """
 
         def decorate(handler: H) -> H:
@@ -201,6 +204,7 @@ class RouteTable:
                 hidden=hidden,
                 open_to_writes=open_to_writes,
                 judges_credential=judges_credential,
+                fixed=fixed,
                 name=handler.__name__,
             )
             self.routes.append(record)

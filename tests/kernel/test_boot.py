@@ -166,6 +166,7 @@ class TestRoutes:
             (table_of("/v1/neighbour", access=PUBLIC), "GET /v1/neighbour is taken by 'neighbour'"),
             (table_of("/health", access=PUBLIC), "GET /health is taken by 'kernel'"),
             (table_of("/v1/strange", access=PUBLIC, body=7), "GET /v1/strange"),
+            (table_of("/v1/strange/{id}", access=PUBLIC, fixed=True), "can't be fixed: it takes parameters"),
         ],
     )
     async def test_a_stranger_with_an_unfit_route(
