@@ -24,6 +24,7 @@ _KIND_BONUS = 0.15
 _RANK_PRICE = 0.02
 _NEAR_BEST = 0.78
 _SAME_WORDS = 0.7
+_SAME_SHAPE = 0.5
 _INNER_CITATION = re.compile(r"\[(\d+(?:\s*[,;–-]\s*\d+)*)\]")
 
 
@@ -118,13 +119,10 @@ def _numbers(question: str) -> frozenset[str]:
 
 
 def _pick(numbers: frozenset[str], found: Sequence[Candidate], scores: Sequence[float]) -> list[Candidate]:
-    """The best sentence and those nearly as good that add to it, in an order that reads well.
-
-    Where the best has the question's numbers ("Aurora 3"), one without them is about something else.
-    """
+    """The best sentence and those nearly as good that add to it, in an order that reads well."""
     order = sorted(range(len(found)), key=lambda at: -scores[at])
-    if numbers <= found[order[0]].stems:
-        order = [at for at in order if numbers <= found[at].stems]
+    best = found[order[0]]
+    order = [at for at in order if not _is_sibling(found[at], best, numbers)]
     enough = _NEAR_BEST * scores[order[0]]
     picked: list[Candidate] = []
     for at in order:
@@ -139,6 +137,13 @@ def _readable(picked: list[Candidate]) -> list[Candidate]:
     """The best sentence's passage first; within a passage, as written."""
     first = {one.passage: -rank for rank, one in reversed(list(enumerate(picked)))}
     return sorted(picked, key=lambda one: (-first[one.passage], one.start))
+
+
+def _is_sibling(one: Candidate, best: Candidate, numbers: frozenset[str]) -> bool:
+    """Whether a sentence says the same of another number: the row of the Aurora 2 below that of the 3."""
+    if not numbers <= best.stems or numbers <= one.stems:
+        return False
+    return len(one.stems & best.stems) >= _SAME_SHAPE * len(one.stems | best.stems)
 
 
 def _repeats(one: Candidate, other: Candidate) -> bool:
