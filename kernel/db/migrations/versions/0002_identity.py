@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from kernel.db.base import UtcDateTime
+from kernel.db.base import UtcDateTime, utc_now
 
 revision = "0002"
 down_revision = "0001"
@@ -85,3 +85,40 @@ def upgrade() -> None:
         batch_op.create_unique_constraint(
             "uq_kernel_account_sso_issuer_sso_subject", ["sso_issuer", "sso_subject"]
         )
+    _remember_administrators()
+    _keep_the_audit_log()
+
+
+def _remember_administrators() -> None:
+    """Who has administrators already is no fresh install: nobody becomes Platform Admin by signing in."""
+    connection = op.get_bind()
+    account = sa.table("kernel_account", sa.column("role"), sa.column("platform_admin"))
+    milestone = sa.table("kernel_milestone", sa.column("name"), sa.column("reached_at", UtcDateTime()))
+    past = {"upgraded": account.c.role == "admin", "platform_admin": account.c.platform_admin.is_(True)}
+    for name, happened in past.items():
+        if connection.scalar(sa.select(sa.literal(1)).select_from(account).where(happened).limit(1)):
+            op.execute(milestone.insert().values(name=name, reached_at=utc_now()))
+
+
+def _keep_the_audit_log() -> None:
+    """Entries are added, never altered or deleted. A later migration that rebuilds the table on SQLite
+    drops its triggers with it and has to make them anew.
+    """
+    postgresql = op.get_bind().dialect.name == "postgresql"
+    for statement in _TRIGGERS_POSTGRESQL if postgresql else _TRIGGERS_SQLITE:
+        op.execute(statement)
+
+
+_TRIGGERS_SQLITE = [
+    f"CREATE TRIGGER kernel_audit_entry_{name} BEFORE {name.upper()} ON kernel_audit_entry "
+    "BEGIN SELECT RAISE(ABORT, 'entries of the audit log are never altered or deleted'); END"
+    for name in ("update", "delete")
+]
+_TRIGGERS_POSTGRESQL = [
+    "CREATE FUNCTION kernel_audit_entry_keep() RETURNS trigger LANGUAGE plpgsql AS "
+    "'BEGIN RAISE EXCEPTION ''entries of the audit log are never altered or deleted''; END'",
+    "CREATE TRIGGER kernel_audit_entry_rows BEFORE UPDATE OR DELETE ON kernel_audit_entry "
+    "FOR EACH ROW EXECUTE FUNCTION kernel_audit_entry_keep()",
+    "CREATE TRIGGER kernel_audit_entry_table BEFORE TRUNCATE ON kernel_audit_entry "
+    "FOR EACH STATEMENT EXECUTE FUNCTION kernel_audit_entry_keep()",
+]

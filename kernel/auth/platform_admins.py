@@ -1,0 +1,138 @@
+"""Platform Admins: who becomes one, and who is one no longer (spec 5.7).
+
+The flag on the account is all that counts. `MILESTONE` is reached with the first Platform Admin that there
+ever was and closes both other doors for good: the bootstrap of a fresh install, and setup codes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from kernel.auth.audit import audit
+from kernel.auth.errors import AccountDisabled
+from kernel.auth.models import Account, Milestone
+from kernel.auth.sessions import revoke_sessions
+from kernel.auth.states import TOPIC
+from kernel.db.engine import Unit
+from kernel.errors import Conflict, NotFound
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
+
+MILESTONE = "platform_admin"
+UPGRADED = "upgraded"  # by the migration: there were administrators before there could be Platform Admins
+
+Origin = dict[str, Any]
+
+
+class AlreadyPlatformAdmin(Conflict):
+    code = "already_platform_admin"
+    default_detail = "This account is a Platform Admin already"
+
+
+class PlatformAdmins:
+    """Grants and withdraws the flag. Each change is audited and reported in its own transaction."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        self._closed = False  # a milestone, once reached, stays
+
+    async def may_be_first(self, account: Account) -> bool:
+        """Whether `bootstrap` could make this account the first one: mostly answered for free."""
+        if self._closed or account.role != "admin" or account.linked_at is not None:
+            return False
+        async with self._platform.database.read() as session:
+            self._closed = await session.scalar(select(Milestone.name).limit(1)) is not None
+        return not self._closed
+
+    async def bootstrap(self, unit: Unit, account: Account, origin: Origin | None = None) -> None:
+        """Make `account`, which signs in within `unit`, the first Platform Admin of a fresh install.
+
+        Happens once in the life of an instance. `account` is changed in place, so that the token minted next
+        carries the claim. An account that was local before its link is never the one.
+        """
+        await unit.lock("accounts")
+        current = await unit.session.get(Account, account.id, populate_existing=True)
+        if current is None or not current.is_active or current.role != "admin" or current.linked_at:
+            return
+        if await reached(unit):
+            return
+        await self.set_flag(unit, current, {**(origin or {}), "actor_id": current.id}, "first sign-in")
+        account.platform_admin = True
+
+    async def grant(self, username: str, origin: Origin | None = None) -> tuple[Account, bool]:
+        """Make an account a Platform Admin; whether it was none before.
+
+        It shows in the account's token at the next refresh or sign-in. Raises NotFound, AccountDisabled.
+        """
+        async with self._platform.database.unit() as unit:
+            await unit.lock("accounts")
+            account = await find_by_username(unit, username)
+            if account.platform_admin:
+                return account, False
+            if not account.is_active:
+                raise AccountDisabled(f"'{account.username}' is deactivated; activate it first")
+            await self.set_flag(unit, account, origin, "operator")
+            return account, True
+
+    async def revoke(self, username: str, origin: Origin | None = None) -> tuple[Account, bool]:
+        """Take the flag from an account and end its sessions; whether it had it. Raises NotFound.
+
+        Also from the last Platform Admin: this is the operator's word, and the operator can grant anew.
+        """
+        async with self._platform.database.unit() as unit:
+            await unit.lock("accounts")
+            account = await find_by_username(unit, username)
+            return account, await self.clear_flag(unit, account, origin)
+
+    async def set_flag(self, unit: Unit, account: Account, origin: Origin | None, way: str) -> None:
+        """Within a unit that holds the lock `accounts`: the account becomes a Platform Admin."""
+        account.platform_admin = True
+        if await unit.session.get(Milestone, MILESTONE) is None:
+            unit.session.add(Milestone(name=MILESTONE))
+        await self._record(unit, account, origin, {"way": way})
+
+    async def clear_flag(self, unit: Unit, account: Account, origin: Origin | None) -> bool:
+        """Within a unit that holds the lock `accounts`: it is one no longer, and its sessions end."""
+        if not account.platform_admin:
+            return False
+        account.platform_admin = False
+        await self._record(unit, account, origin, {})
+        await revoke_sessions(unit, account.id)
+        return True
+
+    async def _record(self, unit: Unit, account: Account, origin: Origin | None, how: dict[str, Any]) -> None:
+        """Write the flag, its audit entry and a notice, and let plugins forbid it."""
+        await unit.session.flush()
+        change = "granted" if account.platform_admin else "revoked"
+        before = {"username": account.username, "platform_admin": not account.platform_admin}
+        after = {"username": account.username, "platform_admin": account.platform_admin, **how}
+        states = {"before": before, "after": after}
+        audit(unit, f"platform_admin.{change}", "account", account.id, **states, origin=origin)
+        await unit.notify(TOPIC, str(account.id))
+        hooks = self._platform.hooks
+        await hooks.ask_all("on_account_event", unit=unit, account=account, change=f"platform_admin_{change}")
+
+    async def list(self) -> list[Account]:
+        """The Platform Admins, deactivated ones too, by id."""
+        async with self._platform.database.read() as session:
+            query = select(Account).where(Account.platform_admin).order_by(Account.id)
+            return list(await session.scalars(query))
+
+
+async def reached(unit: Unit, *names: str) -> bool:
+    """Whether one of these milestones (by default: any) lies behind the instance."""
+    query = select(Milestone.name).limit(1)
+    query = query.where(Milestone.name.in_(names)) if names else query
+    return await unit.session.scalar(query) is not None
+
+
+async def find_by_username(unit: Unit, username: str) -> Account:
+    """The account of a name, read anew. Raises NotFound."""
+    query = select(Account).where(Account.username_key == username.casefold())
+    account: Account | None = await unit.session.scalar(query)
+    if account is None:
+        raise NotFound(f"no account is called '{username}'")
+    return account
