@@ -9,6 +9,7 @@ from kernel.auth.models import Account
 from kernel.auth.ownership import VISIBILITIES, Owned, Scope, scope_of
 from kernel.auth.permissions import Decision, Permission
 from kernel.auth.principals import ANONYMOUS, Principal
+from kernel.auth.schemas import AccountStatusRequest, ResetPasswordRequest, ResetPasswordResult
 from kernel.auth.sessions import revoke_sessions
 from kernel.data import data_folder
 from kernel.db.base import Tables, UtcDateTime, json_type, plugin_base, utc_now
@@ -53,8 +54,9 @@ from kernel.http.routes import (
     permission,
 )
 from kernel.http.validation import iter_body, json_object, read_body
-from kernel.jobs.declarations import Job, JobFailed
+from kernel.jobs.declarations import Job, JobFailed, Lane
 from kernel.live_cache import LiveCache
+from kernel.mail import MailFailed
 from kernel.platform import Platform
 from kernel.plugins import Plugin, PluginRecord
 from kernel.resources import Resource, ResourceKey
@@ -76,6 +78,7 @@ __all__ = [
     "VISIBILITIES",
     "Access",
     "Account",
+    "AccountStatusRequest",
     "Action",
     "Answer",
     "BadGateway",
@@ -93,7 +96,9 @@ __all__ = [
     "Hit",
     "Job",
     "JobFailed",
+    "Lane",
     "LiveCache",
+    "MailFailed",
     "Message",
     "MessageWithId",
     "NotFound",
@@ -116,6 +121,8 @@ __all__ = [
     "Rate",
     "RawBody",
     "RequestTimeout",
+    "ResetPasswordRequest",
+    "ResetPasswordResult",
     "Resource",
     "ResourceKey",
     "RouteTable",

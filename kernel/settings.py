@@ -10,12 +10,22 @@ import difflib
 import ipaddress
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from email.utils import parseaddr
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 import yaml
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from kernel.errors import StartupError
 
@@ -129,6 +139,26 @@ class KernelSettings(Settings):
     registration_mode: Literal["open", "closed"] = Field(
         "open", description="Whether strangers may register an account."
     )
+    client_url: str = Field(
+        "",
+        validation_alias=env("PLATFORM_CLIENT_BASE_URL", "PLATFORM_CLIENT_URL"),
+        description="Base address of the web client, for links in e-mail and the way back from SSO.",
+    )
+    smtp_host: str = Field("", description="Mail server; e-mail is off when unset.")
+    smtp_port: int = Field(587, ge=1, le=65535, description="Port of the mail server.")
+    smtp_tls: Literal["starttls", "tls", "none"] = Field(
+        "starttls",
+        description="How mail is protected on its way: starttls (587), tls from the start (465), or none.",
+    )
+    smtp_user: str = Field("", description="Name to sign in at the mail server with; none when unset.")
+    smtp_password: SecretStr | None = Field(None, description="Password for the mail server.")
+    smtp_timeout: float = Field(20, gt=0, le=300, description="Seconds that sending one e-mail may take.")
+    mail_from: str = Field(
+        "", description="Sender of e-mail, address or 'Name <address>'; needed with PLATFORM_SMTP_HOST."
+    )
+    password_reset_minutes: int = Field(
+        60, ge=1, le=1440, description="Minutes that the link of a password reset works."
+    )
     rate_limit_enabled: bool = Field(
         True,
         validation_alias=env("RATE_LIMIT_ENABLED"),
@@ -174,7 +204,10 @@ class KernelSettings(Settings):
         15, gt=0, description="Seconds a plugin has for each step of its start."
     )
     worker_concurrency: int = Field(
-        2, ge=1, le=64, description="Jobs that one worker process runs at a time."
+        2,
+        ge=1,
+        le=64,
+        description="Jobs of each lane that one worker process runs at a time (large: one less).",
     )
     account_cache_seconds: float = Field(
         2, ge=0, le=2, description="Longest age of a cached account state, should its notice be lost."
@@ -193,6 +226,21 @@ class KernelSettings(Settings):
             raise ValueError(
                 "must be at least 32 bytes long (RFC 7518 section 3.2); try: openssl rand -hex 32"
             )
+        return value
+
+    @field_validator("client_url")
+    @classmethod
+    def _base_address(cls, value: str) -> str:
+        parts = urlsplit(value)
+        if value and (parts.scheme not in ("http", "https") or not parts.hostname or parts.query):
+            raise ValueError("expected http://host[:port][/path] or https://…")
+        return value.partition("#")[0].rstrip("/")
+
+    @field_validator("mail_from")
+    @classmethod
+    def _sender(cls, value: str, info: ValidationInfo) -> str:
+        if info.data.get("smtp_host") and "@" not in parseaddr(value)[1]:
+            raise ValueError("expected an address such as 'Platform <platform@example.org>'")
         return value
 
     @field_validator("redis_url")

@@ -17,6 +17,9 @@ class RagSettings(Settings):
     max_upload_size_mb: int = Field(
         50, ge=1, le=10_000, validation_alias=env("MAX_UPLOAD_SIZE_MB"), description="Largest uploaded file."
     )
+    large_document_mb: float = Field(
+        2, gt=0, description="Files above this size wait in a lane of their own, and hold up no smaller ones."
+    )
     embedding_model: str = Field(
         "all-minilm", min_length=1, description="Embedding model of a knowledge base that names none."
     )

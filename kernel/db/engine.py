@@ -24,13 +24,13 @@ from kernel.errors import FAULTS
 from kernel.events import Event
 
 if TYPE_CHECKING:
-    from kernel.jobs.declarations import JobRef
+    from kernel.jobs.declarations import JobRef, Lane
     from kernel.notices import Notices
 
 log = logging.getLogger("platform.db")
 
 AfterCommit = Callable[[], Awaitable[None]]
-Enqueue = Callable[["Unit", "JobRef", BaseModel, str | None], Awaitable[str]]
+Enqueue = Callable[["Unit", "JobRef", BaseModel, str | None, "Lane | None"], Awaitable[str]]
 Publish = Callable[[Sequence[Event]], Awaitable[None]]
 T = TypeVar("T")
 
@@ -77,9 +77,14 @@ class Unit:
             key = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), signed=True)
             await self.session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
 
-    async def enqueue(self, job: JobRef, payload: BaseModel, *, job_id: str | None = None) -> str:
-        """Write a durable job in this transaction; answers its id. The same id twice is one job."""
-        return await self.database.enqueue(self, job, payload, job_id)
+    async def enqueue(
+        self, job: JobRef, payload: BaseModel, *, job_id: str | None = None, lane: Lane | None = None
+    ) -> str:
+        """Write a durable job in this transaction; answers its id. The same id twice is one job.
+
+        `lane` is where it waits, if not in the job's own.
+        """
+        return await self.database.enqueue(self, job, payload, job_id, lane)
 
     async def notify(self, topic: str, key: str) -> None:
         """Tell every process, after the commit, that `key` of `topic` changed (see `kernel.notices`)."""
@@ -282,7 +287,9 @@ def _prepare_sqlite(engine: AsyncEngine, *, begin: str, query_only: bool) -> Non
         connection.exec_driver_sql(begin)
 
 
-async def _no_jobs(_unit: Unit, job: JobRef, _payload: BaseModel, _job_id: str | None) -> str:
+async def _no_jobs(
+    _unit: Unit, job: JobRef, _payload: BaseModel, _job_id: str | None, _lane: Lane | None
+) -> str:
     raise RuntimeError(f"job '{job.name}' can't be enqueued: this platform was opened without jobs")
 
 

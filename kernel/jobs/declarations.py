@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel
 
@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from kernel.platform import Platform
 
 P = TypeVar("P", bound=BaseModel)
+
+Lane = Literal["quick", "standard", "large"]
+"""Jobs of one lane wait for each other, and never for those of another: a mail does not wait behind a
+thousand documents, nor a small document behind huge ones."""
 
 
 class JobFailed(Exception):
@@ -25,7 +29,8 @@ class Job(Generic[P]):
     `handler(platform, payload)` must be idempotent: after a kill it runs again from its start. An error
     other than JobFailed is retried with growing pauses, `retries` times. A job whose runs end `crashes`
     times with the death of the worker is given up. `on_give_up(platform, payload, reason)` records the
-    failure where people see it; it too may run more than once.
+    failure where people see it; it too may run more than once. `lane` is where it waits unless the one who
+    enqueues it says otherwise: ``quick`` for what takes seconds at most, ``large`` for what takes minutes.
     """
 
     name: str
@@ -35,6 +40,7 @@ class Job(Generic[P]):
     retries: int = 5
     crashes: int = 50
     first_pause: float = 1.0
+    lane: Lane = "standard"
 
 
 JobRef = Job[Any]

@@ -45,4 +45,4 @@ def _revive(stored: StoredEvent) -> Event:
     return cls.model_validate(stored.fields)
 
 
-DELIVER_EVENT = Job("kernel.deliver_event", StoredEvent, _deliver)
+DELIVER_EVENT = Job("kernel.deliver_event", StoredEvent, _deliver, lane="quick")

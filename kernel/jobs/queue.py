@@ -17,12 +17,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from kernel.db.engine import Unit
 from kernel.db.tables import JobRecord
-from kernel.jobs.declarations import JobRef
+from kernel.jobs.declarations import JobRef, Lane
 
 if TYPE_CHECKING:
     from dbos import DBOSClient, EnqueueOptions
 
-QUEUE = "platform"
+QUEUES: dict[Lane, str] = {
+    "quick": "platform-quick",
+    "standard": "platform",
+    "large": "platform-large",
+}
 WORKFLOW = "platform_job"
 
 
@@ -49,7 +53,14 @@ class JobQueue:
         self._url = sqlalchemy_url
         self._client: DBOSClient | None = None
 
-    async def enqueue(self, unit: Unit, job: JobRef, payload: BaseModel, job_id: str | None = None) -> str:
+    async def enqueue(
+        self,
+        unit: Unit,
+        job: JobRef,
+        payload: BaseModel,
+        job_id: str | None = None,
+        lane: Lane | None = None,
+    ) -> str:
         """Write a job in the unit's transaction; the same id twice is one job."""
         job_id = job_id or uuid.uuid4().hex
         known = await unit.session.scalar(select(JobRecord.id).where(JobRecord.id == job_id))
@@ -57,12 +68,12 @@ class JobQueue:
             return job_id
         unit.session.add(JobRecord(id=job_id, name=job.name, payload=payload.model_dump(mode="json")))
         await unit.session.flush()
-        await self._place(await unit.session.connection(), job_id)
+        await self._place(await unit.session.connection(), job_id, QUEUES[lane or job.lane])
         return job_id
 
-    async def _place(self, connection: AsyncConnection, job_id: str) -> None:
+    async def _place(self, connection: AsyncConnection, job_id: str, queue: str) -> None:
         client = await self._connected()
-        options: EnqueueOptions = {"queue_name": QUEUE, "workflow_name": WORKFLOW, "workflow_id": job_id}
+        options: EnqueueOptions = {"queue_name": queue, "workflow_name": WORKFLOW, "workflow_id": job_id}
         await connection.run_sync(lambda sync: client.enqueue_in_transaction(sync, options, job_id))
 
     async def _connected(self) -> DBOSClient:

@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from kernel.db.base import utc_now
 from kernel.db.tables import WorkerRecord
-from kernel.jobs.queue import QUEUE, WORKFLOW, dbos_url
+from kernel.jobs.queue import QUEUES, WORKFLOW, dbos_url
 from kernel.jobs.runner import JobRunner
 
 if TYPE_CHECKING:
@@ -67,13 +67,16 @@ class Worker:
             "executor_id": self._executor,
             "run_migrations": False,
             "log_level": "WARNING",
-            "max_executor_threads": settings.worker_concurrency + 8,
+            "max_executor_threads": len(QUEUES) * settings.worker_concurrency + 8,
         }
         DBOS(config=config)
         # A function: DBOS marks what it is given, and a bound method takes no attributes.
         DBOS.workflow(name=WORKFLOW, max_recovery_attempts=1_000_000)(lambda job_id: self._workflow(job_id))
         DBOS.launch()
-        DBOS.register_queue(QUEUE, worker_concurrency=settings.worker_concurrency, polling_interval_sec=0.1)
+        slots = settings.worker_concurrency
+        for lane, queue in QUEUES.items():
+            at_once = max(1, slots - 1) if lane == "large" else slots
+            DBOS.register_queue(queue, worker_concurrency=at_once, polling_interval_sec=0.1)
 
     def _workflow(self, job_id: str) -> None:
         """Runs in a thread of DBOS; the job itself runs in the platform's event loop.
@@ -144,11 +147,12 @@ class Worker:
 def _requeue(executors: list[str]) -> None:
     from dbos import DBOS
 
-    pending = DBOS.list_workflows(
-        status="PENDING", executor_id=executors, load_input=False, load_output=False
-    )
-    if pending:
-        DBOS.resume_workflows([workflow.workflow_id for workflow in pending], queue_name=QUEUE)
+    for queue in QUEUES.values():
+        pending = DBOS.list_workflows(
+            status="PENDING", executor_id=executors, queue_name=queue, load_input=False, load_output=False
+        )
+        if pending:
+            DBOS.resume_workflows([workflow.workflow_id for workflow in pending], queue_name=queue)
 
 
 @asynccontextmanager

@@ -16,7 +16,8 @@ from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery
 from builtin_plugins.rag.services import knowledge_bases
 from builtin_plugins.rag.services.ingest import INGEST, IngestPayload
-from kernel.sdk import Platform, Principal, Scope, Staged, StoredPoint, Unit, scope_of, utc_now
+from builtin_plugins.rag.settings import RagSettings
+from kernel.sdk import Lane, Platform, Principal, Scope, Staged, StoredPoint, Unit, scope_of, utc_now
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,9 @@ async def _add(platform: Platform, scope: Scope, kb_id: str, file: Arrived) -> t
             _start_over(document, file)
         await unit.session.flush()
         await platform.blobs.keep(unit, file.staged, document.holder)
-        await unit.enqueue(INGEST, IngestPayload(document_id=document.id))
+        largest = platform.settings_of(RagSettings).large_document_mb * 1024 * 1024
+        lane: Lane = "large" if file.staged.size > largest else "standard"
+        await unit.enqueue(INGEST, IngestPayload(document_id=document.id), lane=lane)
         return render(document), True
 
 

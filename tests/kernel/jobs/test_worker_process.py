@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import func, select
 
 from kernel.db.tables import JobRecord
+from kernel.sdk import Lane
 from kernel.testing import Running, Start, environment
 from tests.fakes.processes import Process, running_process
 from tests.fakes.waiting import eventually
@@ -35,11 +36,12 @@ class Floor:
         command = ("-m", "tests.fakes.worker_process")
         return await self._stack.enter_async_context(running_process(*command, env=self._env, log=log))
 
-    async def enqueue(self, numbers: range, seconds: float) -> None:
+    async def enqueue(self, numbers: range, seconds: float, lane: Lane = "standard") -> None:
         """One job for each number."""
         for number in numbers:
+            step = Step(number=number, seconds=seconds, folder=str(self.folder))
             async with self.running.platform.database.unit() as unit:
-                await unit.enqueue(STEP, Step(number=number, seconds=seconds, folder=str(self.folder)))
+                await unit.enqueue(STEP, step, lane=lane)
 
     def written(self, kind: str) -> int:
         """How many jobs wrote down that they started, or that they are done."""
@@ -107,3 +109,23 @@ async def test_side_by_side(floor: Floor) -> None:
         attempts = await session.scalar(select(func.max(JobRecord.attempts)))
     workers = {path.read_text() for path in floor.folder.glob("*.done")}
     assert (attempts, len(workers)) == (1, 2)
+
+
+async def test_lanes(floor: Floor) -> None:
+    """What fills one lane holds up no other: small work passes huge work, mail passes both."""
+    await floor.enqueue(range(8), seconds=600, lane="large")
+    await floor.enqueue(range(8, 16), seconds=600, lane="standard")
+    await floor.enqueue(range(16, 20), seconds=0.1, lane="quick")
+    await floor.worker()
+    await floor.until_done(4)
+
+
+async def test_handed_back_to_their_lane(floor: Floor) -> None:
+    """Interrupted jobs go on in the lane they came from."""
+    await floor.enqueue(range(2), seconds=1.0, lane="large")
+    first = await floor.worker()
+    await eventually(lambda: floor.written("started") >= 1, 60)
+    first.signal(signal.SIGTERM)
+    assert await first.wait(20) == 0
+    await floor.worker()
+    await floor.until_done(2)
