@@ -20,12 +20,16 @@ BodyKind = Literal["none", "json", "multipart", "raw"]
 
 @dataclass(frozen=True)
 class Access:
-    """Who may use a route. `within` is the path parameter with the id that a scoped permission refers to."""
+    """Who may use a route. `within` is the path parameter with the id that a scoped permission refers to.
+
+    `or_admin` admits instance administrators beside the holders of a scoped permission.
+    """
 
     kind: Literal["public", "authenticated", "admin", "platform_admin", "admin_or_service", "permission"]
     permission: str | None = None
     description: str = ""
     within: str | None = None
+    or_admin: bool = False
 
     def __str__(self) -> str:
         return self.permission or self.kind
@@ -38,13 +42,15 @@ PLATFORM_ADMIN = Access("platform_admin", description="Platform Admins")
 ADMIN_OR_SERVICE = Access("admin_or_service", description="instance administrators and services")
 
 
-def permission(key: str | Permission, *, within: str | None = None) -> Access:
+def permission(key: str | Permission, *, within: str | None = None, or_admin: bool = False) -> Access:
     """Access for those who hold a permission; the key must be declared, else the start fails.
 
-    `within` is the path parameter with the id of the organization or team, for a key of such a scope.
+    `within` is the path parameter with the id of the organization or team, for a key of such a scope; with
+    `or_admin` instance administrators may use the route as well.
     """
     name = key.key if isinstance(key, Permission) else key
-    return Access("permission", name, f"permission {name}", within)
+    others = ", or instance administrators" if or_admin else ""
+    return Access("permission", name, f"permission {name}{others}", within, or_admin)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,22 @@
+"""One platform on SQLite and one on PostgreSQL for all tests that leave other tests' rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+
+import pytest
+import pytest_asyncio
+
+from kernel.testing import Running, platforms, postgres_database
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session", params=["sqlite", "postgresql"])
+async def running(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Running]:
+    """A platform with tenancy alone."""
+    with ExitStack() as stack:
+        url = stack.enter_context(postgres_database()) if request.param == "postgresql" else None
+        async with platforms(tmp_path_factory.mktemp("tenancy")) as start:
+            yield await start("tenancy", env={"DATABASE_URL": url})

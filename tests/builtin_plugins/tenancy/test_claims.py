@@ -1,0 +1,71 @@
+"""Claims at sign-in and refresh, and the scope of the caller: memberships as of now (spec 5.1, 5.3)."""
+
+from __future__ import annotations
+
+import pytest
+
+from kernel.sdk import Scope, scope_of
+from kernel.testing import Actor, Running
+from tests.builtin_plugins.tenancy.tenancy_support import (
+    claims,
+    id_of,
+    join,
+    join_team,
+    make_org,
+    make_team,
+    somebody,
+    suspend,
+)
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def scope(running: Running, actor: Actor) -> Scope:
+    principal = await running.platform.identity.principal_of(
+        running.platform.tokens.verify(actor.token or "")
+    )
+    return await scope_of(running.platform, principal)
+
+
+async def test_sign_in(running: Running) -> None:
+    """A first token carries the teams and organizations, and the earliest membership as the home."""
+    ann = await running.user()
+    assert {"tenant_id", "active_tenant_id"}.isdisjoint(await claims(ann))
+    first, second = await make_org(running), await make_org(running)
+    await join(running, second, ann, "admin")
+    await join(running, first, ann)
+    team = await make_team(running, ann)
+    again = await running.sign_in(ann.user["username"], ann.password)
+    found = await claims(again)
+    assert found["teams"] == [team]
+    assert found["tenant_id"] == second
+    assert found["orgs"] == [{"id": second, "role": "admin"}, {"id": first, "role": "member"}]
+    assert "active_tenant_id" not in found
+
+
+async def test_suspension_counts_at_once(running: Running) -> None:
+    """A suspended membership is in no claim and in no scope, nor are the organization's own teams."""
+    ann = await somebody(running)
+    home, other = await make_org(running, ann), await make_org(running)
+    await join(running, other, ann, "admin")
+    team, free = await make_team(running, organization=other), await make_team(running)
+    await join_team(running, team, ann)
+    await join_team(running, free, ann)
+    assert await scope(running, ann) == Scope(id_of(ann), (team, free), (home, other))
+    await suspend(running, other, ann)
+    assert await scope(running, ann) == Scope(id_of(ann), (free,), (home,))
+    found = await claims(ann)
+    assert found["teams"] == [free]
+    assert found["orgs"] == [{"id": home, "role": "owner"}]
+
+
+async def test_a_token_stays_usable(running: Running) -> None:
+    """Whoever is in very many teams and organizations still gets a token that the server takes."""
+    ann = await somebody(running)
+    for _ in range(120):
+        await join(running, await make_org(running), ann)
+        await join_team(running, await make_team(running), ann)
+    found = await claims(ann)
+    assert found["orgs"][0]["id"] == found["tenant_id"]
+    assert len((await scope(running, ann)).organizations) == 120
+    assert (await ann.get("/v1/permissions")).status == 200
