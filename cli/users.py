@@ -76,7 +76,7 @@ def _checked(username: str, email: str, password: str) -> dict[str, str]:
     """The same rules as `POST /v1/auth/register`; a breach is wrong usage."""
     from pydantic import ValidationError
 
-    from kernel.auth.handlers import RegisterRequest
+    from kernel.auth.schemas import RegisterRequest
 
     try:
         checked = RegisterRequest(username=username, email=email, password=password)

@@ -14,7 +14,7 @@ from kernel.http.route_checks import RouteChecks
 if TYPE_CHECKING:
     from kernel.platform import Platform
 
-OWN_ROUTES = (auth_handlers.routes, gateway_handlers.routes)
+OWN_ROUTES = (*auth_handlers.TABLES, gateway_handlers.routes)
 
 
 def collect(platform: Platform) -> None:

@@ -16,9 +16,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from kernel.actions import Action
 from kernel.auth.accounts import Accounts
+from kernel.auth.administration import Administration
 from kernel.auth.identity import Identity
+from kernel.auth.password_resets import SEND_RESET, PasswordResets
 from kernel.auth.passwords import Passwords
 from kernel.auth.permissions import Permission
+from kernel.auth.platform_admins import PlatformAdmins
+from kernel.auth.setup_codes import SetupCodes
 from kernel.auth.states import TOPIC as ACCOUNT_TOPIC
 from kernel.auth.states import AccountStates
 from kernel.auth.tokens import Tokens
@@ -41,6 +45,7 @@ from kernel.http.routes import RouteTable
 from kernel.jobs.declarations import JobRef
 from kernel.jobs.events import DELIVER_EVENT
 from kernel.jobs.queue import JobQueue
+from kernel.mail import Mail
 from kernel.metrics import Metrics
 from kernel.notices import Notices
 from kernel.plugins import Candidate, PluginHost, PluginRecord, installed
@@ -82,7 +87,7 @@ class Platform:
         )
         self.hooks = Hooks(self.host.manager, self._hook_failed)
         self.permissions: dict[str, Permission] = {}
-        self.jobs: dict[str, JobRef] = {DELIVER_EVENT.name: DELIVER_EVENT}
+        self.jobs: dict[str, JobRef] = {job.name: job for job in (DELIVER_EVENT, SEND_RESET)}
         self.actions: dict[tuple[str, str], Action] = {}
         self.services: dict[str, tuple[str, Service]] = {}
         self.route_tables: list[tuple[str, RouteTable]] = []
@@ -123,6 +128,11 @@ class Platform:
         self.account_states = AccountStates(self.database, settings.account_cache_seconds)
         self.notices.listen(ACCOUNT_TOPIC, self.account_states.invalidate)
         self.accounts = Accounts(self)
+        self.platform_admins = PlatformAdmins(self)
+        self.setup_codes = SetupCodes(self)
+        self.administration = Administration(self)
+        self.mail = Mail(settings)
+        self.password_resets = PasswordResets(self)
         self.proxy = Proxy(self)
 
     # What handlers and plugins ask for

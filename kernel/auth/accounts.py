@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select, update
+from sqlalchemy import ColumnElement, false, func, not_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from kernel.auth.audit import audit
@@ -19,8 +19,10 @@ from kernel.auth.errors import (
     SsoAccount,
     WrongPassword,
 )
+from kernel.auth.guards import where_sso
 from kernel.auth.models import Account
 from kernel.auth.principals import Principal
+from kernel.auth.schemas import UsersQuery
 from kernel.auth.states import TOPIC
 from kernel.auth.tokens import account_id
 from kernel.db.engine import Unit
@@ -86,7 +88,9 @@ class Accounts:
         if await unit.session.scalar(query.where(Account.email_key == email.casefold())):
             raise AlreadyExists("A user with this email already exists")
 
-    async def sign_in(self, username: str, password: str) -> tuple[Account, str]:
+    async def sign_in(
+        self, username: str, password: str, origin: dict[str, Any] | None = None
+    ) -> tuple[Account, str]:
         """The account and a token. Raises BadCredentials, or AccountDisabled when the password was right."""
         account = await self._find(username)
         stored = account.password_hash if account else None
@@ -94,7 +98,7 @@ class Accounts:
             raise BadCredentials()
         if not account.is_active:
             raise AccountDisabled()
-        return account, await self._mint(account, "signed_in")
+        return account, await self._mint(account, "signed_in", origin=origin)
 
     async def _find(self, username: str) -> Account | None:
         key = username.casefold()
@@ -163,16 +167,53 @@ class Accounts:
             raise Unauthorized("The session was revoked; sign in again")
         return await self._mint(account, "refreshed", {**principal.claims, **claims})
 
-    async def _mint(self, account: Account, change: str, old: Mapping[str, Any] | None = None) -> str:
+    async def _mint(
+        self,
+        account: Account,
+        change: str,
+        old: Mapping[str, Any] | None = None,
+        origin: dict[str, Any] | None = None,
+    ) -> str:
         claims: dict[str, Any] = {}
-        hooks = self._platform.hooks
-        if hooks.exists("token_claims") or hooks.exists("on_account_event"):
+        hooks, admins = self._platform.hooks, self._platform.platform_admins
+        first = change == "signed_in" and await admins.may_be_first(account)
+        if first or hooks.exists("token_claims") or hooks.exists("on_account_event"):
             async with self._platform.database.unit() as unit:
+                if first:
+                    await admins.bootstrap(unit, account, origin)
                 await hooks.ask_all("on_account_event", unit=unit, account=account, change=change)
                 for extra in await hooks.ask_all("token_claims", unit=unit, account=account, previous=old):
                     claims.update(extra)
         auth_time = old.get("auth_time", old["iat"]) if old else None
         return self._platform.tokens.mint(account, claims, auth_time=auth_time)
+
+    async def find(self, wanted: UsersQuery) -> tuple[list[Account], int]:
+        """Accounts that fit, oldest first, and how many fit in all. Of an unknown organization: none."""
+        conditions = self._conditions(wanted)
+        async with self._platform.database.snapshot() as session:
+            query = select(Account).where(*conditions).order_by(Account.id)
+            rows = await session.scalars(query.limit(wanted.limit).offset(wanted.offset))
+            total = await session.scalar(select(func.count()).select_from(Account).where(*conditions))
+            return list(rows), int(total or 0)
+
+    def _conditions(self, wanted: UsersQuery) -> list[ColumnElement[bool]]:
+        found: list[ColumnElement[bool]] = []
+        if wanted.org_id is not None:
+            members = self._platform.hooks.first_now("select_members", organization_id=wanted.org_id)
+            found.append(false() if members is None else Account.id.in_(members))
+        if wanted.q is not None:
+            part = wanted.q.casefold()
+            found.append(
+                Account.username_key.contains(part, autoescape=True)
+                | Account.email_key.contains(part, autoescape=True)
+            )
+        for name in ("role", "is_active", "platform_admin"):
+            value = getattr(wanted, name)
+            if value is not None:
+                found.append(getattr(Account, name) == value)
+        if wanted.sso is not None:
+            found.append(where_sso() if wanted.sso else not_(where_sso()))
+        return found
 
     async def list(self, limit: int = 500, offset: int = 0) -> tuple[list[Account], int]:
         """Accounts by id, and how many there are."""

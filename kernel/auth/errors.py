@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernel.errors import BadRequest, Conflict, Forbidden, Unauthorized
+from kernel.errors import BadRequest, Conflict, Forbidden, NotFound, Unauthorized
 
 
 class AlreadyExists(Conflict):
@@ -43,3 +43,28 @@ class SamePassword(BadRequest):
 class SsoAccount(Conflict):
     code = "sso_account"
     default_detail = "This account signs in through the identity provider and has no password here"
+
+
+class OwnAccount(Conflict):
+    code = "own_account"
+    default_detail = "This can't be done to your own account"
+
+
+class LastPlatformAdmin(Conflict):
+    code = "last_platform_admin"
+    default_detail = "This is the last active Platform Admin; make another one first"
+
+
+class LastAdmin(Conflict):
+    code = "last_admin"
+    default_detail = "This is the last active instance administrator; promote another account first"
+
+
+class MailOff(NotFound):
+    code = "mail_off"
+    default_detail = "This platform sends no e-mail; ask an administrator to reset the password"
+
+
+class BadResetToken(BadRequest):
+    code = "bad_reset_token"
+    default_detail = "This link was used, replaced or has expired; ask for a new one"

@@ -118,18 +118,25 @@ class Guard:
         """
         if not self._settings.rate_limit_enabled:
             return
-        try:
-            count, left = await self._platform.cache.increment(key, WINDOW)
-        except CacheUnavailable as error:
-            self._warn(error)
-            if fails_open:
-                return
-            count, left = await self._own.increment(key, WINDOW)
+        count, left = await self._increment(key, WINDOW, fails_open)
         if count > limit:
             raise TooManyRequests(
                 f"Rate limit exceeded: {limit} requests per minute; try again in {left} s",
                 headers={"Retry-After": str(left)},
             )
+
+    async def exceeds(self, key: str, limit: int, window: int) -> bool:
+        """Count one more of `key` in `window` seconds; whether that is past `limit`."""
+        if not self._settings.rate_limit_enabled:
+            return False
+        return (await self._increment(key, window))[0] > limit
+
+    async def _increment(self, key: str, window: int, fails_open: bool = False) -> tuple[int, int]:
+        try:
+            return await self._platform.cache.increment(key, window)
+        except CacheUnavailable as error:
+            self._warn(error)
+            return (0, 0) if fails_open else await self._own.increment(key, window)
 
     def _warn(self, error: CacheUnavailable) -> None:
         """Say once a minute that limits are off; a line for each request would drown the log."""

@@ -42,17 +42,17 @@ class MemoryCache:
     """Counters of this process."""
 
     def __init__(self) -> None:
-        self._counters: dict[str, tuple[int, int]] = {}
+        self._counters: dict[str, tuple[int, int]] = {}  # (end of the window, count)
 
     async def increment(self, key: str, window: int) -> tuple[int, int]:
         now = time.time()
-        current = int(now // window)
-        seen, count = self._counters.get(key, (current, 0))
-        count = count + 1 if seen == current else 1
-        self._counters[key] = (current, count)
+        end = (int(now // window) + 1) * window
+        seen, count = self._counters.get(key, (end, 0))
+        count = count + 1 if seen == end else 1
+        self._counters[key] = (end, count)
         if len(self._counters) > _SWEEP_ABOVE:
             self._sweep(now)
-        return count, max(1, int((current + 1) * window - now + 0.999))
+        return count, max(1, int(end - now + 0.999))
 
     @property
     def size(self) -> int:
@@ -60,9 +60,8 @@ class MemoryCache:
         return len(self._counters)
 
     def _sweep(self, now: float) -> None:
-        """Drop counters of minutes gone by; if a flood of keys is all recent, start anew (it fails open)."""
-        recent = int(now // 60)
-        self._counters = {k: v for k, v in self._counters.items() if v[0] >= recent}
+        """Drop counters of windows gone by; if a flood of keys is all recent, start anew (it fails open)."""
+        self._counters = {k: v for k, v in self._counters.items() if v[0] > now}
         if len(self._counters) > _SWEEP_ABOVE // 2:
             self._counters.clear()
 

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from datetime import datetime
-from typing import Annotated
-
-from pydantic import AfterValidator, BaseModel, EmailStr, Field
-
 from kernel.auth.errors import (
     AccountDisabled,
     AlreadyExists,
@@ -18,98 +12,22 @@ from kernel.auth.errors import (
     WrongPassword,
 )
 from kernel.auth.models import Account
+from kernel.auth.schemas import (
+    Capabilities,
+    ChangePasswordRequest,
+    LoginRequest,
+    LoginResult,
+    RegisteredUser,
+    RegisterRequest,
+    RegisterResult,
+    TokenResult,
+    User,
+)
 from kernel.errors import Unauthorized
 from kernel.http.context import Context
 from kernel.http.routes import AUTHENTICATED, PUBLIC, Rate, RouteTable
 
 routes = RouteTable("Authentication")
-
-_USERNAME = re.compile(r"[A-Za-z0-9_.-]{1,50}", re.ASCII)
-_PASSWORD_LIMIT = 1024
-
-
-def _username(value: str) -> str:
-    if not _USERNAME.fullmatch(value):
-        raise ValueError("use 1 to 50 letters, digits, '_', '.' or '-'")
-    return value
-
-
-Username = Annotated[
-    str,
-    AfterValidator(_username),
-    Field(min_length=1, max_length=50, json_schema_extra={"pattern": "^[A-Za-z0-9_.-]+$"}),
-]
-NewPassword = Annotated[str, Field(min_length=8, max_length=_PASSWORD_LIMIT)]
-GivenPassword = Annotated[str, Field(min_length=1, max_length=_PASSWORD_LIMIT)]
-
-
-class RegisterRequest(BaseModel):
-    """A new account; a `role` in the body is ignored."""
-
-    username: Username
-    email: Annotated[EmailStr, Field(max_length=254)]
-    password: NewPassword
-
-
-class RegisteredUser(BaseModel):
-    """The account that was made."""
-
-    id: int
-    username: str
-    email: str
-    role: str
-    created_at: datetime
-
-
-class RegisterResult(BaseModel):
-    """Answer of register; no token is issued."""
-
-    message: str
-    user: RegisteredUser
-
-
-class LoginRequest(BaseModel):
-    """Username (or email) and password."""
-
-    username: str = Field(min_length=1, max_length=320)
-    password: GivenPassword
-
-
-class User(RegisteredUser):
-    """User as returned by login (spec 2.1)."""
-
-    must_change_password: bool
-
-
-class TokenResult(BaseModel):
-    """A token (spec 2.2)."""
-
-    access_token: str
-    token_type: str = "bearer"
-    expires_in: int = Field(description="Seconds until the token expires.")
-
-
-class LoginResult(TokenResult):
-    """A token and whose it is."""
-
-    user: User
-
-
-class ChangePasswordRequest(BaseModel):
-    """Spec 2.4."""
-
-    current_password: GivenPassword
-    new_password: NewPassword
-
-
-class Capabilities(BaseModel):
-    """CapabilitiesResponse of spec 2.3."""
-
-    password_reset_email: bool
-    email_verification: bool
-    registration_mode: str
-    password_reset_link_minutes: int | None = None
-    self_serve_personal_orgs: bool = False
 
 
 @routes.post(
@@ -140,7 +58,8 @@ async def register(ctx: Context, body: RegisterRequest) -> RegisterResult:
 )
 async def login(ctx: Context, body: LoginRequest) -> LoginResult:
     """Sign in."""
-    account, token = await ctx.platform.accounts.sign_in(body.username, body.password)
+    origin = ctx.audit_origin()
+    account, token = await ctx.platform.accounts.sign_in(body.username, body.password, origin)
     user = User(**_fields(account), must_change_password=account.must_change_password)
     return LoginResult(access_token=token, expires_in=ctx.platform.tokens.lifetime, user=user)
 
@@ -189,10 +108,12 @@ async def change_password(ctx: Context, body: ChangePasswordRequest) -> TokenRes
 @routes.get("/v1/auth/capabilities", access=PUBLIC, returns=Capabilities)
 async def capabilities(ctx: Context) -> Capabilities:
     """What a sign-in page may offer."""
+    settings, mail = ctx.platform.settings, ctx.platform.mail.configured
     return Capabilities(
-        password_reset_email=False,
+        password_reset_email=mail,
         email_verification=False,
-        registration_mode=ctx.platform.settings.registration_mode,
+        registration_mode=settings.registration_mode,
+        password_reset_link_minutes=settings.password_reset_minutes if mail else None,
     )
 
 

@@ -1,0 +1,144 @@
+"""What an administrator does to the account of somebody else: status, role, password. Knows no HTTP."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+from sqlalchemy import select
+
+from kernel.auth.audit import audit
+from kernel.auth.errors import OwnAccount, SsoAccount
+from kernel.auth.guards import ACCOUNTS, is_sso, refuse_last_admin, refuse_last_platform_admin
+from kernel.auth.models import Account
+from kernel.auth.principals import Principal
+from kernel.auth.sessions import revoke_sessions
+from kernel.auth.states import TOPIC
+from kernel.db.engine import Unit
+from kernel.errors import NotFound
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
+
+Origin = dict[str, Any]
+Check = Callable[[Unit, Account], Awaitable[None]]
+
+_GENERATED_BYTES = 15  # 120 bits: 20 characters
+
+
+class Administration:
+    """Changes to accounts, each in one transaction with its guards, its audit entry and its revocations.
+
+    `by` is who does it, None for the operator on the server. `check(unit, account)` runs first in the same
+    transaction and raises what forbids it. Raises NotFound for an unknown account.
+    """
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+
+    async def set_active(
+        self,
+        account_id: int,
+        is_active: bool,
+        *,
+        by: Principal | None,
+        origin: Origin | None = None,
+        check: Check | None = None,
+        scope_org_id: int | None = None,
+    ) -> Account:
+        """Deactivate or reactivate (spec 3.3). Sessions end with a deactivation and stay ended."""
+        async with self._change(account_id, check) as (unit, account):
+            _refuse_own(account, by)
+            if account.is_active == is_active:
+                return account
+            if not is_active:
+                await refuse_last_platform_admin(unit, account)
+                await refuse_last_admin(unit, account)
+            account.is_active = is_active
+            await self._after(unit, account, "activated" if is_active else "deactivated", not is_active)
+            audit(
+                unit,
+                "account.activated" if is_active else "account.deactivated",
+                "account",
+                account.id,
+                before={"is_active": not is_active},
+                after={"is_active": is_active},
+                origin=origin,
+                scope_org_id=scope_org_id,
+            )
+            return account
+
+    async def set_role(
+        self, account_id: int, role: str, *, by: Principal | None, origin: Origin | None = None
+    ) -> Account:
+        """Change the instance role. A demotion ends all sessions, a promotion none."""
+        async with self._change(account_id, None) as (unit, account):
+            if is_sso(account):
+                raise SsoAccount("The role of this account comes from the identity provider")
+            before = account.role
+            if before == role:
+                return account
+            if before == "admin":
+                await refuse_last_admin(unit, account)
+            account.role = role
+            demoted = before == "admin"
+            await self._after(unit, account, "demoted" if demoted else "promoted", demoted)
+            states = {"before": {"role": before}, "after": {"role": role}}
+            audit(unit, "account.role_changed", "account", account.id, **states, origin=origin)
+            return account
+
+    async def reset_password(
+        self,
+        account_id: int,
+        mode: Literal["set", "generate"],
+        new_password: str | None,
+        *,
+        by: Principal | None,
+        origin: Origin | None = None,
+        check: Check | None = None,
+        scope_org_id: int | None = None,
+    ) -> str:
+        """Give the account a temporary password, which is answered and kept nowhere. Ends all sessions."""
+        given = new_password if mode == "set" else None
+        password = secrets.token_urlsafe(_GENERATED_BYTES) if given is None else given
+        password_hash = await self._platform.passwords.hash(password)
+        async with self._change(account_id, check) as (unit, account):
+            _refuse_own(account, by)
+            if is_sso(account):
+                raise SsoAccount()
+            account.password_hash = password_hash
+            account.must_change_password = True
+            await self._after(unit, account, "password_reset", True)
+            states = {"after": {"must_change_password": True, "mode": mode}}
+            where = {"origin": origin, "scope_org_id": scope_org_id}
+            audit(unit, "account.password_reset", "account", account.id, **states, **where)
+        return password
+
+    @asynccontextmanager
+    async def _change(self, account_id: int, check: Check | None) -> AsyncIterator[tuple[Unit, Account]]:
+        """The account, held against other changes until the end of the transaction."""
+        async with self._platform.database.unit() as unit:
+            await unit.lock(ACCOUNTS)
+            query = select(Account).where(Account.id == account_id).with_for_update()
+            account = await unit.session.scalar(query)
+            if account is None:
+                raise NotFound("There is no such user")
+            if check is not None:
+                await check(unit, account)
+            yield unit, account
+
+    async def _after(self, unit: Unit, account: Account, change: str, revokes: bool) -> None:
+        """Write the change, end sessions where it does, and let plugins forbid it."""
+        await unit.session.flush()
+        if revokes:
+            await revoke_sessions(unit, account.id)
+        else:
+            await unit.notify(TOPIC, str(account.id))
+        await self._platform.hooks.ask_all("on_account_event", unit=unit, account=account, change=change)
+
+
+def _refuse_own(account: Account, by: Principal | None) -> None:
+    if by is not None and by.id == account.id:
+        raise OwnAccount()

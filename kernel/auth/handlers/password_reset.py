@@ -1,0 +1,45 @@
+"""`/v1/auth/password-reset`: back to an account by e-mail (spec 4.1)."""
+
+from __future__ import annotations
+
+from kernel.auth.errors import BadResetToken, MailOff
+from kernel.auth.schemas import ForgottenPasswordConfirm, ForgottenPasswordRequest
+from kernel.http.context import Context
+from kernel.http.responses import Message
+from kernel.http.routes import PUBLIC, Rate, RouteTable
+
+routes = RouteTable("Authentication")
+
+_SENT = "If an account with this address has a password here, an e-mail is on its way"
+
+
+@routes.post(
+    "/v1/auth/password-reset/request",
+    access=PUBLIC,
+    body=ForgottenPasswordRequest,
+    returns=Message,
+    status=202,
+    errors=(MailOff,),
+    rate=Rate(lambda settings: settings.auth_rate_limit_per_minute, per="ip"),
+)
+async def request_reset(ctx: Context, body: ForgottenPasswordRequest) -> Message:
+    """Ask for an e-mail with a link to a new password; the answer never tells whether an account exists."""
+    if not ctx.platform.mail.configured:
+        raise MailOff()
+    await ctx.platform.password_resets.request(body.email)
+    return Message(message=_SENT)
+
+
+@routes.post(
+    "/v1/auth/password-reset/confirm",
+    access=PUBLIC,
+    body=ForgottenPasswordConfirm,
+    status=204,
+    errors=(MailOff, BadResetToken),
+    rate=Rate(lambda settings: settings.auth_rate_limit_per_minute, per="ip"),
+)
+async def confirm_reset(ctx: Context, body: ForgottenPasswordConfirm) -> None:
+    """Set a new password with the token of the e-mail. All sessions end."""
+    if not ctx.platform.mail.configured:
+        raise MailOff()
+    await ctx.platform.password_resets.confirm(body.token, body.new_password, ctx.audit_origin())

@@ -1,0 +1,93 @@
+"""`/v1/auth/users`: Platform Admins and the accounts of everybody (spec 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kernel.auth.errors import LastAdmin, LastPlatformAdmin, OwnAccount, SsoAccount
+from kernel.auth.guards import is_sso
+from kernel.auth.models import Account
+from kernel.auth.schemas import (
+    AccountStatusRequest,
+    ResetPasswordRequest,
+    ResetPasswordResult,
+    RoleRequest,
+    UserRecord,
+    UsersQuery,
+)
+from kernel.errors import NotFound
+from kernel.http.context import Context
+from kernel.http.responses import Answer, Page
+from kernel.http.routes import PLATFORM_ADMIN, RouteTable
+
+routes = RouteTable("Users")
+
+
+@routes.get("/v1/auth/users", access=PLATFORM_ADMIN, query=UsersQuery, returns=Page[UserRecord])
+async def list_users(ctx: Context, query: UsersQuery) -> Page[UserRecord]:
+    """Accounts of all organizations, oldest first."""
+    accounts, total = await ctx.platform.accounts.find(query)
+    items = await _records(ctx, accounts)
+    return Page(items=items, total=total, limit=query.limit, offset=query.offset)
+
+
+@routes.patch(
+    "/v1/auth/users/{user_id:int}/role",
+    access=PLATFORM_ADMIN,
+    body=RoleRequest,
+    returns=UserRecord,
+    errors=(NotFound, SsoAccount, LastAdmin),
+)
+async def change_role(ctx: Context, user_id: int, body: RoleRequest) -> UserRecord:
+    """Promote or demote an account. A demotion ends its sessions; a promotion shows at the next refresh."""
+    account = await ctx.platform.administration.set_role(
+        user_id, body.role, by=ctx.principal, origin=ctx.audit_origin()
+    )
+    return (await _records(ctx, [account]))[0]
+
+
+@routes.patch(
+    "/v1/auth/users/{user_id:int}/status",
+    access=PLATFORM_ADMIN,
+    body=AccountStatusRequest,
+    returns=UserRecord,
+    errors=(NotFound, OwnAccount, LastAdmin, LastPlatformAdmin),
+)
+async def change_status(ctx: Context, user_id: int, body: AccountStatusRequest) -> UserRecord:
+    """Deactivate an account, which ends its sessions and keeps its data, or reactivate it."""
+    account = await ctx.platform.administration.set_active(
+        user_id, body.is_active, by=ctx.principal, origin=ctx.audit_origin()
+    )
+    return (await _records(ctx, [account]))[0]
+
+
+@routes.post(
+    "/v1/auth/users/{user_id:int}/reset-password",
+    access=PLATFORM_ADMIN,
+    body=ResetPasswordRequest,
+    returns=ResetPasswordResult,
+    errors=(NotFound, OwnAccount, SsoAccount),
+)
+async def reset_password(ctx: Context, user_id: int, body: ResetPasswordRequest) -> Answer:
+    """Give an account a temporary password, told in this answer only, and end its sessions."""
+    password = await ctx.platform.administration.reset_password(
+        user_id, body.mode, body.new_password, by=ctx.principal, origin=ctx.audit_origin()
+    )
+    result = ResetPasswordResult(temporary_password=password)
+    return Answer(result, headers={"Cache-Control": "no-store"})
+
+
+async def _records(ctx: Context, accounts: Sequence[Account]) -> list[UserRecord]:
+    ids = [account.id for account in accounts]
+    found = await ctx.platform.hooks.first("find_memberships", account_ids=ids) if ids else None
+    memberships: dict[int, list[dict[str, Any]]] = found or {}
+    names = [name for name in UserRecord.model_fields if name not in ("sso", "organizations")]
+    return [
+        UserRecord(
+            **{name: getattr(account, name) for name in names},
+            sso=is_sso(account),
+            organizations=list(memberships.get(account.id, ())),
+        )
+        for account in accounts
+    ]

@@ -1,0 +1,158 @@
+"""Back to an account by e-mail: a token that works once, sent by a job, kept as a hash only."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import secrets
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+from sqlalchemy import delete, select
+
+from kernel.auth.audit import audit
+from kernel.auth.errors import BadResetToken
+from kernel.auth.guards import is_sso
+from kernel.auth.models import Account, PasswordReset
+from kernel.auth.sessions import revoke_sessions
+from kernel.db.base import utc_now
+from kernel.db.engine import Unit
+from kernel.jobs.declarations import Job, JobFailed
+from kernel.mail import MailFailed
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
+
+log = logging.getLogger("platform.auth")
+
+_PER_ADDRESS, _WINDOW = 3, 600
+_SUBJECT = "Your new password"
+
+
+class Forgotten(BaseModel):
+    """Somebody asked for a new password for the account with this address, if there is one."""
+
+    email: str
+    too_often: bool = False
+
+
+class PasswordResets:
+    """Requests, tokens and their redemption.
+
+    Nothing that a client sees or measures depends on whether an account exists: a request writes a job with
+    the address and does not look; the job is carried out later, by a worker.
+    """
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+
+    async def request(self, email: str) -> None:
+        """Have an e-mail sent, if there is somebody to send it to; at most a few to one address."""
+        address = hashlib.sha256(email.casefold().encode()).hexdigest()
+        too_often = await self._platform.guard.exceeds(f"password-reset:{address}", _PER_ADDRESS, _WINDOW)
+        async with self._platform.database.unit() as unit:
+            # One that was asked for too often is enqueued all the same: it takes the same time.
+            await unit.enqueue(SEND_RESET, Forgotten(email=email, too_often=too_often))
+
+    async def send(self, wanted: Forgotten) -> None:
+        """Make a token and send it. Run again, it sends a new token, and earlier ones are dead."""
+        if wanted.too_often:
+            return
+        issued = await self._issue(wanted.email)
+        if issued is None:
+            return
+        account, token = issued
+        try:
+            await self._platform.mail.send(account.email, _SUBJECT, self._text(account.username, token))
+        except MailFailed as error:
+            if error.permanent:
+                raise JobFailed(str(error)) from None
+            raise
+
+    async def _issue(self, email: str) -> tuple[Account, str] | None:
+        token = secrets.token_urlsafe(32)
+        async with self._platform.database.unit() as unit:
+            account = await unit.session.scalar(select(Account).where(Account.email_key == email.casefold()))
+            if account is None or not _may_reset(account):
+                return None
+            await forget_resets(unit, account.id)
+            life = timedelta(minutes=self._platform.settings.password_reset_minutes)
+            expires = utc_now() + life
+            row = PasswordReset(token_hash=_hash(token), account_id=account.id, expires_at=expires)
+            unit.session.add(row)
+            return account, token
+
+    def _text(self, username: str, token: str) -> str:
+        settings = self._platform.settings
+        if settings.client_url:
+            way = f"Open this link to choose one:\n\n{settings.client_url}/reset-password#token={token}"
+        else:
+            way = f"Use this token to choose one:\n\n{token}"
+        return (
+            f"Hello {username},\n\nsomebody, probably you, asked for a new password. {way}\n\n"
+            f"It works once, within {settings.password_reset_minutes} minutes. If it was not you, do nothing:"
+            " your password stays as it is.\n"
+        )
+
+    async def confirm(self, token: str, new_password: str, origin: dict[str, Any]) -> None:
+        """Set a new password and end all sessions. Raises BadResetToken."""
+        await self._refuse_dead(token)
+        password_hash = await self._platform.passwords.hash(new_password)
+        async with self._platform.database.unit() as unit:
+            account = await _redeem(unit, token)
+            account.password_hash = password_hash
+            account.must_change_password = False
+            await unit.session.flush()
+            await forget_resets(unit, account.id)
+            await revoke_sessions(unit, account.id)
+            hooks = self._platform.hooks
+            await hooks.ask_all("on_account_event", unit=unit, account=account, change="password_reset")
+            audit(
+                unit, "account.password_reset", "account", account.id, after={"mode": "email"}, origin=origin
+            )
+
+    async def _refuse_dead(self, token: str) -> None:
+        """A look before the costly work of a hash."""
+        async with self._platform.database.read() as session:
+            expires: datetime | None = await session.scalar(
+                select(PasswordReset.expires_at).where(PasswordReset.token_hash == _hash(token))
+            )
+        if expires is None or expires <= utc_now():
+            raise BadResetToken()
+
+
+async def forget_resets(unit: Unit, account_id: int) -> None:
+    """Tokens that were sent before work no longer: the password was changed another way, or again."""
+    await unit.session.execute(delete(PasswordReset).where(PasswordReset.account_id == account_id))
+
+
+async def _redeem(unit: Unit, token: str) -> Account:
+    """Take the token away, which only one of several can, and answer whose it was."""
+    taken = delete(PasswordReset).where(
+        PasswordReset.token_hash == _hash(token), PasswordReset.expires_at > utc_now()
+    )
+    account_id = await unit.session.scalar(taken.returning(PasswordReset.account_id))
+    account = account_id and await unit.session.get(Account, account_id, with_for_update=True)
+    if not account or not _may_reset(account):
+        raise BadResetToken()
+    return account
+
+
+def _may_reset(account: Account) -> bool:
+    return account.is_active and not is_sso(account)
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()
+
+
+async def _send(platform: Platform, wanted: Forgotten) -> None:
+    await platform.password_resets.send(wanted)
+
+
+async def _given_up(_platform: Platform, _wanted: Forgotten, reason: str) -> None:
+    log.error("an e-mail with a password reset could not be sent: %s", reason)
+
+
+SEND_RESET = Job("kernel.send_password_reset", Forgotten, _send, _given_up, retries=30, first_pause=2)

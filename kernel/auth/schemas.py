@@ -1,0 +1,167 @@
+"""Bodies of requests and answers about accounts (spec 2.1 to 2.4)."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, EmailStr, Field, ValidationInfo, field_validator
+
+from kernel.http.responses import PageQuery
+
+_USERNAME = re.compile(r"[A-Za-z0-9_.-]{1,50}", re.ASCII)
+_PASSWORD_LIMIT = 1024
+
+
+def _username(value: str) -> str:
+    if not _USERNAME.fullmatch(value):
+        raise ValueError("use 1 to 50 letters, digits, '_', '.' or '-'")
+    return value
+
+
+Username = Annotated[
+    str,
+    AfterValidator(_username),
+    Field(min_length=1, max_length=50, json_schema_extra={"pattern": "^[A-Za-z0-9_.-]+$"}),
+]
+Email = Annotated[EmailStr, Field(max_length=254)]
+NewPassword = Annotated[str, Field(min_length=8, max_length=_PASSWORD_LIMIT)]
+GivenPassword = Annotated[str, Field(min_length=1, max_length=_PASSWORD_LIMIT)]
+InstanceRole = Literal["user", "admin"]
+
+
+class RegisterRequest(BaseModel):
+    """A new account; a `role` in the body is ignored."""
+
+    username: Username
+    email: Email
+    password: NewPassword
+
+
+class RegisteredUser(BaseModel):
+    """The account that was made."""
+
+    id: int
+    username: str
+    email: str
+    role: str
+    created_at: datetime
+
+
+class RegisterResult(BaseModel):
+    """Answer of register; no token is issued."""
+
+    message: str
+    user: RegisteredUser
+
+
+class LoginRequest(BaseModel):
+    """Username (or email) and password."""
+
+    username: str = Field(min_length=1, max_length=320)
+    password: GivenPassword
+
+
+class User(RegisteredUser):
+    """User as returned by login (spec 2.1)."""
+
+    must_change_password: bool
+
+
+class TokenResult(BaseModel):
+    """A token (spec 2.2)."""
+
+    access_token: str
+    token_type: str = "bearer"
+    expires_in: int = Field(description="Seconds until the token expires.")
+
+
+class LoginResult(TokenResult):
+    """A token and whose it is."""
+
+    user: User
+
+
+class ChangePasswordRequest(BaseModel):
+    """Spec 2.4."""
+
+    current_password: GivenPassword
+    new_password: NewPassword
+
+
+class ForgottenPasswordRequest(BaseModel):
+    """Whose password was forgotten."""
+
+    email: Email
+
+
+class ForgottenPasswordConfirm(BaseModel):
+    """The token of the e-mail and the password to be."""
+
+    token: str = Field(min_length=1, max_length=256)
+    new_password: NewPassword
+
+
+class Capabilities(BaseModel):
+    """CapabilitiesResponse of spec 2.3."""
+
+    password_reset_email: bool
+    email_verification: bool
+    registration_mode: str
+    password_reset_link_minutes: int | None = None
+    self_serve_personal_orgs: bool = False
+
+
+class AccountStatusRequest(BaseModel):
+    """Whether an account may be used (spec 2.4)."""
+
+    is_active: bool
+
+
+class RoleRequest(BaseModel):
+    """The instance role to be (spec 2.4)."""
+
+    role: InstanceRole
+
+
+class ResetPasswordRequest(BaseModel):
+    """How an administrator resets a password (spec 2.4)."""
+
+    mode: Literal["set", "generate"]
+    new_password: NewPassword | None = Field(
+        None, validate_default=True, description="Needed when `mode` is `set`, ignored otherwise."
+    )
+
+    @field_validator("new_password")
+    @classmethod
+    def _given(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is None and info.data.get("mode") == "set":
+            raise ValueError("is needed when mode is 'set'")
+        return value
+
+
+class ResetPasswordResult(BaseModel):
+    """The password to sign in with once; it is told now and never again."""
+
+    temporary_password: str
+
+
+class UserRecord(User):
+    """An account as administrators see it."""
+
+    is_active: bool
+    platform_admin: bool
+    sso: bool = Field(description="Signs in through an identity provider and has no password here.")
+    organizations: list[dict[str, Any]] = Field(description="Memberships: {id, name, slug, role}.")
+
+
+class UsersQuery(PageQuery):
+    """Which accounts to list."""
+
+    org_id: int | None = Field(None, ge=1, le=2**31 - 1, description="Members of this organization.")
+    q: str | None = Field(None, min_length=1, max_length=320, description="Part of the name or the e-mail.")
+    role: InstanceRole | None = Field(None, description="Accounts with this instance role.")
+    is_active: bool | None = Field(None, description="Active or deactivated accounts.")
+    platform_admin: bool | None = Field(None, description="Platform Admins, or all others.")
+    sso: bool | None = Field(None, description="Accounts of an identity provider, or local ones.")
