@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from kernel.auth.audit import audit
 from kernel.auth.errors import AccountDisabled
@@ -44,7 +45,7 @@ class PlatformAdmins:
         if self._closed or account.role != "admin" or account.linked_at is not None:
             return False
         async with self._platform.database.read() as session:
-            self._closed = await session.scalar(select(Milestone.name).limit(1)) is not None
+            self._closed = await reached(session)
         return not self._closed
 
     async def bootstrap(self, unit: Unit, account: Account, origin: Origin | None = None) -> None:
@@ -57,7 +58,7 @@ class PlatformAdmins:
         current = await unit.session.get(Account, account.id, populate_existing=True)
         if current is None or not current.is_active or current.role != "admin" or current.linked_at:
             return
-        if await reached(unit):
+        if await reached(unit.session):
             return
         await self.set_flag(unit, current, {**(origin or {}), "actor_id": current.id}, "first sign-in")
         account.platform_admin = True
@@ -122,11 +123,11 @@ class PlatformAdmins:
             return list(await session.scalars(query))
 
 
-async def reached(unit: Unit, *names: str) -> bool:
+async def reached(session: AsyncSession, *names: str) -> bool:
     """Whether one of these milestones (by default: any) lies behind the instance."""
     query = select(Milestone.name).limit(1)
     query = query.where(Milestone.name.in_(names)) if names else query
-    return await unit.session.scalar(query) is not None
+    return await session.scalar(query) is not None
 
 
 async def find_by_username(unit: Unit, username: str) -> Account:

@@ -1,0 +1,22 @@
+"""`GET /v1/audit` (spec 2.7, decisions.md). There is no route that alters or deletes an entry."""
+
+from __future__ import annotations
+
+from kernel.auth.audit_log import AuditLogListResponse, AuditQuery, list_entries
+from kernel.errors import Forbidden
+from kernel.http.context import Context
+from kernel.http.routes import AUTHENTICATED, RouteTable
+
+routes = RouteTable("Audit")
+
+
+@routes.get(
+    "/v1/audit", access=AUTHENTICATED, query=AuditQuery, returns=AuditLogListResponse, errors=(Forbidden,)
+)
+async def list_audit_entries(ctx: Context, query: AuditQuery) -> AuditLogListResponse:
+    """What was changed, by whom and when, newest first.
+
+    Platform Admins see all of it, whoever manages an organization what belongs to it and to those below it;
+    403 for anybody else.
+    """
+    return await list_entries(ctx.platform, ctx.principal, query)

@@ -1,0 +1,171 @@
+"""Setup codes: how an upgraded install with administrators gets its first Platform Admin (spec 3.6).
+
+The operator issues a code on the server; an administrator claims it once signed in. Wrong codes are counted
+in the database, so that neither a restart nor guessing in parallel gives more attempts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from kernel.auth.audit import audit
+from kernel.auth.guards import ACCOUNTS
+from kernel.auth.models import Account, SetupAttempt, SetupCode
+from kernel.auth.platform_admins import MILESTONE, UPGRADED, AlreadyPlatformAdmin, Origin, reached
+from kernel.db.base import utc_now
+from kernel.db.engine import Unit
+from kernel.errors import Conflict, Forbidden, NotFound, PlatformError
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
+
+# Crockford's base 32: no letter looks like a digit. Three groups are 90 bits.
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+GROUPS, GROUP = 3, 6
+WRONG_CODES = 5
+LIFETIME = timedelta(hours=24)
+
+
+class NoSetupCode(NotFound):
+    code = "no_setup_code"
+    default_detail = "No setup code is in use on this server"
+
+
+class ClaimRefused(Forbidden):
+    code = "claim_refused"
+    default_detail = "The claim was refused"
+
+
+class NotAdministrator(ClaimRefused):
+    code = "not_administrator"
+    default_detail = "Only an active instance administrator may claim a setup code"
+
+
+class NoActiveCode(ClaimRefused):
+    code = "no_active_code"
+    default_detail = "There is no active setup code; the operator can issue one"
+
+
+class ExpiredCode(ClaimRefused):
+    code = "expired_code"
+    default_detail = "The setup code has expired; the operator can issue a new one"
+
+
+class WrongCode(ClaimRefused):
+    code = "wrong_code"
+    default_detail = "The setup code is wrong"
+
+
+class TooManyWrongCodes(ClaimRefused):
+    code = "too_many_wrong_codes"
+    default_detail = "Too many wrong codes were tried for this setup code; the operator can issue a new one"
+
+
+class SetupCodesClosed(Conflict):
+    code = "setup_codes_closed"
+    default_detail = "Setup codes are not in use on this server"
+
+
+class SetupCodes:
+    """Issues and redeems."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+
+    async def issue(self, origin: Origin | None = None) -> tuple[str, datetime]:
+        """A new code and its end; earlier ones are worth nothing from now on. Raises SetupCodesClosed."""
+        code = "-".join("".join(secrets.choice(_ALPHABET) for _ in range(GROUP)) for _ in range(GROUPS))
+        async with self._platform.database.unit() as unit:
+            await unit.lock(ACCOUNTS)
+            if await reached(unit.session, MILESTONE):
+                raise SetupCodesClosed(
+                    "This server has had a Platform Admin, which closed setup codes for good; "
+                    "use 'platform-admin grant'"
+                )
+            if not await reached(unit.session, UPGRADED):
+                raise SetupCodesClosed(
+                    "This is a fresh install: the first administrator who signs in becomes Platform Admin"
+                )
+            row = SetupCode(code_hash=_hash(code), expires_at=utc_now() + LIFETIME)
+            unit.session.add(row)
+            await unit.session.flush()
+            after = {"expires_at": row.expires_at.isoformat()}
+            audit(unit, "platform_admin.code_issued", "setup_code", row.id, after=after, origin=origin)
+            return code, row.expires_at
+
+    async def is_in_use(self) -> bool:
+        """Whether this is an upgraded install that never had a Platform Admin."""
+        async with self._platform.database.read() as session:
+            return await _in_use(session)
+
+    async def claim(self, account_id: int, code: str, origin: Origin) -> None:
+        """Make the account the first Platform Admin. Raises what spec section 7 lists, and audits refusals.
+
+        Of two accounts that claim at once, one wins: the code is consumed in the transaction of the grant.
+        """
+        async with self._platform.database.unit() as unit:
+            await unit.lock(ACCOUNTS)
+            refusal = await self._redeem(unit, account_id, code, origin)
+            if refusal is not None:
+                reason = {"reason": refusal.code}
+                audit(
+                    unit, "platform_admin.claim_refused", "account", account_id, after=reason, origin=origin
+                )
+        if refusal is not None:
+            raise refusal
+
+    async def _redeem(self, unit: Unit, account_id: int, code: str, origin: Origin) -> PlatformError | None:
+        """Why not. A refusal is answered, not raised: what was counted and audited has to be committed."""
+        account = await unit.session.get(Account, account_id, populate_existing=True)
+        if account is None or not account.is_active:
+            return NotAdministrator()
+        if account.platform_admin:
+            return AlreadyPlatformAdmin()
+        if account.role != "admin":
+            return NotAdministrator()
+        if not await _in_use(unit.session):
+            return NoSetupCode()
+        current = await unit.session.scalar(select(SetupCode).order_by(SetupCode.id.desc()).limit(1))
+        refusal = await _judge(unit, current, account, code)
+        if refusal is None and current is not None:
+            current.consumed_at = utc_now()
+            await self._platform.platform_admins.set_flag(unit, account, origin, "setup code")
+        return refusal
+
+
+async def _judge(unit: Unit, current: SetupCode | None, account: Account, code: str) -> PlatformError | None:
+    """Hold a code against the newest one, and count it when it is wrong."""
+    if current is None or current.consumed_at is not None:
+        return NoActiveCode()
+    if current.expires_at <= utc_now():
+        return ExpiredCode()
+    attempts = await unit.session.get(SetupAttempt, (current.id, account.id), populate_existing=True)
+    if attempts is not None and attempts.wrong >= WRONG_CODES:
+        return TooManyWrongCodes()
+    if hmac.compare_digest(current.code_hash, _hash(code)):
+        return None
+    if attempts is None:
+        attempts = SetupAttempt(code_id=current.id, account_id=account.id, wrong=0)
+        unit.session.add(attempts)
+    attempts.wrong += 1
+    return WrongCode()
+
+
+async def _in_use(session: AsyncSession) -> bool:
+    return await reached(session, UPGRADED) and not await reached(session, MILESTONE)
+
+
+def plain(code: str) -> str:
+    """A code as it is compared: without dashes and spaces, in capitals."""
+    return "".join(code.replace("-", "").split()).upper()
+
+
+def _hash(code: str) -> str:
+    return hashlib.sha256(plain(code).encode()).hexdigest()
