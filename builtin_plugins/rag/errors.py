@@ -36,7 +36,9 @@ class DependentPipelines(Conflict):
 
 class KnowledgeBaseGone(Conflict):
     code = "knowledge_base_gone"
-    default_detail = "A knowledge base of this pipeline is gone; change the pipeline's knowledge_base_ids"
+    default_detail = (
+        "The knowledge bases of this pipeline are gone or out of your sight; change its knowledge_base_ids"
+    )
 
 
 class UnsupportedDocument(UnsupportedMediaType):

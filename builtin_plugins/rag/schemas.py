@@ -23,7 +23,23 @@ _MAX_CONFIG_CHARS = 20_000
 METHODS = ("standard", "hyde", "self_rag", "auto", "corrective", "raptor")
 
 
-class KnowledgeBaseCreate(BaseModel):
+class Sharing(BaseModel):
+    """Who else may read and ask: members of a team or an organization, or every account."""
+
+    visibility: Visibility = "private"
+    team_id: Id | None = None
+    organization_id: Id | None = None
+
+
+class SharingUpdate(BaseModel):
+    """The same in a change; what is left out stays."""
+
+    visibility: Visibility | None = None
+    team_id: Id | None = None
+    organization_id: Id | None = None
+
+
+class KnowledgeBaseCreate(Sharing):
     """A new knowledge base; embedding model and chunk parameters can't be changed later."""
 
     name: Name
@@ -32,9 +48,6 @@ class KnowledgeBaseCreate(BaseModel):
     llm_model: ModelName | None = None
     chunk_size: Annotated[int, Field(ge=1, le=MAX_SIZE)] = 512
     chunk_overlap: Annotated[int, Field(ge=0, le=MAX_SIZE)] = 50
-    visibility: Visibility = "private"
-    team_id: Id | None = None
-    organization_id: Id | None = None
 
     @model_validator(mode="after")
     def _overlap_fits(self) -> KnowledgeBaseCreate:
@@ -45,7 +58,7 @@ class KnowledgeBaseCreate(BaseModel):
         return self
 
 
-class KnowledgeBaseUpdate(BaseModel):
+class KnowledgeBaseUpdate(SharingUpdate):
     """What may change in place; a field that is left out stays. Other fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
@@ -53,9 +66,6 @@ class KnowledgeBaseUpdate(BaseModel):
     name: Name | None = None
     description: Text | None = None
     llm_model: ModelName | None = None
-    visibility: Visibility | None = None
-    team_id: Id | None = None
-    organization_id: Id | None = None
 
 
 class KnowledgeBaseDelete(BaseModel):
@@ -160,7 +170,7 @@ class GenerationConfig(_Config):
     max_tokens: Annotated[int, Field(strict=True, ge=1, le=32_768)] | None = None
 
 
-class PipelineCreate(BaseModel):
+class PipelineCreate(Sharing):
     """A new pipeline."""
 
     name: Name
@@ -169,7 +179,7 @@ class PipelineCreate(BaseModel):
     generation_config: GenerationConfig = GenerationConfig()
 
 
-class PipelineUpdate(BaseModel):
+class PipelineUpdate(SharingUpdate):
     """What may change; a field that is left out stays."""
 
     name: Name | None = None
@@ -184,18 +194,24 @@ class PipelineCreated(BaseModel):
     pipeline_id: str
     name: str
     knowledge_base_ids: list[str]
+    visibility: str
+    team_id: int | None
+    organization_id: int | None
     created_at: datetime
     message: str
 
 
 class PipelineOut(BaseModel):
-    """A pipeline."""
+    """A pipeline, with those of its knowledge bases that the caller may see."""
 
     id: str
     name: str
     knowledge_base_ids: list[str]
     created_at: datetime
     owner_user_id: int | None
+    visibility: str
+    team_id: int | None
+    organization_id: int | None
 
 
 class PipelineQuery(PageQuery):

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from builtin_plugins.rag.errors import KnowledgeBaseGone, KnowledgeBaseNotFound, NotOwner, PipelineNotFound
+from builtin_plugins.rag.errors import (
+    KnowledgeBaseGone,
+    KnowledgeBaseNotFound,
+    NotInTeam,
+    NotOwner,
+    PipelineNotFound,
+)
 from builtin_plugins.rag.permissions import PIPELINE_CREATE
 from builtin_plugins.rag.schemas import (
     PipelineCreate,
@@ -36,18 +42,13 @@ routes = RouteTable("Pipelines")
     access=permission(PIPELINE_CREATE),
     body=PipelineCreate,
     returns=PipelineCreated,
-    errors=(KnowledgeBaseNotFound,),
+    errors=(KnowledgeBaseNotFound, NotInTeam),
 )
 async def create(ctx: Context, body: PipelineCreate) -> PipelineCreated:
     """Make a pipeline over knowledge bases."""
     made = await service.create(ctx.platform, ctx.principal, body)
-    return PipelineCreated(
-        pipeline_id=made.id,
-        name=made.name,
-        knowledge_base_ids=made.knowledge_base_ids,
-        created_at=made.created_at,
-        message="Pipeline created",
-    )
+    fields = made.model_dump(include=set(PipelineCreated.model_fields))
+    return PipelineCreated(pipeline_id=made.id, message="Pipeline created", **fields)
 
 
 @routes.get("/pipeline", access=AUTHENTICATED, query=PipelineQuery, returns=Page[PipelineOut])
@@ -70,10 +71,10 @@ async def get(ctx: Context, pipeline_id: str) -> PipelineOut:
     access=AUTHENTICATED,
     body=PipelineUpdate,
     returns=PipelineOut,
-    errors=(PipelineNotFound, KnowledgeBaseNotFound, NotOwner),
+    errors=(PipelineNotFound, KnowledgeBaseNotFound, NotOwner, NotInTeam),
 )
 async def update(ctx: Context, pipeline_id: str, body: PipelineUpdate) -> PipelineOut:
-    """Change the name or the knowledge bases."""
+    """Change the name, the knowledge bases or the visibility."""
     return await service.update(ctx.platform, ctx.principal, pipeline_id, body)
 
 
@@ -99,7 +100,10 @@ async def remove(ctx: Context, pipeline_id: str) -> MessageWithId:
     long=True,
 )
 async def query(ctx: Context, pipeline_id: str, body: QueryRequest) -> QueryAnswer | web.StreamResponse:
-    """Ask; with `Accept: text/event-stream` the answer comes as `sources`, `token`…, `done`."""
+    """Ask; with `Accept: text/event-stream` the answer comes as `sources`, `token`…, `done`.
+
+    Only the knowledge bases that the caller may see are searched; without one the answer is 409.
+    """
     asked = await queries.prepare(ctx.platform, ctx.principal, pipeline_id, body)
     if "text/event-stream" in ctx.request.headers.get("Accept", ""):
         return await send_events(ctx.request, queries.as_server_events(queries.stream(ctx.platform, asked)))

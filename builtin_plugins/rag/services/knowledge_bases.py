@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, delete, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from builtin_plugins.rag.errors import DependentPipelines, KnowledgeBaseNotFound, NotInTeam, NotOwner
+from builtin_plugins.rag.errors import DependentPipelines, KnowledgeBaseNotFound, NotOwner
 from builtin_plugins.rag.events import DocumentDeleted
 from builtin_plugins.rag.models import Document, KnowledgeBase, Pipeline, PipelineSource
 from builtin_plugins.rag.schemas import (
@@ -18,7 +18,8 @@ from builtin_plugins.rag.schemas import (
     KnowledgeBaseQuery,
     KnowledgeBaseUpdate,
 )
-from kernel.sdk import Platform, Principal, Scope, Unit, Unprocessable, audit, scope_of
+from builtin_plugins.rag.services.sharing import share, share_anew
+from kernel.sdk import Platform, Principal, Scope, Unit, audit, scope_of
 
 
 async def find(session: AsyncSession, scope: Scope, kb_id: str, *, lock: bool = False) -> KnowledgeBase:
@@ -53,7 +54,7 @@ async def create(
         chunk_overlap=wanted.chunk_overlap,
         owner_id=principal.id,
     )
-    _share(made, scope, wanted.visibility, wanted.team_id, wanted.organization_id)
+    share(made, scope, wanted)
     async with platform.database.unit() as unit:
         unit.session.add(made)
     return render(made, 0, 0)
@@ -96,10 +97,7 @@ async def update(
             value = getattr(change, field)
             if field in sent and (value is not None or field == "llm_model"):
                 setattr(found, field, value)
-        if sent & {"visibility", "team_id", "organization_id"}:
-            team_id = change.team_id if "team_id" in sent else found.team_id
-            organization_id = change.organization_id if "organization_id" in sent else found.organization_id
-            _share(found, scope, change.visibility or found.visibility, team_id, organization_id)
+        share_anew(found, scope, change)
         counts = await _counts(unit.session, [kb_id])
     return render(found, *counts.get(kb_id, (0, 0)))
 
@@ -107,13 +105,16 @@ async def update(
 async def remove(
     platform: Platform, principal: Principal, kb_id: str, confirmed: Sequence[str], origin: dict[str, Any]
 ) -> None:
-    """Delete with all documents and vectors. Raises DependentPipelines unless exactly those are confirmed."""
+    """Delete with all documents and vectors. Raises DependentPipelines unless exactly those are confirmed.
+
+    Pipelines of others stay, and are not spoken of: they answer from what is left to them.
+    """
     scope = await scope_of(platform, principal)
     async with platform.database.unit() as unit:
         found = await find_own(unit.session, scope, kb_id, lock=True)
-        dependents = await _dependents(unit.session, kb_id)
+        dependents = await _dependents(unit.session, scope, kb_id)
         if dependents and {p.id for p in dependents} != set(confirmed):
-            raise _refusal(scope, dependents)
+            raise _refusal(dependents)
         await _delete_documents(platform, unit, found)
         for pipeline in dependents:
             await unit.session.delete(pipeline)
@@ -138,44 +139,23 @@ async def _delete_documents(platform: Platform, unit: Unit, base: KnowledgeBase)
     await unit.session.execute(delete(Document).where(mine))
 
 
-async def _dependents(session: AsyncSession, kb_id: str) -> Sequence[Pipeline]:
+async def _dependents(session: AsyncSession, scope: Scope, kb_id: str) -> Sequence[Pipeline]:
+    """The pipelines over a knowledge base that the caller may change."""
     using = select(PipelineSource.pipeline_id).where(PipelineSource.knowledge_base_id == kb_id)
-    return (
-        await session.scalars(select(Pipeline).where(Pipeline.id.in_(using)).order_by(Pipeline.name))
-    ).all()
+    query = select(Pipeline).where(Pipeline.id.in_(using)).order_by(Pipeline.name)
+    if not scope.everything:
+        query = query.where(or_(Pipeline.owner_id == scope.account_id, Pipeline.owner_id.is_(None)))
+    return (await session.scalars(query)).all()
 
 
-def _refusal(scope: Scope, dependents: Sequence[Pipeline]) -> DependentPipelines:
-    """Names the pipelines in the way; of another account's only the id, which the caller must confirm."""
-    listed = [
-        {"pipeline_id": p.id, "name": p.name if scope.owns(p) else "another account's"} for p in dependents
-    ]
+def _refusal(dependents: Sequence[Pipeline]) -> DependentPipelines:
+    """Names the pipelines in the way."""
+    listed = [{"pipeline_id": p.id, "name": p.name} for p in dependents]
     message = (
         "Pipelines use this knowledge base; "
         "list exactly these in confirm_delete_pipeline_ids to delete them too"
     )
     return DependentPipelines({"message": message, "dependent_pipelines": listed})
-
-
-def _share(
-    base: KnowledgeBase, scope: Scope, visibility: str, team_id: int | None, organization_id: int | None
-) -> None:
-    """Set the visibility by the rule of spec 4.11. Raises Unprocessable, NotInTeam."""
-    if visibility == "team":
-        if team_id is None:
-            raise Unprocessable.field(("body", "team_id"), "visibility 'team' needs a team_id")
-        if team_id not in scope.teams:
-            raise NotInTeam()
-    if visibility == "organization":
-        if organization_id is None:
-            raise Unprocessable.field(
-                ("body", "organization_id"), "visibility 'organization' needs an organization_id"
-            )
-        if organization_id not in scope.organizations:
-            raise NotInTeam("You are not a member of this organization")
-    base.visibility = visibility
-    base.team_id = team_id if visibility == "team" else None
-    base.organization_id = organization_id if visibility == "organization" else None
 
 
 async def _counts(session: AsyncSession, ids: Sequence[str]) -> dict[str, tuple[int, int]]:

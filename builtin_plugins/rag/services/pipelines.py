@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from builtin_plugins.rag.errors import KnowledgeBaseNotFound, NotOwner, PipelineNotFound
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline, PipelineSource
 from builtin_plugins.rag.schemas import PipelineCreate, PipelineOut, PipelineQuery, PipelineUpdate
+from builtin_plugins.rag.services.sharing import share, share_anew
 from kernel.sdk import Platform, Principal, Scope, scope_of
 
 
@@ -40,8 +41,8 @@ async def create(platform: Platform, principal: Principal, wanted: PipelineCreat
         retrieval_config=wanted.retrieval_config.model_dump(exclude_unset=True),
         generation_config=wanted.generation_config.model_dump(exclude_unset=True),
         owner_id=principal.id,
-        visibility="private",
     )
+    share(made, scope, wanted)
     async with platform.database.unit() as unit:
         ids = await _checked(unit.session, scope, wanted.knowledge_base_ids)
         unit.session.add(made)
@@ -62,7 +63,7 @@ async def list_page(
         total = await session.scalar(select(func.count()).select_from(Pipeline).where(wanted))
         ordered = select(Pipeline).where(wanted).order_by(Pipeline.created_at, Pipeline.id)
         rows = (await session.scalars(ordered.limit(query.limit).offset(query.offset))).all()
-        ids = await _ids_of(session, [row.id for row in rows])
+        ids = await _ids_of(session, scope, [row.id for row in rows])
     return [_render(row, ids.get(row.id, [])) for row in rows], int(total or 0)
 
 
@@ -71,26 +72,30 @@ async def get(platform: Platform, principal: Principal, pipeline_id: str) -> Pip
     scope = await scope_of(platform, principal)
     async with platform.database.read() as session:
         found = await find(session, scope, pipeline_id)
-        ids = await _ids_of(session, [pipeline_id])
+        ids = await _ids_of(session, scope, [pipeline_id])
     return _render(found, ids.get(pipeline_id, []))
 
 
 async def update(
     platform: Platform, principal: Principal, pipeline_id: str, change: PipelineUpdate
 ) -> PipelineOut:
-    """Change the name or the knowledge bases."""
+    """Change the name, the knowledge bases or the visibility.
+
+    Knowledge bases that the caller does not see stay until the list is sent anew.
+    """
     scope = await scope_of(platform, principal)
     async with platform.database.unit() as unit:
         found = await find_own(unit.session, scope, pipeline_id)
         if change.name is not None:
             found.name = change.name
+        share_anew(found, scope, change)
         if change.knowledge_base_ids is not None:
             ids = await _checked(unit.session, scope, change.knowledge_base_ids)
             mine = PipelineSource.pipeline_id == pipeline_id
             await unit.session.execute(delete(PipelineSource).where(mine))
             unit.session.add_all(_sources(pipeline_id, ids))
             await unit.session.flush()
-        ids = (await _ids_of(unit.session, [pipeline_id])).get(pipeline_id, [])
+        ids = (await _ids_of(unit.session, scope, [pipeline_id])).get(pipeline_id, [])
     return _render(found, ids)
 
 
@@ -101,9 +106,15 @@ async def remove(platform: Platform, principal: Principal, pipeline_id: str) -> 
         await unit.session.delete(await find_own(unit.session, scope, pipeline_id))
 
 
-async def sources_of(session: AsyncSession, pipeline_id: str) -> list[str]:
-    """Ids of a pipeline's knowledge bases, in their order."""
-    return (await _ids_of(session, [pipeline_id])).get(pipeline_id, [])
+async def sources_of(session: AsyncSession, scope: Scope, pipeline_id: str) -> list[KnowledgeBase]:
+    """Those knowledge bases of a pipeline that the caller may see, in their order."""
+    query = (
+        select(KnowledgeBase)
+        .join(PipelineSource, PipelineSource.knowledge_base_id == KnowledgeBase.id)
+        .where(PipelineSource.pipeline_id == pipeline_id, scope.sees(KnowledgeBase))
+        .order_by(PipelineSource.position)
+    )
+    return list(await session.scalars(query))
 
 
 async def _checked(session: AsyncSession, scope: Scope, ids: Sequence[str]) -> list[str]:
@@ -124,10 +135,12 @@ def _sources(pipeline_id: str, ids: Sequence[str]) -> list[PipelineSource]:
     ]
 
 
-async def _ids_of(session: AsyncSession, pipelines: Sequence[str]) -> dict[str, list[str]]:
+async def _ids_of(session: AsyncSession, scope: Scope, pipelines: Sequence[str]) -> dict[str, list[str]]:
+    """By pipeline the ids of those of its knowledge bases that the caller may see."""
     query = (
         select(PipelineSource.pipeline_id, PipelineSource.knowledge_base_id)
-        .where(PipelineSource.pipeline_id.in_(pipelines))
+        .join(KnowledgeBase, KnowledgeBase.id == PipelineSource.knowledge_base_id)
+        .where(PipelineSource.pipeline_id.in_(pipelines), scope.sees(KnowledgeBase))
         .order_by(PipelineSource.pipeline_id, PipelineSource.position)
     )
     found: dict[str, list[str]] = {}
@@ -143,4 +156,7 @@ def _render(pipeline: Pipeline, ids: list[str]) -> PipelineOut:
         knowledge_base_ids=ids,
         created_at=pipeline.created_at,
         owner_user_id=pipeline.owner_id,
+        visibility=pipeline.visibility,
+        team_id=pipeline.team_id,
+        organization_id=pipeline.organization_id,
     )

@@ -7,8 +7,6 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import select
-
 from builtin_plugins.rag.errors import KnowledgeBaseGone
 from builtin_plugins.rag.methods import standard
 from builtin_plugins.rag.methods.events import Done, Event, Found, Piece
@@ -30,17 +28,16 @@ class Asked:
 async def prepare(platform: Platform, principal: Principal, pipeline_id: str, request: QueryRequest) -> Asked:
     """Check pipeline and knowledge bases. Raises PipelineNotFound, KnowledgeBaseGone.
 
-    A knowledge base that the caller may no longer see is as gone as a deleted one.
+    A knowledge base that the caller may not see is as gone as a deleted one: the others answer. An answer
+    that spoke of it would say that it is there.
     """
     scope = await scope_of(platform, principal)
     async with platform.database.read() as session:
         pipeline = await pipelines.find(session, scope, pipeline_id)
-        ids = await pipelines.sources_of(session, pipeline_id)
-        query = select(KnowledgeBase).where(KnowledgeBase.id.in_(ids), scope.sees(KnowledgeBase))
-        found = {base.id: base for base in await session.scalars(query)}
-    if not ids or any(kb_id not in found for kb_id in ids):
+        bases = await pipelines.sources_of(session, scope, pipeline_id)
+    if not bases:
         raise KnowledgeBaseGone()
-    return Asked(pipeline, [found[kb_id] for kb_id in ids], _completed(request, pipeline))
+    return Asked(pipeline, bases, _completed(request, pipeline))
 
 
 def _completed(request: QueryRequest, pipeline: Pipeline) -> QueryRequest:

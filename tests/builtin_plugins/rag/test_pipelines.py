@@ -27,7 +27,9 @@ async def test_record(running: Running) -> None:
     base = await make_base(ann)
     body = {"name": "Ask", "knowledge_base_ids": [base, base], "generation_config": {"temperature": 0}}
     made = (await ann.post(PIPELINES, json=body)).json()
-    assert set(made) == {"pipeline_id", "name", "knowledge_base_ids", "created_at", "message"}
+    sharing = {"visibility": "private", "team_id": None, "organization_id": None}
+    fields = {"pipeline_id", "name", "knowledge_base_ids", "created_at", "message"}
+    assert set(made) == fields | set(sharing)
     assert made["knowledge_base_ids"] == [base]
     shown = (await ann.get(f"{PIPELINES}/{made['pipeline_id']}")).json()
     assert shown == {
@@ -36,6 +38,7 @@ async def test_record(running: Running) -> None:
         "knowledge_base_ids": [base],
         "created_at": made["created_at"],
         "owner_user_id": ann.user["id"],
+        **sharing,
     }
 
 

@@ -26,6 +26,7 @@ from tests.builtin_plugins.rag.rag_support import (
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 BASES = "/v1/rag/knowledge-bases"
+PIPELINES = "/v1/rag/pipeline"
 
 
 @dataclass
@@ -195,17 +196,96 @@ class TestSharing:
         assert (await ask_raw(left, pipeline, "What?")).status == 409
 
 
-async def test_pipelines_are_their_makers(running: Running, scene: Scene) -> None:
-    """Somebody else's pipeline is unknown: not listed, not shown, not asked, not changed."""
-    base = await make_base(scene.owner, visibility="shared")
-    pipeline = await make_pipeline(scene.owner, base)
-    path = f"/v1/rag/pipeline/{pipeline}"
-    answers = [
-        await scene.colleague.get(path),
-        await scene.colleague.patch(path, json={"name": "Mine"}),
-        await scene.colleague.delete(path),
-        await ask_raw(scene.colleague, pipeline, "What?"),
-    ]
-    assert [answer.status for answer in answers] == [404] * 4
-    items = (await scene.colleague.get("/v1/rag/pipeline?limit=500")).json()["items"]
-    assert pipeline not in {item["id"] for item in items}
+async def listed_pipelines(actor: Actor) -> dict[str, Any]:
+    items = (await actor.get(f"{PIPELINES}?limit=500")).json()["items"]
+    return {item["id"]: item for item in items}
+
+
+class TestPipelines:
+    @pytest.mark.parametrize(
+        ("visibility", "seen_by"),
+        [
+            ("private", set()),
+            ("team", {"colleague"}),
+            ("organization", {"colleague"}),
+            ("shared", {"colleague", "stranger"}),
+        ],
+    )
+    async def test_reads_and_writes(
+        self, running: Running, scene: Scene, visibility: str, seen_by: set[str]
+    ) -> None:
+        """Unseen: 404 on every route, and in no list; seen: shown, listed and asked, but not changed."""
+        base = await make_base(scene.owner, visibility="shared")
+        pipeline = await make_pipeline(scene.owner, base, **shared_with(scene, visibility))
+        path = f"{PIPELINES}/{pipeline}"
+        for name in ("colleague", "stranger"):
+            actor: Actor = getattr(scene, name)
+            visible = name in seen_by
+            got = [await actor.get(path), await ask_raw(actor, pipeline, "What?")]
+            assert [answer.status for answer in got] == [200 if visible else 404] * 2, name
+            tried = [await actor.patch(path, json={"name": "Mine"}), await actor.delete(path)]
+            assert [answer.status for answer in tried] == [403 if visible else 404] * 2, name
+            assert (pipeline in await listed_pipelines(actor)) == visible
+
+    async def test_sharing_follows_the_rule_of_knowledge_bases(self, running: Running, scene: Scene) -> None:
+        """403 for a team or organization that one is not in, 422 without one; leaving `team` forgets it."""
+        base = await make_base(scene.owner)
+        pipeline = await make_pipeline(scene.owner, base, visibility="team", team_id=scene.team)
+        path = f"{PIPELINES}/{pipeline}"
+        foreign = [
+            {"visibility": "team", "team_id": fresh_id()},
+            {"visibility": "organization", "organization_id": fresh_id()},
+        ]
+        for body in foreign:
+            assert (await scene.owner.patch(path, json=body)).status == 403
+            made = {"name": "n", "knowledge_base_ids": [base], **body}
+            assert (await scene.owner.post(PIPELINES, json=made)).status == 403
+        assert "body.organization_id" in problems(
+            await scene.owner.patch(path, json={"visibility": "organization"})
+        )
+        assert (await scene.owner.get(path)).json()["team_id"] == scene.team
+        cleared = (await scene.owner.patch(path, json={"visibility": "private"})).json()
+        assert (cleared["visibility"], cleared["team_id"]) == ("private", None)
+        assert pipeline not in await listed_pipelines(scene.colleague)
+
+    async def test_answers_from_what_the_asker_sees(self, running: Running, scene: Scene) -> None:
+        """A knowledge base out of sight is not searched, not cited and not named; the others answer."""
+        secret, open_base = await make_base(scene.owner), await make_base(scene.owner, visibility="shared")
+        await ingest(running, scene.owner, secret, "s.md", "The mascot Quillfeather lives in the tower.")
+        await ingest(running, scene.owner, open_base, "o.md", "The mascot lives in a house by the river.")
+        pipeline = await make_pipeline(scene.owner, secret, open_base, visibility="shared")
+        path = f"{PIPELINES}/{pipeline}"
+        question = "Where does the mascot live?"
+        for hybrid in (False, True):
+            mine = await ask_raw(scene.owner, pipeline, question, hybrid=hybrid)
+            assert b"Quillfeather" in mine.body
+            theirs = await ask_raw(scene.stranger, pipeline, question, hybrid=hybrid)
+            assert b"river" in theirs.body and b"Quillfeather" not in theirs.body
+            assert secret.encode() not in theirs.body and b"s.md" not in theirs.body
+        shown = [await scene.stranger.get(path), await scene.stranger.get(f"{PIPELINES}?limit=500")]
+        assert all(secret.encode() not in answer.body for answer in shown)
+        assert (await listed_pipelines(scene.stranger))[pipeline]["knowledge_base_ids"] == [open_base]
+        assert (await scene.owner.get(path)).json()["knowledge_base_ids"] == [secret, open_base]
+
+    async def test_without_a_visible_knowledge_base(self, running: Running, scene: Scene) -> None:
+        """409, in the same words whether the knowledge base is hidden or gone."""
+        base = await make_base(scene.owner)
+        pipeline = await make_pipeline(scene.owner, base, visibility="shared")
+        hidden = await ask_raw(scene.stranger, pipeline, "What?")
+        theirs = await make_base(scene.stranger, visibility="shared")
+        other = await make_pipeline(scene.colleague, theirs)
+        assert (await scene.stranger.delete(f"{BASES}/{theirs}")).status == 200
+        gone = await ask_raw(scene.colleague, other, "What?")
+        assert (hidden.status, hidden.body) == (gone.status, gone.body) == (409, gone.body)
+
+    async def test_a_change_keeps_what_is_out_of_sight(
+        self, running: Running, scene: Scene, members: Memberships
+    ) -> None:
+        """Renaming a pipeline loses no knowledge base that is hidden for now."""
+        base = await make_base(scene.owner, visibility="shared")
+        pipeline = await make_pipeline(scene.colleague, base)
+        assert (await scene.owner.patch(f"{BASES}/{base}", json={"visibility": "private"})).status == 200
+        renamed = await scene.colleague.patch(f"{PIPELINES}/{pipeline}", json={"name": "Later"})
+        assert (renamed.status, renamed.json()["knowledge_base_ids"]) == (200, [])
+        assert (await scene.owner.patch(f"{BASES}/{base}", json={"visibility": "shared"})).status == 200
+        assert (await listed_pipelines(scene.colleague))[pipeline]["knowledge_base_ids"] == [base]

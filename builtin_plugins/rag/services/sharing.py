@@ -1,0 +1,44 @@
+"""With whom a row is shared: one rule for knowledge bases and pipelines (spec 4.11)."""
+
+from __future__ import annotations
+
+from builtin_plugins.rag.errors import NotInTeam
+from builtin_plugins.rag.schemas import Sharing, SharingUpdate
+from kernel.sdk import Owned, Scope, Unprocessable
+
+
+def share(row: Owned, scope: Scope, wanted: Sharing) -> None:
+    """Set the visibility of a new row. Raises Unprocessable, NotInTeam."""
+    _set(row, scope, wanted.visibility, wanted.team_id, wanted.organization_id)
+
+
+def share_anew(row: Owned, scope: Scope, change: SharingUpdate) -> None:
+    """Change the visibility where the request speaks of it. Raises Unprocessable, NotInTeam.
+
+    A team or organization that is set already need not be sent again.
+    """
+    sent = change.model_fields_set
+    if not sent & {"visibility", "team_id", "organization_id"}:
+        return
+    team_id = change.team_id if "team_id" in sent else row.team_id
+    organization_id = change.organization_id if "organization_id" in sent else row.organization_id
+    _set(row, scope, change.visibility or row.visibility, team_id, organization_id)
+
+
+def _set(row: Owned, scope: Scope, visibility: str, team_id: int | None, organization_id: int | None) -> None:
+    """Only whoever belongs to a team or organization now may share with it; the others are forgotten."""
+    if visibility == "team":
+        if team_id is None:
+            raise Unprocessable.field(("body", "team_id"), "visibility 'team' needs a team_id")
+        if team_id not in scope.teams:
+            raise NotInTeam()
+    if visibility == "organization":
+        if organization_id is None:
+            raise Unprocessable.field(
+                ("body", "organization_id"), "visibility 'organization' needs an organization_id"
+            )
+        if organization_id not in scope.organizations:
+            raise NotInTeam("You are not a member of this organization")
+    row.visibility = visibility
+    row.team_id = team_id if visibility == "team" else None
+    row.organization_id = organization_id if visibility == "organization" else None
