@@ -66,15 +66,7 @@ class Hooks:
     async def first_sound(self, name: str, **arguments: Any) -> Any:
         """Like `first`, but whoever fails is reported and passed over. A PlatformError is an answer."""
         for plugin, function, accepted in self._implementations(name):
-            try:
-                result = function(**{key: arguments[key] for key in accepted})
-                if inspect.isawaitable(result):
-                    result = await result
-            except PlatformError:
-                raise
-            except FAULTS as error:  # boundary: a stranger's code
-                self._on_failure(plugin, name, error)
-                continue
+            result = await self._ask_guarded(name, plugin, function, accepted, arguments, None)
             if result is not None:
                 return result
         return None
@@ -84,27 +76,16 @@ class Hooks:
 
         A PlatformError is an answer, and passes through.
         """
-        answers = []
-        for plugin, function, accepted in self._implementations(name):
-            try:
-                result = function(**{key: arguments[key] for key in accepted})
-                if inspect.isawaitable(result):
-                    result = await result
-            except PlatformError:
-                raise
-            except FAULTS as error:  # boundary: a stranger's code
-                self._on_failure(plugin, name, error)
-                result = instead
-            if result is not None:
-                answers.append(result)
-        return answers
+        answers = [
+            await self._ask_guarded(name, plugin, function, accepted, arguments, instead)
+            for plugin, function, accepted in self._implementations(name)
+        ]
+        return [answer for answer in answers if answer is not None]
 
     async def first(self, name: str, **arguments: Any) -> Any:
         """The first answer that is not None of a `firstresult` hook. Errors pass through to the caller."""
         for _, function, accepted in self._implementations(name):
-            result = function(**{key: arguments[key] for key in accepted})
-            if inspect.isawaitable(result):
-                result = await result
+            result = await _ask(function, accepted, arguments)
             if result is not None:
                 return result
         return None
@@ -119,27 +100,39 @@ class Hooks:
 
     async def ask_all(self, name: str, **arguments: Any) -> list[Any]:
         """All answers that are not None. Errors pass through: what all must answer is essential."""
-        answers = []
-        for _, function, accepted in self._implementations(name):
-            result = function(**{key: arguments[key] for key in accepted})
-            if inspect.isawaitable(result):
-                result = await result
-            if result is not None:
-                answers.append(result)
-        return answers
+        answers = [
+            await _ask(function, accepted, arguments) for _, function, accepted in self._implementations(name)
+        ]
+        return [answer for answer in answers if answer is not None]
 
     async def tell(self, name: str, **arguments: Any) -> list[BaseException]:
         """Report an `on_*` event to every plugin; errors are reported, returned, and stop nobody."""
         errors: list[BaseException] = []
         for plugin, function, accepted in self._implementations(name):
             try:
-                result = function(**{key: arguments[key] for key in accepted})
-                if inspect.isawaitable(result):
-                    await result
+                await _ask(function, accepted, arguments)
             except FAULTS as error:  # boundary: a stranger's code
                 self._on_failure(plugin, name, error)
                 errors.append(error)
         return errors
+
+    async def _ask_guarded(
+        self,
+        name: str,
+        plugin: str,
+        function: Callable[..., Any],
+        accepted: tuple[str, ...],
+        arguments: dict[str, Any],
+        instead: Any,
+    ) -> Any:
+        """One plugin's answer, or `instead` when it fails in another way than by a PlatformError."""
+        try:
+            return await _ask(function, accepted, arguments)
+        except PlatformError:
+            raise
+        except FAULTS as error:  # boundary: a stranger's code
+            self._on_failure(plugin, name, error)
+            return instead
 
     def _implementations(self, name: str) -> list[tuple[str, Callable[..., Any], tuple[str, ...]]]:
         compiled = self._compiled.get(name)
@@ -150,3 +143,8 @@ class Hooks:
             compiled = [(impl.plugin_name, impl.function, tuple(impl.argnames)) for impl in heard]
             self._compiled[name] = compiled
         return compiled
+
+
+async def _ask(function: Callable[..., Any], accepted: tuple[str, ...], arguments: dict[str, Any]) -> Any:
+    result = function(**{key: arguments[key] for key in accepted})
+    return await result if inspect.isawaitable(result) else result
