@@ -47,3 +47,71 @@ class TooDeep(Conflict):
 class LastOwner(Conflict):
     code = "last_owner"
     default_detail = "This is the last active owner of the organization; make somebody else owner first"
+
+
+class TeamNameTaken(Conflict):
+    code = "team_name_taken"
+    default_detail = "A team with this name already exists (case does not matter); choose another"
+
+
+class UserNotFound(NotFound):
+    code = "user_not_found"
+    default_detail = "There is no active account with this id"
+
+
+class AlreadyMember(Conflict):
+    code = "already_member"
+    default_detail = "This account is a member already"
+
+
+class OutsideOrganization(Conflict):
+    code = "outside_organization"
+    default_detail = (
+        "The team belongs to an organization, and this account is no active member of it; add it there first"
+    )
+
+
+class LastTeamAdmin(Conflict):
+    code = "last_team_admin"
+    default_detail = (
+        "This is the last active team_admin; make somebody else team_admin first, or delete the team"
+    )
+
+
+class InviteNotFound(NotFound):
+    code = "invite_not_found"
+    default_detail = "Invite not found"
+
+
+class InviteNotPending(Conflict):
+    code = "invite_not_pending"
+
+
+class InviteRevoked(Conflict):
+    code = "invite_revoked"
+    default_detail = "The invite was revoked; ask for a new one"
+
+
+class InviteExpired(Conflict):
+    code = "invite_expired"
+    default_detail = "The invite has expired; ask for a new one"
+
+
+class InviteSpent(Conflict):
+    code = "invite_spent"
+    default_detail = "The invite has been used up; ask for a new one"
+
+
+class InviteWithdrawn(Conflict):
+    code = "invite_withdrawn"
+    default_detail = "Whoever sent this invite may no longer invite; ask for a new one"
+
+
+class InviteForAnother(Forbidden):
+    code = "invite_for_another"
+    default_detail = "The invite is for another e-mail address; sign in with the account that has it"
+
+
+class MembershipSuspended(Forbidden):
+    code = "membership_suspended"
+    default_detail = "Your membership is suspended, which an invite does not change; ask an administrator"

@@ -1,0 +1,182 @@
+"""Who is in a team. Every change holds the lock of tenancy, so that a team keeps an administrator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Select, exists, func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from builtin_plugins.tenancy.errors import (
+    AlreadyMember,
+    LastTeamAdmin,
+    MemberNotFound,
+    OutsideOrganization,
+    TeamNotFound,
+    UserNotFound,
+)
+from builtin_plugins.tenancy.models import Membership, Team, TeamMember
+from builtin_plugins.tenancy.permissions import TEAM_MANAGE
+from builtin_plugins.tenancy.schemas_teams import TeamMemberOut
+from builtin_plugins.tenancy.services.access import TEAM_ADMIN, insist
+from builtin_plugins.tenancy.services.memberships import LOCK
+from builtin_plugins.tenancy.services.standing import changed
+from kernel.sdk import Account, Platform, Principal, Unit, audit
+
+
+async def find_team(session: AsyncSession, team_id: int) -> Team:
+    """One team. Raises TeamNotFound."""
+    found = await session.get(Team, team_id)
+    if found is None:
+        raise TeamNotFound()
+    return found
+
+
+async def members_of(session: AsyncSession, team_id: int) -> list[TeamMemberOut]:
+    """The members of a team, the longest-serving first."""
+    rows = await session.execute(_members(team_id).order_by(TeamMember.joined_at, TeamMember.user_id))
+    return [_render(member, account) for member, account in rows.tuples()]
+
+
+async def is_active_in(session: AsyncSession, organization_id: int, user_id: int) -> bool:
+    """Whether an account is an unsuspended member of an organization."""
+    active = exists().where(
+        Membership.organization_id == organization_id,
+        Membership.user_id == user_id,
+        Membership.suspended_at.is_(None),
+    )
+    return bool(await session.scalar(select(active)))
+
+
+async def admit(unit: Unit, team: Team, user_id: int, team_role: str) -> TeamMember:
+    """An account joins a team; the caller holds the lock and writes the audit entry.
+
+    Raises UserNotFound (no active account), AlreadyMember, OutsideOrganization.
+    """
+    account = await unit.session.get(Account, user_id)
+    if account is None or not account.is_active:
+        raise UserNotFound()
+    if await unit.session.get(TeamMember, (team.id, user_id)) is not None:
+        raise AlreadyMember("This account is a member of the team already")
+    if team.organization_id is not None:
+        if not await is_active_in(unit.session, team.organization_id, user_id):
+            raise OutsideOrganization()
+    member = TeamMember(team_id=team.id, user_id=user_id, team_role=team_role)
+    unit.session.add(member)
+    await unit.session.flush()
+    await changed(unit, [user_id])
+    return member
+
+
+async def add(
+    platform: Platform, team_id: int, user_id: int, team_role: str, origin: dict[str, Any]
+) -> TeamMemberOut:
+    """A manager adds an account."""
+    async with platform.database.unit() as unit:
+        await unit.lock(LOCK)
+        team = await find_team(unit.session, team_id)
+        member = await admit(unit, team, user_id, team_role)
+        _audit(unit, "team.member_added", team, member, origin, after={"team_role": team_role})
+        return _render(member, await unit.session.get_one(Account, user_id))
+
+
+async def change_role(
+    platform: Platform,
+    principal: Principal,
+    team_id: int,
+    user_id: int,
+    team_role: str,
+    origin: dict[str, Any],
+) -> TeamMemberOut:
+    """Make a member a team_admin or an ordinary member. Raises LastTeamAdmin."""
+    async with platform.database.unit() as unit:
+        await unit.lock(LOCK)
+        team = await find_team(unit.session, team_id)
+        member, account = await _find(unit.session, team_id, user_id)
+        before = member.team_role
+        if team_role != before:
+            if before == TEAM_ADMIN:
+                await _keep_an_admin(unit, principal, team_id, user_id)
+            member.team_role = team_role
+            states = {"before": {"team_role": before}, "after": {"team_role": team_role}}
+            _audit(unit, "team.member_role_changed", team, member, origin, **states)
+            await changed(unit, [user_id])
+    return _render(member, account)
+
+
+async def remove(
+    platform: Platform, principal: Principal, team_id: int, user_id: int, origin: dict[str, Any]
+) -> None:
+    """A manager removes a member, or a member leaves. Raises Forbidden, LastTeamAdmin."""
+    if principal.id != user_id:
+        await insist(platform, principal, TEAM_MANAGE, team_id, or_admin=True)
+    async with platform.database.unit() as unit:
+        await unit.lock(LOCK)
+        team = await find_team(unit.session, team_id)
+        member, _ = await _find(unit.session, team_id, user_id)
+        if member.team_role == TEAM_ADMIN:
+            await _keep_an_admin(unit, principal, team_id, user_id)
+        await unit.session.delete(member)
+        before = {"team_role": member.team_role}
+        _audit(unit, "team.member_removed", team, member, origin, before=before)
+        await changed(unit, [user_id])
+
+
+async def _find(session: AsyncSession, team_id: int, user_id: int) -> tuple[TeamMember, Account]:
+    row = (await session.execute(_members(team_id).where(TeamMember.user_id == user_id))).tuples().first()
+    if row is None:
+        raise MemberNotFound("This account is not a member of the team")
+    return row
+
+
+async def _keep_an_admin(unit: Unit, principal: Principal, team_id: int, leaving: int) -> None:
+    """Raise LastTeamAdmin unless another active team_admin remains; instance administrators may do it."""
+    if principal.is_admin:
+        return
+    others = (
+        select(func.count())
+        .select_from(TeamMember)
+        .join(Account, Account.id == TeamMember.user_id)
+        .where(TeamMember.team_id == team_id, TeamMember.team_role == TEAM_ADMIN)
+        .where(TeamMember.user_id != leaving, Account.is_active)
+    )
+    if not await unit.session.scalar(others):
+        raise LastTeamAdmin()
+
+
+def _members(team_id: int) -> Select[tuple[TeamMember, Account]]:
+    joined = select(TeamMember, Account).join(Account, Account.id == TeamMember.user_id)
+    return joined.where(TeamMember.team_id == team_id)
+
+
+def _audit(
+    unit: Unit,
+    action: str,
+    team: Team,
+    member: TeamMember,
+    origin: dict[str, Any],
+    *,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+) -> None:
+    who = {"user_id": member.user_id}
+    audit(
+        unit,
+        action,
+        "team",
+        team.id,
+        before=before and {**who, **before},
+        after=after and {**who, **after},
+        origin=origin,
+        scope_org_id=team.organization_id,
+    )
+
+
+def _render(member: TeamMember, account: Account) -> TeamMemberOut:
+    return TeamMemberOut(
+        user_id=account.id,
+        username=account.username,
+        email=account.email,
+        team_role=member.team_role,  # type: ignore[arg-type]  # the table holds no other
+        joined_at=member.joined_at,
+    )

@@ -1,0 +1,26 @@
+"""Settings of tenancy."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from kernel.sdk import Settings
+
+
+class TenancySettings(Settings):
+    """Invites."""
+
+    env_prefix: ClassVar[str] = "PLATFORM_TENANCY_"
+
+    invite_days: int = Field(7, ge=1, le=365, description="Days until an invite expires.")
+    invite_lookups_per_minute: int = Field(
+        60, ge=1, description="How often one client address may look at invites by token in a minute."
+    )
+    bulk_invites_per_minute: int = Field(
+        10, ge=1, description="How often one account may send invites in bulk in a minute, 100 at a time."
+    )
+    invite_mail_seconds: float = Field(
+        20, gt=0, le=60, description="Seconds that a request waits for the mail server, for all its invites."
+    )
