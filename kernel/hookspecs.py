@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Select
 
     from kernel.actions import Action
+    from kernel.auth.external_schemas import SignInMethod
     from kernel.auth.models import Account
     from kernel.auth.ownership import Scope
     from kernel.auth.permissions import Decision, Permission
@@ -168,6 +169,14 @@ def token_claims(
 
     `previous` are the claims of the token that it replaces, with those that were asked for in a re-issue (an
     organization to switch into); None at a sign-in. What is not answered is not carried over.
+    """
+
+
+@hookspec
+def sign_in_methods() -> Sequence[SignInMethod] | None:
+    """Ways to sign in beside username and password, shown in ``GET /v1/auth/capabilities``.
+
+    A plugin that is not configured answers none, and its button is hidden.
     """
 
 

@@ -5,6 +5,8 @@ A removal is announced one release ahead in CHANGELOG.md, under "Plugin authors"
 
 from kernel.actions import Action
 from kernel.auth.audit import audit
+from kernel.auth.external import end_external_sessions, sign_in_external
+from kernel.auth.external_schemas import ExternalIdentity, SignInMethod
 from kernel.auth.models import Account
 from kernel.auth.ownership import VISIBILITIES, Owned, Scope, scope_of
 from kernel.auth.permissions import Decision, Permission
@@ -90,6 +92,7 @@ __all__ = [
     "Embedded",
     "EngineMismatch",
     "Event",
+    "ExternalIdentity",
     "Forbidden",
     "GatewayTimeout",
     "HealthCheck",
@@ -130,6 +133,7 @@ __all__ = [
     "SecretStore",
     "Service",
     "Settings",
+    "SignInMethod",
     "Staged",
     "StartupError",
     "StoredPoint",
@@ -146,6 +150,7 @@ __all__ = [
     "VectorStore",
     "audit",
     "data_folder",
+    "end_external_sessions",
     "env",
     "hookimpl",
     "hookspec",
@@ -160,5 +165,6 @@ __all__ = [
     "run_check",
     "scope_of",
     "send_events",
+    "sign_in_external",
     "utc_now",
 ]

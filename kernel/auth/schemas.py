@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, EmailStr, Field, ValidationInfo, field_validator
 
+from kernel.auth.external_schemas import SignInMethod
 from kernel.http.responses import PageQuery
 
 _USERNAME = re.compile(r"[A-Za-z0-9_.-]{1,50}", re.ASCII)
@@ -111,6 +112,7 @@ class Capabilities(BaseModel):
     registration_mode: str
     password_reset_link_minutes: int | None = None
     self_serve_personal_orgs: bool = False
+    sign_in_methods: list[SignInMethod] = Field([], description="Ways to sign in beside a password.")
 
 
 class AccountStatusRequest(BaseModel):

@@ -109,11 +109,13 @@ async def change_password(ctx: Context, body: ChangePasswordRequest) -> TokenRes
 async def capabilities(ctx: Context) -> Capabilities:
     """What a sign-in page may offer."""
     settings, mail = ctx.platform.settings, ctx.platform.mail.configured
+    methods = await ctx.platform.hooks.ask_each("sign_in_methods", None)
     return Capabilities(
         password_reset_email=mail,
         email_verification=False,
         registration_mode=settings.registration_mode,
         password_reset_link_minutes=settings.password_reset_minutes if mail else None,
+        sign_in_methods=[method for plugin in methods for method in plugin],
     )
 
 

@@ -431,6 +431,7 @@ async def test_capabilities(start_platform: Start) -> None:
         "registration_mode": "open",
         "password_reset_link_minutes": None,
         "self_serve_personal_orgs": False,
+        "sign_in_methods": [],
     }
 
 

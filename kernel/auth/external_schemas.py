@@ -1,0 +1,33 @@
+"""What a plugin that signs people in hands to the kernel, and what a sign-in page hears of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+
+@dataclass(frozen=True)
+class ExternalIdentity:
+    """Somebody whom an identity provider vouches for. `issuer` and `subject` say who; the rest describes.
+
+    None is "the provider did not say": an account that exists keeps what it has, a new one gets a name made
+    from the subject, the address ``<subject>@<host of the issuer>`` and the role `user`.
+    """
+
+    issuer: str
+    subject: str
+    username: str | None = None
+    email: str | None = None
+    role: Literal["user", "admin"] | None = None
+
+
+class SignInMethod(BaseModel):
+    """A way to sign in beside username and password: a button that opens `login_url`."""
+
+    name: str = Field(description="Stable name, such as `oidc`.")
+    label: str = Field(description="What to write on the button.")
+    login_url: str = Field(
+        description="Where the browser goes; it comes back to the client's /auth/callback."
+    )
