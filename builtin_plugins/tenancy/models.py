@@ -86,7 +86,7 @@ class TeamMember(Base):
 class Invite(Base):
     """An invitation to a team or to an organization (exactly one is set). Only the token's hash is kept.
 
-    `status` is `pending`, `accepted` (spent) or `revoked`; `expired` follows from `expires_at`.
+    `email_key` is the case-folded address. `status` is `pending`, `accepted` (spent) or `revoked`; `expired` follows from `expires_at`.
     """
 
     __tablename__ = "tenancy_invite"
@@ -100,6 +100,7 @@ class Invite(Base):
     team_id: Mapped[int | None] = mapped_column(ForeignKey(Team.id, ondelete=CASCADE))
     organization_id: Mapped[int | None] = mapped_column(ForeignKey(Organization.id, ondelete=CASCADE))
     email: Mapped[str] = mapped_column(String(320))
+    email_key: Mapped[str] = mapped_column(String(320))
     role: Mapped[str] = mapped_column(String(16))
     token_hash: Mapped[str] = mapped_column(String(64), unique=True)
     status: Mapped[str] = mapped_column(String(16), default="pending")

@@ -9,12 +9,14 @@ from typing import Any
 
 from sqlalchemy import Select
 
+from builtin_plugins.tenancy.handlers import teams
 from builtin_plugins.tenancy.models import Base
 from builtin_plugins.tenancy.permissions import PERMISSIONS
 from builtin_plugins.tenancy.services import access as decisions
 from builtin_plugins.tenancy.services import memberships
 from builtin_plugins.tenancy.services.standing import STANDINGS, Standings, open_standings, standing_of
 from builtin_plugins.tenancy.services.tree import LINEAGES, open_lineages
+from builtin_plugins.tenancy.settings import TenancySettings
 from kernel.sdk import (
     Access,
     Account,
@@ -27,6 +29,7 @@ from kernel.sdk import (
     Resource,
     RouteTable,
     Scope,
+    Settings,
     Tables,
     Unit,
     hookimpl,
@@ -45,6 +48,10 @@ class TenancyPlugin(Plugin):
         self._platform: Platform | None = None
 
     @hookimpl
+    def register_settings(self) -> type[Settings]:
+        return TenancySettings
+
+    @hookimpl
     def register_tables(self) -> Tables:
         return Tables(Base, Path(__file__).parent / "migrations")
 
@@ -54,7 +61,7 @@ class TenancyPlugin(Plugin):
 
     @hookimpl
     def register_routes(self) -> Sequence[RouteTable]:
-        return []
+        return [teams.routes]
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
@@ -99,7 +106,7 @@ class TenancyPlugin(Plugin):
             return await memberships.memberships_of(session, account_ids)
 
     @hookimpl
-    def select_members(self, organization_id: int) -> Select[tuple[int]]:
+    def select_members(self, organization_id: int) -> Select[int]:
         return memberships.members_query(organization_id)
 
     @hookimpl

@@ -178,6 +178,7 @@ def upgrade() -> None:
         sa.Column("team_id", sa.Integer(), nullable=True),
         sa.Column("organization_id", sa.Integer(), nullable=True),
         sa.Column("email", sa.String(length=320), nullable=False),
+        sa.Column("email_key", sa.String(length=320), nullable=False),
         sa.Column("role", sa.String(length=16), nullable=False),
         sa.Column("token_hash", sa.String(length=64), nullable=False),
         sa.Column("status", sa.String(length=16), nullable=False),

@@ -4,7 +4,8 @@ The route says it, as ``permission(KEY, within="org_id")``, with ``or_admin=True
 admits instance administrators as well. Where the id stands in the body, a service calls `insist`.
 
 A key of an organization is held by its built-in roles (`Permission.org_roles`) and by custom roles, there and
-in all organizations below. A key of a team is held by its admins. Platform Admins hold both kinds
+in all organizations below. A key of a team is held by its admins, and by whoever manages the members of
+the organization that the team belongs to. Platform Admins hold both kinds
 everywhere; the flag is read from the database, never from a token.
 """
 
@@ -17,7 +18,8 @@ from sqlalchemy import select
 
 from builtin_plugins.tenancy.errors import TeamNotFound
 from builtin_plugins.tenancy.models import Team
-from builtin_plugins.tenancy.services.standing import standing_of
+from builtin_plugins.tenancy.permissions import MEMBERS_MANAGE
+from builtin_plugins.tenancy.services.standing import Standing, standing_of
 from builtin_plugins.tenancy.services.tree import lineage_of
 from kernel.sdk import Access, Decision, Forbidden, Permission, Platform, Principal
 
@@ -39,7 +41,7 @@ async def decide(
     name = key.key if isinstance(key, Permission) else key
     standing = await standing_of(platform, principal.id)
     if platform.permissions[name].scope == "team":
-        held = standing.teams.get(within) == TEAM_ADMIN
+        held = standing.teams.get(within) == TEAM_ADMIN or await _manages_home(platform, standing, within)
     else:
         lineage = await lineage_of(platform, within)
         held = bool(lineage) and standing.holds(name, within, lineage[1:])
@@ -77,6 +79,18 @@ async def answer(
     if platform.permissions[name].scope == "team":
         await _find_team(platform, within)
     return None
+
+
+async def _manages_home(platform: Platform, standing: Standing, team_id: int) -> bool:
+    """Whether the account manages the members of the team's organization, there or from above."""
+    if not standing.organizations:
+        return False
+    async with platform.database.read() as session:
+        home = await session.scalar(select(Team.organization_id).where(Team.id == team_id))
+    if home is None:
+        return False
+    lineage = await lineage_of(platform, home)
+    return standing.holds(MEMBERS_MANAGE.key, home, lineage[1:])
 
 
 async def _find_team(platform: Platform, team_id: int) -> None:

@@ -144,7 +144,7 @@ async def _keep_an_admin(unit: Unit, principal: Principal, team_id: int, leaving
         raise LastTeamAdmin()
 
 
-def _members(team_id: int) -> Select[tuple[TeamMember, Account]]:
+def _members(team_id: int) -> Select[TeamMember, Account]:
     joined = select(TeamMember, Account).join(Account, Account.id == TeamMember.user_id)
     return joined.where(TeamMember.team_id == team_id)
 
