@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -93,20 +94,22 @@ class Identity:
         return Principal("service", "internal-service", username="internal-service", role="service")
 
     @hookimpl(trylast=True)
-    async def decide_access(self, ctx: Context, principal: Principal, access: Access) -> Decision | None:
+    async def decide_access(
+        self, ctx: Context, principal: Principal, access: Access, params: dict[str, Any]
+    ) -> Decision | None:
         """The access kinds of the kernel; a permission goes by its default grant."""
         if access.kind == "platform_admin":
             return _allow(await self._is_platform_admin(principal))
-        return self.decide(principal, access)
+        return self.decide(principal, access, params)
 
-    def decide(self, principal: Principal, access: Access) -> Decision | None:
+    def decide(self, principal: Principal, access: Access, params: Mapping[str, Any]) -> Decision | None:
         """The access kinds that need no look into the database."""
         if access.kind == "public":
             return Decision.ALLOW
         if principal.kind == "anonymous":
             return None
         if access.kind == "permission":
-            return _allow(self._holds(principal, access))
+            return _allow(self._holds(principal, access) or _is_own(principal, access, params))
         return _allow(_fits(principal, access.kind))
 
     def _holds(self, principal: Principal, access: Access) -> bool:
@@ -141,6 +144,10 @@ def _fits(principal: Principal, kind: str) -> bool:
     if kind == "admin":
         return principal.is_admin
     return principal.is_admin or principal.is_service
+
+
+def _is_own(principal: Principal, access: Access, params: Mapping[str, Any]) -> bool:
+    return access.or_self is not None and principal.is_user and params[access.or_self] == principal.id
 
 
 def _allow(yes: bool) -> Decision | None:

@@ -90,7 +90,7 @@ class Guard:
     ) -> Sequence[Decision | None]:
         """What all say; where only the kernel is asked, without the way through the hooks."""
         if route.access.kind != "platform_admin" and self._hooks.count("decide_access") == 1:
-            return (self._platform.identity.decide(ctx.principal, route.access),)
+            return (self._platform.identity.decide(ctx.principal, route.access, params),)
         # A judge that fails can't be taken for one that agrees; but what is open to anyone stays open.
         unheard = None if route.access.kind == "public" else Decision.DENY
         return await self._hooks.ask_each(

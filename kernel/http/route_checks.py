@@ -51,6 +51,8 @@ def problem_of(route: Route, permissions: Mapping[str, Permission]) -> str | Non
         return f"needs '{route.access.permission}', which nobody declares; add it to register_permissions"
     if route.access.kind == "permission" and not _is_placed(route, permissions):
         return "must say within which path parameter it needs its permission: permission(KEY, within=…)"
+    if route.access.or_self is not None and f"{{{route.access.or_self}:int}}" not in route.path:
+        return f"lets '{route.access.or_self}' pass, which is no integer parameter of its path"
     if not route.path.startswith("/"):
         return "must start with '/'"
     if route.fixed and (route.body or route.query or "{" in route.path):

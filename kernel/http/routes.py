@@ -22,7 +22,8 @@ BodyKind = Literal["none", "json", "multipart", "raw"]
 class Access:
     """Who may use a route. `within` is the path parameter with the id that a scoped permission refers to.
 
-    `or_admin` admits instance administrators beside the holders of a scoped permission.
+    `or_admin` admits instance administrators beside the holders of a scoped permission, `or_self` the
+    account whose id is this path parameter.
     """
 
     kind: Literal["public", "authenticated", "admin", "platform_admin", "admin_or_service", "permission"]
@@ -30,6 +31,7 @@ class Access:
     description: str = ""
     within: str | None = None
     or_admin: bool = False
+    or_self: str | None = None
 
     def __str__(self) -> str:
         return self.permission or self.kind
@@ -42,15 +44,19 @@ PLATFORM_ADMIN = Access("platform_admin", description="Platform Admins")
 ADMIN_OR_SERVICE = Access("admin_or_service", description="instance administrators and services")
 
 
-def permission(key: str | Permission, *, within: str | None = None, or_admin: bool = False) -> Access:
+def permission(
+    key: str | Permission, *, within: str | None = None, or_admin: bool = False, or_self: str | None = None
+) -> Access:
     """Access for those who hold a permission; the key must be declared, else the start fails.
 
     `within` is the path parameter with the id of the organization or team, for a key of such a scope; with
-    `or_admin` instance administrators may use the route as well.
+    `or_admin` instance administrators may use the route as well, and with `or_self` the account whose id is
+    that path parameter.
     """
     name = key.key if isinstance(key, Permission) else key
     others = ", or instance administrators" if or_admin else ""
-    return Access("permission", name, f"permission {name}{others}", within, or_admin)
+    others += ", or the account itself" if or_self else ""
+    return Access("permission", name, f"permission {name}{others}", within, or_admin, or_self)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Whether somebody may do something in an organization or in a team.
 
 The route says it, as ``permission(KEY, within="org_id")``, with ``or_admin=True`` where the specification
-admits instance administrators as well. Where the id stands in the body, a service calls `insist`.
+admits instance administrators as well and ``or_self="user_id"`` where people may act on themselves. Where the
+id stands in the body, a service calls `insist`.
 
 A key of an organization is held by its built-in roles (`Permission.org_roles`) and by custom roles, there and
 in all organizations below. A key of a team is held by its admins, and by whoever manages the members of

@@ -65,7 +65,7 @@ async def memberships_of(
     return dict(found)
 
 
-def members_query(organization_id: int) -> Select[tuple[int]]:
+def members_query(organization_id: int) -> Select[int]:
     """The ids of the accounts of an organization, suspended ones included."""
     return select(Membership.user_id).where(Membership.organization_id == organization_id)
 
@@ -120,7 +120,7 @@ async def keep_owners_of_all(unit: Unit, account: Account) -> None:
         raise LastOwner(f"This account is the last active owner of '{slug}'; make somebody else owner first")
 
 
-def _active_owners(organization_id: int) -> Select[tuple[int]]:
+def _active_owners(organization_id: int) -> Select[int]:
     return (
         select(func.count())
         .select_from(Membership)

@@ -39,7 +39,8 @@ BUILTIN_ROLES = {"owner": 1, "admin": 2, "member": 3}
 class Grant:
     """A permission key that an account holds in an organization and in those below it, and whence.
 
-    `group_id` is the permission group that holds the key itself; None when the role does.
+    What the built-in role `member` gives stays in the organization itself: authority flows down, membership
+    does not. `group_id` is the permission group that holds the key itself; None when the role does.
     """
 
     key: str
@@ -54,6 +55,10 @@ class Grant:
         """Whether it has not expired."""
         return self.expires_at is None or self.expires_at > now
 
+    def reaches(self, organization_id: int) -> bool:
+        """Whether it counts in an organization that is where it was given, or below."""
+        return self.organization_id == organization_id or self.role_id != BUILTIN_ROLES["member"]
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -66,7 +71,7 @@ class Standing:
 
     def holds(self, key: str, organization_id: int, ancestors: Iterable[int] = ()) -> bool:
         """Whether a key is held in an organization, there or from one of those above it."""
-        return any(self._held(key, place) for place in (organization_id, *ancestors))
+        return any(self._held(key, place, organization_id) for place in (organization_id, *ancestors))
 
     def holds_all(self, keys: Collection[str], organization_id: int, ancestors: Sequence[int] = ()) -> bool:
         """Whether each of these keys is held there."""
@@ -79,19 +84,19 @@ class Standing:
             grant
             for place in (organization_id, *ancestors)
             for grant in self._by_place.get(place, ())
-            if grant.is_valid(now)
+            if grant.is_valid(now) and grant.reaches(organization_id)
         ]
 
     def places_of(self, key: str) -> list[int]:
         """The organizations in which a key is held directly."""
-        return [place for place in self._by_place if self._held(key, place)]
+        return [place for place in self._by_place if self._held(key, place, place)]
 
-    def _held(self, key: str, place: int) -> bool:
+    def _held(self, key: str, place: int, wanted_in: int) -> bool:
         found = self._by_key.get((key, place))
         if found is None:
             return False
         now = utc_now()
-        return any(grant.is_valid(now) for grant in found)
+        return any(grant.is_valid(now) and grant.reaches(wanted_in) for grant in found)
 
     @cached_property
     def _by_key(self) -> Mapping[tuple[str, int], Sequence[Grant]]:
@@ -167,12 +172,12 @@ async def read_standing(
 
 async def read_memberships(session: AsyncSession, user_id: int) -> tuple[dict[int, str], dict[int, str]]:
     """Unsuspended organizations (the earliest first) and teams of an account, by id with its role there."""
-    organizations = (await session.execute(_organizations(user_id))).all()
-    teams = (await session.execute(_teams(user_id))).all()
-    return dict(organizations), dict(teams)
+    organizations = await session.execute(_organizations(user_id))
+    teams = await session.execute(_teams(user_id))
+    return {row[0]: row[1] for row in organizations}, {row[0]: row[1] for row in teams}
 
 
-def _organizations(user_id: int) -> Select[tuple[int, str]]:
+def _organizations(user_id: int) -> Select[int, str]:
     return (
         select(Membership.organization_id, Membership.org_role)
         .where(Membership.user_id == user_id, Membership.suspended_at.is_(None))
@@ -180,7 +185,7 @@ def _organizations(user_id: int) -> Select[tuple[int, str]]:
     )
 
 
-def _teams(user_id: int) -> Select[tuple[int, str]]:
+def _teams(user_id: int) -> Select[int, str]:
     """Without the teams of an organization in which the account is suspended."""
     suspended = select(Membership.organization_id).where(
         Membership.user_id == user_id, Membership.suspended_at.is_not(None)
