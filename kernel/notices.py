@@ -1,7 +1,7 @@
 """Notices: "this changed", heard by every process within a moment of the commit.
 
 A notice is a row written in the transaction of the change itself, so it can't be lost or come early; every
-process looks for new rows several times a second.
+process looks for new rows several times a second, on SQLite only after somebody wrote anything at all.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from kernel.db.base import utc_now
+from kernel.db.changes import Changes
 from kernel.db.engine import Database, Unit
 from kernel.db.tables import Notice
 from kernel.errors import FAULTS
@@ -43,6 +44,7 @@ class Notices:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._changes = Changes(database.url)
         self._listeners: dict[str, list[Listener]] = {}
         self._last = 0
         self._seen: set[int] = set()
@@ -74,13 +76,15 @@ class Notices:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+        self._changes.close()
 
     async def _run(self) -> None:
         reading = True
         while True:
             await asyncio.sleep(INTERVAL)
             try:
-                await self._look()
+                if self._changes.since_last_time() or not reading:
+                    await self._look()
                 await self._sweep()
             except (SQLAlchemyError, OSError) as error:
                 if reading:
