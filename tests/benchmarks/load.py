@@ -1,7 +1,11 @@
-"""A closed-loop HTTP load: each connection sends a request, waits for the whole answer, sends the next.
+"""HTTP load on keep-alive connections, in a closed or an open loop.
+
+Closed: each connection sends a request, waits for the whole answer, sends the next; latencies are those of a
+server that is as busy as it can be. Open: requests fall due at a fixed rate whatever the server does, and
+latencies count from then, so that two servers can be compared under the same load.
 
 Cheap enough in one process to drive a Python server on the other core: answers are told apart by their
-length, which the first one gives.
+length, which the head gives.
 """
 
 from __future__ import annotations
@@ -10,11 +14,16 @@ import asyncio
 import json
 import sys
 import time
+from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import uvloop
+
+_TICK = 0.001  # what the event loop's timers resolve
+_PATIENCE = 10.0
 
 
 @dataclass(frozen=True)
@@ -28,40 +37,30 @@ class Result:
 
 
 class _Connection(asyncio.Protocol):
-    def __init__(
-        self, request: bytes, latencies: list[float], stop_at: float, done: asyncio.Future[None]
-    ) -> None:
-        self._request = request
-        self._latencies = latencies
-        self._stop_at = stop_at
-        self._done = done
+    """Sends one request at a time and hands each answer to its load."""
+
+    def __init__(self, load: _Load) -> None:
+        self._load = load
         self._buffer = bytearray()
-        self._expected = 0
-        self.errors = 0
+        self._due: float | None = None
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
-        self._send()
 
-    def _send(self) -> None:
-        self._sent = time.perf_counter()
-        self._transport.write(self._request)
+    def send(self, due: float) -> None:
+        """Send the request that fell due then."""
+        self._due = due
+        self._transport.write(self._load.request)
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
-        if not self._complete():
+        if self._due is None or not self._complete():
             return
-        now = time.perf_counter()
-        self._latencies.append(now - self._sent)
-        if not self._buffer.startswith(b"HTTP/1.1 2"):
-            self.errors += 1
+        self._load.latencies.append(time.perf_counter() - self._due)
+        self._load.errors += not self._buffer.startswith(b"HTTP/1.1 2")
+        self._due = None
         self._buffer.clear()
-        if now < self._stop_at:
-            self._send()
-        else:
-            self._transport.close()
-            if not self._done.done():
-                self._done.set_result(None)
+        self._load.answered(self)
 
     def _complete(self) -> bool:
         head = self._buffer.find(b"\r\n\r\n")
@@ -72,28 +71,95 @@ class _Connection(asyncio.Protocol):
         return len(self._buffer) >= head + 4 + int(self._buffer[start + 15 : end])
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if not self._done.done():
-            self.errors += 1
-            self._done.set_result(None)
+        self._load.errors += self._due is not None
 
 
-async def _run(host: str, port: int, request: bytes, connections: int, seconds: float) -> Result:
-    loop = asyncio.get_running_loop()
-    latencies: list[float] = []
-    started = time.perf_counter()
-    made = []
-    for _ in range(connections):
-        done = loop.create_future()
-        _, protocol = await loop.create_connection(
-            lambda done=done: _Connection(request, latencies, started + seconds, done), host, port
-        )
-        made.append((protocol, done))
-    await asyncio.gather(*(done for _, done in made))
-    elapsed = time.perf_counter() - started
-    latencies.sort()
-    pick = lambda share: latencies[int(share * (len(latencies) - 1))] * 1000  # noqa: E731
-    errors = sum(protocol.errors for protocol, _ in made)
-    return Result(len(latencies) / elapsed, pick(0.5), pick(0.99), errors)
+class _Load(ABC):
+    """Requests on some connections for a time."""
+
+    def __init__(self, request: bytes, seconds: float) -> None:
+        self.request = request
+        self.latencies: list[float] = []
+        self.errors = 0
+        self._seconds = seconds
+
+    async def run(self, port: int, connections: int) -> Result:
+        """Open the connections, send, wait for the last answers."""
+        loop = asyncio.get_running_loop()
+        opened = [
+            await loop.create_connection(lambda: _Connection(self), "127.0.0.1", port)
+            for _ in range(connections)
+        ]
+        started = time.perf_counter()
+        await self._drive([connection for _, connection in opened], started + self._seconds)
+        elapsed = time.perf_counter() - started
+        self.latencies.sort()
+        pick = lambda share: self.latencies[int(share * (len(self.latencies) - 1))] * 1000  # noqa: E731
+        return Result(len(self.latencies) / elapsed, pick(0.5), pick(0.99), self.errors)
+
+    @abstractmethod
+    async def _drive(self, connections: list[_Connection], stop_at: float) -> None:
+        """Send until then."""
+
+    @abstractmethod
+    def answered(self, connection: _Connection) -> None:
+        """The connection has its answer."""
+
+
+class _ClosedLoad(_Load):
+    async def _drive(self, connections: list[_Connection], stop_at: float) -> None:
+        self._stop_at = stop_at
+        self._open = len(connections)
+        self._done = asyncio.Event()
+        for connection in connections:
+            connection.send(time.perf_counter())
+        async with asyncio.timeout(self._seconds + _PATIENCE):
+            await self._done.wait()
+
+    def answered(self, connection: _Connection) -> None:
+        now = time.perf_counter()
+        if now < self._stop_at:
+            connection.send(now)
+            return
+        self._open -= 1
+        if not self._open:
+            self._done.set()
+
+
+class _OpenLoad(_Load):
+    def __init__(self, request: bytes, seconds: float, rate: float) -> None:
+        super().__init__(request, seconds)
+        self._interval = 1 / rate
+        self._waiting: deque[float] = deque()
+
+    async def _drive(self, connections: list[_Connection], stop_at: float) -> None:
+        self._connections = len(connections)
+        self._at_rest = asyncio.Event()
+        self._idle = deque(connections)
+        due = time.perf_counter()
+        while due < stop_at:
+            while due <= (now := time.perf_counter()):
+                self._ask(now)  # the tick's own lateness is not the server's
+                due += self._interval
+            await asyncio.sleep(_TICK)
+        self._at_rest.clear()
+        if len(self._idle) < len(connections):
+            async with asyncio.timeout(_PATIENCE):
+                await self._at_rest.wait()
+
+    def _ask(self, due: float) -> None:
+        if self._idle:
+            self._idle.popleft().send(due)
+        else:
+            self._waiting.append(due)
+
+    def answered(self, connection: _Connection) -> None:
+        if self._waiting:
+            connection.send(self._waiting.popleft())
+        else:
+            self._idle.append(connection)
+            if len(self._idle) == self._connections:
+                self._at_rest.set()
 
 
 def raw_request(path: str, token: str | None = None) -> str:
@@ -102,9 +168,17 @@ def raw_request(path: str, token: str | None = None) -> str:
     return f"GET {path} HTTP/1.1\r\nHost: bench\r\n{authorization}\r\n"
 
 
-async def load(port: int, path: str, *, token: str | None = None, connections: int, seconds: float) -> Result:
-    """Drive the load from a process of its own."""
-    argument = json.dumps([port, raw_request(path, token), connections, seconds])
+async def load(
+    port: int,
+    path: str,
+    *,
+    token: str | None = None,
+    connections: int,
+    seconds: float,
+    rate: float | None = None,
+) -> Result:
+    """Drive the load from a process of its own: a closed loop, or an open one at `rate` requests a second."""
+    argument = json.dumps([port, raw_request(path, token), connections, seconds, rate])
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", "import sys; from tests.benchmarks.load import main; main(sys.argv[1:])"),
         argument,
@@ -116,6 +190,7 @@ async def load(port: int, path: str, *, token: str | None = None, connections: i
 
 def main(arguments: Sequence[str]) -> None:
     """One run, described by a JSON list; prints the result as JSON."""
-    port, request, connections, seconds = json.loads(arguments[0])
-    result = uvloop.run(_run("127.0.0.1", port, request.encode(), connections, seconds))
-    print(json.dumps(asdict(result)))
+    port, request, connections, seconds, rate = json.loads(arguments[0])
+    raw = request.encode()
+    made = _ClosedLoad(raw, seconds) if rate is None else _OpenLoad(raw, seconds, rate)
+    print(json.dumps(asdict(uvloop.run(made.run(port, connections)))))
