@@ -29,7 +29,7 @@ _CLAIMS_PER_ACCOUNT = 10  # in a minute; wrong codes have their own, lasting cou
 
 def _shaped(value: str) -> str:
     code = plain(value)
-    if not (len(code) == GROUPS * GROUP and code.isascii() and code.isalnum()):
+    if not (value.isascii() and code.isalnum() and len(code) == GROUPS * GROUP):
         raise ValueError("write it as the server printed it: XXXXXX-XXXXXX-XXXXXX")
     return code
 

@@ -1,0 +1,49 @@
+"""A database as an earlier release left it: accounts, and no word of Platform Admins."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from alembic import command
+from argon2 import PasswordHasher
+from sqlalchemy import Connection, text
+
+from kernel.db.base import utc_now
+from kernel.db.engine import Database
+from kernel.db.migrate import alembic_config, kernel_owner
+from kernel.settings import KernelSettings, SettingsLoader
+from kernel.testing import environment
+
+PASSWORD = "correct horse battery"
+_CHEAP = PasswordHasher(time_cost=1, memory_cost=64)
+
+
+async def make_earlier_release(home: Path, database_url: str | None, **roles: str) -> None:
+    """Write accounts with these roles, all with `PASSWORD`, at the kernel's first migration."""
+    env = environment(home, {"DATABASE_URL": database_url})
+    await asyncio.to_thread(home.mkdir, parents=True, exist_ok=True, mode=0o700)
+    database = Database(SettingsLoader(env).load("kernel", KernelSettings).sqlalchemy_url)
+    try:
+        async with database.schema_change() as connection:
+            await connection.run_sync(_first_migration)
+            for name, role in roles.items():
+                await connection.execute(_INSERT, _account(name, role))
+    finally:
+        await database.close()
+
+
+def _first_migration(connection: Connection) -> None:
+    command.upgrade(alembic_config(kernel_owner(), connection), "0001")
+
+
+_INSERT = text(
+    "INSERT INTO kernel_account (username, username_key, email, email_key, password_hash, role, "
+    "platform_admin, is_active, must_change_password, epoch, created_at) VALUES "
+    "(:name, :name, :email, :email, :hash, :role, false, true, false, 0, :now)"
+)
+
+
+def _account(name: str, role: str) -> dict[str, object]:
+    email = f"{name}@example.org"
+    return {"name": name, "email": email, "hash": _CHEAP.hash(PASSWORD), "role": role, "now": utc_now()}

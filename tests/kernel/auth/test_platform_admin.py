@@ -1,0 +1,199 @@
+"""Who becomes Platform Admin, and who is one no longer (spec 5.7)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+from sqlalchemy import update
+
+from kernel.auth.errors import AccountDisabled
+from kernel.auth.models import Account
+from kernel.errors import Conflict, NotFound
+from kernel.sdk import Plugin, Unit, hookimpl, utc_now
+from kernel.testing import Actor, Running, Start
+from tests.fakes.audit import audited
+from tests.fakes.earlier_release import PASSWORD, make_earlier_release
+
+
+@pytest.fixture
+async def running(start_platform: Start, database_url: str | None) -> Running:
+    """A fresh install."""
+    return await start_platform(env={"DATABASE_URL": database_url})
+
+
+def claims_of(actor: Actor) -> dict[str, Any]:
+    claims: dict[str, Any] = jwt.decode(actor.token or "", options={"verify_signature": False})
+    return claims
+
+
+async def may_administer(actor: Actor) -> int:
+    return (await actor.get("/v1/auth/users")).status
+
+
+class TestBootstrap:
+    async def test_first_administrator_to_sign_in(self, running: Running) -> None:
+        """The token of that very sign-in carries the claim, it opens what it should, and it is audited."""
+        await running.user("ulla")
+        ada, bea = await running.user("ada", role="admin"), await running.user("bea", role="admin")
+        assert (claims_of(ada)["platform_admin"], await may_administer(ada)) == (True, 200)
+        assert (claims_of(bea)["platform_admin"], await may_administer(bea)) == (False, 403)
+        (entry,) = await audited(running.platform, "platform_admin.granted")
+        assert (entry.target_id, entry.actor_id) == (str(ada.user["id"]), ada.user["id"])
+        assert entry.before_state == {"username": "ada", "platform_admin": False}
+        assert entry.after_state == {"username": "ada", "platform_admin": True, "way": "first sign-in"}
+        assert entry.ip_address == "127.0.0.1"
+
+    async def test_at_once(self, running: Running) -> None:
+        """Of administrators who sign in at the same moment, one becomes Platform Admin."""
+        names = [f"admin-{number}" for number in range(4)]
+        for name in names:
+            await running.platform.accounts.register(name, f"{name}@example.org", PASSWORD, role="admin")
+        actors = await asyncio.gather(*(running.sign_in(name, PASSWORD) for name in names))
+        assert [claims_of(actor)["platform_admin"] for actor in actors].count(True) == 1
+        assert len(await running.platform.platform_admins.list()) == 1
+        assert len(await audited(running.platform, "platform_admin.granted")) == 1
+
+    async def test_once_in_a_life(self, running: Running) -> None:
+        """When the only Platform Admin is one no longer, signing in makes no other."""
+        ada = await running.user("ada", role="admin")
+        await running.platform.platform_admins.revoke("ada")
+        assert claims_of(await running.sign_in("ada", ada.password))["platform_admin"] is False
+        assert claims_of(await running.user("bea", role="admin"))["platform_admin"] is False
+
+    async def test_closed_by_a_grant(self, running: Running) -> None:
+        """The operator's grant to anybody closes it before an administrator ever signed in."""
+        await running.user("ulla")
+        await running.platform.platform_admins.grant("ulla")
+        await running.platform.platform_admins.revoke("ulla")
+        assert claims_of(await running.user("ada", role="admin"))["platform_admin"] is False
+
+    async def test_linked_account(self, running: Running) -> None:
+        """An account that was local before its link is passed over, and the next one is not."""
+        await running.platform.accounts.register("ada", "ada@example.org", PASSWORD, role="admin")
+        async with running.platform.database.unit() as unit:
+            await unit.session.execute(update(Account).values(linked_at=utc_now()))
+        assert claims_of(await running.sign_in("ada", PASSWORD))["platform_admin"] is False
+        assert claims_of(await running.user("bea", role="admin"))["platform_admin"] is True
+
+    async def test_upgraded_install(
+        self, start_platform: Start, platform_home: Path, database_url: str | None
+    ) -> None:
+        """Where there were administrators before this release, none becomes Platform Admin by signing in."""
+        await make_earlier_release(platform_home, database_url, ada="admin")
+        running = await start_platform(env={"DATABASE_URL": database_url})
+        assert claims_of(await running.sign_in("ada", PASSWORD))["platform_admin"] is False
+        assert claims_of(await running.user("bea", role="admin"))["platform_admin"] is False
+
+    async def test_upgraded_install_without_administrators(
+        self, start_platform: Start, platform_home: Path, database_url: str | None
+    ) -> None:
+        """Users alone leave the door open: nobody but the operator can make an administrator of them."""
+        await make_earlier_release(platform_home, database_url, ulla="user")
+        running = await start_platform(env={"DATABASE_URL": database_url})
+        assert claims_of(await running.user("ada", role="admin"))["platform_admin"] is True
+
+    async def test_sign_in_that_is_refused(self, start_platform: Start) -> None:
+        """When a plugin forbids the sign-in, nothing is granted with it."""
+        running = await start_platform(Doorman)
+        await running.platform.accounts.register("ada", "ada@example.org", PASSWORD, role="admin")
+        body = {"username": "ada", "password": PASSWORD}
+        assert (await running.anonymous.post("/v1/auth/login", json=body)).status == 409
+        assert await running.platform.platform_admins.list() == []
+        assert await audited(running.platform, "platform_admin.granted") == []
+
+
+class Doorman(Plugin):
+    """Lets nobody in, and ben never be Platform Admin."""
+
+    name = "doorman"
+    version = "1"
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, str]] = []
+
+    @hookimpl
+    async def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
+        if change == "signed_in" and account.username == "ada":
+            raise Conflict("nobody comes in")
+        if change == "platform_admin_granted" and account.username == "ben":
+            raise Conflict("not ben")
+        self.heard.append((account.username, change))
+
+
+class TestOperator:
+    async def test_grant(self, running: Running) -> None:
+        """It counts on routes at once, and shows in the token that the next refresh gives."""
+        ulla = await running.user("ulla")
+        assert await may_administer(ulla) == 403
+        account, changed = await running.platform.platform_admins.grant("ULLA")
+        assert (account.username, changed) == ("ulla", True)
+        fresh = (await ulla.post("/v1/auth/refresh")).json()["access_token"]
+        assert claims_of(Actor(running, fresh))["platform_admin"] is True
+        assert await may_administer(Actor(running, fresh)) == 200
+
+    async def test_revoke(self, running: Running) -> None:
+        """Every session ends with it; the next sign-in gives a token without the claim."""
+        ada = await running.user("ada", role="admin")
+        assert await may_administer(ada) == 200
+        await running.platform.platform_admins.revoke("ada")
+        assert await may_administer(ada) == 401
+        assert (await ada.post("/v1/auth/refresh")).status == 401
+        again = await running.sign_in("ada", ada.password)
+        assert (claims_of(again)["platform_admin"], await may_administer(again)) == (False, 403)
+
+    async def test_nothing_changes(self, running: Running) -> None:
+        """A grant to a holder and a revocation from somebody else write nothing and end no session."""
+        ada, ulla = await running.user("ada", role="admin"), await running.user("ulla")
+        admins = running.platform.platform_admins
+        before = len(await audited(running.platform))
+        assert (await admins.grant("ada"))[1] is False
+        assert (await admins.revoke("ulla"))[1] is False
+        assert len(await audited(running.platform)) == before
+        assert (await may_administer(ada), (await ulla.get("/v1/auth/capabilities")).status) == (200, 200)
+
+    async def test_at_once(self, running: Running) -> None:
+        """Of grants at the same moment one changes something, and one is audited."""
+        await running.user("ulla")
+        grants = await asyncio.gather(*(running.platform.platform_admins.grant("ulla") for _ in range(4)))
+        assert [changed for _, changed in grants].count(True) == 1
+        assert len(await audited(running.platform, "platform_admin.granted")) == 1
+
+    async def test_whom_it_refuses(self, running: Running) -> None:
+        """An account that does not exist, and one that is deactivated."""
+        ulla = await running.user("ulla")
+        await running.platform.administration.set_active(ulla.user["id"], False, by=None)
+        with pytest.raises(AccountDisabled, match="activate it first"):
+            await running.platform.platform_admins.grant("ulla")
+        for change in (running.platform.platform_admins.grant, running.platform.platform_admins.revoke):
+            with pytest.raises(NotFound):
+                await change("nobody")
+
+    async def test_deactivated_holder(self, running: Running) -> None:
+        """Deactivation takes the access away with the sessions; the flag is there again with the account."""
+        ada, ulla = await running.user("ada", role="admin"), await running.user("ulla")
+        await running.platform.platform_admins.grant("ulla")
+        status = f"/v1/auth/users/{ulla.user['id']}/status"
+        assert (await ada.patch(status, json={"is_active": False})).status == 200
+        assert await may_administer(ulla) == 401
+        assert (await ada.patch(status, json={"is_active": True})).status == 200
+        assert await may_administer(ulla) == 401
+        assert await may_administer(await running.sign_in("ulla", ulla.password)) == 200
+
+
+async def test_plugins_hear_and_may_forbid(start_platform: Start) -> None:
+    """`on_account_event` reports both changes in their transaction; a veto leaves nothing behind."""
+    doorman = Doorman()
+    running = await start_platform(doorman)
+    for name in ("bob", "ben"):
+        await running.platform.accounts.register(name, f"{name}@example.org", PASSWORD)
+    await running.platform.platform_admins.grant("bob")
+    await running.platform.platform_admins.revoke("bob")
+    assert doorman.heard[-2:] == [("bob", "platform_admin_granted"), ("bob", "platform_admin_revoked")]
+    with pytest.raises(Conflict, match="not ben"):
+        await running.platform.platform_admins.grant("ben")
+    assert await running.platform.platform_admins.list() == []
+    assert [entry.target_id for entry in await audited(running.platform, "platform_admin.granted")] == ["1"]
