@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from builtin_plugins.rag import hookspecs
 from builtin_plugins.rag.handlers import documents, knowledge_bases, pipelines, system
@@ -16,6 +18,7 @@ from builtin_plugins.rag.services.health import health_fields
 from builtin_plugins.rag.services.ingest import INGEST
 from builtin_plugins.rag.services.outcomes import OUTCOMES, Outcomes
 from builtin_plugins.rag.services.parsers import PARSERS, Parsers
+from builtin_plugins.rag.services.transfer import Place, export_rows, read_sections
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Job, Permission, Platform, Plugin, Resource, Service, Tables, hookimpl
 
@@ -67,6 +70,24 @@ class RagPlugin(Plugin):
                 title="Platform RAG pipeline",
             )
         ]
+
+    @hookimpl(optionalhook=True)
+    async def export_rows(
+        self, session: AsyncSession, team_id: int | None, organization_id: int | None
+    ) -> Mapping[str, Any]:
+        return await export_rows(session, Place(team_id, organization_id))
+
+    @hookimpl(optionalhook=True)
+    async def import_rows(
+        self,
+        platform: Platform,
+        sections: Mapping[str, Any],
+        team_id: int | None,
+        organization_id: int | None,
+        owner_id: int,
+        policy: str,
+    ) -> Mapping[str, Any]:
+        return await read_sections(platform, sections, Place(team_id, organization_id), owner_id, policy)
 
 
 @asynccontextmanager

@@ -9,7 +9,8 @@ from typing import Any
 
 from sqlalchemy import Select
 
-from builtin_plugins.tenancy.handlers import teams
+from builtin_plugins.tenancy import hookspecs
+from builtin_plugins.tenancy.handlers import invites, teams, transfer
 from builtin_plugins.tenancy.models import Base
 from builtin_plugins.tenancy.permissions import PERMISSIONS
 from builtin_plugins.tenancy.services import access as decisions
@@ -48,6 +49,10 @@ class TenancyPlugin(Plugin):
         self._platform: Platform | None = None
 
     @hookimpl
+    def register_hookspecs(self) -> Sequence[object]:
+        return [hookspecs]
+
+    @hookimpl
     def register_settings(self) -> type[Settings]:
         return TenancySettings
 
@@ -61,7 +66,7 @@ class TenancyPlugin(Plugin):
 
     @hookimpl
     def register_routes(self) -> Sequence[RouteTable]:
-        return [teams.routes]
+        return [teams.routes, invites.routes, transfer.routes]
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:

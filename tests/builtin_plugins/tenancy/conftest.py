@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from kernel.testing import Running, platforms, postgres_database
+from tests.fakes.hash_embeddings import HashEmbeddings
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session", params=["sqlite", "postgresql"])
@@ -20,3 +21,14 @@ async def running(
         url = stack.enter_context(postgres_database()) if request.param == "postgresql" else None
         async with platforms(tmp_path_factory.mktemp("tenancy")) as start:
             yield await start("tenancy", env={"DATABASE_URL": url})
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session", params=["sqlite", "postgresql"])
+async def sharing(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Running]:
+    """A platform with tenancy and with knowledge bases to share, embedded by a quick fake."""
+    with ExitStack() as stack:
+        url = stack.enter_context(postgres_database()) if request.param == "postgresql" else None
+        async with platforms(tmp_path_factory.mktemp("sharing")) as start:
+            yield await start("tenancy", "rag", HashEmbeddings(), env={"DATABASE_URL": url})

@@ -1,0 +1,97 @@
+"""Rows of the RAG plugin in the bundle of a team or an organization: settings, never contents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from builtin_plugins.rag.chunking import MAX_SIZE
+from builtin_plugins.rag.schemas import ModelName, Name, Text
+
+MAX_ROWS = 2000
+MAX_EMBEDDING_MODELS = 16
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class KnowledgeBaseRow(_Row):
+    """A knowledge base without its documents."""
+
+    name: Name
+    description: Text = ""
+    embedding_model: ModelName
+    llm_model: ModelName | None = None
+    chunk_size: Annotated[int, Field(ge=1, le=MAX_SIZE)]
+    chunk_overlap: Annotated[int, Field(ge=0, le=MAX_SIZE)]
+
+    @model_validator(mode="after")
+    def _overlap_fits(self) -> Self:
+        if self.chunk_overlap >= self.chunk_size:
+            raise ValueError("chunk_overlap must be smaller than chunk_size")
+        return self
+
+
+class RetrievalRow(_Row):
+    """What a pipeline says of retrieval."""
+
+    top_k: Annotated[int, Field(ge=1, le=100)] | None = None
+    hybrid: bool | None = None
+
+
+class GenerationRow(_Row):
+    """What a pipeline says of the model.
+
+    Further options of a runtime stay behind: nobody can say which of them are secret.
+    """
+
+    model: ModelName | None = None
+    temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None = None
+    max_tokens: Annotated[int, Field(ge=1, le=32_768)] | None = None
+
+
+class PipelineRow(_Row):
+    """A pipeline; its knowledge bases are those of the same bundle, by name."""
+
+    name: Name
+    knowledge_bases: Annotated[list[Name], Field(max_length=100)] = []
+    retrieval_config: RetrievalRow = RetrievalRow()
+    generation_config: GenerationRow = GenerationRow()
+
+
+class RagSections(BaseModel):
+    """The sections of a bundle that the RAG plugin knows; others are nothing to it."""
+
+    knowledge_bases: Annotated[list[KnowledgeBaseRow], Field(max_length=MAX_ROWS)] = []
+    pipelines: Annotated[list[PipelineRow], Field(max_length=MAX_ROWS)] = []
+
+    @model_validator(mode="after")
+    def _is_sound(self) -> Self:
+        _unique("knowledge_bases", [row.name for row in self.knowledge_bases])
+        _unique("pipelines", [row.name for row in self.pipelines])
+        there = {row.name for row in self.knowledge_bases}
+        for row in self.pipelines:
+            _unique(f"the pipeline '{row.name}'", row.knowledge_bases)
+            missing = next((name for name in row.knowledge_bases if name not in there), None)
+            if missing is not None:
+                raise ValueError(
+                    f"the pipeline '{row.name}' names the knowledge base '{missing}', "
+                    "which is not in the bundle"
+                )
+        if len({row.embedding_model for row in self.knowledge_bases}) > MAX_EMBEDDING_MODELS:
+            raise ValueError(f"the knowledge bases have more than {MAX_EMBEDDING_MODELS} embedding models")
+        return self
+
+
+SECTIONS = tuple(RagSections.model_fields)
+
+
+def _unique(place: str, names: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"{place}: the name '{name}' stands there twice")
+        seen.add(name)

@@ -1,0 +1,257 @@
+"""Knowledge bases and pipelines in the bundles of teams and organizations.
+
+The plugin tenancy asks for them by its hooks `export_rows` and `import_rows`; without it nobody asks.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from builtin_plugins.rag.models import KnowledgeBase, Pipeline, PipelineSource
+from builtin_plugins.rag.schemas_transfer import (
+    SECTIONS,
+    GenerationRow,
+    KnowledgeBaseRow,
+    PipelineRow,
+    RagSections,
+    RetrievalRow,
+)
+from builtin_plugins.rag.services.models import check_embedding_model
+from kernel.sdk import Platform, Unit, Unprocessable
+
+Rows = list[dict[str, Any]]
+Outcome = dict[str, Any]
+R = TypeVar("R", KnowledgeBase, Pipeline)
+
+_LONGEST_NAME = 255
+_IDS_AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class Place:
+    """The team or organization that rows are shared with."""
+
+    team_id: int | None
+    organization_id: int | None
+
+    @property
+    def visibility(self) -> str:
+        """What its rows are."""
+        return "team" if self.team_id is not None else "organization"
+
+    def holds(self, table: type[KnowledgeBase] | type[Pipeline]) -> ColumnElement[bool]:
+        """The predicate for rows that are shared with it."""
+        shared: ColumnElement[bool] = table.visibility == self.visibility
+        if self.team_id is not None:
+            return shared & (table.team_id == self.team_id)
+        return shared & (table.organization_id == self.organization_id)
+
+
+async def export_rows(session: AsyncSession, place: Place) -> dict[str, Rows]:
+    """The settings of what is shared there. A name that stands there twice gets a number."""
+    bases = await _shared(session, place, KnowledgeBase)
+    names = dict(zip((base.id for base in bases), _numbered([base.name for base in bases]), strict=True))
+    pipelines = await _shared(session, place, Pipeline)
+    sources = await _sources(session, [pipeline.id for pipeline in pipelines])
+    titles = _numbered([pipeline.name for pipeline in pipelines])
+    found = {
+        "knowledge_bases": [_base_row(base, names[base.id]) for base in bases],
+        "pipelines": [
+            _pipeline_row(
+                pipeline, title, [names[one] for one in sources.get(pipeline.id, ()) if one in names]
+            )
+            for pipeline, title in zip(pipelines, titles, strict=True)
+        ],
+    }
+    return {section: sorted(rows, key=lambda row: str(row["name"])) for section, rows in found.items()}
+
+
+async def read_sections(
+    platform: Platform, sections: Mapping[str, Any], place: Place, owner_id: int, policy: str
+) -> dict[str, Any]:
+    """The sections that this plugin knows, checked, and how to write them. Raises Unprocessable."""
+    mine = {key: sections[key] for key in SECTIONS if key in sections}
+    try:
+        wanted = RagSections.model_validate(mine)
+    except ValidationError as error:
+        raise Unprocessable([_problem(item) for item in error.errors()[:50]]) from None
+    problems = await _unavailable_models(platform, wanted.knowledge_bases)
+    arrival = Arrival(place, owner_id, policy, wanted, problems)
+    return {"sections": list(mine), "write": arrival.write}
+
+
+async def _unavailable_models(platform: Platform, rows: Sequence[KnowledgeBaseRow]) -> dict[str, str]:
+    """What is wrong with the embedding models that can't be had here, by model."""
+    problems = {}
+    for model in dict.fromkeys(row.embedding_model for row in rows):
+        try:
+            await check_embedding_model(platform, model)
+        except Unprocessable as error:
+            problems[model] = str(error.detail[0]["msg"])
+    return problems
+
+
+class Names:
+    """Names that are taken."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self._taken = set(taken)
+        self._last: dict[str, int] = {}
+
+    def claim(self, name: str) -> str:
+        """The name, or the first of 'name (2)', 'name (3)' … that is free; taken from now on."""
+        number, free = self._last.get(name, 1), name
+        while free in self._taken:
+            number += 1
+            suffix = f" ({number})"
+            free = name[: _LONGEST_NAME - len(suffix)] + suffix
+        self._last[name] = number
+        self._taken.add(free)
+        return free
+
+
+class Arrival:
+    """Rows of one bundle on their way into a team or organization."""
+
+    def __init__(
+        self, place: Place, owner_id: int, policy: str, wanted: RagSections, problems: Mapping[str, str]
+    ) -> None:
+        self._place = place
+        self._owner_id = owner_id
+        self._policy = policy
+        self._wanted = wanted
+        self._problems = problems
+        self._bases: dict[str, str] = {}  # the bundle's names, to ids here
+
+    async def write(self, unit: Unit) -> dict[str, list[Outcome]]:
+        """Add what is missing; knowledge bases first, as pipelines refer to them."""
+        taken = await self._taken(unit.session, KnowledgeBase)
+        names = Names(taken)
+        bases = [self._base(unit, row, taken, names) for row in self._wanted.knowledge_bases]
+        taken = await self._taken(unit.session, Pipeline)
+        names = Names(taken)
+        pairs = [self._pipeline(unit, row, taken, names) for row in self._wanted.pipelines]
+        await unit.session.flush()
+        unit.session.add_all(source for _, sources in pairs for source in sources)
+        return {"knowledge_bases": bases, "pipelines": [outcome for outcome, _ in pairs]}
+
+    async def _taken(self, session: AsyncSession, table: type[R]) -> Mapping[str, str]:
+        """Names of what is shared there, to ids: the oldest one's, where two have the same."""
+        query = select(table.name, table.id).where(self._place.holds(table))
+        rows = await session.execute(query.order_by(table.created_at.desc(), table.id.desc()))
+        return dict(rows.tuples().all())
+
+    def _base(self, unit: Unit, row: KnowledgeBaseRow, taken: Mapping[str, str], names: Names) -> Outcome:
+        kind, problem = "knowledge_base", self._problems.get(row.embedding_model)
+        if row.name in taken and self._policy != "rename":
+            self._bases[row.name] = taken[row.name]
+            return self._kept(kind, row.name)
+        if problem is not None:
+            return {"outcome": "failed", "kind": kind, "name": row.name, "reason": problem}
+        name = names.claim(row.name)
+        made = KnowledgeBase(**row.model_dump(exclude={"name"}), name=name, **self._stamp())
+        unit.session.add(made)
+        self._bases[row.name] = made.id
+        return _made(kind, row.name, name)
+
+    def _pipeline(
+        self, unit: Unit, row: PipelineRow, taken: Mapping[str, str], names: Names
+    ) -> tuple[Outcome, list[PipelineSource]]:
+        kind = "pipeline"
+        if row.name in taken and self._policy != "rename":
+            return self._kept(kind, row.name), []
+        missing = next((name for name in row.knowledge_bases if name not in self._bases), None)
+        if missing is not None:
+            reason = f"its knowledge base '{missing}' could not be made"
+            return {"outcome": "failed", "kind": kind, "name": row.name, "reason": reason}, []
+        name = names.claim(row.name)
+        made = Pipeline(
+            name=name,
+            retrieval_config=row.retrieval_config.model_dump(exclude_none=True),
+            generation_config=row.generation_config.model_dump(exclude_none=True),
+            **self._stamp(),
+        )
+        unit.session.add(made)
+        sources = [
+            PipelineSource(pipeline_id=made.id, position=at, knowledge_base_id=self._bases[one])
+            for at, one in enumerate(row.knowledge_bases)
+        ]
+        return _made(kind, row.name, name), sources
+
+    def _stamp(self) -> dict[str, Any]:
+        return {
+            "id": str(uuid.uuid4()),
+            "owner_id": self._owner_id,
+            "visibility": self._place.visibility,
+            "team_id": self._place.team_id,
+            "organization_id": self._place.organization_id,
+        }
+
+    def _kept(self, kind: str, name: str) -> Outcome:
+        outcome = "collision" if self._policy == "fail" else "skipped"
+        return {"outcome": outcome, "kind": kind, "name": name, "reason": "the name is taken here"}
+
+
+def _made(kind: str, wanted: str, name: str) -> Outcome:
+    if name == wanted:
+        return {"outcome": "created", "kind": kind, "name": name}
+    return {"outcome": "renamed", "kind": kind, "name": name, "reason": f"'{wanted}' is taken here"}
+
+
+async def _shared(session: AsyncSession, place: Place, table: type[R]) -> list[R]:
+    query = select(table).where(place.holds(table)).order_by(table.created_at, table.id)
+    return list(await session.scalars(query))
+
+
+async def _sources(session: AsyncSession, pipelines: Sequence[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for start in range(0, len(pipelines), _IDS_AT_ONCE):
+        query = (
+            select(PipelineSource.pipeline_id, PipelineSource.knowledge_base_id)
+            .where(PipelineSource.pipeline_id.in_(pipelines[start : start + _IDS_AT_ONCE]))
+            .order_by(PipelineSource.pipeline_id, PipelineSource.position)
+        )
+        for pipeline_id, kb_id in await session.execute(query):
+            found.setdefault(pipeline_id, []).append(kb_id)
+    return found
+
+
+def _base_row(base: KnowledgeBase, name: str) -> dict[str, Any]:
+    fields = {field: getattr(base, field) for field in KnowledgeBaseRow.model_fields}
+    return {**fields, "name": name}
+
+
+def _pipeline_row(pipeline: Pipeline, name: str, bases: list[str]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "knowledge_bases": bases,
+        "retrieval_config": _known(pipeline.retrieval_config, RetrievalRow),
+        "generation_config": _known(pipeline.generation_config, GenerationRow),
+    }
+
+
+def _known(config: Mapping[str, Any], row: type[RetrievalRow] | type[GenerationRow]) -> dict[str, Any]:
+    return {key: config[key] for key in row.model_fields if config.get(key) is not None}
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """The names, each of them once."""
+    taken = Names(names)
+    seen: set[str] = set()
+    unique = []
+    for name in names:
+        unique.append(taken.claim(name) if name in seen else name)
+        seen.add(name)
+    return unique
+
+
+def _problem(item: Any) -> dict[str, Any]:
+    """One problem, in the place where the client finds it; what was sent is not echoed."""
+    return {"type": item["type"], "loc": ["body", "bundle", *item["loc"]], "msg": item["msg"], "input": None}

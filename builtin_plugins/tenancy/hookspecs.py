@@ -1,0 +1,51 @@
+"""Hooks that tenancy brings: what other plugins add to the bundles of teams and organizations."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kernel.sdk import hookspec
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncSession
+
+    from kernel.sdk import Platform
+
+
+@hookspec
+def export_rows(
+    session: AsyncSession, team_id: int | None, organization_id: int | None
+) -> Awaitable[Mapping[str, Sequence[Mapping[str, Any]]]] | None:
+    """What a plugin adds to the bundle of a team or of an organization (one of the ids is set).
+
+    Answers rows by section, such as ``{"knowledge_bases": [{"name": …}]}``: rows that are shared with exactly
+    that team or organization, as plain JSON values. No ids, no owners, no secrets, no large payloads; a row
+    refers to another one by its name, which is unique within its section. Called in one snapshot of the
+    database, for a caller who may export.
+    """
+
+
+@hookspec
+def import_rows(
+    platform: Platform,
+    sections: Mapping[str, Any],
+    team_id: int | None,
+    organization_id: int | None,
+    owner_id: int,
+    policy: str,
+) -> Awaitable[Mapping[str, Any]] | None:
+    """Check those sections of a bundle that the plugin knows, and answer how to write them.
+
+    Called before the transaction; nothing is written yet. `sections` holds whatever the bundle holds beside
+    tenancy's own part: JSON values that nobody has checked. Raise Unprocessable for rows that do not fit
+    (unknown fields, too many, names twice). Answers a mapping: ``sections``, the keys that it takes; and
+    ``write``, an async function that is called once with the unit of work, stamps new rows to the team or
+    organization and to `owner_id`, changes and removes nothing that is there, and answers by section one
+    outcome for each row, in their order: ``{"outcome": "created" | "skipped" | "renamed" | "failed" |
+    "collision", "kind": …, "name": …, "reason": …}``.
+
+    `policy` says what becomes of a row whose name is taken there: ``skip`` keeps the one that is there,
+    ``rename`` makes the new one under another name, ``fail`` reports a ``collision``, which ends the import.
+    A section that no plugin takes is refused.
+    """
