@@ -31,8 +31,13 @@ class NotManaged(Forbidden):
 
 
 class AboveYou(Forbidden):
-    code = "needs_roles_manage"
+    code = "above_you"
     default_detail = "Acting on owners and admins needs the permission org.roles.manage here"
+
+
+class OwnerNotReset(Forbidden):
+    code = "owner_not_reset"
+    default_detail = "The password of an owner can't be reset by the organization; a Platform Admin can"
 
 
 class SlugTaken(Conflict):
@@ -115,3 +120,57 @@ class InviteForAnother(Forbidden):
 class MembershipSuspended(Forbidden):
     code = "membership_suspended"
     default_detail = "Your membership is suspended, which an invite does not change; ask an administrator"
+
+
+class RoleNotFound(NotFound):
+    code = "role_not_found"
+    default_detail = "Role not found"
+
+
+class PermissionGroupNotFound(NotFound):
+    code = "permission_group_not_found"
+    default_detail = "Permission group not found"
+
+
+class AssignmentNotFound(NotFound):
+    code = "assignment_not_found"
+    default_detail = "The member does not have this role here"
+
+
+class KeyNotHeld(Forbidden):
+    code = "key_not_held"
+
+
+class DefinedAbove(Forbidden):
+    code = "defined_above"
+
+
+class BuiltinRole(Conflict):
+    code = "builtin_role"
+    default_detail = "Built-in roles can't be changed; make a role of your own"
+
+
+class NameTaken(Conflict):
+    code = "name_taken"
+
+
+class InUse(Conflict):
+    code = "in_use"
+
+
+class GroupCycle(Conflict):
+    code = "group_cycle"
+    default_detail = "A permission group can't be nested in itself, neither directly nor through others"
+
+
+class GroupsTooDeep(Conflict):
+    code = "groups_too_deep"
+
+
+class LimitReached(Conflict):
+    code = "limit_reached"
+
+
+class MemberSuspended(Conflict):
+    code = "member_suspended"
+    default_detail = "The membership is suspended; lift the suspension first"

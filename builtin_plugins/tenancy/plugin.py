@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Select
 
 from builtin_plugins.tenancy import hookspecs
-from builtin_plugins.tenancy.handlers import invites, teams, transfer
+from builtin_plugins.tenancy.handlers import assignments, groups, invites, roles, teams, transfer
 from builtin_plugins.tenancy.models import Base
 from builtin_plugins.tenancy.permissions import PERMISSIONS
 from builtin_plugins.tenancy.services import access as decisions
@@ -66,7 +66,14 @@ class TenancyPlugin(Plugin):
 
     @hookimpl
     def register_routes(self) -> Sequence[RouteTable]:
-        return [teams.routes, invites.routes, transfer.routes]
+        return [
+            teams.routes,
+            invites.routes,
+            transfer.routes,
+            roles.routes,
+            groups.routes,
+            assignments.routes,
+        ]
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
