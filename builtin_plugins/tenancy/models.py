@@ -86,7 +86,8 @@ class TeamMember(Base):
 class Invite(Base):
     """An invitation to a team or to an organization (exactly one is set). Only the token's hash is kept.
 
-    `email_key` is the case-folded address. `status` is `pending`, `accepted` (spent) or `revoked`; `expired` follows from `expires_at`.
+    `email_key` is the case-folded address. `status` is `pending`, `accepted` (spent) or `revoked`; that one is
+    `expired` follows from `expires_at`.
     """
 
     __tablename__ = "tenancy_invite"

@@ -5,12 +5,21 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, EmailStr, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, EmailStr, Field, StringConstraints
 
 from builtin_plugins.tenancy.schemas_teams import Id, TeamRole
 from kernel.sdk import PageQuery
 
-Email = Annotated[EmailStr, Field(max_length=254)]
+_KEY_LIMIT = 320
+
+
+def _storable(email: str) -> str:
+    if len(email.casefold()) > _KEY_LIMIT:
+        raise ValueError("the address is too long")
+    return email
+
+
+Email = Annotated[EmailStr, Field(max_length=254), AfterValidator(_storable)]
 MaxUses = Annotated[int, Field(ge=1, le=1000)]
 OrgRole = Literal["owner", "admin", "member"]
 InviteStatus = Literal["pending", "accepted", "revoked", "expired"]
@@ -107,16 +116,16 @@ class IssuedOrgInvite(OrgInviteOut, _Issued):
     """A new invite to an organization, with its token."""
 
 
-I = TypeVar("I", IssuedInvite, IssuedOrgInvite)
+Issued = TypeVar("Issued", IssuedInvite, IssuedOrgInvite)
 
 
-class _BulkItem(BaseModel, Generic[I]):
+class _BulkItem(BaseModel, Generic[Issued]):
     email: str = Field(description="As it was sent.")
     status: Literal["created", "failed"]
     error: str | None = Field(None, description="What went wrong, in words; null when it was created.")
     reason: BulkReason | None = Field(None, description="The same as a stable code.")
     rule: str | None = Field(None, description="With `invalid_email`, the rule that the address breaks.")
-    invite: I | None = Field(None, description="The new invite with its token; null when it failed.")
+    invite: Issued | None = Field(None, description="The new invite with its token; null when it failed.")
 
 
 class BulkInviteResultItem(_BulkItem[IssuedInvite]):

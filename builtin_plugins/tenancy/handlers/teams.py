@@ -96,9 +96,7 @@ async def add_member(ctx: Context, team_id: int, body: TeamMemberCreate) -> Team
     An unknown account and a deactivated one are both 404. A member's token knows the team after the next
     refresh; searches and lists know it at once.
     """
-    return await team_members.add(
-        ctx.platform, team_id, body.user_id, body.team_role, ctx.audit_origin()
-    )
+    return await team_members.add(ctx.platform, team_id, body.user_id, body.team_role, ctx.audit_origin())
 
 
 @routes.patch(
@@ -108,9 +106,7 @@ async def add_member(ctx: Context, team_id: int, body: TeamMemberCreate) -> Team
     returns=TeamMemberOut,
     errors=(TeamNotFound, MemberNotFound, LastTeamAdmin),
 )
-async def change_member(
-    ctx: Context, team_id: int, user_id: int, body: TeamMemberUpdate
-) -> TeamMemberOut:
+async def change_member(ctx: Context, team_id: int, user_id: int, body: TeamMemberUpdate) -> TeamMemberOut:
     """Make a member a team_admin or an ordinary member.
 
     409 where no other active team_admin would remain, unless an instance administrator asks.

@@ -58,9 +58,9 @@ async def admit(unit: Unit, team: Team, user_id: int, team_role: str) -> TeamMem
         raise UserNotFound()
     if await unit.session.get(TeamMember, (team.id, user_id)) is not None:
         raise AlreadyMember("This account is a member of the team already")
-    if team.organization_id is not None:
-        if not await is_active_in(unit.session, team.organization_id, user_id):
-            raise OutsideOrganization()
+    home = team.organization_id
+    if home is not None and not await is_active_in(unit.session, home, user_id):
+        raise OutsideOrganization()
     member = TeamMember(team_id=team.id, user_id=user_id, team_role=team_role)
     unit.session.add(member)
     await unit.session.flush()

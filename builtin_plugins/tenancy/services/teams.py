@@ -57,9 +57,7 @@ async def create(
 
 async def insert(unit: Unit, name: str, description: str, organization_id: int | None) -> Team:
     """A new row, without members; the caller holds the lock. Raises TeamNameTaken."""
-    team = Team(
-        name=name, name_key=name_key(name), description=description, organization_id=organization_id
-    )
+    team = Team(name=name, name_key=name_key(name), description=description, organization_id=organization_id)
     unit.session.add(team)
     await _flush(unit)
     return team
@@ -70,9 +68,7 @@ async def is_taken(session: AsyncSession, name: str) -> bool:
     return await session.scalar(select(Team.id).where(Team.name_key == name_key(name))) is not None
 
 
-async def list_page(
-    platform: Platform, principal: Principal, query: TeamQuery
-) -> tuple[list[TeamOut], int]:
+async def list_page(platform: Platform, principal: Principal, query: TeamQuery) -> tuple[list[TeamOut], int]:
     """The teams of the instance, oldest first, and how many there are."""
     wanted = _wanted(principal, query)
     counted = select(Team, _member_count()).where(wanted).order_by(Team.id)
@@ -126,9 +122,7 @@ async def remove(platform: Platform, team_id: int, origin: dict[str, Any]) -> No
     async with platform.database.unit() as unit:
         await unit.lock(LOCK)
         team = await find_team(unit.session, team_id)
-        members = await unit.session.scalars(
-            select(TeamMember.user_id).where(TeamMember.team_id == team_id)
-        )
+        members = await unit.session.scalars(select(TeamMember.user_id).where(TeamMember.team_id == team_id))
         await changed(unit, members)
         await unit.session.delete(team)
         audit(
@@ -169,9 +163,7 @@ def _member_count() -> ScalarSelect[int]:
     )
 
 
-async def _known_homes(
-    platform: Platform, principal: Principal, teams: Sequence[Team]
-) -> Collection[int]:
+async def _known_homes(platform: Platform, principal: Principal, teams: Sequence[Team]) -> Collection[int]:
     """Those of the teams' organizations that the caller may know of: its own, and those below them."""
     homes = {team.organization_id for team in teams if team.organization_id is not None}
     if not homes or principal.is_admin or principal.is_service:
