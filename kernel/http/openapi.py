@@ -161,7 +161,7 @@ def _responses(endpoint: Endpoint, schemas: Schemas) -> dict[str, Any]:
 
 def _success(route: Route, status: int, schemas: Schemas) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": HTTPStatus(status).phrase}
-    if status != 204:
+    if status != 204 and status < 300:
         schema = {} if route.returns is None else schemas.of(route.returns, "serialization")
         answer["content"] = {route.media_type: {"schema": schema}}
         for media_type in route.also_media_types:

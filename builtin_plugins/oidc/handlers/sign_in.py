@@ -1,0 +1,57 @@
+"""`/v1/auth/oidc/login` and `/callback`: the browser's way to the provider and back (spec 5.5)."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from builtin_plugins.oidc.answers import NONCE, STATE
+from builtin_plugins.oidc.errors import BadCallback, BadIdToken, NotOffered, ProviderFault
+from builtin_plugins.oidc.schemas import CallbackQuery
+from builtin_plugins.oidc.service import sso_of
+from builtin_plugins.oidc.settings import CALLBACK, LOGIN
+from kernel.sdk import PUBLIC, Context, Forbidden, PlatformError, Rate, RouteTable
+
+routes = RouteTable("Authentication")
+
+_RATE = Rate(lambda settings: settings.auth_rate_limit_per_minute, per="ip")
+
+
+@routes.get(LOGIN, access=PUBLIC, status=302, errors=(NotOffered, ProviderFault), rate=_RATE)
+async def oidc_login(ctx: Context) -> web.Response:
+    """Send the browser to the identity provider.
+
+    Sets `oidc_state` and `oidc_nonce`, which live five minutes. A browser that can't be sent there goes to
+    the client's `/auth/callback#error=…&error_description=…`; a caller that takes no HTML gets the status.
+    """
+    sso = sso_of(ctx)
+    try:
+        url, flow, sealed = await sso.sign_in.begin()
+    except PlatformError as error:
+        return sso.answers.failed(ctx, error)
+    return sso.answers.to_provider(url, flow, sealed)
+
+
+@routes.get(
+    CALLBACK,
+    access=PUBLIC,
+    query=CallbackQuery,
+    status=302,
+    errors=(NotOffered, BadCallback, BadIdToken, Forbidden, ProviderFault),
+    rate=_RATE,
+)
+async def oidc_callback(ctx: Context, query: CallbackQuery) -> web.Response:
+    """Take the browser back from the identity provider, and send it to the client with a token.
+
+    The token is in the fragment: `/auth/callback#token=<ACCESS_TOKEN>`. A failure goes to
+    `/auth/callback#error=…&error_description=…`; a caller that takes no HTML gets its status and JSON.
+    """
+    sso = sso_of(ctx)
+    cookies = ctx.request.cookies
+    try:
+        if not query.state or cookies.get(STATE) != query.state:
+            raise BadCallback()
+        sealed = cookies.get(sso.answers.flow_cookie)
+        token = await sso.sign_in.finish(query, sealed, cookies.get(NONCE), ctx.audit_origin())
+    except PlatformError as error:
+        return sso.answers.failed(ctx, error)
+    return sso.answers.signed_in(token)

@@ -1,0 +1,50 @@
+"""Single sign-on through an OpenID Connect provider."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from builtin_plugins.oidc.handlers import sign_in, sign_out
+from builtin_plugins.oidc.models import Base
+from builtin_plugins.oidc.service import SSO, Sso, open_sso
+from builtin_plugins.oidc.settings import OidcSettings
+from kernel.sdk import Platform, Plugin, Resource, RouteTable, SignInMethod, Tables, hookimpl
+
+
+class OidcPlugin(Plugin):
+    """Signs people in by the word of an identity provider. Hidden where none is configured."""
+
+    name = "oidc"
+    version = "0.1.0"
+    description = "Single sign-on through an OpenID Connect provider"
+    author = "Platform"
+
+    def __init__(self) -> None:
+        self._method: SignInMethod | None = None
+
+    @hookimpl
+    def register_settings(self) -> type[OidcSettings]:
+        return OidcSettings
+
+    @hookimpl
+    def register_tables(self) -> Tables:
+        return Tables(Base, Path(__file__).parent / "migrations")
+
+    @hookimpl
+    def register_routes(self) -> Sequence[RouteTable]:
+        return [sign_in.routes, sign_out.routes]
+
+    @hookimpl
+    def register_resources(self) -> Sequence[Resource[Sso | None]]:
+        return [Resource(SSO, open_sso)]
+
+    @hookimpl
+    def on_start(self, platform: Platform) -> None:
+        settings = platform.settings_of(OidcSettings)
+        if settings.hidden_because is None:
+            self._method = SignInMethod(name="oidc", label=settings.label, login_url=settings.login_url)
+
+    @hookimpl
+    def sign_in_methods(self) -> Sequence[SignInMethod]:
+        return [] if self._method is None else [self._method]

@@ -1,0 +1,91 @@
+"""This platform as a client of the provider: authorization code with PKCE, through Authlib."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final
+from urllib.parse import quote_plus
+
+from aiohttp import BasicAuth
+from authlib.oauth2.auth import ClientAuth
+from authlib.oauth2.rfc6749.parameters import prepare_grant_uri, prepare_token_request
+from authlib.oauth2.rfc7636 import create_s256_code_challenge
+
+from builtin_plugins.oidc.errors import BadIdToken, ProviderFault
+from builtin_plugins.oidc.services.fetching import Fetcher
+from builtin_plugins.oidc.services.flow import Flow
+from builtin_plugins.oidc.services.provider import Metadata
+from builtin_plugins.oidc.settings import OidcSettings
+
+log = logging.getLogger("platform.oidc")
+
+_FORM: Final = {"Content-Type": "application/x-www-form-urlencoded"}
+_LONGEST: Final = 32_768
+
+
+class Client:
+    """The calls of the code flow. Raises ProviderFault."""
+
+    def __init__(self, fetcher: Fetcher, settings: OidcSettings) -> None:
+        self._fetcher = fetcher
+        self._settings = settings
+
+    def authorization_url(self, metadata: Metadata, flow: Flow) -> str:
+        """Where the browser asks the provider."""
+        url: str = prepare_grant_uri(
+            metadata.authorization_endpoint,
+            client_id=self._settings.client_id,
+            response_type="code",
+            redirect_uri=self._settings.redirect_uri,
+            scope=self._settings.scope,
+            state=flow.state,
+            nonce=flow.nonce,
+            code_challenge=create_s256_code_challenge(flow.verifier),
+            code_challenge_method="S256",
+        )
+        return url
+
+    async def exchange(self, metadata: Metadata, code: str, verifier: str) -> tuple[str, str]:
+        """The access token and the ID token for a code."""
+        body = prepare_token_request(
+            "authorization_code", "", self._settings.redirect_uri, code=code, code_verifier=verifier
+        )
+        url, headers, body = self._auth(metadata).prepare("POST", metadata.token_endpoint, dict(_FORM), body)
+        answer = await self._fetcher.post(url, body, headers)
+        access, identity = answer.get("access_token"), answer.get("id_token")
+        if not (isinstance(access, str) and access and isinstance(identity, str) and identity):
+            raise ProviderFault("The identity provider sent no access token or no ID token")
+        if len(access) > _LONGEST or not access.isascii() or not access.isprintable():
+            raise ProviderFault("The identity provider sent an access token that can't be used")
+        return access, identity
+
+    async def userinfo(self, metadata: Metadata, access_token: str, subject: str) -> dict[str, Any] | None:
+        """What the provider says of `subject`; None when it can't be asked. BadIdToken for another's."""
+        if metadata.userinfo_endpoint is None:
+            return {}
+        headers = {"Authorization": f"Bearer {access_token}"}
+        try:
+            said = await self._fetcher.get(metadata.userinfo_endpoint, headers)
+        except ProviderFault:
+            log.warning("userinfo failed: name, address and groups are taken from the ID token alone")
+            return None
+        if said.get("sub") != subject:
+            log.warning("userinfo speaks of somebody else than the ID token")
+            raise BadIdToken("The identity provider's userinfo speaks of somebody else")
+        return said
+
+    def _auth(self, metadata: Metadata) -> ClientAuth:
+        """HTTP Basic where the provider takes it, else the secret in the form; nothing without a secret."""
+        settings = self._settings
+        if settings.client_secret is None:
+            return ClientAuth(settings.client_id, None, "none")
+        method = _basic if metadata.takes_basic else "client_secret_post"
+        return ClientAuth(settings.client_id, settings.client_secret.get_secret_value(), method)
+
+
+def _basic(
+    client: ClientAuth, _method: str, uri: str, headers: dict[str, str], body: str
+) -> tuple[str, dict[str, str], str]:
+    """Basic with both halves form-encoded first (RFC 6749 section 2.3.1), which Authlib leaves out."""
+    login, secret = quote_plus(client.client_id), quote_plus(client.client_secret)
+    return uri, {**headers, "Authorization": BasicAuth(login, secret).encode()}, body

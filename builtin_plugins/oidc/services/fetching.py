@@ -1,0 +1,88 @@
+"""Calls to the identity provider: bounded in time and size, no redirects, JSON objects only."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+import aiohttp
+
+from builtin_plugins.oidc.errors import ProviderFault
+from builtin_plugins.oidc.settings import OidcSettings
+
+log = logging.getLogger("platform.oidc")
+
+_LARGEST: Final = 1024 * 1024
+
+
+class Fetcher:
+    """Reaches the provider at its issuer's address, or at the internal one in the issuer's name."""
+
+    def __init__(self, session: aiohttp.ClientSession, settings: OidcSettings) -> None:
+        self._session = session
+        self._issuer = urlsplit(settings.issuer or "")
+        self._internal = urlsplit(settings.internal_url) if settings.internal_url else None
+        self._timeout = aiohttp.ClientTimeout(total=settings.timeout)
+
+    async def get(self, url: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """The JSON object at `url`. Raises ProviderFault."""
+        return await self._call("GET", url, headers, None)
+
+    async def post(self, url: str, form: str, headers: Mapping[str, str]) -> dict[str, Any]:
+        """The JSON object that answers an urlencoded `form`. Raises ProviderFault."""
+        return await self._call("POST", url, headers, form)
+
+    async def _call(
+        self, method: str, url: str, headers: Mapping[str, str] | None, form: str | None
+    ) -> dict[str, Any]:
+        target, named = self._place(url)
+        sent = {"Accept": "application/json", **named, **(headers or {})}
+        try:
+            async with self._session.request(
+                method, target, data=form, headers=sent, timeout=self._timeout, allow_redirects=False
+            ) as answer:
+                body = await _read(answer.content)
+                status = answer.status
+        except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
+            log.warning(
+                "the identity provider can't be reached: %s %s: %r", method, urlsplit(url).path, error
+            )
+            raise ProviderFault("The identity provider can't be reached; try again later") from None
+        return _json_of(body, status, f"{method} {urlsplit(url).path}")
+
+    def _place(self, url: str) -> tuple[str, dict[str, str]]:
+        """Where to send a call, and the headers that name the public address it stands for."""
+        parts = urlsplit(url)
+        if self._internal is None or parts.netloc != self._issuer.netloc:
+            return url, {}
+        inside = parts._replace(scheme=self._internal.scheme, netloc=self._internal.netloc)
+        named = {
+            "Host": self._issuer.netloc,
+            "X-Forwarded-Host": self._issuer.netloc,
+            "X-Forwarded-Proto": self._issuer.scheme,
+        }
+        return urlunsplit(inside), named
+
+
+async def _read(content: aiohttp.StreamReader) -> bytes:
+    body = bytearray()
+    async for piece in content.iter_chunked(65_536):
+        body += piece
+        if len(body) > _LARGEST:
+            raise ValueError("the answer is too large")
+    return bytes(body)
+
+
+def _json_of(body: bytes, status: int, call: str) -> dict[str, Any]:
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        value = None
+    if status != 200 or not isinstance(value, dict):
+        said = value.get("error") if isinstance(value, dict) else None
+        log.warning("the identity provider answered %s with %d (%.80r)", call, status, said)
+        raise ProviderFault()
+    return value

@@ -1,0 +1,64 @@
+"""One sign-in on its way: state, nonce and PKCE verifier, kept by the browser that began it.
+
+The server keeps nothing until the browser comes back: a cookie that only this platform can read ties the
+three together, so that none of them can be swapped for one of another sign-in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwe import JWERegistry
+from joserfc.jwk import OctKey
+
+LIFETIME: Final = 300
+_HEADER: Final = {"alg": "dir", "enc": "A256GCM"}
+_FIELDS: Final = ("state", "nonce", "verifier")
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The secrets of one sign-in. Each is 24 random bytes or more, as URL-safe text."""
+
+    state: str
+    nonce: str
+    verifier: str
+
+    @classmethod
+    def begin(cls) -> Flow:
+        """Fresh ones."""
+        return cls(secrets.token_urlsafe(24), secrets.token_urlsafe(24), secrets.token_urlsafe(48))
+
+
+class FlowSeal:
+    """Seals a flow into the text of a cookie, and opens it within five minutes."""
+
+    def __init__(self, secret: str) -> None:
+        self._key = OctKey.import_key(hashlib.sha256(secret.encode()).digest())
+        self._registry = JWERegistry(algorithms=[_HEADER["alg"], _HEADER["enc"]])
+
+    def seal(self, flow: Flow) -> str:
+        """The cookie of `flow`."""
+        claims = {**{name: getattr(flow, name) for name in _FIELDS}, "exp": int(time.time()) + LIFETIME}
+        return jwt.encode(dict(_HEADER), claims, self._key, registry=self._registry)
+
+    def open(self, cookie: str | None, *, state: str, nonce: str | None) -> Flow | None:
+        """The flow of a cookie, where it is fresh and belongs to this state and this nonce."""
+        try:
+            claims = jwt.decode(cookie or "", self._key, registry=self._registry).claims
+            flow, expires = Flow(*(str(claims[name]) for name in _FIELDS)), float(claims["exp"])
+        except (JoseError, ValueError, TypeError, KeyError):
+            return None
+        same = _equal(flow.state, state) and _equal(flow.nonce, nonce or "")
+        return flow if same and expires > time.time() else None
+
+
+def _equal(one: str, other: str) -> bool:
+    return hmac.compare_digest(one.encode(), other.encode(errors="replace"))

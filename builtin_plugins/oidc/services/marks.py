@@ -1,0 +1,45 @@
+"""What must come in only once, and whose a provider's session is: rows that expire."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import delete, select
+from sqlalchemy.exc import IntegrityError
+
+from builtin_plugins.oidc.models import ProviderSession, Used
+from kernel.sdk import Unit, utc_now
+
+_SESSION_DAYS: Final = 30
+
+
+async def use_up(unit: Unit, kind: str, value: str, until: datetime) -> bool:
+    """Note that `value` came in; False when it had already, in any process. The unit is then of no use."""
+    await unit.session.execute(delete(Used).where(Used.expires_at < utc_now()))
+    unit.session.add(Used(digest=_digest(kind, value), expires_at=until))
+    try:
+        await unit.session.flush()
+    except IntegrityError:
+        return False
+    return True
+
+
+async def remember_session(unit: Unit, sid: str, subject: str) -> None:
+    """Note whose a session of the provider is."""
+    now = utc_now()
+    await unit.session.execute(delete(ProviderSession).where(ProviderSession.expires_at < now))
+    until = now + timedelta(days=_SESSION_DAYS)
+    await unit.session.merge(ProviderSession(digest=_digest("sid", sid), subject=subject, expires_at=until))
+
+
+async def subject_of_session(unit: Unit, sid: str) -> str | None:
+    """Whose a session of the provider is."""
+    query = select(ProviderSession.subject).where(ProviderSession.digest == _digest("sid", sid))
+    subject: str | None = await unit.session.scalar(query)
+    return subject
+
+
+def _digest(kind: str, value: str) -> str:
+    return hashlib.sha256(f"{kind}\n{value}".encode(errors="replace")).hexdigest()

@@ -1,0 +1,62 @@
+"""From what the provider says of somebody to what the kernel asks: name, address, role."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from builtin_plugins.oidc.settings import OidcSettings
+from kernel.sdk import ExternalIdentity
+
+_EMAIL: Final = re.compile(r"[^\s@<>\"\x00-\x1f\x7f]{1,64}@[^\s@<>\"\x00-\x1f\x7f]{1,189}")
+
+
+def identity_of(
+    settings: OidcSettings, id_claims: Mapping[str, Any], userinfo: Mapping[str, Any] | None
+) -> ExternalIdentity:
+    """The identity: userinfo first, the ID token second (wire-facts 3.3).
+
+    `userinfo` is None when the provider could not be asked: what only it says is then unknown, and takes no
+    role from anybody.
+    """
+    said = {**id_claims, **(userinfo or {})}
+    return ExternalIdentity(
+        issuer=id_claims["iss"],
+        subject=id_claims["sub"],
+        username=_text(said.get("preferred_username")),
+        email=_email(settings, said),
+        role=_role(settings, said, unknown=userinfo is None),
+    )
+
+
+def _text(value: Any) -> str | None:
+    return value.strip() or None if isinstance(value, str) else None
+
+
+def _email(settings: OidcSettings, said: Mapping[str, Any]) -> str | None:
+    """The address, unless the provider itself calls it unverified: invitations are sent to addresses."""
+    email = _text(said.get("email"))
+    if said.get("email_verified") in (False, "false") and not settings.trust_unverified_email:
+        return None
+    return email if email and _EMAIL.fullmatch(email) else None
+
+
+def _role(
+    settings: OidcSettings, said: Mapping[str, Any], *, unknown: bool
+) -> Literal["user", "admin"] | None:
+    groups = _claim(said, settings.groups_claim)
+    if groups is None:
+        return None if unknown else "user"
+    listed = [groups] if isinstance(groups, str) else groups if isinstance(groups, list) else []
+    return "admin" if any(isinstance(g, str) and g in settings.admins for g in listed) else "user"
+
+
+def _claim(said: Mapping[str, Any], path: str) -> Any:
+    """A claim of exactly this name, or what its path reaches: names may contain dots (a URL does)."""
+    if path in said:
+        return said[path]
+    found: Any = said
+    for part in path.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found

@@ -1,0 +1,96 @@
+"""Single sign-on from the first redirect to the token."""
+
+from __future__ import annotations
+
+import logging
+import re
+from datetime import timedelta
+from typing import Any, Final
+
+from builtin_plugins.oidc.errors import BadCallback, RefusedByProvider
+from builtin_plugins.oidc.schemas import CallbackQuery
+from builtin_plugins.oidc.services.client import Client
+from builtin_plugins.oidc.services.flow import LIFETIME, Flow, FlowSeal
+from builtin_plugins.oidc.services.marks import remember_session, use_up
+from builtin_plugins.oidc.services.profile import identity_of
+from builtin_plugins.oidc.services.provider import Metadata, Provider
+from builtin_plugins.oidc.services.tokens import TokenCheck
+from builtin_plugins.oidc.settings import OidcSettings
+from kernel.sdk import Platform, sign_in_external, utc_now
+
+log = logging.getLogger("platform.oidc")
+
+_ERROR_CODE: Final = re.compile(r"[a-z_]{1,60}")
+
+
+class SignIn:
+    """The two steps: send the browser to the provider, and take it back."""
+
+    def __init__(
+        self,
+        platform: Platform,
+        settings: OidcSettings,
+        provider: Provider,
+        client: Client,
+        check: TokenCheck,
+        seal: FlowSeal,
+    ) -> None:
+        self._platform = platform
+        self._settings = settings
+        self._provider = provider
+        self._client = client
+        self._check = check
+        self._seal = seal
+
+    async def begin(self) -> tuple[str, Flow, str]:
+        """The provider's address to go to, the flow, and its sealed cookie. Raises ProviderFault."""
+        metadata = await self._provider.metadata()
+        flow = Flow.begin()
+        return self._client.authorization_url(metadata, flow), flow, self._seal.seal(flow)
+
+    async def finish(
+        self, query: CallbackQuery, cookie: str | None, nonce: str | None, origin: dict[str, Any]
+    ) -> str:
+        """The token for a browser that came back. Raises what is to be shown on the login page."""
+        flow = self._seal.open(cookie, state=query.state or "", nonce=nonce) if query.state else None
+        if flow is None:
+            raise BadCallback()
+        metadata = await self._provider.metadata()
+        self._check_issuer(metadata, query.iss)
+        await self._use_up(flow)
+        if query.error is not None:
+            raise _refusal(query.error, query.error_description)
+        if not query.code:
+            raise BadCallback("The identity provider sent neither a code nor a reason")
+        return await self._exchange(metadata, query.code, flow, origin)
+
+    def _check_issuer(self, metadata: Metadata, named: str | None) -> None:
+        """An answer of another provider must not reach this one (mix-up, RFC 9207 section 2.4)."""
+        if named != self._provider.issuer and (named is not None or metadata.names_itself):
+            log.warning("an authorization response came from %.200r", named)
+            raise BadCallback("The answer did not come from the identity provider of this platform")
+
+    async def _use_up(self, flow: Flow) -> None:
+        """A state counts once, in every process: a callback can't be replayed."""
+        async with self._platform.database.unit() as unit:
+            if not await use_up(unit, "state", flow.state, utc_now() + timedelta(seconds=LIFETIME)):
+                raise BadCallback("This sign-in was finished already; start again")
+
+    async def _exchange(self, metadata: Metadata, code: str, flow: Flow, origin: dict[str, Any]) -> str:
+        access, identity_token = await self._client.exchange(metadata, code, flow.verifier)
+        claims = await self._check.id_token(identity_token, nonce=flow.nonce, access_token=access)
+        userinfo = await self._client.userinfo(metadata, access, claims["sub"])
+        sid = claims.get("sid")
+        if isinstance(sid, str):
+            async with self._platform.database.unit() as unit:
+                await remember_session(unit, sid, claims["sub"])
+        identity = identity_of(self._settings, claims, userinfo)
+        _, token = await sign_in_external(self._platform, identity, origin)
+        return token
+
+
+def _refusal(error: str, description: str | None) -> RefusedByProvider:
+    """The provider's refusal in our words: its own came through the browser, and could be anybody's."""
+    log.info("the identity provider refused a sign-in: %.60r (%.200r)", error, description)
+    code = error if _ERROR_CODE.fullmatch(error) else "unknown error"
+    return RefusedByProvider(f"The identity provider refused the sign-in ({code})")

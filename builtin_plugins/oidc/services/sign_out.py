@@ -1,0 +1,77 @@
+"""Sign-out: here and at the provider, and the provider's word that somebody signed out there."""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from authlib.common.urls import add_params_to_uri
+
+from builtin_plugins.oidc.errors import BadLogoutToken, ProviderFault
+from builtin_plugins.oidc.services.marks import subject_of_session, use_up
+from builtin_plugins.oidc.services.provider import Provider
+from builtin_plugins.oidc.services.tokens import TokenCheck
+from builtin_plugins.oidc.settings import OidcSettings
+from kernel.sdk import Account, Platform, audit, end_external_sessions, revoke_sessions, utc_now
+
+log = logging.getLogger("platform.oidc")
+
+_LONGEST_MEMORY: Final = 10 * 365 * 86_400.0
+
+
+class SignOut:
+    """Ends sessions."""
+
+    def __init__(
+        self, platform: Platform, settings: OidcSettings, provider: Provider, check: TokenCheck
+    ) -> None:
+        self._platform = platform
+        self._settings = settings
+        self._provider = provider
+        self._check = check
+
+    async def here(self, account_id: int, origin: dict[str, Any]) -> str | None:
+        """End all sessions of an account; where to sign out at the provider, if it came from there."""
+        async with self._platform.database.unit() as unit:
+            account = await unit.session.get_one(Account, account_id)
+            await revoke_sessions(unit, account_id)
+            audit(unit, "account.signed_out", "account", account_id, origin=origin)
+        return await self._provider_url() if account.sso_issuer == self._provider.issuer else None
+
+    async def _provider_url(self) -> str | None:
+        """RP-Initiated Logout 1.0; None when the provider has no such page or can't be asked."""
+        try:
+            url = (await self._provider.metadata()).end_session_endpoint
+        except ProviderFault:
+            return None
+        if url is None:
+            return None
+        params = {
+            "client_id": self._settings.client_id,
+            "post_logout_redirect_uri": self._settings.post_logout_redirect_uri,
+        }
+        found: str = add_params_to_uri(url, [(key, value) for key, value in params.items() if value])
+        return found
+
+    async def by_provider(self, token: str, origin: dict[str, Any]) -> None:
+        """End the sessions that a logout token is about. Raises BadLogoutToken.
+
+        A session of the provider is all sessions here: they are ended by account. A subject that has no
+        account is signed out already.
+        """
+        claims = await self._check.logout_token(token)
+        async with self._platform.database.unit() as unit:
+            if not await use_up(unit, "jti", claims["jti"], self._until(claims["exp"])):
+                raise BadLogoutToken("The logout token was used already")
+            subject = claims.get("sub") or await subject_of_session(unit, claims["sid"])
+            if subject is None:
+                return
+            if await end_external_sessions(unit, self._provider.issuer, subject, origin):
+                log.info("the identity provider ended the sessions of an account")
+
+    def _until(self, expires: float) -> datetime:
+        """How long a token could come again."""
+        left = min(max(expires - time.time(), 0), _LONGEST_MEMORY)
+        return utc_now() + timedelta(seconds=left + self._settings.leeway_seconds + 1)

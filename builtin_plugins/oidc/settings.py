@@ -1,0 +1,150 @@
+"""Settings of the oidc plugin. Names follow wire-facts section 15."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import ClassVar, Final
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, ValidationInfo, field_validator
+
+from kernel.sdk import Settings, env
+
+CALLBACK: Final = "/v1/auth/oidc/callback"
+LOGIN: Final = "/v1/auth/oidc/login"
+
+# Signatures by a key that only the provider has: never `none`, never a shared secret (RFC 8725 section 3.1).
+_ALGORITHMS: Final = tuple(f"{family}{size}" for family in ("RS", "PS", "ES") for size in (256, 384, 512))
+
+
+class OidcSettings(Settings):
+    """The identity provider. Without `issuer` the plugin hides."""
+
+    env_prefix: ClassVar[str] = "PLATFORM_OIDC_"
+
+    issuer: str | None = Field(
+        None,
+        validation_alias=env("PLATFORM_OIDC_ISSUER", "AUTHELIA_ISSUER_URL"),
+        description="Address of the identity provider, exactly as its discovery document names it.",
+    )
+    internal_url: str | None = Field(
+        None,
+        validation_alias=env("PLATFORM_OIDC_INTERNAL_URL", "AUTHELIA_INTERNAL_URL"),
+        description="Where this server reaches the provider, when that is not the issuer's own address.",
+    )
+    client_id: str | None = Field(None, description="Client registered with the provider for this platform.")
+    client_secret: SecretStr | None = Field(
+        None, description="Secret of the client; unset for a public client, which has PKCE alone."
+    )
+    redirect_uri: str | None = Field(
+        None, description=f"Public address of this platform's {CALLBACK}, as registered with the provider."
+    )
+    post_logout_redirect_uri: str | None = Field(
+        None, description="Where the provider sends the browser after a sign-out; registered there too."
+    )
+    label: str = Field(
+        "Single sign-on", max_length=100, description="What sign-in pages write on the button."
+    )
+    scope: str = Field(
+        "openid profile email groups", description="Scopes that are asked for; openid among them."
+    )
+    groups_claim: str = Field(
+        "groups", description="Claim with the groups; a path such as realm_access.roles reaches inside."
+    )
+    admin_groups: str = Field(
+        "admins", description="Comma list of groups whose members are instance administrators."
+    )
+    algorithms: str = Field(
+        "RS256,PS256,ES256", description=f"Accepted signatures of tokens, out of {', '.join(_ALGORITHMS)}."
+    )
+    require_at_hash: bool = Field(
+        False, description="Refuse an ID token without at_hash; one that is there is always checked."
+    )
+    trust_unverified_email: bool = Field(
+        False, description="Take over an e-mail address that the provider calls unverified."
+    )
+    timeout: float = Field(10, gt=0, le=60, description="Seconds that one call to the provider may take.")
+    cache_seconds: float = Field(
+        3600, ge=0, le=86_400, description="Longest age of the provider's discovery document and keys."
+    )
+    leeway_seconds: int = Field(
+        60, ge=0, le=300, description="Difference of clocks that is overlooked in exp and iat."
+    )
+    allow_insecure: bool = Field(
+        False,
+        description="For trying out on one machine: also http:// and bare addresses, cookies without Secure.",
+    )
+
+    @field_validator("issuer", "internal_url", "redirect_uri", "post_logout_redirect_uri")
+    @classmethod
+    def _address(cls, value: str | None) -> str | None:
+        parts = urlsplit(value or "https://host")
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+            raise ValueError("expected https://host[:port][/path]")
+        if parts.fragment or parts.query:
+            raise ValueError("must have no query and no fragment")
+        return value
+
+    @field_validator("client_id", "redirect_uri")
+    @classmethod
+    def _complete(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if info.data.get("issuer") and not value:
+            raise ValueError("is needed beside the issuer")
+        return value
+
+    @field_validator("redirect_uri")
+    @classmethod
+    def _callback(cls, value: str | None) -> str | None:
+        if value and not urlsplit(value).path.endswith(CALLBACK):
+            raise ValueError(f"must end in {CALLBACK}")
+        return value
+
+    @field_validator("scope")
+    @classmethod
+    def _openid(cls, value: str) -> str:
+        if "openid" not in value.split():
+            raise ValueError("must contain openid")
+        return value
+
+    @field_validator("algorithms")
+    @classmethod
+    def _asymmetric(cls, value: str) -> str:
+        listed = [item.strip() for item in value.split(",") if item.strip()]
+        if not listed or not set(listed) <= set(_ALGORITHMS):
+            raise ValueError(f"must be a comma list out of {', '.join(_ALGORITHMS)}")
+        return ",".join(listed)
+
+    @property
+    def hidden_because(self) -> str | None:
+        """Why single sign-on is not offered; None when it is (spec 5.5 rule 4)."""
+        if not self.issuer or not self.redirect_uri or not self.client_id:
+            return "it is not configured"
+        if self.allow_insecure:
+            return None
+        if not self.issuer.startswith("https://"):
+            return "PLATFORM_OIDC_ISSUER is no https:// address"
+        if not _is_public(self.redirect_uri):
+            return (
+                "PLATFORM_OIDC_REDIRECT_URI needs https:// and a host name, not localhost or a bare address"
+            )
+        return None
+
+    @property
+    def login_url(self) -> str:
+        """Where a browser begins: beside the callback, on the same host, so that the cookies come back."""
+        return (self.redirect_uri or CALLBACK).removesuffix(CALLBACK) + LOGIN
+
+    @property
+    def admins(self) -> frozenset[str]:
+        """The groups of `admin_groups`."""
+        return frozenset(item.strip() for item in self.admin_groups.split(",") if item.strip())
+
+
+def _is_public(url: str) -> bool:
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return parts.scheme == "https" and host != "localhost"
+    return False
