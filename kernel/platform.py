@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from kernel.actions import Action
 from kernel.auth.accounts import Accounts
 from kernel.auth.administration import Administration
+from kernel.auth.attempts import Attempts
 from kernel.auth.identity import Identity
 from kernel.auth.password_resets import SEND_RESET, PasswordResets
 from kernel.auth.passwords import Passwords
@@ -42,6 +43,7 @@ from kernel.hooks import Hooks
 from kernel.http.access_log import AccessLog
 from kernel.http.guard import Guard
 from kernel.http.routes import RouteTable
+from kernel.http.streams import OpenStreams
 from kernel.jobs.declarations import JobRef
 from kernel.jobs.events import DELIVER_EVENT
 from kernel.jobs.queue import JobQueue
@@ -107,6 +109,7 @@ class Platform:
         self.host.manager.register(self.identity, "kernel")
         self.hooks.freeze()
         self.guard = Guard(self)
+        self.attempts = Attempts(self.guard)
 
     def _open_stores(self) -> None:
         settings = self.settings
@@ -127,6 +130,8 @@ class Platform:
         self.passwords = Passwords()
         self.account_states = AccountStates(self.database, settings.account_cache_seconds)
         self.notices.listen(ACCOUNT_TOPIC, self.account_states.invalidate)
+        self.streams = OpenStreams(self.account_states)
+        self.notices.listen(ACCOUNT_TOPIC, self.streams.changed)
         self.accounts = Accounts(self)
         self.platform_admins = PlatformAdmins(self)
         self.setup_codes = SetupCodes(self)
@@ -306,6 +311,7 @@ class Platform:
         """Close what the kernel opened."""
         self.access_log.flush()
         await self.notices.stop()
+        await self.streams.close()
         await self.vectors.close()
         await self.proxy.close()
         await self.queue.close()

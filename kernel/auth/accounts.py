@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, false, func, not_, select, update
+from sqlalchemy import func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from kernel.auth.audit import audit
@@ -19,17 +19,19 @@ from kernel.auth.errors import (
     SsoAccount,
     WrongPassword,
 )
-from kernel.auth.guards import where_sso
 from kernel.auth.models import Account
+from kernel.auth.password_resets import forget_resets
 from kernel.auth.principals import Principal
-from kernel.auth.schemas import UsersQuery
-from kernel.auth.states import TOPIC
+from kernel.auth.states import TOPIC, AccountState
 from kernel.auth.tokens import account_id
 from kernel.db.engine import Unit
 from kernel.errors import Unauthorized
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
+
+
+_REFRESHES = 10
 
 
 class Accounts:
@@ -46,9 +48,13 @@ class Accounts:
         *,
         role: str = "user",
         origin: dict[str, Any] | None = None,
+        stranger: bool = False,
     ) -> Account:
-        """A new active account. Raises AlreadyExists naming the field that is taken."""
-        password_hash = await self._platform.passwords.hash(password)
+        """A new active account. Raises AlreadyExists naming the field that is taken.
+
+        A `stranger` registers on his own and may hear TooManySignIns.
+        """
+        password_hash = await self._platform.passwords.hash(password, stranger=stranger)
         try:
             async with self._platform.database.unit() as unit:
                 await self._refuse_taken(unit, username, email)
@@ -94,7 +100,8 @@ class Accounts:
         """The account and a token. Raises BadCredentials, or AccountDisabled when the password was right."""
         account = await self._find(username)
         stored = account.password_hash if account else None
-        if not await self._platform.passwords.verify(stored, password) or account is None:
+        right = await self._platform.passwords.verify(stored, password, stranger=True)
+        if not right or account is None:
             raise BadCredentials()
         if not account.is_active:
             raise AccountDisabled()
@@ -117,12 +124,13 @@ class Accounts:
         if claims.get("role") == "service" or subject is None:
             raise Unauthorized("This token can't be refreshed")
         self._check_age(claims)
+        _check_session(await self._platform.account_states.get(subject), claims)
+        # After the checks, so that a dead token of the account can't use up its refreshes; before the hooks.
+        await self._platform.guard.count(f"refresh:{subject}", _REFRESHES)
         async with self._platform.database.read() as session:
             account = await session.get(Account, subject)
-        if account is None or not account.is_active:
-            raise Unauthorized("The account is disabled or gone")
-        if claims.get("epoch", 0) != account.epoch:
-            raise Unauthorized("The session was revoked; sign in again")
+        _check_session(account, claims)
+        assert account is not None
         return await self._mint(account, "refreshed", claims)
 
     def _check_age(self, claims: dict[str, Any]) -> None:
@@ -160,6 +168,7 @@ class Accounts:
             )
             if await unit.session.scalar(change) is None:
                 raise WrongPassword()
+            await forget_resets(unit, account.id)
             audit(unit, "account.password_changed", "account", account.id, origin=origin)
             await unit.notify(TOPIC, str(account.id))
 
@@ -191,37 +200,16 @@ class Accounts:
         auth_time = old.get("auth_time", old["iat"]) if old else None
         return self._platform.tokens.mint(account, claims, auth_time=auth_time)
 
-    async def find(self, wanted: UsersQuery) -> tuple[list[Account], int]:
-        """Accounts that fit, oldest first, and how many fit in all. Of an unknown organization: none."""
-        conditions = self._conditions(wanted)
-        async with self._platform.database.snapshot() as session:
-            query = select(Account).where(*conditions).order_by(Account.id)
-            rows = await session.scalars(query.limit(wanted.limit).offset(wanted.offset))
-            total = await session.scalar(select(func.count()).select_from(Account).where(*conditions))
-            return list(rows), int(total or 0)
-
-    def _conditions(self, wanted: UsersQuery) -> list[ColumnElement[bool]]:
-        found: list[ColumnElement[bool]] = []
-        if wanted.org_id is not None:
-            members = self._platform.hooks.first_now("select_members", organization_id=wanted.org_id)
-            found.append(false() if members is None else Account.id.in_(members))
-        if wanted.q is not None:
-            part = wanted.q.casefold()
-            found.append(
-                Account.username_key.contains(part, autoescape=True)
-                | Account.email_key.contains(part, autoescape=True)
-            )
-        for name in ("role", "is_active", "platform_admin"):
-            value = getattr(wanted, name)
-            if value is not None:
-                found.append(getattr(Account, name) == value)
-        if wanted.sso is not None:
-            found.append(where_sso() if wanted.sso else not_(where_sso()))
-        return found
-
     async def list(self, limit: int = 500, offset: int = 0) -> tuple[list[Account], int]:
         """Accounts by id, and how many there are."""
         async with self._platform.database.read() as session:
             rows = await session.scalars(select(Account).order_by(Account.id).limit(limit).offset(offset))
             total = await session.scalar(select(func.count()).select_from(Account))
             return list(rows), int(total or 0)
+
+
+def _check_session(account: Account | AccountState | None, claims: Mapping[str, Any]) -> None:
+    if account is None or not account.is_active:
+        raise Unauthorized("The account is disabled or gone")
+    if claims.get("epoch", 0) != account.epoch:
+        raise Unauthorized("The session was revoked; sign in again")

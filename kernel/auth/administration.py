@@ -13,6 +13,7 @@ from kernel.auth.audit import audit
 from kernel.auth.errors import OwnAccount, SsoAccount
 from kernel.auth.guards import ACCOUNTS, is_sso, refuse_last_admin, refuse_last_platform_admin
 from kernel.auth.models import Account
+from kernel.auth.password_resets import forget_resets
 from kernel.auth.principals import Principal
 from kernel.auth.sessions import revoke_sessions
 from kernel.auth.states import TOPIC
@@ -56,18 +57,12 @@ class Administration:
             if not is_active:
                 await refuse_last_platform_admin(unit, account)
                 await refuse_last_admin(unit, account)
+                await forget_resets(unit, account.id)
             account.is_active = is_active
-            await self._after(unit, account, "activated" if is_active else "deactivated", not is_active)
-            audit(
-                unit,
-                "account.activated" if is_active else "account.deactivated",
-                "account",
-                account.id,
-                before={"is_active": not is_active},
-                after={"is_active": is_active},
-                origin=origin,
-                scope_org_id=scope_org_id,
-            )
+            change = "activated" if is_active else "deactivated"
+            await self._after(unit, account, change, revokes=not is_active)
+            states = {"is_active": not is_active}, {"is_active": is_active}
+            _audit(unit, change, account, states, origin, scope_org_id)
             return account
 
     async def set_role(
@@ -85,8 +80,7 @@ class Administration:
             account.role = role
             demoted = before == "admin"
             await self._after(unit, account, "demoted" if demoted else "promoted", demoted)
-            states = {"before": {"role": before}, "after": {"role": role}}
-            audit(unit, "account.role_changed", "account", account.id, **states, origin=origin)
+            _audit(unit, "role_changed", account, ({"role": before}, {"role": role}), origin)
             return account
 
     async def reset_password(
@@ -110,10 +104,10 @@ class Administration:
                 raise SsoAccount()
             account.password_hash = password_hash
             account.must_change_password = True
+            await forget_resets(unit, account.id)
             await self._after(unit, account, "password_reset", True)
-            states = {"after": {"must_change_password": True, "mode": mode}}
-            where = {"origin": origin, "scope_org_id": scope_org_id}
-            audit(unit, "account.password_reset", "account", account.id, **states, **where)
+            states = None, {"must_change_password": True, "mode": mode}
+            _audit(unit, "password_reset", account, states, origin, scope_org_id)
         return password
 
     @asynccontextmanager
@@ -137,6 +131,27 @@ class Administration:
         else:
             await unit.notify(TOPIC, str(account.id))
         await self._platform.hooks.ask_all("on_account_event", unit=unit, account=account, change=change)
+
+
+def _audit(
+    unit: Unit,
+    action: str,
+    account: Account,
+    states: tuple[dict[str, Any] | None, dict[str, Any]],
+    origin: Origin | None,
+    scope_org_id: int | None = None,
+) -> None:
+    before, after = states
+    audit(
+        unit,
+        f"account.{action}",
+        "account",
+        account.id,
+        before=before,
+        after=after,
+        origin=origin,
+        scope_org_id=scope_org_id,
+    )
 
 
 def _refuse_own(account: Account, by: Principal | None) -> None:

@@ -98,7 +98,7 @@ class PasswordResets:
     async def confirm(self, token: str, new_password: str, origin: dict[str, Any]) -> None:
         """Set a new password and end all sessions. Raises BadResetToken."""
         await self._refuse_dead(token)
-        password_hash = await self._platform.passwords.hash(new_password)
+        password_hash = await self._platform.passwords.hash(new_password, stranger=True)
         async with self._platform.database.unit() as unit:
             account = await _redeem(unit, token)
             account.password_hash = password_hash
@@ -133,8 +133,9 @@ async def _redeem(unit: Unit, token: str) -> Account:
         PasswordReset.token_hash == _hash(token), PasswordReset.expires_at > utc_now()
     )
     account_id = await unit.session.scalar(taken.returning(PasswordReset.account_id))
-    account = account_id and await unit.session.get(Account, account_id, with_for_update=True)
-    if not account or not _may_reset(account):
+    query = select(Account).where(Account.id == account_id).with_for_update()
+    account: Account | None = await unit.session.scalar(query)
+    if account is None or not _may_reset(account):
         raise BadResetToken()
     return account
 
@@ -155,4 +156,6 @@ async def _given_up(_platform: Platform, _wanted: Forgotten, reason: str) -> Non
     log.error("an e-mail with a password reset could not be sent: %s", reason)
 
 
-SEND_RESET = Job("kernel.send_password_reset", Forgotten, _send, _given_up, retries=30, first_pause=2)
+SEND_RESET = Job(
+    "kernel.send_password_reset", Forgotten, _send, _given_up, retries=12, first_pause=2, lane="quick"
+)

@@ -1,33 +1,58 @@
-"""Passwords: argon2id (RFC 9106), off the event loop and bounded in number."""
+"""Passwords: argon2id (RFC 9106), off the event loop, bounded in number and in what waits."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import sys
+import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
+from kernel.errors import Unavailable
+
+T = TypeVar("T")
+
+WAITING = 32
+_NICENESS = 5
+_RETRY_AFTER = 2
 _NOBODY = "$argon2id$v=19$m=65536,t=3,p=4$c29tZS1maXhlZC1zYWx0$MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI"
 
 
+class TooManySignIns(Unavailable):
+    code = "too_many_sign_ins"
+    default_detail = "Too many people are signing in at this moment; try again in a few seconds"
+
+
 class Passwords:
-    """Hashes and verifies. Half the cores at most, so that a login flood can't starve the rest."""
+    """Hashes and verifies with half the cores at most, at a lower priority than requests.
+
+    Memory is bounded by threads x 64 MiB. Of strangers' passwords `WAITING` more may wait for a thread, about
+    two seconds' worth; past that TooManySignIns says so at once. A waiting client that leaves frees its
+    place.
+    """
 
     def __init__(self) -> None:
         self._hasher = PasswordHasher()
-        self._threads = ThreadPoolExecutor(max(1, (os.cpu_count() or 2) // 2), "platform-password")
+        threads = max(1, (os.cpu_count() or 2) // 2)
+        self._threads = ThreadPoolExecutor(threads, "platform-password", initializer=_step_back)
+        self._free = asyncio.Semaphore(threads)
+        self._waiting = 0
 
-    async def hash(self, password: str) -> str:
-        """The argon2id hash of `password`."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._hasher.hash, password)
+    async def hash(self, password: str, *, stranger: bool = False) -> str:
+        """The argon2id hash of `password`. Raises TooManySignIns, for a `stranger` only."""
+        return await self._run(lambda: self._hasher.hash(password), stranger)
 
-    async def verify(self, stored: str | None, password: str) -> bool:
-        """Whether `password` fits. An unknown account (None) costs the same time as a wrong password."""
-        right = await asyncio.get_running_loop().run_in_executor(
-            self._threads, self._verify, stored or _NOBODY, password
-        )
+    async def verify(self, stored: str | None, password: str, *, stranger: bool = False) -> bool:
+        """Whether `password` fits. An unknown account (None) costs the same time as a wrong password.
+
+        Raises TooManySignIns, for a `stranger` only: nobody who is signed in is sent away because of others.
+        """
+        right = await self._run(lambda: self._verify(stored or _NOBODY, password), stranger)
         return right and stored is not None
 
     def _verify(self, stored: str, password: str) -> bool:
@@ -36,6 +61,31 @@ class Passwords:
         except (VerificationError, InvalidHashError):
             return False
 
+    async def _run(self, work: Callable[[], T], stranger: bool) -> T:
+        await self._take_turn(stranger)
+        job = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        # A thread can't be stopped: its place is free when it is done, whether or not somebody still waits.
+        job.add_done_callback(lambda _: self._free.release())
+        return await asyncio.shield(job)
+
+    async def _take_turn(self, stranger: bool) -> None:
+        if not stranger:
+            await self._free.acquire()
+            return
+        if self._waiting >= WAITING:
+            raise TooManySignIns(headers={"Retry-After": str(_RETRY_AFTER)})
+        self._waiting += 1
+        try:
+            await self._free.acquire()
+        finally:
+            self._waiting -= 1
+
     def close(self) -> None:
         """Let go of the threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _step_back() -> None:
+    """Let requests go first: a thread's niceness is its own on Linux, and its hashing threads inherit it."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sqlalchemy import select
@@ -11,6 +12,7 @@ from kernel.db.engine import Database
 from kernel.live_cache import LiveCache
 
 TOPIC = "account"
+_BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,17 @@ class AccountStates:
         async with self._database.read() as session:
             account = await session.get(Account, account_id)
         return None if account is None else state_of(account)
+
+    async def read_epochs(self, account_ids: Iterable[int]) -> dict[int, int]:
+        """The session epochs of those of these accounts that are active now, past every cache."""
+        found: dict[int, int] = {}
+        wanted = list(account_ids)
+        async with self._database.read() as session:
+            for start in range(0, len(wanted), _BATCH):
+                some = Account.id.in_(wanted[start : start + _BATCH])
+                rows = await session.execute(select(Account.id, Account.epoch).where(some, Account.is_active))
+                found.update({row.id: row.epoch for row in rows})
+        return found
 
     async def is_platform_admin(self, account_id: int) -> bool:
         """The flag as the database has it now (spec 5.7), past every cache."""

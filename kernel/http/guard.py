@@ -131,6 +131,14 @@ class Guard:
             return False
         return (await self._increment(key, window))[0] > limit
 
+    async def seen(self, key: str, window: int) -> bool:
+        """Whether `exceeds` has counted `key` in the current window."""
+        try:
+            return await self._platform.cache.count(key, window) > 0
+        except CacheUnavailable as error:
+            self._warn(error)
+            return await self._own.count(key, window) > 0
+
     async def _increment(self, key: str, window: int, fails_open: bool = False) -> tuple[int, int]:
         try:
             return await self._platform.cache.increment(key, window)

@@ -110,6 +110,8 @@ class Pipeline:
                 await self._guard.limit(ctx)
         if target.is_miss:
             self._gate(ctx)
+        if ctx.principal.id is not None:
+            request.principal, request.streams = ctx.principal, self._platform.streams
         return await target.serve(ctx)
 
     def _gate(self, ctx: Context) -> None:

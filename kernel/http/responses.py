@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from aiohttp import ClientConnectionResetError, web
 from pydantic import BaseModel, ConfigDict, Field
 
-from kernel.errors import FAULTS, PlatformError
-from kernel.http.wire import JSON, BodyResponse
+from kernel.errors import FAULTS, PlatformError, Unauthorized
+from kernel.http.wire import JSON, BodyResponse, Request
 
 T = TypeVar("T")
 
@@ -103,8 +103,8 @@ async def send_events(
     """Stream (name, JSON value) pairs as server-sent events.
 
     An error before the first event is an ordinary error answer; a later one is the event `error`, as the
-    status is out by then. The headers keep reverse proxies from collecting the stream into one lump. When
-    the client leaves, the generator is closed.
+    status is out by then, and so is the end of the caller's session. The headers keep reverse proxies from
+    collecting the stream into one lump. When the client leaves, the generator is closed.
     """
     async with aclosing(events):
         first = await anext(events, None)
@@ -112,12 +112,37 @@ async def send_events(
         response.headers["Cache-Control"] = "no-cache"
         response.headers["X-Accel-Buffering"] = "no"
         await response.prepare(request)
-        if first is not None:
-            await response.write(_event(*first))
-        async for name, value in _with_errors(events):
-            await response.write(_event(name, value))
+        try:
+            async with _while_session_lasts(request):
+                if first is not None:
+                    await response.write(_event(*first))
+                async for name, value in _with_errors(events):
+                    await response.write(_event(name, value))
+        except SessionEnded as ended:
+            await response.write(_event("error", _said(ended)))
     await response.write_eof()
     return response
+
+
+class SessionEnded(Unauthorized):
+    code = "session_revoked"
+    default_detail = "The session was revoked; sign in again"
+
+
+@asynccontextmanager
+async def _while_session_lasts(request: web.Request) -> AsyncIterator[None]:
+    """Stop the block with SessionEnded when the caller's session is over."""
+    stream = request.stream if isinstance(request, Request) else None
+    if stream is None:
+        yield
+        return
+    try:
+        async with stream.ending_softly() as limit:
+            yield
+    except TimeoutError:
+        if limit.expired():
+            raise SessionEnded() from None
+        raise
 
 
 async def _with_errors(
@@ -127,12 +152,16 @@ async def _with_errors(
         async for event in events:
             yield event
     except PlatformError as error:
-        yield "error", {"detail": error.detail, "code": error.code}
+        yield "error", _said(error)
     except (ConnectionError, ClientConnectionResetError):
         raise
     except FAULTS:  # boundary: the status is out, the stream itself must say it
         log.exception("a stream broke")
         yield "error", {"detail": PlatformError.default_detail, "code": PlatformError.code}
+
+
+def _said(error: PlatformError) -> dict[str, Any]:
+    return {"detail": error.detail, "code": error.code}
 
 
 def _event(name: str, value: Any) -> bytes:

@@ -12,9 +12,12 @@ from typing import Any
 from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.helpers import rfc822_formatted_time
+from aiohttp.payload import Payload
 from aiohttp.web_request import BaseRequest
 
+from kernel.auth.principals import ANONYMOUS, Principal
 from kernel.http.cors import Cors
+from kernel.http.streams import OpenStream, OpenStreams
 
 JSON = "application/json"
 
@@ -29,20 +32,34 @@ _WITHOUT_BODY = frozenset({204, 304})
 
 
 class Request(web.Request):
-    """A request with what its answer says of it; `answering` tells that the answer is under way."""
+    """A request with what its answer says of it; `answering` tells that the answer is under way.
 
-    ATTRS = web.Request.ATTRS | {"answering", "common", "request_id", "started"}
+    `streams` watches an answer that streams on behalf of `principal`, as `stream`.
+    """
+
+    ATTRS = web.Request.ATTRS | {
+        *("answering", "common", "principal", "request_id", "started", "stream", "streams"),
+    }
 
     common: CommonHeaders | None = None
     request_id: str = ""
     started: float = 0.0
     answering: bool = False
+    principal: Principal = ANONYMOUS
+    streams: OpenStreams | None = None
+    stream: OpenStream | None = None
 
     async def _prepare_hook(self, response: web.StreamResponse) -> None:
         """aiohttp's last word before a head is written; its signal for that would cost 1.5 µs more."""
         self.answering = True
         if self.common is not None:
             self.common.add_to(response, self)
+        if self.streams is not None and _is_streaming(response):
+            self.stream = self.streams.watch(self, self.principal)
+
+
+def _is_streaming(response: web.StreamResponse) -> bool:
+    return not isinstance(response, web.Response) or isinstance(response.body, Payload)
 
 
 class CommonHeaders:

@@ -25,6 +25,10 @@ class Cache(Protocol):
         """
         ...
 
+    async def count(self, key: str, window: int) -> int:
+        """What `increment` has counted in the current window. Raises CacheUnavailable."""
+        ...
+
     async def ping(self) -> None:
         """Raise CacheUnavailable when the store does not answer."""
         ...
@@ -53,6 +57,10 @@ class MemoryCache:
         if len(self._counters) > _SWEEP_ABOVE:
             self._sweep(now)
         return count, max(1, int(end - now + 0.999))
+
+    async def count(self, key: str, window: int) -> int:
+        end, count = self._counters.get(key, (0, 0))
+        return count if end > time.time() else 0
 
     @property
     def size(self) -> int:
@@ -93,6 +101,10 @@ class RedisCache:
         pipe.expire(name, window + 1)
         count, _ = await self._guarded(pipe.execute)
         return int(count), max(1, int((current + 1) * window - now + 0.999))
+
+    async def count(self, key: str, window: int) -> int:
+        name = f"{key}:{int(time.time() // window)}"
+        return int(await self._guarded(lambda: self._connection().get(name)) or 0)
 
     async def ping(self) -> None:
         await self._guarded(self._connection().ping)

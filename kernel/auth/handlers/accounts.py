@@ -12,6 +12,7 @@ from kernel.auth.errors import (
     WrongPassword,
 )
 from kernel.auth.models import Account
+from kernel.auth.passwords import TooManySignIns
 from kernel.auth.schemas import (
     Capabilities,
     ChangePasswordRequest,
@@ -36,7 +37,7 @@ routes = RouteTable("Authentication")
     body=RegisterRequest,
     returns=RegisterResult,
     status=201,
-    errors=(AlreadyExists, RegistrationClosed),
+    errors=(AlreadyExists, RegistrationClosed, TooManySignIns),
     rate=Rate(lambda settings: settings.auth_rate_limit_per_minute, per="ip"),
 )
 async def register(ctx: Context, body: RegisterRequest) -> RegisterResult:
@@ -44,7 +45,9 @@ async def register(ctx: Context, body: RegisterRequest) -> RegisterResult:
     if ctx.platform.settings.registration_mode == "closed":
         raise RegistrationClosed()
     origin = ctx.audit_origin()
-    account = await ctx.platform.accounts.register(body.username, body.email, body.password, origin=origin)
+    account = await ctx.platform.accounts.register(
+        body.username, body.email, body.password, origin=origin, stranger=True
+    )
     return RegisterResult(message="Account created", user=RegisteredUser(**_fields(account)))
 
 
@@ -53,13 +56,15 @@ async def register(ctx: Context, body: RegisterRequest) -> RegisterResult:
     access=PUBLIC,
     body=LoginRequest,
     returns=LoginResult,
-    errors=(BadCredentials, AccountDisabled),
+    errors=(BadCredentials, AccountDisabled, TooManySignIns),
     rate=Rate(lambda settings: settings.auth_rate_limit_per_minute, per="ip"),
 )
 async def login(ctx: Context, body: LoginRequest) -> LoginResult:
     """Sign in."""
-    origin = ctx.audit_origin()
+    origin, attempts = ctx.audit_origin(), ctx.platform.attempts
+    await attempts.admit(body.username, ctx.client_ip)
     account, token = await ctx.platform.accounts.sign_in(body.username, body.password, origin)
+    await attempts.succeeded(body.username, ctx.client_ip)
     user = User(**_fields(account), must_change_password=account.must_change_password)
     return LoginResult(access_token=token, expires_in=ctx.platform.tokens.lifetime, user=user)
 
@@ -78,7 +83,6 @@ async def refresh(ctx: Context) -> TokenResult:
     if token is None:
         raise Unauthorized()
     claims = ctx.platform.tokens.verify_for_refresh(token)
-    await ctx.platform.guard.count(f"refresh:{claims['sub']}", 10)
     fresh = await ctx.platform.accounts.refresh(claims)
     return TokenResult(access_token=fresh, expires_in=ctx.platform.tokens.lifetime)
 

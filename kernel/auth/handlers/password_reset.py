@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kernel.auth.errors import BadResetToken, MailOff
+from kernel.auth.passwords import TooManySignIns
 from kernel.auth.schemas import ForgottenPasswordConfirm, ForgottenPasswordRequest
 from kernel.http.context import Context
 from kernel.http.responses import Message
@@ -35,7 +36,7 @@ async def request_reset(ctx: Context, body: ForgottenPasswordRequest) -> Message
     access=PUBLIC,
     body=ForgottenPasswordConfirm,
     status=204,
-    errors=(MailOff, BadResetToken),
+    errors=(MailOff, BadResetToken, TooManySignIns),
     rate=Rate(lambda settings: settings.auth_rate_limit_per_minute, per="ip"),
 )
 async def confirm_reset(ctx: Context, body: ForgottenPasswordConfirm) -> None:

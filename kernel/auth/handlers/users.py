@@ -7,6 +7,7 @@ from typing import Any
 
 from kernel.auth.errors import LastAdmin, LastPlatformAdmin, OwnAccount, SsoAccount
 from kernel.auth.guards import is_sso
+from kernel.auth.listing import find_accounts
 from kernel.auth.models import Account
 from kernel.auth.schemas import (
     AccountStatusRequest,
@@ -27,7 +28,7 @@ routes = RouteTable("Users")
 @routes.get("/v1/auth/users", access=PLATFORM_ADMIN, query=UsersQuery, returns=Page[UserRecord])
 async def list_users(ctx: Context, query: UsersQuery) -> Page[UserRecord]:
     """Accounts of all organizations, oldest first."""
-    accounts, total = await ctx.platform.accounts.find(query)
+    accounts, total = await find_accounts(ctx.platform, query)
     items = await _records(ctx, accounts)
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 

@@ -157,6 +157,7 @@ async def actors(shared: Running, ana: Actor) -> list[Actor]:
     async with shared.platform.database.unit() as unit:
         change = update(Account).where(Account.username == "pat").values(platform_admin=True)
         await unit.session.execute(change)
+    await shared.user(role="admin")  # the first administrator to sign in becomes a Platform Admin
     service = Actor(shared, shared.platform.tokens.mint_service("indexer", 1))
     return [shared.anonymous, ana, await shared.user(role="admin"), pat, service]
 

@@ -1,0 +1,68 @@
+"""How often a password may be guessed: a slow-down for each account that locks nobody out.
+
+What counts is the pair of account name and client address (an IPv6 client is its /64 network). From an
+address that never signed in to the account, `_CALM` tries in 15 minutes are let through; while more than
+`_ATTACK` tries arrive for one name from such addresses together, `_WARY` from each. What other addresses do
+never refuses an address its own first tries, so the owner with the right password gets in from anywhere; and
+an address that once signed in to the account (remembered for at most 30 days, in the cache store) is never
+counted, so a stranger behind the owner's own router can't lock the owner out either. Guessing from one
+address is held by the limit of 10 a minute, from many by three tries each.
+
+Names are counted as they were written, known or not: counting by account would tell that a name and an e-mail
+address belong together. The try is counted before the password is looked at, so that tries at the same moment
+count too, and an unknown name costs the same calls.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+from typing import TYPE_CHECKING
+
+from kernel.errors import TooManyRequests
+
+if TYPE_CHECKING:
+    from kernel.http.guard import Guard
+
+_WINDOW = 15 * 60
+_CALM, _WARY, _ATTACK = 10, 3, 100
+_KNOWN_FOR = 30 * 86_400
+
+
+class Attempts:
+    """Tries at passwords, counted in the cache store."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    async def admit(self, name: str, address: str) -> None:
+        """Count a try. Raises TooManyRequests when this address has tried this name too often."""
+        who, place = _digest(name.casefold()), _digest(_network(address))
+        if await self._guard.seen(f"sign-in:known:{who}:{place}", _KNOWN_FOR):
+            return
+        attacked = await self._guard.exceeds(f"sign-in:all:{who}", _ATTACK, _WINDOW)
+        if await self._guard.exceeds(f"sign-in:{who}:{place}", _WARY if attacked else _CALM, _WINDOW):
+            raise TooManyRequests(
+                "Too many tries for this account from your address; try again in a quarter of an hour",
+                headers={"Retry-After": str(_WINDOW)},
+            )
+
+    async def succeeded(self, name: str, address: str) -> None:
+        """Remember where an account was signed in to."""
+        who, place = _digest(name.casefold()), _digest(_network(address))
+        await self._guard.exceeds(f"sign-in:known:{who}:{place}", 0, _KNOWN_FOR)
+
+
+def _network(address: str) -> str:
+    """Whom an address stands for: one IPv6 client may use any address of its /64."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv4Address) or parsed.ipv4_mapped:
+        return address
+    return str(ipaddress.IPv6Network((int(parsed), 64), strict=False))
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(errors="replace"), digest_size=12).hexdigest()

@@ -1,0 +1,42 @@
+"""The list of accounts that administrators search."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import ColumnElement, false, func, not_, select
+
+from kernel.auth.guards import where_sso
+from kernel.auth.models import Account
+from kernel.auth.schemas import UsersQuery
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
+
+
+async def find_accounts(platform: Platform, wanted: UsersQuery) -> tuple[list[Account], int]:
+    """Accounts that fit, oldest first, and how many fit in all. Of an unknown organization: none."""
+    conditions = _conditions(platform, wanted)
+    async with platform.database.snapshot() as session:
+        query = select(Account).where(*conditions).order_by(Account.id)
+        rows = await session.scalars(query.limit(wanted.limit).offset(wanted.offset))
+        total = await session.scalar(select(func.count()).select_from(Account).where(*conditions))
+        return list(rows), int(total or 0)
+
+
+def _conditions(platform: Platform, wanted: UsersQuery) -> list[ColumnElement[bool]]:
+    found: list[ColumnElement[bool]] = []
+    if wanted.org_id is not None:
+        members = platform.hooks.first_now("select_members", organization_id=wanted.org_id)
+        found.append(false() if members is None else Account.id.in_(members))
+    if wanted.q is not None:
+        part = wanted.q.casefold()
+        in_name = Account.username_key.contains(part, autoescape=True)
+        found.append(in_name | Account.email_key.contains(part, autoescape=True))
+    for name in ("role", "is_active", "platform_admin"):
+        value = getattr(wanted, name)
+        if value is not None:
+            found.append(getattr(Account, name) == value)
+    if wanted.sso is not None:
+        found.append(where_sso() if wanted.sso else not_(where_sso()))
+    return found

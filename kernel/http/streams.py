@@ -1,0 +1,123 @@
+"""Answers that stream go on only while their caller's session does (spec 5.1 rule 4).
+
+A request is checked when it arrives; a streaming answer lives on after that. Every one that is prepared for
+an account is watched here: a notice about the account, or a look once a second should the notice be lost,
+ends it when the session was revoked or the account deactivated. A token that expires ends nothing that began
+in its time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from kernel.auth.principals import Principal
+from kernel.auth.states import AccountStates
+
+if TYPE_CHECKING:
+    from kernel.http.wire import Request
+
+log = logging.getLogger("platform.http")
+
+LOOK_EVERY = 1.0
+
+
+class OpenStream:
+    """One streaming answer under way; `end` is called when its caller's session is over."""
+
+    def __init__(self, epoch: int | None, end: Callable[[], None]) -> None:
+        self.epoch = epoch
+        self.end = end
+
+    @asynccontextmanager
+    async def ending_softly(self) -> AsyncIterator[asyncio.Timeout]:
+        """Run a block that the end of the session stops with a TimeoutError instead of a cut connection."""
+        hard = self.end
+        try:
+            async with asyncio.timeout(None) as limit:
+                self.end = lambda: limit.reschedule(asyncio.get_running_loop().time())
+                yield limit
+        finally:
+            self.end = hard
+
+
+class OpenStreams:
+    """The streaming answers of one process, by account."""
+
+    def __init__(self, states: AccountStates) -> None:
+        self._states = states
+        self._open: dict[int, set[OpenStream]] = {}
+        self._looking: asyncio.Task[None] | None = None
+        self._checks: set[asyncio.Task[None]] = set()
+
+    def watch(self, request: Request, principal: Principal) -> OpenStream | None:
+        """Watch the answer that the current task is about to stream; None for who has no session."""
+        task = asyncio.current_task()
+        if principal.id is None or task is None:
+            return None
+        stream = OpenStream(self._epoch_of(principal), lambda: _cut(request))
+        self._open.setdefault(principal.id, set()).add(stream)
+        task.add_done_callback(lambda _: self._forget(principal.id, stream))
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look(), name="open-streams")
+        return stream
+
+    def _epoch_of(self, principal: Principal) -> int | None:
+        """The epoch that the session began with; of another plugin's principal the account's present one."""
+        if "epoch" in principal.claims:
+            return int(principal.claims["epoch"])
+        state = self._states.peek(principal.id or 0)
+        return None if state is None else state.epoch
+
+    def changed(self, key: str) -> None:
+        """An account (its id as text) changed: look at once whether its streams may go on."""
+        if key.isdecimal() and int(key) in self._open:
+            check = asyncio.ensure_future(self._guarded_check([int(key)]))
+            self._checks.add(check)
+            check.add_done_callback(self._checks.discard)
+
+    async def close(self) -> None:
+        """Look no more."""
+        tasks = [*self._checks, *([self._looking] if self._looking else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _forget(self, account_id: int | None, stream: OpenStream) -> None:
+        streams = self._open.get(account_id or 0)
+        if streams is not None:
+            streams.discard(stream)
+            if not streams:
+                del self._open[account_id or 0]
+
+    async def _look(self) -> None:
+        while self._open:
+            await asyncio.sleep(LOOK_EVERY)
+            await self._guarded_check(list(self._open))
+
+    async def _guarded_check(self, account_ids: list[int]) -> None:
+        try:
+            await self._check(account_ids)
+        except (SQLAlchemyError, OSError) as error:
+            log.warning("open streams can't be checked until the database is back: %s", type(error).__name__)
+
+    async def _check(self, account_ids: Iterable[int]) -> None:
+        epochs = await self._states.read_epochs(account_ids)
+        for account_id in account_ids:
+            epoch = epochs.get(account_id)
+            for stream in list(self._open.get(account_id, ())):
+                if stream.epoch is None:
+                    stream.epoch = epoch
+                if epoch is None or stream.epoch != epoch:
+                    stream.end()
+
+
+def _cut(request: Any) -> None:
+    """End an answer in the middle: aiohttp then cancels whoever writes it."""
+    if request.transport is not None:
+        request.transport.abort()
