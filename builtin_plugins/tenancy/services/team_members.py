@@ -35,7 +35,7 @@ async def find_team(session: AsyncSession, team_id: int) -> Team:
 async def members_of(session: AsyncSession, team_id: int) -> list[TeamMemberOut]:
     """The members of a team, the longest-serving first."""
     rows = await session.execute(_members(team_id).order_by(TeamMember.joined_at, TeamMember.user_id))
-    return [_render(member, account) for member, account in rows.tuples()]
+    return [_render(member, account) for member, account in rows]
 
 
 async def is_active_in(session: AsyncSession, organization_id: int, user_id: int) -> bool:
@@ -123,7 +123,7 @@ async def remove(
 
 
 async def _find(session: AsyncSession, team_id: int, user_id: int) -> tuple[TeamMember, Account]:
-    row = (await session.execute(_members(team_id).where(TeamMember.user_id == user_id))).tuples().first()
+    row = (await session.execute(_members(team_id).where(TeamMember.user_id == user_id))).first()
     if row is None:
         raise MemberNotFound("This account is not a member of the team")
     return row

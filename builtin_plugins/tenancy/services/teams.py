@@ -74,7 +74,7 @@ async def list_page(platform: Platform, principal: Principal, query: TeamQuery) 
     counted = select(Team, _member_count()).where(wanted).order_by(Team.id)
     async with platform.database.read() as session:
         total = await session.scalar(select(func.count()).select_from(Team).where(wanted))
-        rows = (await session.execute(counted.limit(query.limit).offset(query.offset))).tuples().all()
+        rows = (await session.execute(counted.limit(query.limit).offset(query.offset))).all()
     known = await _known_homes(platform, principal, [team for team, _ in rows])
     return [_render(team, count, known) for team, count in rows], int(total or 0)
 
