@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 import secrets
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cli.accounts import Username
 from cli.options import AsJson
 from cli.texts import examples
 
 if TYPE_CHECKING:
     from kernel.auth.models import Account
+    from kernel.auth.schemas import RegisterRequest
 
 app = typer.Typer(
     rich_markup_mode="rich",
     no_args_is_help=True,
-    help="Create and list accounts, straight in the database: the platform need not run.",
+    help=(
+        "Create, list and look after accounts, straight in the database: the platform need not run; one that "
+        "does hears of each change at once."
+    ),
     epilog=examples(
         ("platformctl users create ada --admin", "asks for a password"),
         ("platformctl users create bot --generate", "prints one, once"),
         ("platformctl users list --json", "for a program"),
+        ("platformctl users reset-password bob", "prints a temporary one, once"),
+        ("platformctl users deactivate bob", "ends all of bob's sessions"),
     ),
 )
+
+PasswordFromStdin = Annotated[
+    bool, typer.Option("--password-stdin", help="Read the password from standard input.")
+]
 
 
 @app.command(
@@ -38,84 +48,72 @@ def create(
     username: Annotated[str, typer.Argument(help="1 to 50 letters, digits, '_', '.' or '-'.")],
     email: Annotated[str | None, typer.Option(help="Address [default: NAME@localhost.localdomain].")] = None,
     admin: Annotated[bool, typer.Option("--admin", help="Make it an instance administrator.")] = False,
-    password_stdin: Annotated[
-        bool, typer.Option("--password-stdin", help="Read the password from standard input.")
-    ] = False,
+    password_stdin: PasswordFromStdin = False,
     generate: Annotated[bool, typer.Option("--generate", help="Make a password and print it, once.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Create an account. The password is asked for, never given on the command line."""
-    from cli import console, running
+    from cli import accounts, console, running
 
     if password_stdin and generate:
         raise typer.BadParameter("choose one of --password-stdin and --generate", param_hint="--generate")
-    given = _checked(
-        username, email or f"{username}@localhost.localdomain", _password(password_stdin, generate)
-    )
-    account = running.run(_create(given, "admin" if admin else "user"))
-    shown = _shown(account) | ({"password": given["password"]} if generate else {})
+    password = secrets.token_urlsafe(16) if generate else accounts.read_password(from_stdin=password_stdin)
+    given = _checked(username, email or f"{username}@localhost.localdomain", password)
+    account, first = running.run(_create(given, "admin" if admin else "user"))
     if as_json:
-        console.print_json(shown)
+        console.print_json(accounts.shown(account) | ({"password": password} if generate else {}))
         return
     console.done(f"{account.username} <{account.email}> can sign in as {_title(account)} (id {account.id})")
+    if first:
+        console.note("On this fresh install the first administrator to sign in becomes Platform Admin.")
     if generate:
-        console.note("This password is shown once:")
-        sys.stdout.write(given["password"] + "\n")
+        accounts.print_once("password", password)
 
 
-def _password(from_stdin: bool, generate: bool) -> str:
-    if generate:
-        return secrets.token_urlsafe(16)
-    if from_stdin or not sys.stdin.isatty():
-        return sys.stdin.readline().rstrip("\r\n")
-    answer: str = typer.prompt("Password", hide_input=True, confirmation_prompt="Once more")
-    return answer
-
-
-def _checked(username: str, email: str, password: str) -> dict[str, str]:
+def _checked(username: str, email: str, password: str) -> RegisterRequest:
     """The same rules as `POST /v1/auth/register`; a breach is wrong usage."""
     from pydantic import ValidationError
 
+    from cli.accounts import unfit
     from kernel.auth.schemas import RegisterRequest
 
     try:
-        checked = RegisterRequest(username=username, email=email, password=password)
+        return RegisterRequest(username=username, email=email, password=password)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False, include_context=False)
-        text = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in found)
-        raise typer.BadParameter(text) from None
-    return checked.model_dump()
+        raise unfit(error) from None
 
 
-async def _create(given: dict[str, str], role: str) -> Account:
-    from cli import running
-    from cli.failures import Refused
-    from kernel.auth.errors import AlreadyExists
+async def _create(given: RegisterRequest, role: str) -> tuple[Account, bool]:
+    """The account, and whether signing in could make it the first Platform Admin."""
+    from cli.accounts import ORIGIN, opened_accounts
 
-    async with running.stored_platform() as platform:
-        try:
-            return await platform.accounts.register(**given, role=role, origin={"user_agent": "platformctl"})
-        except AlreadyExists as error:
-            raise Refused(str(error), "'platformctl users list' shows who there is.") from None
+    async with opened_accounts() as platform:
+        account = await platform.accounts.register(
+            given.username, given.email, given.password, role=role, origin=ORIGIN
+        )
+        return account, await platform.platform_admins.may_be_first(account)
 
 
 @app.command(name="list", epilog=examples(("platformctl users list", "who can sign in")))
-def show(
+def show_all(
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 500,
     offset: Annotated[int, typer.Option(min=0, help="How many to skip.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """List accounts."""
     from cli import console, running
+    from cli.accounts import shown, state
 
     accounts, total = running.run(_list(limit, offset))
     if as_json:
-        items = [_shown(account) for account in accounts]
+        items = [shown(account) for account in accounts]
         console.print_json({"items": items, "total": total, "limit": limit, "offset": offset})
         return
-    rows = [(a.id, a.username, a.email, a.role, "" if a.is_active else "deactivated") for a in accounts]
+    rows = [
+        (a.id, a.username, a.email, a.role, "yes" if a.platform_admin else "", state(a)) for a in accounts
+    ]
     console.print_table(
-        ("id", "username", "email", "role", "state"),
+        ("id", "username", "email", "role", "platform admin", "state"),
         rows,
         "There is no account yet: platformctl users create NAME --admin",
     )
@@ -124,15 +122,151 @@ def show(
 
 
 async def _list(limit: int, offset: int) -> tuple[list[Account], int]:
-    from cli import running
+    from cli.accounts import opened_accounts
 
-    async with running.stored_platform() as platform:
+    async with opened_accounts() as platform:
         return await platform.accounts.list(limit=limit, offset=offset)
 
 
-def _shown(account: Account) -> dict[str, Any]:
-    names = ("id", "username", "email", "role", "is_active", "platform_admin", "created_at")
-    return {name: getattr(account, name) for name in names}
+@app.command(epilog=examples(("platformctl users show ada", "what is known of the account")))
+def show(username: Username, as_json: AsJson = False) -> None:
+    """Show one account: its roles, how it signs in, its organizations."""
+    from cli import console, running
+
+    found = running.run(_describe(username))
+    if as_json:
+        console.print_json(found)
+        return
+    memberships = ", ".join(f"{item['name']} ({item['role']})" for item in found["organizations"])
+    console.print_facts(
+        [
+            ("id", str(found["id"])),
+            ("username", found["username"]),
+            ("email", found["email"]),
+            ("state", "active" if found["is_active"] else "deactivated"),
+            ("role", found["role"]),
+            ("platform admin", "yes" if found["platform_admin"] else "no"),
+            ("signs in", _way(found)),
+            ("organizations", memberships),
+            ("created", f"{found['created_at']:%Y-%m-%d %H:%M} UTC"),
+        ]
+    )
+
+
+def _way(found: dict[str, Any]) -> str:
+    if found["sso"]:
+        return "through the identity provider"
+    way = "with a temporary password" if found["must_change_password"] else "with a password"
+    return f"{way}; the next SSO sign-in takes the account" if found["link_approved"] else way
+
+
+async def _describe(username: str) -> dict[str, Any]:
+    from cli.accounts import find_account, opened_accounts, shown
+    from kernel.auth import link_approvals
+    from kernel.auth.guards import is_sso
+
+    async with opened_accounts() as platform:
+        account = await find_account(platform, username)
+        memberships = await platform.hooks.first("find_memberships", account_ids=[account.id]) or {}
+        approved = {approved.id for approved, _ in await link_approvals.pending(platform)}
+        return shown(
+            account,
+            must_change_password=account.must_change_password,
+            sso=is_sso(account),
+            link_approved=account.id in approved,
+            organizations=[dict(item) for item in memberships.get(account.id, ())],
+        )
+
+
+@app.command(
+    name="reset-password",
+    epilog=examples(
+        ("platformctl users reset-password bob", "prints a temporary password, once"),
+        ("pass show bob | platformctl users reset-password bob --password-stdin", "reads one"),
+        after="It must be changed after the next sign-in. All sessions of the account end.",
+    ),
+)
+def reset_password(
+    username: Username, password_stdin: PasswordFromStdin = False, as_json: AsJson = False
+) -> None:
+    """Give an account a temporary password and end its sessions. Not for accounts that sign in by SSO."""
+    from cli import accounts, console, running
+
+    given = _new_password() if password_stdin else None
+    account, password = running.run(_reset(username, given))
+    if as_json:
+        made = {} if given else {"temporary_password": password}
+        console.print_json({"id": account.id, "username": account.username, **made})
+        return
+    console.done(f"{account.username} has a temporary password; all sessions of the account have ended")
+    if not given:
+        accounts.print_once("password", password)
+
+
+def _new_password() -> str:
+    from pydantic import ValidationError
+
+    from cli.accounts import read_password, unfit
+    from kernel.auth.schemas import ResetPasswordRequest
+
+    try:
+        password = ResetPasswordRequest(mode="set", new_password=read_password(from_stdin=True)).new_password
+    except ValidationError as error:
+        raise unfit(error) from None
+    return password or ""
+
+
+async def _reset(username: str, given: str | None) -> tuple[Account, str]:
+    from cli.accounts import ORIGIN, find_account, opened_accounts
+
+    async with opened_accounts() as platform:
+        account = await find_account(platform, username)
+        password = await platform.administration.reset_password(
+            account.id, "set" if given else "generate", given, by=None, origin=ORIGIN
+        )
+        return account, password
+
+
+@app.command(
+    epilog=examples(
+        ("platformctl users deactivate bob", "keeps the account and its data"),
+        after="Refused for the last active Platform Admin, administrator, or owner of an organization.",
+    )
+)
+def deactivate(username: Username, as_json: AsJson = False) -> None:
+    """Keep an account from signing in, and end all of its sessions."""
+    _set_active(username, False, as_json)
+
+
+@app.command(epilog=examples(("platformctl users activate bob", "old sessions stay ended")))
+def activate(username: Username, as_json: AsJson = False) -> None:
+    """Let a deactivated account sign in again."""
+    _set_active(username, True, as_json)
+
+
+def _set_active(username: str, is_active: bool, as_json: bool) -> None:
+    from cli import console, running
+    from cli.accounts import shown
+
+    account, changed = running.run(_change_status(username, is_active))
+    if as_json:
+        console.print_json(shown(account, changed=changed))
+    elif not changed:
+        word = "active" if is_active else "deactivated"
+        console.note(f"{account.username} is {word} already; nothing was changed")
+    elif is_active:
+        console.done(f"{account.username} can sign in again")
+    else:
+        console.done(f"{account.username} can't sign in any more; all sessions of the account have ended")
+
+
+async def _change_status(username: str, is_active: bool) -> tuple[Account, bool]:
+    from cli.accounts import ORIGIN, find_account, opened_accounts
+
+    async with opened_accounts() as platform:
+        before = await find_account(platform, username)
+        account = await platform.administration.set_active(before.id, is_active, by=None, origin=ORIGIN)
+        return account, before.is_active != is_active
 
 
 def _title(account: Account) -> str:

@@ -42,10 +42,13 @@ class PlatformAdmins:
 
     async def may_be_first(self, account: Account) -> bool:
         """Whether `bootstrap` could make this account the first one: mostly answered for free."""
-        if self._closed or account.role != "admin" or account.linked_at is not None:
-            return False
-        async with self._platform.database.read() as session:
-            self._closed = await reached(session)
+        return account.role == "admin" and account.linked_at is None and await self.awaits_first()
+
+    async def awaits_first(self) -> bool:
+        """Whether this is a fresh install that never had a Platform Admin."""
+        if not self._closed:
+            async with self._platform.database.read() as session:
+                self._closed = await reached(session)
         return not self._closed
 
     async def bootstrap(self, unit: Unit, account: Account, origin: Origin | None = None) -> None:
@@ -70,7 +73,7 @@ class PlatformAdmins:
         """
         async with self._platform.database.unit() as unit:
             await unit.lock("accounts")
-            account = await find_by_username(unit, username)
+            account = await find_by_username(unit.session, username)
             if account.platform_admin:
                 return account, False
             if not account.is_active:
@@ -85,7 +88,7 @@ class PlatformAdmins:
         """
         async with self._platform.database.unit() as unit:
             await unit.lock("accounts")
-            account = await find_by_username(unit, username)
+            account = await find_by_username(unit.session, username)
             return account, await self.clear_flag(unit, account, origin)
 
     async def set_flag(self, unit: Unit, account: Account, origin: Origin | None, way: str) -> None:
@@ -108,10 +111,15 @@ class PlatformAdmins:
         """Write the flag, its audit entry and a notice, and let plugins forbid it."""
         await unit.session.flush()
         change = "granted" if account.platform_admin else "revoked"
-        before = {"username": account.username, "platform_admin": not account.platform_admin}
-        after = {"username": account.username, "platform_admin": account.platform_admin, **how}
-        states = {"before": before, "after": after}
-        audit(unit, f"platform_admin.{change}", "account", account.id, **states, origin=origin)
+        audit(
+            unit,
+            f"platform_admin.{change}",
+            "account",
+            account.id,
+            before={"username": account.username, "platform_admin": not account.platform_admin},
+            after={"username": account.username, "platform_admin": account.platform_admin, **how},
+            origin=origin,
+        )
         await unit.notify(TOPIC, str(account.id))
         hooks = self._platform.hooks
         await hooks.ask_all("on_account_event", unit=unit, account=account, change=f"platform_admin_{change}")
@@ -130,10 +138,10 @@ async def reached(session: AsyncSession, *names: str) -> bool:
     return await session.scalar(query) is not None
 
 
-async def find_by_username(unit: Unit, username: str) -> Account:
-    """The account of a name, read anew. Raises NotFound."""
+async def find_by_username(session: AsyncSession, username: str) -> Account:
+    """The account of a name. Raises NotFound."""
     query = select(Account).where(Account.username_key == username.casefold())
-    account: Account | None = await unit.session.scalar(query)
+    account: Account | None = await session.scalar(query)
     if account is None:
         raise NotFound(f"no account is called '{username}'")
     return account

@@ -1,0 +1,81 @@
+"""What the commands about accounts share: who acts, how an account is shown, how a refusal is told."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+    from kernel.auth.models import Account
+    from kernel.platform import Platform
+
+# In the audit log: nobody signed in, the operator on the server itself.
+ORIGIN = {"user_agent": "platformctl"}
+
+_SHOWN = ("id", "username", "email", "role", "is_active", "platform_admin", "created_at")
+
+Username = Annotated[str, typer.Argument(help="Name of the account; capitals don't matter.")]
+
+
+@asynccontextmanager
+async def opened_accounts() -> AsyncIterator[Platform]:
+    """The stored platform, with what it refuses told as commands do (exit codes 3 and 4)."""
+    from cli import running
+    from cli.failures import Missing, Refused
+    from kernel.errors import Conflict, Forbidden, NotFound
+
+    async with running.stored_platform() as platform:
+        try:
+            yield platform
+        except NotFound as error:
+            raise Missing(str(error), "'platformctl users list' shows who there is.") from None
+        except (Conflict, Forbidden) as error:
+            raise Refused(str(error)) from None
+
+
+async def find_account(platform: Platform, username: str) -> Account:
+    """The account of a name. Raises NotFound."""
+    from kernel.auth.platform_admins import find_by_username
+
+    async with platform.database.read() as session:
+        return await find_by_username(session, username)
+
+
+def shown(account: Account, **more: object) -> dict[str, Any]:
+    """An account for a program."""
+    return {name: getattr(account, name) for name in _SHOWN} | more
+
+
+def state(account: Account) -> str:
+    """What keeps an account from signing in, in a word; nothing for most."""
+    return "" if account.is_active else "deactivated"
+
+
+def unfit(error: ValidationError) -> typer.BadParameter:
+    """What the API's rules say against a value, without repeating it."""
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    return typer.BadParameter(
+        "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in found)
+    )
+
+
+def read_password(*, from_stdin: bool) -> str:
+    """A password, asked for or from standard input; never from the command line."""
+    if from_stdin or not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\r\n")
+    answer: str = typer.prompt("Password", hide_input=True, confirmation_prompt="Once more")
+    return answer
+
+
+def print_once(what: str, value: str) -> None:
+    """Something that is told now and never again: alone on standard output, so that it can be piped."""
+    from cli import console
+
+    console.note(f"This {what} is shown once:")
+    sys.stdout.write(value + "\n")

@@ -1,0 +1,66 @@
+"""The operator's approvals of links between local accounts and the identity provider (spec 3.5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from kernel.auth.audit import audit
+from kernel.auth.errors import SsoAccount
+from kernel.auth.guards import ACCOUNTS, is_sso
+from kernel.auth.models import Account, LinkApproval
+from kernel.auth.platform_admins import find_by_username
+from kernel.db.engine import Unit
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
+
+Origin = dict[str, Any]
+
+
+async def approve(platform: Platform, username: str, origin: Origin) -> tuple[Account, bool]:
+    """Let the next SSO sign-in with this name take the account; whether it was not approved before.
+
+    Raises NotFound, or SsoAccount for an account that is linked already.
+    """
+    async with platform.database.unit() as unit:
+        await unit.lock(ACCOUNTS)
+        account = await find_by_username(unit.session, username)
+        if is_sso(account):
+            raise SsoAccount(f"'{account.username}' signs in through the identity provider already")
+        if await unit.session.get(LinkApproval, account.id) is not None:
+            return account, False
+        unit.session.add(LinkApproval(account_id=account.id))
+        _audit(unit, account, True, origin)
+        return account, True
+
+
+async def withdraw(platform: Platform, username: str, origin: Origin) -> tuple[Account, bool]:
+    """Take an approval back; whether there was one. Raises NotFound."""
+    async with platform.database.unit() as unit:
+        await unit.lock(ACCOUNTS)
+        account = await find_by_username(unit.session, username)
+        approval = await unit.session.get(LinkApproval, account.id)
+        if approval is None:
+            return account, False
+        await unit.session.delete(approval)
+        _audit(unit, account, False, origin)
+        return account, True
+
+
+async def pending(platform: Platform) -> list[tuple[Account, LinkApproval]]:
+    """Approvals that no sign-in has consumed yet, oldest first."""
+    query = (
+        select(Account, LinkApproval)
+        .join(LinkApproval, LinkApproval.account_id == Account.id)
+        .order_by(LinkApproval.created_at, Account.id)
+    )
+    async with platform.database.read() as session:
+        return [(account, approval) for account, approval in (await session.execute(query)).all()]
+
+
+def _audit(unit: Unit, account: Account, approved: bool, origin: Origin) -> None:
+    states = [{"username": account.username, "approved": value} for value in (not approved, approved)]
+    action = "sso_link.approved" if approved else "sso_link.revoked"
+    audit(unit, action, "account", account.id, before=states[0], after=states[1], origin=origin)
