@@ -37,7 +37,7 @@ async def create(actor: Actor, **body: Any) -> dict[str, Any]:
 
 
 async def test_the_creator_becomes_team_admin(running: Running) -> None:
-    """The record is that of decisions.md; the details name the creator; the token knows it after a refresh."""
+    """The record is that of decisions.md; the details name the creator; a fresh token knows the team."""
     ann = await somebody(running)
     name = fresh("Team")
     answer = await ann.post("/v1/teams", json={"name": f"  {name} ", "description": "those of the tests"})
@@ -146,7 +146,7 @@ async def test_the_list_refuses_wrong_bounds(running: Running, query: dict[str, 
 
 
 async def test_who_may_change_a_team(running: Running) -> None:
-    """Its team_admins, instance and Platform Admins; nobody else, and strangers learn only what all may know."""
+    """Its team_admins, instance and Platform Admins; strangers learn only what all may know."""
     ann, member, stranger = [await somebody(running) for _ in range(3)]
     team = await create(ann)
     await join_team(running, team["id"], member)
@@ -198,7 +198,7 @@ async def test_a_team_of_an_organization(running: Running) -> None:
 
 
 async def test_an_organization_takes_teams_of_active_members_only(running: Running) -> None:
-    """Strangers, also in an organization above, and suspended members get one answer, as for an unknown one."""
+    """Strangers, also from above, and suspended members get one answer, as for an unknown one."""
     above, owner, suspended = [await somebody(running) for _ in range(3)]
     top = await make_org(running, above)
     home = await make_org(running, owner, parent=top)
@@ -227,7 +227,7 @@ async def test_strangers_do_not_learn_whose_team_it_is(running: Running) -> None
 
 
 async def test_a_deleted_team_leaves_nothing(running: Running) -> None:
-    """Memberships and invites go with it, scopes and claims forget it at once, and its id is not used again."""
+    """Memberships and invites go, scopes and claims forget it at once, and its id is not used again."""
     ann, ben = await somebody(running), await somebody(running)
     team = await create(ann)
     await join_team(running, team["id"], ben)

@@ -1,0 +1,218 @@
+"""Members of teams: joining, roles, leaving, and the administrator that a team keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from kernel.sdk import Account, scope_of
+from kernel.testing import Actor, Running
+from tests.builtin_plugins.tenancy.tenancy_support import (
+    audited,
+    claims,
+    id_of,
+    join,
+    join_team,
+    make_org,
+    make_team,
+    problems,
+    refused,
+    somebody,
+    suspend,
+)
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def roster(actor: Actor, team_id: int) -> dict[int, str]:
+    """The members of a team with their roles, over HTTP."""
+    shown = (await actor.get(f"/v1/teams/{team_id}")).json()
+    assert shown["member_count"] == len(shown["members"])
+    return {one["user_id"]: one["team_role"] for one in shown["members"]}
+
+
+async def deactivate(running: Running, actor: Actor) -> None:
+    """As an administrator would, without the sessions' end."""
+    async with running.platform.database.unit() as unit:
+        change = update(Account).where(Account.id == id_of(actor)).values(is_active=False)
+        await unit.session.execute(change)
+
+
+async def teams_in_scope(running: Running, actor: Actor) -> tuple[int, ...]:
+    """The teams whose rows the actor may read right now, whatever its token says."""
+    claimed = running.platform.tokens.verify(actor.token or "")
+    principal = await running.platform.identity.principal_of(claimed)
+    return (await scope_of(running.platform, principal)).teams
+
+
+async def test_a_member_joins_and_leaves(running: Running) -> None:
+    """The record is that of the list; scopes change at once, claims at the refresh; all is audited."""
+    ann, ben = await somebody(running), await somebody(running)
+    team = await make_team(running, ann)
+    path = f"/v1/teams/{team}/members"
+    assert await teams_in_scope(running, ben) == ()
+    answer = await ann.post(path, json={"user_id": id_of(ben)})
+    assert answer.status == 201
+    record = answer.json()
+    assert record.pop("joined_at")
+    assert record == {
+        "user_id": id_of(ben),
+        "username": ben.user["username"],
+        "email": ben.user["email"],
+        "team_role": "member",
+    }
+    assert await teams_in_scope(running, ben) == (team,)
+    assert (await claims(ben))["teams"] == [team]
+
+    promoted = await ann.patch(f"{path}/{id_of(ben)}", json={"team_role": "team_admin"})
+    assert (promoted.status, promoted.json()["team_role"]) == (200, "team_admin")
+    assert (await ben.patch(f"/v1/teams/{team}", json={"description": "by ben"})).status == 200
+
+    assert (await ben.delete(f"{path}/{id_of(ben)}")).status == 204
+    assert await roster(ann, team) == {id_of(ann): "team_admin"}
+    assert await teams_in_scope(running, ben) == ()
+    refused(await ben.patch(f"/v1/teams/{team}", json={"description": "again"}), 403)
+    for action, before, after in (
+        ("team.member_added", None, {"team_role": "member"}),
+        ("team.member_role_changed", {"team_role": "member"}, {"team_role": "team_admin"}),
+        ("team.member_removed", {"team_role": "team_admin"}, None),
+    ):
+        (entry,) = await audited(running, action, team)
+        who = {"user_id": id_of(ben)}
+        assert entry.before_state == (before and {**who, **before})
+        assert entry.after_state == (after and {**who, **after})
+
+
+async def test_nobody_joins_twice(running: Running) -> None:
+    """409, and the role stays."""
+    ann, ben = await somebody(running), await somebody(running)
+    team = await make_team(running, ann)
+    await join_team(running, team, ben)
+    body = {"user_id": id_of(ben), "team_role": "team_admin"}
+    refused(await ann.post(f"/v1/teams/{team}/members", json=body), 409, "already_member")
+    assert (await roster(ann, team))[id_of(ben)] == "member"
+
+
+async def test_only_active_accounts_join(running: Running) -> None:
+    """An unknown account and a deactivated one get the same 404."""
+    ann, gone = await somebody(running), await somebody(running, is_active=False)
+    team = await make_team(running, ann)
+    path = f"/v1/teams/{team}/members"
+    unknown = await ann.post(path, json={"user_id": 2_000_000_000})
+    refused(unknown, 404, "user_not_found")
+    inactive = await ann.post(path, json={"user_id": id_of(gone)})
+    assert (inactive.status, inactive.body) == (unknown.status, unknown.body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"user_id": 0},
+        {"user_id": 2**31},
+        {"user_id": 10**30},
+        {"user_id": "x"},
+        {"user_id": 1, "team_role": "owner"},
+        [],
+    ],
+)
+async def test_bodies_that_do_not_fit(running: Running, body: Any) -> None:
+    """422, also for ids that no database holds and roles that teams do not know."""
+    ann = await somebody(running)
+    team = await make_team(running, ann)
+    problems(await ann.post(f"/v1/teams/{team}/members", json=body))
+    problems(await ann.patch(f"/v1/teams/{team}/members/{id_of(ann)}", json={"team_role": "owner"}))
+
+
+async def test_who_may_manage_members(running: Running) -> None:
+    """Not a member, not a stranger; instance and Platform Admins may."""
+    ann, member, stranger, other = [await somebody(running) for _ in range(4)]
+    team = await make_team(running, ann)
+    await join_team(running, team, member)
+    path = f"/v1/teams/{team}/members"
+    for actor in (member, stranger):
+        refused(await actor.post(path, json={"user_id": id_of(other)}), 403)
+        refused(await actor.patch(f"{path}/{id_of(member)}", json={"team_role": "team_admin"}), 403)
+        refused(await actor.delete(f"{path}/{id_of(ann)}"), 403)
+    for actor in (await somebody(running, role="admin"), await somebody(running, platform_admin=True)):
+        assert (await actor.post(path, json={"user_id": id_of(other)})).status == 201
+        assert (await actor.delete(f"{path}/{id_of(other)}")).status == 204
+
+
+async def test_what_is_not_there(running: Running) -> None:
+    """Unknown teams and accounts that are no members are 404, for oneself as well."""
+    ann, stranger = await somebody(running), await somebody(running)
+    team = await make_team(running, ann)
+    path = f"/v1/teams/{team}/members/{id_of(stranger)}"
+    refused(await ann.patch(path, json={"team_role": "member"}), 404, "member_not_found")
+    refused(await ann.delete(path), 404, "member_not_found")
+    refused(await stranger.delete(path), 404, "member_not_found")
+    refused(await stranger.delete(f"/v1/teams/2000000000/members/{id_of(stranger)}"), 404, "team_not_found")
+    refused(await stranger.delete("/v1/teams/2000000000/members/1"), 404, "team_not_found")
+    refused(await ann.post("/v1/teams/2000000000/members", json={"user_id": 1}), 404, "team_not_found")
+
+
+async def test_a_team_keeps_an_administrator(running: Running) -> None:
+    """The sole team_admin can't be demoted or removed, nor leave; with a second one it can."""
+    ann, ben = await somebody(running), await somebody(running)
+    team = await make_team(running, ann)
+    await join_team(running, team, ben)
+    path = f"/v1/teams/{team}/members"
+    platform_admin = await somebody(running, platform_admin=True)
+    for actor in (ann, platform_admin):
+        refused(
+            await actor.patch(f"{path}/{id_of(ann)}", json={"team_role": "member"}), 409, "last_team_admin"
+        )
+        refused(await actor.delete(f"{path}/{id_of(ann)}"), 409, "last_team_admin")
+    same = await ann.patch(f"{path}/{id_of(ann)}", json={"team_role": "team_admin"})
+    assert same.status == 200
+    assert await audited(running, "team.member_role_changed", team) == []
+    assert (await ann.patch(f"{path}/{id_of(ben)}", json={"team_role": "team_admin"})).status == 200
+    assert (await ann.delete(f"{path}/{id_of(ann)}")).status == 204
+    assert await roster(ben, team) == {id_of(ben): "team_admin"}
+
+
+@pytest.mark.parametrize("way", ["demote", "remove"])
+async def test_instance_administrators_may_take_the_last_one(running: Running, way: str) -> None:
+    """As the specification says: unless the caller is an instance admin."""
+    ann, admin = await somebody(running), await somebody(running, role="admin")
+    team = await make_team(running, ann)
+    path = f"/v1/teams/{team}/members/{id_of(ann)}"
+    if way == "demote":
+        assert (await admin.patch(path, json={"team_role": "member"})).status == 200
+        assert await roster(admin, team) == {id_of(ann): "member"}
+    else:
+        assert (await admin.delete(path)).status == 204
+        assert await roster(admin, team) == {}
+
+
+async def test_a_deactivated_administrator_does_not_count(running: Running) -> None:
+    """Nobody is left who could manage the team, if the other team_admin can't sign in."""
+    ann, ben = await somebody(running), await somebody(running)
+    team = await make_team(running, ann)
+    await join_team(running, team, ben, "team_admin")
+    await deactivate(running, ben)
+    path = f"/v1/teams/{team}/members"
+    refused(await ann.delete(f"{path}/{id_of(ann)}"), 409, "last_team_admin")
+    assert (await ann.delete(f"{path}/{id_of(ben)}")).status == 204
+
+
+async def test_a_team_of_an_organization_takes_its_active_members(running: Running) -> None:
+    """Strangers and suspended members can't be added by anybody; whoever is suspended has no team there."""
+    owner, member, suspended = [await somebody(running) for _ in range(3)]
+    home = await make_org(running, owner)
+    team = await make_team(running, owner, organization=home)
+    path = f"/v1/teams/{team}/members"
+    for actor in (member, suspended):
+        refused(await owner.post(path, json={"user_id": id_of(actor)}), 409, "outside_organization")
+        await join(running, home, actor)
+        assert (await owner.post(path, json={"user_id": id_of(actor)})).status == 201
+    await suspend(running, home, suspended)
+    assert await teams_in_scope(running, suspended) == ()
+    assert await teams_in_scope(running, member) == (team,)
+    assert (await owner.delete(f"{path}/{id_of(suspended)}")).status == 204
+    refused(await owner.post(path, json={"user_id": id_of(suspended)}), 409, "outside_organization")
+    entries = await audited(running, "team.member_added", team)
+    assert {entry.scope_org_id for entry in entries} == {home}
