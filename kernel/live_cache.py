@@ -13,11 +13,14 @@ from typing import Generic, TypeVar
 
 V = TypeVar("V")
 
+_AHEAD = 0.25  # of the age: a value asked for this late is read anew before it is too old
+
 
 class LiveCache(Generic[V]):
     """Values by integer key; one `load` for all who ask for the same key at once.
 
-    A value lives `max_age` seconds, counted from before it was read; at most `size` are kept.
+    A value lives `max_age` seconds, counted from before it was read; one in use is read anew before that, so
+    that nobody waits for it. At most `size` are kept.
     """
 
     def __init__(self, load: Callable[[int], Awaitable[V]], max_age: float, size: int = 50_000) -> None:
@@ -31,20 +34,31 @@ class LiveCache(Generic[V]):
 
     async def get(self, key: int) -> V:
         """The value of `key`, read now unless it is remembered."""
+        known = self._fresh(key)
+        return known[0] if known is not None else await asyncio.shield(self._start_loading(key))
+
+    def peek(self, key: int) -> V | None:
+        """The value if it is known and fresh enough; None says nothing."""
+        known = self._fresh(key)
+        return None if known is None else known[0]
+
+    def _fresh(self, key: int) -> tuple[V, float] | None:
+        """What is remembered and not too old; what soon will be is read anew while nobody has to wait."""
         known = self._values.get(key)
-        if known is not None and known[1] > time.monotonic():
-            return known[0]
+        if known is None:
+            return None
+        left = known[1] - time.monotonic()
+        if 0 < left < self._max_age * _AHEAD:
+            self._start_loading(key)
+        return known if left > 0 else None
+
+    def _start_loading(self, key: int) -> asyncio.Task[V]:
         task = self._loading.get(key)
         if task is None:
             task = asyncio.create_task(self._load(key))
             self._loading[key] = task
             task.add_done_callback(lambda done: self._forget_task(key, done))
-        return await asyncio.shield(task)
-
-    def peek(self, key: int) -> V | None:
-        """The value if it is known and fresh enough; None says nothing."""
-        known = self._values.get(key)
-        return known[0] if known is not None and known[1] > time.monotonic() else None
+        return task
 
     def invalidate(self, key: int) -> None:
         """Forget one value, also one that is being read."""
@@ -62,6 +76,8 @@ class LiveCache(Generic[V]):
     def _forget_task(self, key: int, task: asyncio.Task[V]) -> None:
         if self._loading.get(key) is task:
             del self._loading[key]
+        if not task.cancelled():
+            task.exception()  # whoever waits hears of it; of a reading ahead nobody need
 
     async def _load(self, key: int) -> V:
         before = (self._epoch, self._generation.get(key, 0))

@@ -40,11 +40,17 @@ class Identity:
 
     def recall(self, authorization: str) -> Principal | None:
         """The principal of a header that was judged before, while token and account are as they were."""
-        known = self._recent.get(_digest(authorization))
+        key = _digest(authorization)
+        known = self._recent.get(key)
         if known is None or known[2] <= time.time():
             return None
-        principal, state, _ = known
-        return principal if self._platform.account_states.peek(state.id) is state else None
+        principal, state, expires = known
+        current = self._platform.account_states.peek(state.id)
+        if current is not state:  # read anew
+            if current is None or current != state:
+                return None
+            self._recent[key] = (principal, current, expires)
+        return principal
 
     @hookimpl(trylast=True)
     async def identify_actor(self, request: web.Request, authorization: str | None) -> Principal | None:
