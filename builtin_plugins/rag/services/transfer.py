@@ -146,7 +146,7 @@ class Arrival:
         """Names of what is shared there, to ids: the oldest one's, where two have the same."""
         query = select(table.name, table.id).where(self._place.holds(table))
         rows = await session.execute(query.order_by(table.created_at.desc(), table.id.desc()))
-        return dict(rows.tuples().all())
+        return {row.name: row.id for row in rows}
 
     def _base(self, unit: Unit, row: KnowledgeBaseRow, taken: Mapping[str, str], names: Names) -> Outcome:
         kind, problem = "knowledge_base", self._problems.get(row.embedding_model)

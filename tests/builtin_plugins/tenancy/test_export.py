@@ -1,0 +1,206 @@
+"""Teams and organizations as files (spec 4.3, 4.4)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from kernel.sdk import Plugin, hookimpl
+from kernel.testing import Running, Start
+from tests.builtin_plugins.rag.rag_support import ingest, make_base, make_pipeline
+from tests.builtin_plugins.tenancy.tenancy_support import (
+    audited,
+    give_keys,
+    id_of,
+    join,
+    make_org,
+    refused,
+    somebody,
+    suspend,
+)
+from tests.builtin_plugins.tenancy.transfer_support import KINDS, Kind, furnish, make_home
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_bundle(sharing: Running, kind: Kind) -> None:
+    """Metadata, members by e-mail, settings of what is shared; no ids, no owners, no unknown options."""
+    home = await make_home(sharing, kind)
+    await furnish(home)
+    mate = await somebody(sharing)
+    await home.admit(mate)
+    answer = await home.manager.get(f"{home.path}/export")
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="{kind}-{home.id}.json"'
+    assert answer.headers["Cache-Control"] == "no-store"
+    found = answer.json()
+    assert datetime.fromisoformat(found.pop("exported_at")).tzinfo is not None
+    members = found.pop("members")
+    assert {row["email"] for row in members} == {home.manager.user["email"], mate.user["email"]}
+    assert (found.pop("format"), found.pop("version")) == (f"platform.{kind}", 1)
+    assert set(found.pop(kind)) == ({"name", "description"} if kind == "team" else {"name", "slug"})
+    assert found == {
+        "knowledge_bases": [
+            {
+                "name": "Handbook",
+                "description": "Rules",
+                "embedding_model": "all-minilm",
+                "llm_model": "tiny",
+                "chunk_size": 300,
+                "chunk_overlap": 20,
+            },
+            {
+                "name": "Minutes",
+                "description": "",
+                "embedding_model": "all-minilm",
+                "llm_model": None,
+                "chunk_size": 512,
+                "chunk_overlap": 50,
+            },
+        ],
+        "pipelines": [
+            {
+                "name": "Ask us",
+                "knowledge_bases": ["Minutes", "Handbook"],
+                "retrieval_config": {"top_k": 7, "hybrid": True},
+                "generation_config": {"model": "tiny", "temperature": 0.5},
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_holds_only_what_is_shared_with_it(sharing: Running, kind: Kind) -> None:
+    """Nothing private, shared with all or with others; a pipeline names only what is in the bundle."""
+    home = await make_home(sharing, kind)
+    other = await make_home(sharing, kind, home.manager)
+    ann = home.manager
+    inside = await make_base(ann, name="Inside", **home.shared)
+    outside = [
+        await make_base(ann, name="Elsewhere", **other.shared),
+        await make_base(ann, name="Private"),
+        await make_base(ann, name="Everybody's", visibility="shared"),
+    ]
+    await ingest(sharing, ann, inside, "story.md", "Once upon a time.")
+    await make_pipeline(ann, inside, *outside, name="Ours", **home.shared)
+    await make_pipeline(ann, *outside, name="Bare", **home.shared)
+    await make_pipeline(ann, inside, name="Mine")
+    bundle = await home.export()
+    assert [row["name"] for row in bundle["knowledge_bases"]] == ["Inside"]
+    assert {row["name"]: row["knowledge_bases"] for row in bundle["pipelines"]} == {
+        "Bare": [],
+        "Ours": ["Inside"],
+    }
+    assert "Once upon" not in str(bundle) and "story" not in str(bundle)
+
+
+async def test_names_that_stand_twice_are_numbered(sharing: Running) -> None:
+    """In a bundle a name means one row; the oldest keeps it, and pipelines refer to the right one."""
+    home = await make_home(sharing, "team")
+    bases = [await make_base(home.manager, name=name, **home.shared) for name in ("A", "A", "A (2)", "A")]
+    await make_pipeline(home.manager, bases[1], bases[2], **home.shared)
+    bundle = await home.export()
+    assert [row["name"] for row in bundle["knowledge_bases"]] == ["A", "A (2)", "A (3)", "A (4)"]
+    assert bundle["pipelines"][0]["knowledge_bases"] == ["A (3)", "A (2)"]
+
+
+async def test_roles_and_suspensions_are_told(sharing: Running) -> None:
+    """An organization's bundle says who was what, for information."""
+    home = await make_home(sharing, "organization")
+    boss, out = await somebody(sharing), await somebody(sharing)
+    await home.admit(boss, "admin")
+    await home.admit(out)
+    await suspend(sharing, home.id, out)
+    rows = {row["email"]: (row["org_role"], row["suspended"]) for row in (await home.export())["members"]}
+    assert rows == {
+        home.manager.user["email"]: ("owner", False),
+        boss.user["email"]: ("admin", False),
+        out.user["email"]: ("member", True),
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_audited(sharing: Running, kind: Kind) -> None:
+    """Each export leaves an entry with its counts, the actor and the organization."""
+    home = await make_home(sharing, kind)
+    await furnish(home)
+    await home.export()
+    (entry,) = await audited(sharing, f"{kind}.exported", home.id)
+    assert entry.after_state == {"members": 1, "knowledge_bases": 2, "pipelines": 1}
+    assert (entry.actor_id, entry.target_type) == (id_of(home.manager), kind)
+    assert entry.scope_org_id == (home.id if kind == "organization" else None)
+
+
+class TestAccess:
+    @pytest.mark.parametrize("kind", KINDS)
+    async def test_managers_and_administrators(self, sharing: Running, kind: Kind) -> None:
+        """Managers, instance administrators and Platform Admins export and import; members do not."""
+        home = await make_home(sharing, kind)
+        mate = await somebody(sharing)
+        await home.admit(mate)
+        admin, boss = await somebody(sharing, role="admin"), await somebody(sharing, platform_admin=True)
+        body = {"bundle": await home.export()}
+        for actor, status in ((home.manager, 200), (admin, 200), (boss, 200), (mate, 403)):
+            assert (await actor.get(f"{home.path}/export")).status == status
+            assert (await actor.post(f"{home.path}/import", json=body)).status == status
+        assert (await sharing.anonymous.get(f"{home.path}/export")).status == 401
+
+    async def test_a_custom_role(self, sharing: Running) -> None:
+        """Who holds `org.settings.manage` by a role may export."""
+        home = await make_home(sharing, "organization")
+        mate = await somebody(sharing)
+        await home.admit(mate)
+        await give_keys(sharing, home.id, mate, "org.settings.manage")
+        assert (await mate.get(f"{home.path}/export")).status == 200
+
+    async def test_authority_flows_down_the_tree(self, sharing: Running) -> None:
+        """The owner above may export the organization below; the owner below not the one above."""
+        above = await make_home(sharing, "organization")
+        below = await somebody(sharing)
+        child = await make_org(sharing, below, parent=above.id)
+        assert (await above.manager.get(f"/v1/organizations/{child}/export")).status == 200
+        refused(await below.get(f"{above.path}/export"), 403)
+
+    async def test_unknown(self, sharing: Running) -> None:
+        """404 for a team that is not there; an organization is 404 only to those who may see all."""
+        ann, admin = await somebody(sharing), await somebody(sharing, role="admin")
+        refused(await ann.get("/v1/teams/2147483647/export"), 404, "team_not_found")
+        refused(await admin.get("/v1/organizations/2147483647/export"), 404, "organization_not_found")
+        unknown = await ann.get("/v1/organizations/2147483647/export")
+        foreign = await ann.get(f"/v1/organizations/{await make_org(sharing)}/export")
+        assert (unknown.status, unknown.body) == (foreign.status, foreign.body) == (403, foreign.body)
+
+
+class Settings(Plugin):
+    """A plugin that keeps something for an organization."""
+
+    name = "keeper"
+
+    @hookimpl(optionalhook=True)
+    async def export_rows(self, organization_id: int | None) -> dict[str, Any] | None:
+        rows = [{"plugin": "keeper", "values": {"color": "green"}}]
+        return {"plugin_config": rows} if organization_id is not None else None
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_other_plugins_add_to_the_bundle(start_platform: Start) -> None:
+    """Without rag a bundle has no knowledge bases; any plugin may add sections of its own."""
+    running = await start_platform("tenancy", Settings)
+    home = await make_home(running, "organization")
+    bundle = await home.export()
+    assert bundle["plugin_config"] == [{"plugin": "keeper", "values": {"color": "green"}}]
+    assert "knowledge_bases" not in bundle
+    team = await make_home(running, "team")
+    assert set(await team.export()) == {"format", "version", "exported_at", "team", "members"}
+
+
+async def test_a_suspended_manager_is_none(sharing: Running) -> None:
+    """Suspension takes the right to export at once."""
+    home = await make_home(sharing, "organization")
+    boss = await somebody(sharing)
+    await join(sharing, home.id, boss, "admin")
+    assert (await boss.get(f"{home.path}/export")).status == 200
+    await suspend(sharing, home.id, boss)
+    refused(await boss.get(f"{home.path}/export"), 403)
