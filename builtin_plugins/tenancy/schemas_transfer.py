@@ -66,7 +66,7 @@ def _once(rows: list[R]) -> list[R]:
 class _Bundle(BaseModel):
     model_config = ConfigDict(extra="allow", json_schema_extra={"description": _SECTIONS})
 
-    version: Literal[1]
+    version: Annotated[int, Field(strict=True, ge=1, le=1)]
     exported_at: datetime | None = None
 
     @property
