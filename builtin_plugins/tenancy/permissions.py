@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kernel.sdk import Permission
 
+ORG_LIST = Permission("org.list", "See all organizations of the instance; Platform Admins may as well.")
 ORG_VIEW = Permission(
     "org.view",
     "See an organization and its members.",
@@ -52,6 +53,7 @@ TEAM_MANAGE = Permission(
 )
 
 PERMISSIONS = (
+    ORG_LIST,
     ORG_VIEW,
     MEMBERS_MANAGE,
     ROLES_MANAGE,

@@ -10,9 +10,18 @@ from typing import Any
 from sqlalchemy import Select
 
 from builtin_plugins.tenancy import hookspecs
-from builtin_plugins.tenancy.handlers import assignments, groups, invites, roles, teams, transfer
+from builtin_plugins.tenancy.handlers import (
+    assignments,
+    groups,
+    invites,
+    members,
+    organizations,
+    roles,
+    teams,
+    transfer,
+)
 from builtin_plugins.tenancy.models import Base
-from builtin_plugins.tenancy.permissions import PERMISSIONS
+from builtin_plugins.tenancy.permissions import ORG_LIST, PERMISSIONS
 from builtin_plugins.tenancy.services import access as decisions
 from builtin_plugins.tenancy.services import memberships
 from builtin_plugins.tenancy.services.standing import STANDINGS, Standings, open_standings, standing_of
@@ -67,6 +76,8 @@ class TenancyPlugin(Plugin):
     @hookimpl
     def register_routes(self) -> Sequence[RouteTable]:
         return [
+            organizations.routes,
+            members.routes,
             teams.routes,
             invites.routes,
             transfer.routes,
@@ -91,6 +102,8 @@ class TenancyPlugin(Plugin):
         self, ctx: Context, principal: Principal, access: Access, params: dict[str, Any]
     ) -> Awaitable[Decision | None] | None:
         """Keys of an organization or a team; anything else is not for tenancy to say."""
+        if access.permission == ORG_LIST.key:
+            return decisions.answer_platform_admin(ctx.platform, principal)
         if access.within is None:
             return None
         return decisions.answer(ctx.platform, principal, access, params)

@@ -10,10 +10,13 @@ from kernel.sdk import Settings
 
 
 class TenancySettings(Settings):
-    """Invites."""
+    """The tree of organizations, and invites."""
 
     env_prefix: ClassVar[str] = "PLATFORM_TENANCY_"
 
+    max_tree_depth: int = Field(
+        10, ge=1, le=100, description="How many organizations may stand one below the other."
+    )
     invite_days: int = Field(7, ge=1, le=365, description="Days until an invite expires.")
     invite_lookups_per_minute: int = Field(
         60, ge=1, description="How often one client address may look at invites by token in a minute."

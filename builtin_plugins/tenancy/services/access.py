@@ -94,6 +94,11 @@ async def _manages_home(platform: Platform, standing: Standing, team_id: int) ->
     return standing.holds(MEMBERS_MANAGE.key, home, lineage[1:])
 
 
+async def answer_platform_admin(platform: Platform, principal: Principal) -> Decision | None:
+    """The same for a permission of the instance that Platform Admins hold beside those it is granted to."""
+    return Decision.ALLOW if await is_platform_admin(platform, principal) else None
+
+
 async def _find_team(platform: Platform, team_id: int) -> None:
     async with platform.database.read() as session:
         if await session.scalar(select(Team.id).where(Team.id == team_id)) is None:

@@ -32,6 +32,7 @@ from kernel.sdk import LiveCache, Permission, Platform, ResourceKey, Unit, utc_n
 
 TOPIC = "tenancy"
 EVERYBODY = "*"
+_BELOW = 0  # stands for any organization below
 BUILTIN_ROLES = {"owner": 1, "admin": 2, "member": 3}
 
 
@@ -72,6 +73,10 @@ class Standing:
     def holds(self, key: str, organization_id: int, ancestors: Iterable[int] = ()) -> bool:
         """Whether a key is held in an organization, there or from one of those above it."""
         return any(self._held(key, place, organization_id) for place in (organization_id, *ancestors))
+
+    def commands(self, key: str, lineage: Iterable[int]) -> bool:
+        """Whether a key is held in the first of these organizations and in all below it."""
+        return any(self._held(key, place, _BELOW) for place in lineage)
 
     def holds_all(self, keys: Collection[str], organization_id: int, ancestors: Sequence[int] = ()) -> bool:
         """Whether each of these keys is held there."""

@@ -1,4 +1,7 @@
-"""The tree of organizations: what is above one and what below it. A place in the tree never changes."""
+"""The tree of organizations: what is above one and what below it, and which teams belong to it.
+
+A place in the tree never changes, nor does the organization of a team; ids are never used again.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ from contextlib import asynccontextmanager
 from sqlalchemy import literal, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from builtin_plugins.tenancy.errors import OrganizationNotFound
-from builtin_plugins.tenancy.models import Organization, OrganizationAncestor
+from builtin_plugins.tenancy.errors import OrganizationNotFound, TeamNotFound
+from builtin_plugins.tenancy.models import Organization, OrganizationAncestor, Team
 from kernel.sdk import LiveCache, Platform, ResourceKey, Unit
 
 TOPIC = "tenancy.organization"
@@ -62,16 +65,22 @@ async def _lineage(session: AsyncSession, organization_id: int) -> tuple[int, ..
 
 
 class Lineages:
-    """Lineages as of now: an organization, then those above it; empty for an unknown one."""
+    """Lineages and homes as of now, remembered."""
 
     def __init__(self, platform: Platform) -> None:
+        age = platform.settings.account_cache_seconds
         self._database = platform.database
-        self._cache: LiveCache[Sequence[int]] = LiveCache(self._read, platform.settings.account_cache_seconds)
+        self._cache: LiveCache[Sequence[int]] = LiveCache(self._read, age)
+        self._homes: LiveCache[int | None] = LiveCache(self._read_home, age)
         platform.notices.listen(TOPIC, self._heard)
 
     async def of(self, organization_id: int) -> Sequence[int]:
-        """The lineage of an organization, remembered."""
+        """An organization, then those above it; empty for an unknown one."""
         return await self._cache.get(organization_id)
+
+    async def home_of(self, team_id: int) -> int | None:
+        """The organization of a team. Raises TeamNotFound."""
+        return await self._homes.get(team_id)
 
     def _heard(self, key: str) -> None:
         self._cache.invalidate(int(key))
@@ -79,6 +88,13 @@ class Lineages:
     async def _read(self, organization_id: int) -> Sequence[int]:
         async with self._database.read() as session:
             return await _lineage(session, organization_id)
+
+    async def _read_home(self, team_id: int) -> int | None:
+        async with self._database.read() as session:
+            row = (await session.execute(select(Team.organization_id).where(Team.id == team_id))).first()
+        if row is None:
+            raise TeamNotFound()
+        return row[0]
 
 
 LINEAGES: ResourceKey[Lineages] = ResourceKey("tenancy.lineages")
@@ -93,3 +109,8 @@ async def open_lineages(platform: Platform) -> AsyncIterator[Lineages]:
 async def lineage_of(platform: Platform, organization_id: int) -> Sequence[int]:
     """An organization, then those above it, remembered; empty for an unknown one."""
     return await platform.resource(LINEAGES).of(organization_id)
+
+
+async def home_of(platform: Platform, team_id: int) -> int | None:
+    """The organization that a team belongs to, remembered. Raises TeamNotFound."""
+    return await platform.resource(LINEAGES).home_of(team_id)

@@ -1,0 +1,106 @@
+"""Bodies and answers of the routes of organizations (spec 4.4, decisions.md "Organizations")."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+_SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
+
+Id = Annotated[int, Field(ge=1, lt=2**31)]
+
+
+def _one_line(name: str) -> str:
+    if any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in name):
+        raise ValueError("a name is one line, without control characters")
+    return name
+
+
+def _slug(value: str) -> str:
+    if not _SLUG.fullmatch(value):
+        raise ValueError("use 1 to 63 letters a-z, digits and dashes, with no dash at either end")
+    return value
+
+
+OrganizationName = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=255),
+    AfterValidator(_one_line),
+]
+Slug = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, to_lower=True, min_length=1, max_length=63),
+    AfterValidator(_slug),
+    Field(
+        description="Lower-case letters, digits and dashes; unique in the instance. Capitals are lowered.",
+        json_schema_extra={"pattern": "^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$"},
+    ),
+]
+
+
+class OrganizationCreate(BaseModel):
+    """A new organization; with `parent_id` a part of that one."""
+
+    name: OrganizationName
+    slug: Slug
+    owner_user_id: Id | None = Field(None, description="An active account; default is the caller.")
+    parent_id: Id | None = None
+
+
+class OrganizationUpdate(BaseModel):
+    """What may change; a field that is left out stays. Other fields are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: OrganizationName | None = None
+    slug: Slug | None = None
+
+
+class OrganizationOut(BaseModel):
+    """An organization."""
+
+    id: int
+    name: str
+    slug: str
+    parent_id: int | None
+    created_at: datetime
+    member_count: int = Field(description="Memberships, suspended ones included.")
+
+
+class OrganizationCreated(OrganizationOut):
+    """The organization that was made, with its first owner and its default team."""
+
+    owner_user_id: int
+    default_team_id: int
+
+
+class MyOrganization(BaseModel):
+    """An organization of the caller."""
+
+    id: int
+    name: str
+    slug: str
+    parent_id: int | None = Field(description="Null for a root, and while the membership is suspended.")
+    created_at: datetime
+    member_count: int | None = Field(description="Null while the membership is suspended.")
+    org_role: str
+    suspended: bool = Field(description="A suspended membership counts for nothing.")
+    joined_at: datetime
+
+
+class SwitchRequest(BaseModel):
+    """The organization to work in from now on."""
+
+    organization_id: Id
+
+
+class SwitchResult(BaseModel):
+    """A token with `active_tenant_id` (spec 2.2)."""
+
+    access_token: str
+    token_type: str = "bearer"
+    expires_in: int = Field(description="Seconds until the token expires.")

@@ -1,0 +1,277 @@
+"""Members of an organization: list, add, change, suspend, remove. An organization keeps an active owner."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, delete, func, or_, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from builtin_plugins.tenancy.errors import MemberNotFound, NotAMember, UserNotFound
+from builtin_plugins.tenancy.models import Membership, RoleAssignment, Team, TeamMember
+from builtin_plugins.tenancy.schemas_members import MemberOut, MemberQuery
+from builtin_plugins.tenancy.services.authority import (
+    RANKS,
+    Caller,
+    Target,
+    read_caller,
+    read_targets,
+    read_tree,
+    refusal_to_administer,
+)
+from builtin_plugins.tenancy.services.memberships import LOCK, OWNER, keep_an_owner
+from builtin_plugins.tenancy.services.standing import changed
+from kernel.sdk import Account, Platform, PlatformError, Principal, Unit, audit, revoke_sessions, utc_now
+
+ACCOUNTS_LOCK = "accounts"
+
+
+async def list_page(
+    platform: Platform, principal: Principal, organization_id: int, query: MemberQuery
+) -> tuple[list[MemberOut], int]:
+    """The members by account id, and how many there are. Raises OrganizationNotFound."""
+    async with platform.database.read() as session:
+        caller = await read_caller(session, principal, organization_id, platform.permissions)
+        wanted = _wanted(organization_id, query)
+        joined = select(Membership, Account).join(Account, Account.id == Membership.user_id).where(wanted)
+        total = await session.scalar(select(func.count()).select_from(joined.subquery()))
+        ordered = joined.order_by(Membership.user_id).limit(query.limit).offset(query.offset)
+        rows = [(row[0], row[1]) for row in await session.execute(ordered)]
+        return await _render(session, caller, rows), int(total or 0)
+
+
+def _wanted(organization_id: int, query: MemberQuery) -> ColumnElement[bool]:
+    wanted: ColumnElement[bool] = Membership.organization_id == organization_id
+    if query.org_role is not None:
+        wanted &= Membership.org_role == query.org_role
+    if query.suspended is not None:
+        active = Membership.suspended_at.is_(None)
+        wanted &= ~active if query.suspended else active
+    if query.q is not None:
+        part = query.q.casefold()
+        wanted &= or_(
+            Account.username_key.contains(part, autoescape=True),
+            Account.email_key.contains(part, autoescape=True),
+        )
+    return wanted
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of a membership, in its unit and under the locks. `row` None: not a member yet."""
+
+    unit: Unit
+    caller: Caller
+    row: Membership | None
+    organization_id: int
+    user_id: int
+    origin: dict[str, Any]
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the caller's own membership."""
+        return self.caller.id == self.user_id
+
+    @property
+    def membership(self) -> Membership:
+        """The membership. Raises MemberNotFound."""
+        if self.row is None:
+            raise MemberNotFound()
+        return self.row
+
+    def audit(self, action: str, before: dict[str, Any] | None, after: dict[str, Any] | None) -> None:
+        """Record the change."""
+        place = {"organization_id": self.organization_id}
+        audit(
+            self.unit,
+            f"organization.{action}",
+            "account",
+            self.user_id,
+            before=None if before is None else {**place, **before},
+            after=None if after is None else {**place, **after},
+            origin=self.origin,
+            scope_org_id=self.organization_id,
+        )
+
+
+@asynccontextmanager
+async def _change(
+    platform: Platform, principal: Principal, organization_id: int, user_id: int, origin: dict[str, Any]
+) -> AsyncIterator[Change]:
+    """A unit in which nobody else changes memberships, or accounts, whose sessions may have to end."""
+    async with platform.database.unit() as unit:
+        await unit.lock(ACCOUNTS_LOCK)
+        await unit.lock(LOCK)
+        caller = await read_caller(unit.session, principal, organization_id, platform.permissions)
+        row = await unit.session.get(Membership, (organization_id, user_id))
+        yield Change(unit, caller, row, organization_id, user_id, origin)
+
+
+async def upsert(
+    platform: Platform,
+    principal: Principal,
+    organization_id: int,
+    user_id: int,
+    org_role: str,
+    origin: dict[str, Any],
+) -> tuple[MemberOut, bool]:
+    """Make an account a member with this role, or give a member this role; and whether it is new.
+
+    Raises UserNotFound (no active account), AboveYou, KeyNotHeld, LastOwner.
+    """
+    async with _change(platform, principal, organization_id, user_id, origin) as change:
+        is_new = change.row is None
+        if is_new:
+            await _add(change, org_role)
+        else:
+            await _give(change, org_role)
+        return await _one(change), is_new
+
+
+async def _add(change: Change, org_role: str) -> None:
+    _refuse(change.caller.refusal_to_give(org_role))
+    account = await change.unit.session.get(Account, change.user_id)
+    if account is None or not account.is_active:
+        raise UserNotFound()
+    row = Membership(organization_id=change.organization_id, user_id=change.user_id, org_role=org_role)
+    change.unit.session.add(row)
+    await changed(change.unit, [change.user_id])
+    change.audit("member_added", None, {"org_role": org_role})
+
+
+async def _give(change: Change, org_role: str) -> None:
+    row = change.membership
+    old = row.org_role
+    if old == org_role:
+        return
+    lowered = RANKS[org_role] < RANKS[old]
+    if not (change.is_own and lowered):
+        _refuse(change.caller.refusal_to_act_on(old) or change.caller.refusal_to_give(org_role))
+    if old == OWNER:
+        await keep_an_owner(change.unit, change.organization_id, change.user_id)
+    row.org_role = org_role
+    await changed(change.unit, [change.user_id])
+    if lowered:
+        await revoke_sessions(change.unit, change.user_id)
+    change.audit("member_role_changed", {"org_role": old}, {"org_role": org_role})
+
+
+async def remove(
+    platform: Platform, principal: Principal, organization_id: int, user_id: int, origin: dict[str, Any]
+) -> None:
+    """End a membership, with those in the organization's teams and the roles assigned there.
+
+    Members may leave by themselves. Raises MemberNotFound, NotAMember, AboveYou, LastOwner.
+    """
+    async with _change(platform, principal, organization_id, user_id, origin) as change:
+        if change.is_own and change.row is None and not change.caller.manages:
+            raise NotAMember()
+        row = change.membership
+        if not change.is_own:
+            _refuse(change.caller.refusal_to_act_on(row.org_role))
+        if row.org_role == OWNER:
+            await keep_an_owner(change.unit, organization_id, user_id)
+        await _leave(change)
+        change.audit("member_removed", _state(row), None)
+
+
+async def _leave(change: Change) -> None:
+    session, user_id = change.unit.session, change.user_id
+    teams = select(Team.id).where(Team.organization_id == change.organization_id)
+    own_teams = delete(TeamMember).where(TeamMember.user_id == user_id, TeamMember.team_id.in_(teams))
+    await session.execute(own_teams, execution_options={"synchronize_session": False})
+    assigned = delete(RoleAssignment).where(
+        RoleAssignment.user_id == user_id, RoleAssignment.organization_id == change.organization_id
+    )
+    await session.execute(assigned, execution_options={"synchronize_session": False})
+    await session.delete(change.membership)
+    await changed(change.unit, [user_id])
+    await revoke_sessions(change.unit, user_id)
+
+
+async def set_suspended(
+    platform: Platform,
+    principal: Principal,
+    organization_id: int,
+    user_id: int,
+    suspended: bool,
+    origin: dict[str, Any],
+) -> MemberOut:
+    """Suspend a membership, which ends the sessions, or lift that.
+
+    Raises MemberNotFound, AboveYou, LastOwner.
+    """
+    async with _change(platform, principal, organization_id, user_id, origin) as change:
+        row = change.membership
+        _refuse(change.caller.refusal_to_act_on(row.org_role))
+        if (row.suspended_at is not None) != suspended:
+            before = _state(row)
+            if suspended and row.org_role == OWNER:
+                await keep_an_owner(change.unit, organization_id, user_id)
+            row.suspended_at = utc_now() if suspended else None
+            await changed(change.unit, [user_id])
+            if suspended:
+                await revoke_sessions(change.unit, user_id)
+            change.audit("member_suspended" if suspended else "member_unsuspended", before, _state(row))
+        return await _one(change)
+
+
+def _refuse(why: PlatformError | None) -> None:
+    if why is not None:
+        raise why
+
+
+def _state(row: Membership) -> dict[str, Any]:
+    return {"org_role": row.org_role, "suspended": row.suspended_at is not None}
+
+
+async def _one(change: Change) -> MemberOut:
+    """The record as the caller sees it after the change."""
+    session = change.unit.session
+    await session.flush()
+    row = await session.get_one(Membership, (change.organization_id, change.user_id))
+    account = await session.get_one(Account, change.user_id)
+    return (await _render(session, change.caller, [(row, account)]))[0]
+
+
+async def _render(
+    session: AsyncSession, caller: Caller, rows: Sequence[tuple[Membership, Account]]
+) -> list[MemberOut]:
+    """The records, with what the caller may do: asked only for those who may do anything at all."""
+    if not caller.manages:
+        return [_record(row, account, False, False) for row, account in rows]
+    tree = await read_tree(session, caller.lineage[0])
+    targets = await read_targets(session, [account for _, account in rows], caller.permissions)
+    return [
+        _record(
+            row,
+            account,
+            caller.refusal_to_act_on(row.org_role) is None,
+            _is_resettable(caller, account, target, tree),
+        )
+        for (row, account), target in zip(rows, targets, strict=True)
+    ]
+
+
+def _is_resettable(caller: Caller, account: Account, target: Target, tree: frozenset[int]) -> bool:
+    is_local = account.password_hash is not None and account.sso_subject is None
+    if not is_local or account.id == caller.id or not caller.administers:
+        return False
+    return refusal_to_administer(caller, target, tree, reset=True) is None
+
+
+def _record(row: Membership, account: Account, managed: bool, resettable: bool) -> MemberOut:
+    return MemberOut(
+        user_id=account.id,
+        username=account.username,
+        email=account.email,
+        org_role=row.org_role,
+        suspended=row.suspended_at is not None,
+        joined_at=row.joined_at,
+        is_active=account.is_active,
+        managed_by_caller=managed,
+        resettable_by_caller=resettable,
+    )
