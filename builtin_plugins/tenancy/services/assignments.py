@@ -43,7 +43,7 @@ async def list_page(
             .where(*mine)
             .order_by(RoleAssignment.role_id)
         )
-        rows = (await viewer.session.execute(ordered.limit(query.limit).offset(query.offset))).tuples().all()
+        rows = (await viewer.session.execute(ordered.limit(query.limit).offset(query.offset))).all()
     return [_out(assignment, name) for assignment, name in rows], int(total or 0)
 
 
@@ -175,7 +175,7 @@ async def _prepare(
         change,
         role,
         expires_at,
-        dict((await change.session.execute(members)).tuples().all()),
+        dict((await change.session.execute(members)).all()),
         {found.user_id: found for found in await change.session.scalars(existing)},
     )
 

@@ -104,7 +104,7 @@ async def _obstacles(viewer: Viewer, user_id: int, key: str) -> list[Obstacle]:
             RoleAssignment.role_id.in_(roles_holding(key, viewer.lineage)),
         )
     )
-    for assignment, name in (await viewer.session.execute(assignments)).tuples():
+    for assignment, name in (await viewer.session.execute(assignments)):
         member = memberships.get(assignment.organization_id)
         found += _dormant(assignment, name, member.suspended_at if member else None)
     return sorted(found, key=lambda one: (viewer.lineage.index(one.organization_id), one.role_id, one.reason))

@@ -59,7 +59,7 @@ async def load_groups(session: AsyncSession, group_ids: Iterable[int]) -> GroupG
     )
     for group_id, key in await session.execute(held.order_by(GroupPermission.permission_key)):
         keys[group_id].append(key)
-    return GroupGraph(dict(names.tuples().all()), keys, await _edges(session, group_ids, down=True))
+    return GroupGraph(dict(names.all()), keys, await _edges(session, group_ids, down=True))
 
 
 async def check_nesting(session: AsyncSession, parent_id: int, child_id: int) -> None:
