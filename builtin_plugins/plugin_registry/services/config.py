@@ -34,10 +34,29 @@ async def change_config(
         await asyncio.to_thread(_keep_secrets, platform, plugin, cls, changes)
         for field, value in changes.items():
             await _write(unit, plugin, field, None if value is None else _plain(getattr(valid, field)))
-        keys = [key for key, field in keys_of(cls).items() if field in changes]
-        audit(unit, "plugin.configured", "plugin", plugin, after={"keys": keys}, origin=origin)
+        was, now = _states(cls, changes, before, valid)
+        if now:
+            audit(unit, "plugin.configured", "plugin", plugin, before=was, after=now, origin=origin)
         await unit.notify(TOPIC, plugin)
-    return keys
+    return list(now)
+
+
+def _states(
+    cls: type[Settings], changes: Mapping[str, Any], before: Mapping[str, Any], valid: Settings
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is stored of the settings that change, by key: null where nothing is, a mask for a secret."""
+    was, now = {}, {}
+    for key, field in keys_of(cls).items():
+        if field in changes:
+            was[key] = _logged(cls, field, before.get(field), field in before)
+            now[key] = _logged(cls, field, _plain(getattr(valid, field)), changes[field] is not None)
+    return was, now
+
+
+def _logged(cls: type[Settings], field: str, value: Any, is_stored: bool) -> Any:
+    if not is_stored:
+        return None
+    return MASK if is_secret(cls, field) else value
 
 
 def _by_field(cls: type[Settings], wanted: Mapping[str, Any]) -> dict[str, Any]:

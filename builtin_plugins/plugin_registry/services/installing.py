@@ -29,12 +29,18 @@ async def install(
     source = source_for_documents(platform)
     if source is None:
         raise Conflict("No plugin in service takes manifests")
+    known = {entry.name: entry for entry in await source.plugins()} if update else {}
     entry = await source.install(document, media_type, update=update)
     async with platform.database.unit() as unit:
         action = "plugin.updated" if update else "plugin.installed"
-        after = {"version": entry.version, "webhooks": list(entry.webhooks)}
-        audit(unit, action, "plugin", entry.name, after=after, origin=origin)
+        before = _state(known.get(entry.name))
+        audit(unit, action, "plugin", entry.name, before=before, after=_state(entry), origin=origin)
     return entry
+
+
+def _state(entry: PluginEntry | None) -> dict[str, Any] | None:
+    """A plugin in the audit log."""
+    return None if entry is None else {"version": entry.version, "webhooks": list(entry.webhooks)}
 
 
 async def uninstall(platform: Platform, name: str, origin: dict[str, Any]) -> None:
@@ -47,13 +53,14 @@ async def uninstall(platform: Platform, name: str, origin: dict[str, Any]) -> No
             f"'{name}' is made of code: its package is removed on the server, with platformctl plugins "
             f"uninstall. To stop it, POST /v1/plugins/{name}/disable"
         )
+    known = next((entry for entry in await platform.directory.entries() if entry.name == name), None)
     async with platform.database.unit() as unit:
         found = [await source.remove(unit, name) for source in active_sources(platform)]
         if not any(found):
             raise NotFound(f"There is no plugin '{name[:80]}'")
         await unit.session.execute(delete(SwitchedOff).where(SwitchedOff.plugin == name))
         await unit.session.execute(delete(ConfigValue).where(ConfigValue.plugin == name))
-        audit(unit, "plugin.uninstalled", "plugin", name, origin=origin)
+        audit(unit, "plugin.uninstalled", "plugin", name, before=_state(known), origin=origin)
         await unit.notify(TOPIC, name)
     await platform.resource(LIVE).refresh()
 

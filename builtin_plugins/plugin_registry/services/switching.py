@@ -23,11 +23,14 @@ async def switch(
     else:
         await _check_dependants(platform, entry, own_name)
     async with platform.database.unit() as unit:
-        await unit.session.execute(delete(SwitchedOff).where(SwitchedOff.plugin == entry.name))
+        mine = delete(SwitchedOff).where(SwitchedOff.plugin == entry.name).returning(SwitchedOff.plugin)
+        was_on = await unit.session.scalar(mine) is None
         if not on:
             unit.session.add(SwitchedOff(plugin=entry.name, changed_by=origin.get("actor_id")))
-        action = "plugin.enabled" if on else "plugin.disabled"
-        audit(unit, action, "plugin", entry.name, origin=origin)
+        if was_on != on:
+            action = "plugin.enabled" if on else "plugin.disabled"
+            before, after = {"enabled": was_on}, {"enabled": on}
+            audit(unit, action, "plugin", entry.name, before=before, after=after, origin=origin)
         await unit.notify(TOPIC, entry.name)
     await platform.resource(LIVE).refresh()
 
