@@ -21,6 +21,7 @@ class Mailbox:
     letters: list[EmailMessage] = field(default_factory=list)
     refusal: str = ""
     tries: int = 0
+    tried: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def env(self) -> dict[str, str]:
@@ -37,6 +38,7 @@ class Mailbox:
     ) -> str:
         """Whether a recipient is taken."""
         self.tries += 1
+        self.tried.set()
         if self.refusal:
             return self.refusal
         envelope.rcpt_tos.append(address)

@@ -1,0 +1,25 @@
+"""The SQL that a block makes platforms of this process send."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Engine, event
+
+
+@contextmanager
+def statements() -> Iterator[list[str]]:
+    """The statements in their order, without those that the platform sends by itself at any time."""
+    seen: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if "kernel_notice" not in statement:
+            seen.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield seen
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
