@@ -28,8 +28,8 @@ log = logging.getLogger("platform.serve")
 Announce = Callable[[Platform, int], Awaitable[None]]
 
 _WORKER_NICENESS = 10
-# How long a thread that computes keeps the event loop waiting. With Python's own 5 ms the loop takes 5,100 turns
-# a second beside such a thread, with this 8,400; beside none it makes no difference.
+# How long a thread that computes keeps the event loop waiting. With Python's own 5 ms the loop takes
+# 5,100 turns a second beside such a thread, with this 8,400; beside none it makes no difference.
 _TURN = 0.001
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
