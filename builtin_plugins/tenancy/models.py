@@ -86,7 +86,7 @@ class TeamMember(Base):
 class Invite(Base):
     """An invitation to a team or to an organization (exactly one is set). Only the token's hash is kept.
 
-    `email_key` is the case-folded address. `status` is `pending`, `accepted` (spent) or `revoked`; that one is
+    `email_key` is the case-folded address. `status` is `pending`, `accepted` (spent) or `revoked`;
     `expired` follows from `expires_at`.
     """
 

@@ -15,6 +15,7 @@ from builtin_plugins.tenancy.errors import (
     InviteRevoked,
     InviteSpent,
     InviteWithdrawn,
+    KeyNotHeld,
     MembershipSuspended,
     NotAMember,
     OrganizationNotFound,
@@ -180,7 +181,7 @@ async def redeem(ctx: Context, token: str) -> RedeemResult:
     body=OrgInviteCreate,
     returns=IssuedOrgInvite,
     status=201,
-    errors=(AboveYou, OrganizationNotFound, AlreadyMember),
+    errors=(AboveYou, KeyNotHeld, OrganizationNotFound, AlreadyMember),
 )
 async def create_for_organization(ctx: Context, org_id: int, body: OrgInviteCreate) -> Answer:
     """Invite somebody to an organization; as for a team.
@@ -198,7 +199,7 @@ async def create_for_organization(ctx: Context, org_id: int, body: OrgInviteCrea
     body=BulkOrgInviteCreate,
     returns=BulkOrgInviteResponse,
     rate=BULK,
-    errors=(AboveYou, OrganizationNotFound),
+    errors=(AboveYou, KeyNotHeld, OrganizationNotFound),
 )
 async def create_many_for_organization(ctx: Context, org_id: int, body: BulkOrgInviteCreate) -> Answer:
     """Invite up to 100 addresses to an organization; results as for a team."""

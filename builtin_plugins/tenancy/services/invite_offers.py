@@ -6,18 +6,20 @@ suspended or deactivated since, it admits nobody, himself included, and it does 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Select, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from builtin_plugins.tenancy.errors import AboveYou
 from builtin_plugins.tenancy.models import Invite, Membership, TeamMember
-from builtin_plugins.tenancy.permissions import MEMBERS_MANAGE, TEAM_MANAGE
-from builtin_plugins.tenancy.services.access import decide, insist
+from builtin_plugins.tenancy.permissions import TEAM_MANAGE
+from builtin_plugins.tenancy.services.access import TEAM_ADMIN, insist
+from builtin_plugins.tenancy.services.authority import read_caller
+from builtin_plugins.tenancy.services.standing import read_standing
 from builtin_plugins.tenancy.services.team_members import find_team
 from builtin_plugins.tenancy.services.tree import find_organization
-from kernel.sdk import Account, Platform, Principal
+from kernel.sdk import Account, Permission, Platform, Principal
 
 
 @dataclass(frozen=True)
@@ -69,34 +71,32 @@ def member_emails(offer: Offer) -> Select[str]:
 
 
 async def check_offer(platform: Platform, principal: Principal, offer: Offer) -> None:
-    """Raise Forbidden, TeamNotFound or AboveYou unless the caller may offer this."""
+    """Raise Forbidden, TeamNotFound, OrganizationNotFound unless the caller may offer this."""
     if offer.team_id is not None:
         await insist(platform, principal, TEAM_MANAGE, offer.team_id, or_admin=True)
         return
-    home = offer.organization_id or 0
-    await insist(platform, principal, MEMBERS_MANAGE, home, or_admin=True)
-    if not await _holds_role(platform, principal, home, offer.role):
-        raise AboveYou(f"You can't offer the role '{offer.role}', as it may do more here than you may")
+    async with platform.database.read() as session:
+        caller = await read_caller(session, principal, offer.organization_id or 0, platform.permissions)
+    refusal = caller.refusal_to_give(offer.role)
+    if refusal is not None:
+        raise refusal
 
 
-async def is_backed(platform: Platform, invite: Invite) -> bool:
-    """Whether the sender of an invite may still offer this."""
-    state = await platform.account_states.get(invite.invited_by or 0)
-    if state is None or not state.is_active:
+async def is_backed(session: AsyncSession, permissions: Mapping[str, Permission], invite: Invite) -> bool:
+    """Whether the sender of an invite may still offer this, as this session sees it."""
+    account = await session.get(Account, invite.invited_by or 0)
+    if account is None or not account.is_active:
         return False
-    sender = Principal("user", str(state.id), state.id, state.username, state.role, state.platform_admin)
-    if invite.team_id is not None:
-        return await decide(platform, sender, TEAM_MANAGE, invite.team_id, or_admin=True)
-    home = invite.organization_id or 0
-    if not await decide(platform, sender, MEMBERS_MANAGE, home, or_admin=True):
-        return False
-    return await _holds_role(platform, sender, home, invite.role)
-
-
-async def _holds_role(platform: Platform, principal: Principal, organization_id: int, role: str) -> bool:
-    """Whether the caller holds all that a built-in role of an organization may do."""
-    scoped = [one for one in platform.permissions.values() if one.scope == "organization"]
-    for needed in (one for one in scoped if role in one.org_roles):
-        if not await decide(platform, principal, needed, organization_id, or_admin=True):
-            return False
-    return True
+    sender = Principal(
+        "user", str(account.id), account.id, account.username, account.role, account.platform_admin
+    )
+    if invite.team_id is None:
+        caller = await read_caller(session, sender, invite.organization_id or 0, permissions)
+        return caller.refusal_to_give(invite.role) is None
+    if sender.is_admin or sender.platform_admin:
+        return True
+    standing = await read_standing(session, account.id, permissions)
+    if standing.teams.get(invite.team_id) == TEAM_ADMIN:
+        return True
+    home = (await find_team(session, invite.team_id)).organization_id
+    return home is not None and (await read_caller(session, sender, home, permissions)).manages

@@ -48,9 +48,9 @@ async def preview(platform: Platform, token: str) -> InvitePreview:
     async with platform.database.read() as session:
         invite = await _find(session, token)
         target = await find_target(session, offer_of(invite))
-    status = status_of(invite, utc_now())
-    if status == PENDING and not await is_backed(platform, invite):
-        status = REVOKED
+        status = status_of(invite, utc_now())
+        if status == PENDING and not await is_backed(session, platform.permissions, invite):
+            status = REVOKED
     return InvitePreview.model_validate(
         {
             "email": invite.email,
@@ -72,12 +72,14 @@ async def redeem(
     if principal.id is None:
         raise Forbidden("Only an account can redeem an invite")
     async with platform.database.read() as session:
-        backed = await is_backed(platform, await _find(session, token))
+        await _find(session, token)  # unknown tokens wait for no lock
     async with platform.database.unit() as unit:
         await unit.lock(LOCK)
         invite = await _find(unit.session, token)
         account = await unit.session.get_one(Account, principal.id)
-        _check(invite, account, backed)
+        _check(invite, account)
+        if not await is_backed(unit.session, platform.permissions, invite):
+            raise InviteWithdrawn()
         target = await find_target(unit.session, offer_of(invite))
         await _join(unit, invite, account, target, origin)
         invite.use_count += 1
@@ -96,7 +98,7 @@ async def _find(session: AsyncSession, token: str) -> Invite:
     return found
 
 
-def _check(invite: Invite, account: Account, backed: bool) -> None:
+def _check(invite: Invite, account: Account) -> None:
     """Whether this account may redeem this invite now."""
     if not account.is_active:
         raise Unauthorized("The account is disabled or gone")
@@ -105,21 +107,19 @@ def _check(invite: Invite, account: Account, backed: bool) -> None:
     closed = _CLOSED.get(status_of(invite, utc_now()))
     if closed is not None:
         raise closed()
-    if not backed:
-        raise InviteWithdrawn()
 
 
 async def _join(unit: Unit, invite: Invite, account: Account, target: Target, origin: dict[str, Any]) -> None:
     """The membership, and its audit entry beside that of the invite."""
-    after: dict[str, Any] = {"user_id": account.id, "invite_id": invite.id}
     if invite.team_id is not None:
-        after["team_role"] = invite.role
         await _join_team(unit, invite, account.id)
         action, kind, where = "team.member_added", "team", invite.team_id
+        after = {"user_id": account.id, "team_role": invite.role, "invite_id": invite.id}
     else:
-        after["org_role"] = invite.role
         await _join_organization(unit, invite, account.id)
-        action, kind, where = "organization.member_added", "organization", invite.organization_id
+        action, kind, where = "organization.member_added", "account", account.id
+        place = {"organization_id": invite.organization_id}
+        after = {**place, "org_role": invite.role, "invite_id": invite.id}
     audit(unit, action, kind, where, after=after, origin=origin, scope_org_id=target.scope_org_id)
 
 
