@@ -6,7 +6,7 @@ import logging
 from typing import Any, Final
 from urllib.parse import quote_plus
 
-from aiohttp import BasicAuth
+from aiohttp import encode_basic_auth
 from authlib.oauth2.auth import ClientAuth
 from authlib.oauth2.rfc6749.parameters import prepare_grant_uri, prepare_token_request
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
@@ -88,4 +88,4 @@ def _basic(
 ) -> tuple[str, dict[str, str], str]:
     """Basic with both halves form-encoded first (RFC 6749 section 2.3.1), which Authlib leaves out."""
     login, secret = quote_plus(client.client_id), quote_plus(client.client_secret)
-    return uri, {**headers, "Authorization": BasicAuth(login, secret).encode()}, body
+    return uri, {**headers, "Authorization": encode_basic_auth(login, secret)}, body
