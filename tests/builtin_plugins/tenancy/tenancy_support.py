@@ -34,9 +34,14 @@ def fresh(what: str) -> str:
 
 
 async def somebody(
-    running: Running, *, role: str = "user", platform_admin: bool = False, is_active: bool = True
+    running: Running,
+    *,
+    role: str = "user",
+    platform_admin: bool = False,
+    is_active: bool = True,
+    local: bool = False,
 ) -> Actor:
-    """A new account with a token."""
+    """A new account with a token; a `local` one counts as one with a password, which nobody knows."""
     name = fresh("somebody")
     email = f"{name}@example.org"
     account = Account(
@@ -47,11 +52,19 @@ async def somebody(
         role=role,
         platform_admin=platform_admin,
         is_active=is_active,
+        password_hash="unknown" if local else None,
     )
     async with running.platform.database.unit() as unit:
         unit.session.add(account)
     token = running.platform.tokens.mint(account, {})
     return Actor(running, token, {"id": account.id, "username": name, "email": email})
+
+
+async def renew(running: Running, actor: Actor) -> None:
+    """Give an actor a new session, as a sign-in would."""
+    async with running.platform.database.read() as session:
+        account = await session.get_one(Account, id_of(actor))
+    actor.token = running.platform.tokens.mint(account, {})
 
 
 def id_of(actor: Actor) -> int:
