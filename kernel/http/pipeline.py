@@ -16,7 +16,6 @@ from aiohttp.http_exceptions import HttpProcessingError
 from kernel.errors import (
     FAULTS,
     BadRequest,
-    MethodNotAllowed,
     NotFound,
     PayloadTooLarge,
     PlatformError,
@@ -28,7 +27,7 @@ from kernel.http.context import Context
 from kernel.http.cors import Cors
 from kernel.http.endpoint import WRITES
 from kernel.http.responses import error_response
-from kernel.http.router import Router
+from kernel.http.router import Router, not_allowed
 from kernel.http.wire import Request
 from kernel.logs import AccessEntry, request_id_var
 
@@ -74,13 +73,19 @@ class Pipeline:
         except FAULTS as error:  # boundary: unknown errors become a plain 500
             if _client_left(ctx.request, error):
                 raise
-            if isinstance(error, web.HTTPException) and error.status < 400:
-                return error
-            known = self._known(ctx, error)
-            if not ctx.request.answering:
-                return error_response(known)
-            log.error("%s %s broke off its answer: %s", ctx.request.method, ctx.endpoint, known.detail)
-            raise _cut(ctx.request) from None
+            return self._refuse(ctx, error)
+
+    def _refuse(self, ctx: Context, error: BaseException) -> web.StreamResponse:
+        """The answer to an error. Named here alone: a frame that the error came through would hold it in a
+        cycle, and the collector's work for each refusal costs as much as serving a request.
+        """
+        if isinstance(error, web.HTTPException) and error.status < 400:
+            return error
+        known = self._known(ctx, error)
+        if not ctx.request.answering:
+            return error_response(known)
+        log.error("%s %s broke off its answer: %s", ctx.request.method, ctx.endpoint, known.detail)
+        raise _cut(ctx.request) from None
 
     def _known(self, ctx: Context, error: BaseException) -> PlatformError:
         """The error in the shape that clients know; one that nobody foresaw is logged."""
@@ -153,7 +158,7 @@ def _cut(request: web.Request) -> ConnectionResetError:
 def _from_aiohttp(error: web.HTTPException) -> PlatformError:
     """aiohttp's own refusals in our shape."""
     if isinstance(error, web.HTTPMethodNotAllowed):
-        return MethodNotAllowed(headers={"Allow": ", ".join(sorted(error.allowed_methods))})
+        return not_allowed(error.allowed_methods)
     if isinstance(error, web.HTTPNotFound):
         return NotFound()
     if isinstance(error, web.HTTPRequestEntityTooLarge):

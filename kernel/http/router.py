@@ -5,12 +5,13 @@ The table is asked first, as the dispatcher would find a whole path before any p
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
 from aiohttp import web
 
+from kernel.errors import MethodNotAllowed, NotFound
 from kernel.http.context import NO_PARAMETERS, UNMATCHED, Context
 
 Serve = Callable[[Context], Awaitable[web.StreamResponse]]
@@ -55,7 +56,7 @@ class Router:
             return target, NO_PARAMETERS
         match = await self._dispatcher.resolve(request)
         if match.http_exception is not None:
-            return Target(_refuse(match.http_exception), UNMATCHED, match.route, is_miss=True), NO_PARAMETERS
+            return Target(_miss(match.http_exception), UNMATCHED, match.route, is_miss=True), NO_PARAMETERS
         return self._targets[match.route], match
 
 
@@ -64,8 +65,15 @@ async def _unused(_request: web.Request) -> NoReturn:
     raise NotImplementedError
 
 
-def _refuse(error: web.HTTPException) -> Serve:
-    async def refuse(_ctx: Context) -> NoReturn:
-        raise error
+def not_allowed(methods: Iterable[str]) -> MethodNotAllowed:
+    """The refusal of a method where others are served."""
+    return MethodNotAllowed(headers={"Allow": ", ".join(sorted(methods))})
 
-    return refuse
+
+def _miss(error: web.HTTPException) -> Serve:
+    methods = error.allowed_methods if isinstance(error, web.HTTPMethodNotAllowed) else None
+
+    async def miss(_ctx: Context) -> NoReturn:
+        raise NotFound() if methods is None else not_allowed(methods)
+
+    return miss

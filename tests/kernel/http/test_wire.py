@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 
+from kernel.sdk import Context
 from kernel.testing import Running, platforms
 from tests.fakes.echo import EchoPlugin
 from tests.fakes.network import raw_client
@@ -95,3 +97,19 @@ async def test_a_client_that_waits_to_be_asked(running: Running) -> None:
         assert (await client.answer()).status == 200
         await client.send(request("/v1/echo/body", *lines, "Expect: a miracle", method="POST") + body)
         assert (await client.answer()).status == 417
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/livez", 200), ("/v1/echo/open", 200), ("/v1/nowhere", 404), ("/v1/echo/private", 401)],
+)
+async def test_nothing_is_left_for_the_collector(running: Running, path: str, status: int) -> None:
+    """A request is freed when it is answered, refused ones too: cycles would stop the process to be found."""
+    gc.collect()
+    gc.disable()
+    try:
+        assert {(await running.anonymous.get(path)).status for _ in range(20)} == {status}
+        left = sum(isinstance(item, Context) for item in gc.get_objects())
+    finally:
+        gc.enable()
+    assert left <= 1  # the last one's task may not be through yet
