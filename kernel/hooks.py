@@ -127,7 +127,8 @@ class Hooks:
     ) -> Any:
         """One plugin's answer, or `instead` when it fails in another way than by a PlatformError."""
         try:
-            return await _ask(function, accepted, arguments)
+            result = _call(function, accepted, arguments)
+            return await result if _is_pending(result) else result
         except PlatformError:
             raise
         except FAULTS as error:  # boundary: a stranger's code
@@ -146,5 +147,17 @@ class Hooks:
 
 
 async def _ask(function: Callable[..., Any], accepted: tuple[str, ...], arguments: dict[str, Any]) -> Any:
-    result = function(**{key: arguments[key] for key in accepted})
-    return await result if inspect.isawaitable(result) else result
+    result = _call(function, accepted, arguments)
+    return await result if _is_pending(result) else result
+
+
+def _call(function: Callable[..., Any], accepted: tuple[str, ...], arguments: dict[str, Any]) -> Any:
+    """Call with those of the hook's arguments that the implementation names."""
+    if len(accepted) == len(arguments):
+        return function(**arguments)
+    return function(**{key: arguments[key] for key in accepted})
+
+
+def _is_pending(result: Any) -> bool:
+    """Whether to await it. No opinion is the commonest answer of hooks that every request asks."""
+    return result is not None and inspect.isawaitable(result)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -100,12 +100,12 @@ class Identity:
         return Principal("service", "internal-service", username="internal-service", role="service")
 
     @hookimpl(trylast=True)
-    async def decide_access(
+    def decide_access(
         self, ctx: Context, principal: Principal, access: Access, params: dict[str, Any]
-    ) -> Decision | None:
+    ) -> Awaitable[Decision | None] | Decision | None:
         """The access kinds of the kernel; a permission goes by its default grant."""
         if access.kind == "platform_admin":
-            return _allow(await self._is_platform_admin(principal))
+            return self._judge_platform_admin(principal)
         return self.decide(principal, access, params)
 
     def decide(self, principal: Principal, access: Access, params: Mapping[str, Any]) -> Decision | None:
@@ -127,10 +127,10 @@ class Identity:
             return granted != "nobody"
         return granted == "user"
 
-    async def _is_platform_admin(self, principal: Principal) -> bool:
+    async def _judge_platform_admin(self, principal: Principal) -> Decision | None:
         if not principal.is_user or principal.id is None:
-            return False
-        return await self._platform.account_states.is_platform_admin(principal.id)
+            return None
+        return _allow(await self._platform.account_states.is_platform_admin(principal.id))
 
 
 def _user(claims: dict[str, Any], state: AccountState) -> Principal:
