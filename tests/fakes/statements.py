@@ -15,7 +15,7 @@ def statements() -> Iterator[list[str]]:
     seen: list[str] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        if "kernel_notice" not in statement:
+        if "kernel_notice" not in statement and statement != "BEGIN":
             seen.append(statement)
 
     event.listen(Engine, "before_cursor_execute", note)
