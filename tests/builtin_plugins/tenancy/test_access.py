@@ -1,0 +1,282 @@
+"""Decisions by live standings: what is held, where, until when, and that nobody waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, delete, event, update
+
+from builtin_plugins.tenancy.models import (
+    GroupChild,
+    GroupPermission,
+    Membership,
+    PermissionGroup,
+    RoleAssignment,
+    RoleGroup,
+    RolePermission,
+)
+from builtin_plugins.tenancy.permissions import MEMBERS_MANAGE, SETTINGS_MANAGE, TEAM_MANAGE
+from builtin_plugins.tenancy.services.access import decide
+from builtin_plugins.tenancy.services.standing import changed, changed_for_all
+from kernel.sdk import Account, Permission, Principal, utc_now
+from kernel.testing import Actor, Running, Start
+from tests.builtin_plugins.tenancy.tenancy_support import (
+    fresh,
+    give_keys,
+    id_of,
+    join,
+    join_team,
+    make_org,
+    make_team,
+    refused,
+    somebody,
+    suspend,
+)
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+KEY = SETTINGS_MANAGE.key
+
+
+async def principal(running: Running, actor: Actor) -> Principal:
+    claims = running.platform.tokens.verify(actor.token or "")
+    return await running.platform.identity.principal_of(claims)
+
+
+async def holds(running: Running, actor: Actor, place: int, key: Permission = SETTINGS_MANAGE) -> bool:
+    return await decide(running.platform, await principal(running, actor), key, place)
+
+
+@contextmanager
+def statements() -> Iterator[list[str]]:
+    """The statements that reach a database meanwhile."""
+    seen: list[str] = []
+
+    def listen(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
+        seen.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", listen)
+    try:
+        yield seen
+    finally:
+        event.remove(Engine, "before_cursor_execute", listen)
+
+
+async def test_down_but_not_up_or_sideways(running: Running) -> None:
+    """What is held in an organization is held below it, by built-in and by custom roles."""
+    ann, bob = await somebody(running), await somebody(running)
+    top = await make_org(running)
+    org, beside = await make_org(running, parent=top), await make_org(running, parent=top)
+    below = await make_org(running, parent=await make_org(running, parent=org))
+    await join(running, org, ann, "admin")
+    await join(running, org, bob)
+    await give_keys(running, org, bob, KEY)
+    for actor in (ann, bob):
+        found = [await holds(running, actor, place) for place in (top, beside, org, below, 2**31 - 1)]
+        assert found == [False, False, True, True, False]
+
+
+async def test_expiry_counts_while_remembered(running: Running) -> None:
+    """A role ends when it ends, not when somebody looks it up anew."""
+    ann = await somebody(running)
+    org = await make_org(running)
+    await join(running, org, ann)
+    soon = utc_now() + timedelta(seconds=0.3)
+    await give_keys(running, org, ann, KEY, expires_at=soon)
+    assert await holds(running, ann, org)
+    await asyncio.sleep((soon - utc_now()).total_seconds() + 0.01)
+    assert not await holds(running, ann, org)
+
+
+async def test_changes_count_at_once(running: Running) -> None:
+    """Right after the commit, in the process that made the change."""
+    ann = await somebody(running)
+    org = await make_org(running)
+    await join(running, org, ann, "admin")
+    assert await holds(running, ann, org)
+    await suspend(running, org, ann)
+    assert not await holds(running, ann, org)
+    await give_keys(running, org, ann, KEY)
+    assert not await holds(running, ann, org), "an assigned role counts for nothing while suspended"
+    async with running.platform.database.unit() as unit:
+        row = await unit.session.get_one(Membership, (org, id_of(ann)))
+        row.suspended_at, row.org_role = None, "member"
+        await changed(unit, [id_of(ann)])
+    assert await holds(running, ann, org)
+    async with running.platform.database.unit() as unit:
+        await unit.session.execute(delete(RoleAssignment).where(RoleAssignment.user_id == id_of(ann)))
+        await changed(unit, [id_of(ann)])
+    assert not await holds(running, ann, org)
+
+
+async def test_nested_groups(running: Running) -> None:
+    """A role's keys come from its groups as well, however nested; even a cycle has an end."""
+    ann = await somebody(running)
+    org = await make_org(running)
+    await join(running, org, ann)
+    role = await give_keys(running, org, ann)
+    names = [fresh("group") for _ in range(3)]
+    groups = [PermissionGroup(organization_id=org, name=name, name_key=name) for name in names]
+    async with running.platform.database.unit() as unit:
+        unit.session.add_all(groups)
+        await unit.session.flush()
+        first, second, third = [group.id for group in groups]
+        unit.session.add(RoleGroup(role_id=role, group_id=first))
+        for group, child in ((first, second), (second, third), (third, first)):
+            unit.session.add(GroupChild(group_id=group, child_group_id=child))
+        unit.session.add(GroupPermission(group_id=third, permission_key=KEY))
+        await changed_for_all(unit)
+    assert await holds(running, ann, org)
+    async with running.platform.database.unit() as unit:
+        await unit.session.execute(delete(GroupChild).where(GroupChild.group_id == second))
+        await changed_for_all(unit)
+    assert not await holds(running, ann, org)
+
+
+async def test_a_changed_role_counts_for_all(running: Running) -> None:
+    """Everybody who has a role hears that it changed."""
+    org = await make_org(running)
+    actors = [await somebody(running) for _ in range(3)]
+    await join(running, org, actors[0])
+    role = await give_keys(running, org, actors[0])
+    for actor in actors[1:]:
+        await join(running, org, actor)
+        async with running.platform.database.unit() as unit:
+            unit.session.add(RoleAssignment(organization_id=org, user_id=id_of(actor), role_id=role))
+            await changed(unit, [id_of(actor)])
+    assert [await holds(running, actor, org) for actor in actors] == [False] * 3
+    async with running.platform.database.unit() as unit:
+        unit.session.add(RolePermission(role_id=role, permission_key=KEY))
+        await changed_for_all(unit)
+    assert [await holds(running, actor, org) for actor in actors] == [True] * 3
+
+
+async def test_platform_admins_are_looked_up(running: Running) -> None:
+    """The flag counts as the database has it, whatever the process remembers."""
+    ann = await somebody(running, platform_admin=True)
+    org = await make_org(running)
+    known = await principal(running, ann)
+    assert await decide(running.platform, known, MEMBERS_MANAGE, org)
+    async with running.platform.database.unit() as unit:
+        await unit.session.execute(
+            update(Account).where(Account.id == id_of(ann)).values(platform_admin=False)
+        )
+    assert not await decide(running.platform, known, MEMBERS_MANAGE, org)
+
+
+async def test_instance_administrators_only_where_it_is_said(running: Running) -> None:
+    """Being one opens nothing of an organization by itself."""
+    root = await principal(running, await somebody(running, role="admin"))
+    org = await make_org(running)
+    assert not await decide(running.platform, root, MEMBERS_MANAGE, org)
+    assert await decide(running.platform, root, MEMBERS_MANAGE, org, or_admin=True)
+
+
+async def test_services_hold_nothing(running: Running) -> None:
+    """A service is in no organization."""
+    org = await make_org(running)
+    service = Principal("service", "service:x", username="x", role="service")
+    assert not await decide(running.platform, service, MEMBERS_MANAGE, org, or_admin=True)
+
+
+async def test_teams(running: Running) -> None:
+    """Its admins, and who manages the members of its organization or above; unknown ones are 404."""
+    ann, boss, clerk, plain = [await somebody(running) for _ in range(4)]
+    top = await make_org(running, boss)
+    org = await make_org(running, parent=top)
+    await join(running, org, clerk)
+    await give_keys(running, org, clerk, MEMBERS_MANAGE.key)
+    await join(running, org, plain)
+    await join(running, org, ann)
+    team, free = await make_team(running, ann, organization=org), await make_team(running, ann)
+    await join_team(running, team, plain)
+    for actor, wanted in ((ann, True), (boss, True), (clerk, True), (plain, False)):
+        assert await holds(running, actor, team, TEAM_MANAGE) is wanted
+        assert await holds(running, actor, free, TEAM_MANAGE) is (actor is ann)
+    refused(await plain.patch(f"/v1/teams/{team}", json={"description": "x"}), 403)
+    refused(await plain.patch(f"/v1/teams/{2**31 - 1}", json={"description": "x"}), 404, "team_not_found")
+    await suspend(running, org, ann)
+    assert not await holds(running, ann, team, TEAM_MANAGE)
+    assert await holds(running, ann, free, TEAM_MANAGE)
+
+
+async def test_warm_decisions_ask_no_database(running: Running) -> None:
+    """Granted or refused, a decision is made from memory; what is remembered is read anew now and then."""
+    ann = await somebody(running)
+    org = await make_org(running, ann)
+    below = await make_org(running, parent=org)
+    foreign = await make_org(running)
+    known = await principal(running, ann)
+    places = (org, below, foreign)
+    for place in places:
+        await decide(running.platform, known, SETTINGS_MANAGE, place)
+    with statements() as seen:
+        for _ in range(200):
+            for place in places:
+                await decide(running.platform, known, SETTINGS_MANAGE, place)
+    asked = [one for one in seen if "tenancy_" in one or "kernel_account" in one]
+    assert len(asked) < 60, asked[:5]
+
+
+async def test_list_of_users(running: Running) -> None:
+    """Platform Admins see the memberships of accounts, and list the accounts of an organization."""
+    everywhere = await somebody(running, platform_admin=True)
+    ann, bob = await somebody(running), await somebody(running)
+    org = await make_org(running, ann)
+    second = await make_org(running)
+    for one in (org, second):
+        await join(running, one, bob)
+    answer = (await everywhere.get(f"/v1/auth/users?org_id={org}")).json()
+    found = {user["id"]: user["organizations"] for user in answer["items"]}
+    assert found.keys() == {id_of(ann), id_of(bob)}
+    assert [(one["id"], one["role"]) for one in found[id_of(bob)]] == [(org, "member"), (second, "member")]
+    record = (await ann.get(f"/v1/organizations/{org}")).json()
+    assert found[id_of(ann)] == [{"id": org, "name": record["name"], "slug": record["slug"], "role": "owner"}]
+
+
+async def test_audit_log(running: Running) -> None:
+    """Who may read it in an organization reads it of those below as well, and of no other."""
+    boss, ann, plain = [await somebody(running) for _ in range(3)]
+    top = await make_org(running, boss)
+    org = await make_org(running, ann, parent=top)
+    await join(running, org, plain)
+    newcomer = await somebody(running)
+    body = {"user_id": id_of(newcomer), "org_role": "member"}
+    assert (await ann.post(f"/v1/organizations/{org}/members", json=body)).status == 201
+    query = f"/v1/audit?action=organization.member_added&target_id={id_of(newcomer)}"
+    everywhere = await somebody(running, platform_admin=True)
+    for reader in (boss, ann, everywhere):
+        for extra in ("", f"&org_id={org}"):
+            assert (await reader.get(query + extra)).json()["total"] == 1
+    assert (await boss.get(f"{query}&org_id={top}")).json()["total"] == 1
+    assert (await everywhere.get(f"{query}&org_id={await make_org(running)}")).json()["total"] == 0
+    stranger = await somebody(running)
+    await make_org(running, stranger)
+    for actor in (plain, stranger):
+        for extra in ("", f"&org_id={org}"):
+            answer = await actor.get(query + extra)
+            assert answer.status == 403 or answer.json()["total"] == 0
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_another_process_hears_of_it(
+    start_platform: Start, database_url: str | None, tmp_path: Path
+) -> None:
+    """Two processes on one database: what one changes counts in the other within a moment."""
+    home = tmp_path / "home"
+    one = await start_platform("tenancy", env={"DATABASE_URL": database_url}, home=home)
+    other = await start_platform("tenancy", env={"DATABASE_URL": database_url}, home=home)
+    ann = await somebody(one)
+    org = await make_org(one)
+    await join(one, org, ann, "admin")
+    assert await holds(other, ann, org)
+    await suspend(one, org, ann)
+    async with asyncio.timeout(10):
+        while await holds(other, ann, org):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
