@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from kernel.auth.models import Account
     from kernel.platform import Platform
 
-# In the audit log: nobody signed in, the operator on the server itself.
-ORIGIN = {"user_agent": "platformctl"}
-
 _SHOWN = ("id", "username", "email", "role", "is_active", "platform_admin", "created_at")
 
 Username = Annotated[str, typer.Argument(help="Name of the account; capitals don't matter.")]

@@ -47,7 +47,8 @@ def grant(username: Username, as_json: AsJson = False) -> None:
 
 
 async def _grant(username: str) -> tuple[Account, bool]:
-    from cli.accounts import ORIGIN, opened_accounts
+    from cli.accounts import opened_accounts
+    from cli.auditing import ORIGIN
 
     async with opened_accounts() as platform:
         return await platform.platform_admins.grant(username, ORIGIN)
@@ -75,7 +76,8 @@ def revoke(username: Username, as_json: AsJson = False) -> None:
 
 
 async def _revoke(username: str) -> tuple[Account, bool, bool]:
-    from cli.accounts import ORIGIN, opened_accounts
+    from cli.accounts import opened_accounts
+    from cli.auditing import ORIGIN
 
     async with opened_accounts() as platform:
         account, changed = await platform.platform_admins.revoke(username, ORIGIN)
@@ -146,7 +148,8 @@ def setup_code(as_json: AsJson = False) -> None:
 
 
 async def _issue() -> tuple[str, datetime]:
-    from cli.accounts import ORIGIN, opened_accounts
+    from cli.accounts import opened_accounts
+    from cli.auditing import ORIGIN
 
     async with opened_accounts() as platform:
         return await platform.setup_codes.issue(ORIGIN)

@@ -58,14 +58,23 @@ def private_files() -> Iterator[None]:
 
 @asynccontextmanager
 async def stored_platform(
-    *, apply_migrations: bool | None = None, overrides: Mapping[str, str] | None = None
+    *,
+    apply_migrations: bool | None = None,
+    overrides: Mapping[str, str] | None = None,
+    kernel_only: bool = False,
 ) -> AsyncIterator[Platform]:
-    """A platform with its database, and none of its plugins' resources opened."""
+    """A platform with its database, and none of its plugins' resources opened.
+
+    With `kernel_only` no plugin is even imported.
+    """
     from kernel.platform import open_platform
 
     quiet()
+    candidates = [] if kernel_only else None
     with private_files():
-        async with open_platform(make_loader(overrides), apply_migrations=apply_migrations) as platform:
+        async with open_platform(
+            make_loader(overrides), candidates=candidates, apply_migrations=apply_migrations
+        ) as platform:
             yield platform
 
 

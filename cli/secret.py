@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -42,7 +43,7 @@ def keep(name: Name) -> None:
     if not value:
         raise CommandFailed("the value is empty; nothing was changed")
     existed = name in store.names()
-    store.set(name, value)
+    _change("secret.set", name, existed, True, lambda: store.set(name, value))
     effect = "at the next start" if name in _OF_THE_PLATFORM else "at once"
     console.done(f"'{name}' is {'replaced' if existed else 'kept'}; it takes effect {effect}")
 
@@ -78,8 +79,17 @@ def remove(name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do
         raise Missing(f"no secret is called '{name}'", "'platformctl secret list' shows the names.")
     if name in _OF_THE_PLATFORM and not yes:
         typer.confirm(f"Without '{name}' {_OF_THE_PLATFORM[name]}. Remove it?", abort=True)
-    store.remove(name)
+    _change("secret.removed", name, True, False, lambda: store.remove(name))
     console.done(f"'{name}' is removed")
+
+
+def _change(action: str, name: str, was_set: bool, is_set: bool, change: Callable[[], object]) -> None:
+    """Change the file, and write into the audit log that it was changed; never the value."""
+    from cli import running
+    from cli.auditing import audited
+
+    states = [{"is_set": was_set}, {"is_set": is_set}]
+    running.run(audited(action, "secret", name, before=states[0], after=states[1], change=change))
 
 
 def _store(name: str | None = None) -> SecretStore:

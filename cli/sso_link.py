@@ -63,7 +63,8 @@ def revoke(username: Username, as_json: AsJson = False) -> None:
 
 
 async def _change(username: str, *, approve: bool) -> tuple[Account, bool]:
-    from cli.accounts import ORIGIN, opened_accounts
+    from cli.accounts import opened_accounts
+    from cli.auditing import ORIGIN
     from kernel.auth import link_approvals
 
     async with opened_accounts() as platform:

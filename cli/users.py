@@ -85,7 +85,8 @@ def _checked(username: str, email: str, password: str) -> RegisterRequest:
 
 async def _create(given: RegisterRequest, role: str) -> tuple[Account, bool]:
     """The account, and whether signing in could make it the first Platform Admin."""
-    from cli.accounts import ORIGIN, opened_accounts
+    from cli.accounts import opened_accounts
+    from cli.auditing import ORIGIN
 
     async with opened_accounts() as platform:
         account = await platform.accounts.register(
@@ -217,7 +218,8 @@ def _new_password() -> str:
 
 
 async def _reset(username: str, given: str | None) -> tuple[Account, str]:
-    from cli.accounts import ORIGIN, find_account, opened_accounts
+    from cli.accounts import find_account, opened_accounts
+    from cli.auditing import ORIGIN
 
     async with opened_accounts() as platform:
         account = await find_account(platform, username)
@@ -261,7 +263,8 @@ def _set_active(username: str, is_active: bool, as_json: bool) -> None:
 
 
 async def _change_status(username: str, is_active: bool) -> tuple[Account, bool]:
-    from cli.accounts import ORIGIN, find_account, opened_accounts
+    from cli.accounts import find_account, opened_accounts
+    from cli.auditing import ORIGIN
 
     async with opened_accounts() as platform:
         before = await find_account(platform, username)

@@ -11,6 +11,7 @@ import pytest
 
 from kernel.testing import Start
 from tests.cli.conftest import Cli
+from tests.fakes.audit import audited
 
 
 class TestUsers:
@@ -70,6 +71,26 @@ class TestUsers:
         assert "bob@example.org" in table
         assert "argon2" not in table + json.dumps(listed)
 
+    async def test_show(self, cli: Cli, start_platform: Start) -> None:
+        """One account with what an operator asks about it; for a program with every field."""
+        await asyncio.to_thread(cli, "users", "create", "ada", "--admin", "--generate")
+        shown = await asyncio.to_thread(cli, "users", "show", "ADA")
+        assert "with a password" in shown.stdout
+        found = json.loads((await asyncio.to_thread(cli, "users", "show", "ada", "--json")).stdout)
+        assert found.pop("created_at")
+        assert found == {
+            "id": 1,
+            "username": "ada",
+            "email": "ada@localhost.localdomain",
+            "role": "admin",
+            "is_active": True,
+            "platform_admin": False,
+            "must_change_password": False,
+            "sso": False,
+            "link_approved": False,
+            "organizations": [],
+        }
+
     def test_empty_list_says_what_to_do(self, cli: Cli) -> None:
         """Without accounts the command names the one that makes the first."""
         assert "platformctl users create" in cli("users", "list").stderr
@@ -89,8 +110,8 @@ class TestSecrets:
         said = cli("secret", "set", "deploy", input="s3cret").output
         listed = cli("secret", "list")
         assert "s3cret" not in said + listed.output
-        assert listed.stdout.split()[2:] == ["deploy"]
-        assert json.loads(cli("secret", "list", "--json").stdout) == ["deploy"]
+        assert "deploy" in listed.stdout.split()
+        assert "deploy" in json.loads(cli("secret", "list", "--json").stdout)
 
     def test_value_is_no_argument(self, cli: Cli) -> None:
         """A value on the command line, where other users could see it, is wrong usage."""
@@ -114,6 +135,24 @@ class TestSecrets:
         cli("secret", "set", "deploy", input="s3cret")
         assert cli("secret", "remove", "deploy").exit_code == 0
         assert cli("secret", "remove", "deploy").exit_code == 3
+
+    async def test_audited(self, cli: Cli, start_platform: Start) -> None:
+        """Each change of a secret is in the audit log, by the operator and without the value."""
+        for arguments in (("set", "deploy"), ("set", "deploy"), ("remove", "deploy")):
+            await asyncio.to_thread(cli, "secret", *arguments, input="s3cret")
+        found = [e for e in await audited((await start_platform()).platform) if e.target_type == "secret"]
+        assert [(e.action, e.before_state, e.after_state) for e in found] == [
+            ("secret.set", {"is_set": False}, {"is_set": True}),
+            ("secret.set", {"is_set": True}, {"is_set": True}),
+            ("secret.removed", {"is_set": True}, {"is_set": False}),
+        ]
+        assert {(e.target_id, e.actor_id, e.user_agent) for e in found} == {("deploy", None, "platformctl")}
+
+    def test_nothing_changes_unaudited(self, cli: Cli, tmp_path: Path, platform_home: Path) -> None:
+        """When the audit log can't be written, the secret stays as it was."""
+        env = {"DATABASE_URL": f"sqlite:///{tmp_path}/nowhere/platform.db"}
+        refused = cli("secret", "set", "deploy", input="s3cret", env=env)
+        assert (refused.exit_code, (platform_home / "secrets" / "deploy").exists()) == (1, False)
 
     def test_the_platforms_own_is_not_removed_unasked(self, cli: Cli) -> None:
         """Removing the key of all tokens wants a yes."""

@@ -1,0 +1,32 @@
+"""Entries in the audit log for what the operator changes outside the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+# Nobody signed in: the operator on the server itself.
+ORIGIN = {"user_agent": "platformctl"}
+
+
+async def audited(
+    action: str,
+    target_type: str,
+    target_id: str,
+    *,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+    change: Callable[[], object] | None = None,
+) -> None:
+    """Make `change` and write its entry; when the entry can't be written, the change is not made.
+
+    The change comes between the entry and its commit: one that fails leaves no entry.
+    """
+    from cli import running
+    from kernel.auth.audit import audit
+
+    async with running.stored_platform(kernel_only=True) as platform, platform.database.unit() as unit:
+        audit(unit, action, target_type, target_id, before=before, after=after, origin=ORIGIN)
+        await unit.session.flush()
+        if change is not None:
+            change()

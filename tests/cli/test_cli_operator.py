@@ -1,0 +1,229 @@
+"""The operator's hand on accounts: with the platform running or not, audited, and idempotent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+from typer.testing import Result
+
+from kernel.auth.models import Account
+from kernel.testing import Actor, Running, Start
+from tests.cli.conftest import Cli
+from tests.fakes.audit import audited
+from tests.fakes.earlier_release import PASSWORD, make_earlier_release
+from tests.fakes.waiting import eventually
+
+Command = Callable[..., Awaitable[Result]]
+
+
+@pytest.fixture
+def command(cli: Cli, database_url: str | None) -> Command:
+    """Runs a command beside a platform, on the same database."""
+    env = {"DATABASE_URL": database_url} if database_url else None
+
+    async def run(*arguments: str, **options: Any) -> Result:
+        return await asyncio.to_thread(cli, *arguments, env=env, **options)
+
+    return run
+
+
+@pytest.fixture
+async def running(start_platform: Start, database_url: str | None) -> Running:
+    """A platform that runs meanwhile."""
+    return await start_platform(env={"DATABASE_URL": database_url})
+
+
+async def status(actor: Actor, path: str = "/v1/auth/users") -> int:
+    return (await actor.get(path)).status
+
+
+async def until(actor: Actor, wanted: int) -> None:
+    """Wait until the running platform has heard."""
+
+    async def heard() -> bool:
+        return await status(actor) == wanted
+
+    await eventually(heard, 5)
+
+
+class TestPlatformAdmin:
+    async def test_beside_a_running_platform(self, command: Command, running: Running) -> None:
+        """A grant and a revocation reach the platform that runs, and both are audited as the operator's."""
+        await running.user("ada", role="admin")
+        ulla = await running.user("ulla")
+        granted = await command("platform-admin", "grant", "ulla")
+        assert (granted.exit_code, "ulla is a Platform Admin" in granted.stderr) == (0, True)
+        await until(ulla, 200)
+        assert (await command("platform-admin", "revoke", "ulla")).exit_code == 0
+        await until(ulla, 401)
+        entries = [e for e in await audited(running.platform) if e.target_id == str(ulla.user["id"])]
+        assert [e.action for e in entries] == [
+            "account.created",
+            "platform_admin.granted",
+            "platform_admin.revoked",
+        ]
+        assert {(e.actor_id, e.user_agent, e.ip_address) for e in entries[1:]} == {
+            (None, "platformctl", None)
+        }
+
+    async def test_nothing_changes(self, command: Command, running: Running) -> None:
+        """Twice is once: the second says so, ends well and is not audited."""
+        await running.user("ada", role="admin")
+        before = len(await audited(running.platform))
+        again = await command("platform-admin", "grant", "ada")
+        assert (again.exit_code, "already; nothing was changed" in again.stderr) == (0, True)
+        assert (await command("platform-admin", "revoke", "ada", "--json")).exit_code == 0
+        none = await command("platform-admin", "revoke", "ada", "--json")
+        assert (none.exit_code, json.loads(none.stdout)["changed"]) == (0, False)
+        assert len(await audited(running.platform)) == before + 1
+
+    async def test_last_one(self, command: Command, running: Running) -> None:
+        """The last one can be revoked; the command warns and tells how to make another."""
+        await running.user("ada", role="admin")
+        revoked = await command("platform-admin", "revoke", "ada")
+        assert (revoked.exit_code, "No active Platform Admin is left" in revoked.stderr) == (0, True)
+        assert "platform-admin grant NAME" in (await command("platform-admin", "list")).stderr
+
+    async def test_list(self, command: Command, running: Running) -> None:
+        """For people and for programs; without one it says how there will be one."""
+        assert "first administrator to sign in" in (await command("platform-admin", "list")).stderr
+        await running.user("ada", role="admin")
+        await running.user("ulla")
+        assert "ada@example.org" in (await command("platform-admin", "list")).stdout
+        listed = json.loads((await command("platform-admin", "list", "--json")).stdout)
+        assert (listed["total"], [item["username"] for item in listed["items"]]) == (1, ["ada"])
+
+    @pytest.mark.parametrize("group", ["platform-admin grant", "platform-admin revoke", "sso-link approve"])
+    async def test_unknown_account(self, command: Command, group: str) -> None:
+        """Exit code 3, and what shows the names."""
+        missing = await command(*group.split(), "nobody")
+        assert (missing.exit_code, "no account is called 'nobody'" in missing.stderr) == (3, True)
+        assert "users list" in missing.stderr
+
+
+class TestSetupCode:
+    async def test_whole_way(
+        self, command: Command, start_platform: Start, platform_home: Path, database_url: str | None
+    ) -> None:
+        """The code is alone on standard output, works on the running platform, and then no more are made."""
+        await make_earlier_release(platform_home, database_url, ada="admin")
+        running = await start_platform(env={"DATABASE_URL": database_url})
+        assert "setup-code" in (await command("platform-admin", "list")).stderr
+        issued = await command("platform-admin", "setup-code")
+        code = issued.stdout.strip()
+        assert (issued.exit_code, len(code), code in issued.stderr) == (0, 20, False)
+        ada = await running.sign_in("ada", PASSWORD)
+        assert (await ada.post("/v1/auth/platform-admin/claim", json={"code": code})).status == 200
+        refused = await command("platform-admin", "setup-code")
+        assert (refused.exit_code, "platform-admin grant" in refused.stderr) == (4, True)
+
+    async def test_json(self, command: Command, platform_home: Path, database_url: str | None) -> None:
+        """For a program: the code and its end."""
+        await make_earlier_release(platform_home, database_url, ada="admin")
+        issued = json.loads((await command("platform-admin", "setup-code", "--json")).stdout)
+        assert set(issued) == {"code", "expires_at"}
+
+    async def test_fresh_install(self, command: Command) -> None:
+        """Exit code 4: there, signing in is the way."""
+        refused = await command("platform-admin", "setup-code")
+        assert (refused.exit_code, "fresh install" in refused.stderr, refused.stdout) == (4, True, "")
+
+
+class TestSsoLink:
+    async def test_approval(self, command: Command, running: Running) -> None:
+        """Approved, listed, revoked; twice is once, and each real change is audited."""
+        await running.user("ulla")
+        assert "No approval waits" in (await command("sso-link", "list")).stderr
+        assert (await command("sso-link", "approve", "ulla")).exit_code == 0
+        again = await command("sso-link", "approve", "ULLA", "--json")
+        assert json.loads(again.stdout) == {"id": 1, "username": "ulla", "approved": True, "changed": False}
+        assert "ulla@example.org" in (await command("sso-link", "list")).stdout
+        listed = json.loads((await command("sso-link", "list", "--json")).stdout)
+        assert (listed["total"], listed["items"][0]["username"]) == (1, "ulla")
+        assert "next SSO sign-in" in (await command("users", "show", "ulla")).stdout
+        assert (await command("sso-link", "revoke", "ulla")).exit_code == 0
+        assert "nothing was changed" in (await command("sso-link", "revoke", "ulla")).stderr
+        found = [entry for entry in await audited(running.platform) if entry.action.startswith("sso_link.")]
+        assert [(e.action, e.after_state["approved"], e.user_agent) for e in found] == [
+            ("sso_link.approved", True, "platformctl"),
+            ("sso_link.revoked", False, "platformctl"),
+        ]
+
+    async def test_linked_account(self, command: Command, running: Running) -> None:
+        """An account of the identity provider needs no approval and gets none: exit code 4."""
+        await running.user("ulla")
+        async with running.platform.database.unit() as unit:
+            linked = {"sso_issuer": "https://id.example.org", "sso_subject": "7", "password_hash": None}
+            await unit.session.execute(update(Account).values(**linked))
+        refused = await command("sso-link", "approve", "ulla")
+        assert (refused.exit_code, "identity provider already" in refused.stderr) == (4, True)
+        assert (await command("users", "reset-password", "ulla")).exit_code == 4
+
+
+class TestUsers:
+    async def test_temporary_password(self, command: Command, running: Running) -> None:
+        """Printed once, alone; it signs in, must be changed, and the old password and sessions are over."""
+        ulla = await running.user("ulla")
+        reset = await command("users", "reset-password", "ulla")
+        password = reset.stdout.strip()
+        assert (reset.exit_code, len(password) >= 16, password in reset.stderr) == (0, True, False)
+        await until(ulla, 401)
+        assert (await running.sign_in("ulla", password)).user["must_change_password"] is True
+        old = {"username": "ulla", "password": ulla.password}
+        assert (await running.anonymous.post("/v1/auth/login", json=old)).status == 401
+        (entry,) = await audited(running.platform, "account.password_reset")
+        assert (entry.actor_id, entry.user_agent) == (None, "platformctl")
+        assert password not in str(vars(entry))
+
+    async def test_given_password(self, command: Command, running: Running) -> None:
+        """Read from standard input, held to the rules, and not repeated."""
+        await running.user("ulla")
+        short = await command("users", "reset-password", "ulla", "--password-stdin", input="short\n")
+        assert (short.exit_code, "new_password" in short.stderr, "short" in short.stdout) == (2, True, False)
+        given = await command("users", "reset-password", "ulla", "--password-stdin", input="battery staple\n")
+        assert (given.exit_code, given.stdout) == (0, "")
+        await running.sign_in("ulla", "battery staple")
+        made = await command("users", "reset-password", "ulla", "--json")
+        await running.sign_in("ulla", json.loads(made.stdout)["temporary_password"])
+
+    async def test_no_password_on_the_command_line(self, command: Command) -> None:
+        """It is wrong usage, where other users of the machine could see it."""
+        assert (await command("users", "reset-password", "ulla", "battery staple")).exit_code == 2
+
+    async def test_deactivation(self, command: Command, running: Running) -> None:
+        """It ends the sessions of the running platform; old ones stay dead after the reactivation."""
+        await running.user("ada", role="admin")
+        ulla = await running.user("ulla")
+        assert (await command("users", "deactivate", "ulla")).exit_code == 0
+        await until(ulla, 401)
+        assert "nothing was changed" in (await command("users", "deactivate", "ulla")).stderr
+        assert "deactivated" in (await command("users", "list")).stdout
+        body = {"username": "ulla", "password": ulla.password}
+        assert (await running.anonymous.post("/v1/auth/login", json=body)).status == 403
+        back = await command("users", "activate", "ulla", "--json")
+        assert (json.loads(back.stdout)["changed"], json.loads(back.stdout)["is_active"]) == (True, True)
+        assert await status(await running.sign_in("ulla", ulla.password)) == 403
+        assert await status(ulla) == 401
+
+    async def test_last_ones(self, command: Command, running: Running) -> None:
+        """The last active administrator and the last active Platform Admin are refused: exit code 4."""
+        ada = await running.user("ada", role="admin")
+        refused = await command("users", "deactivate", "ada")
+        assert (refused.exit_code, "last active" in refused.stderr) == (4, True)
+        await running.user("bea", role="admin")
+        assert (await command("users", "deactivate", "ada")).exit_code == 4  # the only Platform Admin still
+        assert await status(ada) == 200
+
+    async def test_first_administrator(self, command: Command) -> None:
+        """On a fresh install the command says what the first sign-in does; not for a user."""
+        assert (
+            "becomes Platform Admin"
+            in (await command("users", "create", "ada", "--admin", "--generate")).stderr
+        )
+        assert "Platform Admin" not in (await command("users", "create", "ulla", "--generate")).stderr
