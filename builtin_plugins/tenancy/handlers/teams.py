@@ -79,7 +79,7 @@ async def remove(ctx: Context, team_id: int) -> None:
 
     What was shared with the team stays, and from now on only its owner sees it.
     """
-    await teams.remove(ctx.platform, team_id, ctx.audit_origin())
+    await teams.remove(ctx.platform, ctx.principal, team_id, ctx.audit_origin())
 
 
 @routes.post(
@@ -96,7 +96,9 @@ async def add_member(ctx: Context, team_id: int, body: TeamMemberCreate) -> Team
     An unknown account and a deactivated one are both 404. A member's token knows the team after the next
     refresh; searches and lists know it at once.
     """
-    return await team_members.add(ctx.platform, team_id, body.user_id, body.team_role, ctx.audit_origin())
+    return await team_members.add(
+        ctx.platform, ctx.principal, team_id, body.user_id, body.team_role, ctx.audit_origin()
+    )
 
 
 @routes.patch(

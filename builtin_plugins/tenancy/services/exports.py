@@ -17,7 +17,7 @@ from builtin_plugins.tenancy.schemas_transfer import (
     TeamBundle,
     TeamMemberRow,
 )
-from builtin_plugins.tenancy.services.team_members import find_team
+from builtin_plugins.tenancy.services.team_authority import find_team
 from builtin_plugins.tenancy.services.tree import find_organization
 from kernel.sdk import Account, Platform, audit, utc_now
 

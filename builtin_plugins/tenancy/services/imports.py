@@ -19,7 +19,7 @@ from builtin_plugins.tenancy.schemas_transfer import (
 from builtin_plugins.tenancy.services.access import decide
 from builtin_plugins.tenancy.services.memberships import LOCK
 from builtin_plugins.tenancy.services.roster import Joined, join_organization, join_team
-from builtin_plugins.tenancy.services.team_members import find_team
+from builtin_plugins.tenancy.services.team_authority import find_team
 from builtin_plugins.tenancy.services.tree import find_organization
 from kernel.sdk import Forbidden, Platform, Principal, Unit, Unprocessable, audit
 

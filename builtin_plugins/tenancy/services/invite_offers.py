@@ -14,10 +14,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from builtin_plugins.tenancy.models import Invite, Membership, TeamMember
 from builtin_plugins.tenancy.permissions import TEAM_MANAGE
-from builtin_plugins.tenancy.services.access import TEAM_ADMIN, insist
+from builtin_plugins.tenancy.services.access import insist
 from builtin_plugins.tenancy.services.authority import read_caller
-from builtin_plugins.tenancy.services.standing import read_standing
-from builtin_plugins.tenancy.services.team_members import find_team
+from builtin_plugins.tenancy.services.team_authority import find_team, manages_team
 from builtin_plugins.tenancy.services.tree import find_organization
 from kernel.sdk import Account, Permission, Platform, Principal
 
@@ -82,21 +81,17 @@ async def check_offer(platform: Platform, principal: Principal, offer: Offer) ->
         raise refusal
 
 
-async def is_backed(session: AsyncSession, permissions: Mapping[str, Permission], invite: Invite) -> bool:
-    """Whether the sender of an invite may still offer this, as this session sees it."""
-    account = await session.get(Account, invite.invited_by or 0)
+async def may_offer(
+    session: AsyncSession, permissions: Mapping[str, Permission], sender_id: int | None, offer: Offer
+) -> bool:
+    """Whether an account may offer this, as this session sees it, past every cache."""
+    if offer.team_id is not None:
+        return await manages_team(session, permissions, sender_id, await find_team(session, offer.team_id))
+    account = await session.get(Account, sender_id or 0)
     if account is None or not account.is_active:
         return False
     sender = Principal(
         "user", str(account.id), account.id, account.username, account.role, account.platform_admin
     )
-    if invite.team_id is None:
-        caller = await read_caller(session, sender, invite.organization_id or 0, permissions)
-        return caller.refusal_to_give(invite.role) is None
-    if sender.is_admin or sender.platform_admin:
-        return True
-    standing = await read_standing(session, account.id, permissions)
-    if standing.teams.get(invite.team_id) == TEAM_ADMIN:
-        return True
-    home = (await find_team(session, invite.team_id)).organization_id
-    return home is not None and (await read_caller(session, sender, home, permissions)).manages
+    caller = await read_caller(session, sender, offer.organization_id or 0, permissions)
+    return caller.refusal_to_give(offer.role) is None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -22,12 +23,13 @@ from builtin_plugins.tenancy.services.invite_offers import (
     check_offer,
     find_target,
     invites_to,
+    may_offer,
     member_emails,
 )
 from builtin_plugins.tenancy.services.invites import has_status, record, token_hash
 from builtin_plugins.tenancy.services.memberships import LOCK
 from builtin_plugins.tenancy.settings import TenancySettings
-from kernel.sdk import Account, Platform, Principal, Unit, utc_now
+from kernel.sdk import Account, Forbidden, Platform, Principal, Unit, utc_now
 
 _ADDRESS: TypeAdapter[str] = TypeAdapter(Email)
 _ERRORS: dict[BulkReason, str] = {
@@ -67,10 +69,7 @@ async def issue(
     Unlike in bulk, an address may be invited again while an invite is pending: the way out for an inviter who
     lost the token. The earlier invite stays, until it is revoked.
     """
-    await check_offer(platform, principal, offer)
-    async with platform.database.unit() as unit:
-        await unit.lock(LOCK)
-        target = await find_target(unit.session, offer)
+    async with _offering(platform, principal, offer) as (unit, target):
         members = member_emails(offer).where(Account.email_key == email.casefold())
         if await unit.session.scalar(members) is not None:
             raise AlreadyMember("An account with this address is a member already")
@@ -84,11 +83,8 @@ async def issue_many(
     platform: Platform, principal: Principal, offer: Offer, emails: Sequence[str], origin: dict[str, Any]
 ) -> list[Outcome]:
     """An invite for each address that can have one, all in one transaction; the others say why not."""
-    await check_offer(platform, principal, offer)
     outcomes = _judge(emails)
-    async with platform.database.unit() as unit:
-        await unit.lock(LOCK)
-        target = await find_target(unit.session, offer)
+    async with _offering(platform, principal, offer) as (unit, target):
         await _refuse_known(unit.session, offer, outcomes)
         for outcome in outcomes:
             if outcome.reason is None:
@@ -97,6 +93,20 @@ async def issue_many(
         await _store(unit, target, issued, origin)
     await deliver(platform, principal.username, target, issued)
     return outcomes
+
+
+@asynccontextmanager
+async def _offering(
+    platform: Platform, principal: Principal, offer: Offer
+) -> AsyncIterator[tuple[Unit, Target]]:
+    """A unit for new invites of whoever may send them. Strangers are refused before they wait for a lock."""
+    await check_offer(platform, principal, offer)
+    async with platform.database.unit() as unit:
+        await unit.lock(LOCK)
+        target = await find_target(unit.session, offer)
+        if not await may_offer(unit.session, platform.permissions, principal.id, offer):
+            raise Forbidden()
+        yield unit, target
 
 
 def _judge(emails: Sequence[str]) -> list[Outcome]:

@@ -21,7 +21,7 @@ from builtin_plugins.tenancy.errors import (
 )
 from builtin_plugins.tenancy.models import Invite, Membership
 from builtin_plugins.tenancy.schemas_invites import InvitePreview, RedeemResult
-from builtin_plugins.tenancy.services.invite_offers import Target, find_target, is_backed, offer_of
+from builtin_plugins.tenancy.services.invite_offers import Target, find_target, may_offer, offer_of
 from builtin_plugins.tenancy.services.invites import (
     ACCEPTED,
     EXPIRED,
@@ -33,7 +33,8 @@ from builtin_plugins.tenancy.services.invites import (
 )
 from builtin_plugins.tenancy.services.memberships import LOCK
 from builtin_plugins.tenancy.services.standing import changed
-from builtin_plugins.tenancy.services.team_members import admit, find_team
+from builtin_plugins.tenancy.services.team_authority import find_team
+from builtin_plugins.tenancy.services.team_members import admit
 from kernel.sdk import Account, Conflict, Forbidden, Platform, Principal, Unauthorized, Unit, audit, utc_now
 
 _CLOSED: dict[str, type[Conflict]] = {
@@ -49,7 +50,9 @@ async def preview(platform: Platform, token: str) -> InvitePreview:
         invite = await _find(session, token)
         target = await find_target(session, offer_of(invite))
         status = status_of(invite, utc_now())
-        if status == PENDING and not await is_backed(session, platform.permissions, invite):
+        if status == PENDING and not await may_offer(
+            session, platform.permissions, invite.invited_by, offer_of(invite)
+        ):
             status = REVOKED
     return InvitePreview.model_validate(
         {
@@ -78,9 +81,10 @@ async def redeem(
         invite = await _find(unit.session, token)
         account = await unit.session.get_one(Account, principal.id)
         _check(invite, account)
-        if not await is_backed(unit.session, platform.permissions, invite):
+        offer = offer_of(invite)
+        if not await may_offer(unit.session, platform.permissions, invite.invited_by, offer):
             raise InviteWithdrawn()
-        target = await find_target(unit.session, offer_of(invite))
+        target = await find_target(unit.session, offer)
         await _join(unit, invite, account, target, origin)
         invite.use_count += 1
         if invite.use_count >= invite.max_uses:

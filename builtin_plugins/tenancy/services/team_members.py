@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Select, exists, func, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from builtin_plugins.tenancy.errors import (
@@ -12,24 +12,15 @@ from builtin_plugins.tenancy.errors import (
     LastTeamAdmin,
     MemberNotFound,
     OutsideOrganization,
-    TeamNotFound,
     UserNotFound,
 )
 from builtin_plugins.tenancy.models import Membership, Team, TeamMember
 from builtin_plugins.tenancy.permissions import TEAM_MANAGE
 from builtin_plugins.tenancy.schemas_teams import TeamMemberOut
 from builtin_plugins.tenancy.services.access import TEAM_ADMIN, insist
-from builtin_plugins.tenancy.services.memberships import LOCK
 from builtin_plugins.tenancy.services.standing import changed
+from builtin_plugins.tenancy.services.team_authority import team_change
 from kernel.sdk import Account, Platform, Principal, Unit, audit
-
-
-async def find_team(session: AsyncSession, team_id: int) -> Team:
-    """One team. Raises TeamNotFound."""
-    found = await session.get(Team, team_id)
-    if found is None:
-        raise TeamNotFound()
-    return found
 
 
 async def members_of(session: AsyncSession, team_id: int) -> list[TeamMemberOut]:
@@ -38,14 +29,17 @@ async def members_of(session: AsyncSession, team_id: int) -> list[TeamMemberOut]
     return [_render(member, account) for member, account in rows]
 
 
+def active_in(organization_id: int) -> Select[int]:
+    """The ids of the unsuspended members of an organization."""
+    return select(Membership.user_id).where(
+        Membership.organization_id == organization_id, Membership.suspended_at.is_(None)
+    )
+
+
 async def is_active_in(session: AsyncSession, organization_id: int, user_id: int) -> bool:
     """Whether an account is an unsuspended member of an organization."""
-    active = exists().where(
-        Membership.organization_id == organization_id,
-        Membership.user_id == user_id,
-        Membership.suspended_at.is_(None),
-    )
-    return bool(await session.scalar(select(active)))
+    query = active_in(organization_id).where(Membership.user_id == user_id)
+    return await session.scalar(query) is not None
 
 
 async def admit(unit: Unit, team: Team, user_id: int, team_role: str) -> TeamMember:
@@ -69,12 +63,15 @@ async def admit(unit: Unit, team: Team, user_id: int, team_role: str) -> TeamMem
 
 
 async def add(
-    platform: Platform, team_id: int, user_id: int, team_role: str, origin: dict[str, Any]
+    platform: Platform,
+    principal: Principal,
+    team_id: int,
+    user_id: int,
+    team_role: str,
+    origin: dict[str, Any],
 ) -> TeamMemberOut:
     """A manager adds an account."""
-    async with platform.database.unit() as unit:
-        await unit.lock(LOCK)
-        team = await find_team(unit.session, team_id)
+    async with team_change(platform, principal, team_id) as (unit, team):
         member = await admit(unit, team, user_id, team_role)
         _audit(unit, "team.member_added", team, member, origin, after={"team_role": team_role})
         return _render(member, await unit.session.get_one(Account, user_id))
@@ -89,14 +86,12 @@ async def change_role(
     origin: dict[str, Any],
 ) -> TeamMemberOut:
     """Make a member a team_admin or an ordinary member. Raises LastTeamAdmin."""
-    async with platform.database.unit() as unit:
-        await unit.lock(LOCK)
-        team = await find_team(unit.session, team_id)
+    async with team_change(platform, principal, team_id) as (unit, team):
         member, account = await _find(unit.session, team_id, user_id)
         before = member.team_role
         if team_role != before:
             if before == TEAM_ADMIN:
-                await _keep_an_admin(unit, principal, team_id, user_id)
+                await _keep_an_admin(unit, principal, team, user_id)
             member.team_role = team_role
             states = {"before": {"team_role": before}, "after": {"team_role": team_role}}
             _audit(unit, "team.member_role_changed", team, member, origin, **states)
@@ -108,14 +103,13 @@ async def remove(
     platform: Platform, principal: Principal, team_id: int, user_id: int, origin: dict[str, Any]
 ) -> None:
     """A manager removes a member, or a member leaves. Raises Forbidden, LastTeamAdmin."""
-    if principal.id != user_id:
+    is_own = principal.id == user_id
+    if not is_own:
         await insist(platform, principal, TEAM_MANAGE, team_id, or_admin=True)
-    async with platform.database.unit() as unit:
-        await unit.lock(LOCK)
-        team = await find_team(unit.session, team_id)
+    async with team_change(platform, principal, team_id, is_own=is_own) as (unit, team):
         member, _ = await _find(unit.session, team_id, user_id)
         if member.team_role == TEAM_ADMIN:
-            await _keep_an_admin(unit, principal, team_id, user_id)
+            await _keep_an_admin(unit, principal, team, user_id)
         await unit.session.delete(member)
         before = {"team_role": member.team_role}
         _audit(unit, "team.member_removed", team, member, origin, before=before)
@@ -129,17 +123,22 @@ async def _find(session: AsyncSession, team_id: int, user_id: int) -> tuple[Team
     return row
 
 
-async def _keep_an_admin(unit: Unit, principal: Principal, team_id: int, leaving: int) -> None:
-    """Raise LastTeamAdmin unless another active team_admin remains; instance administrators may do it."""
+async def _keep_an_admin(unit: Unit, principal: Principal, team: Team, leaving: int) -> None:
+    """Raise LastTeamAdmin unless another team_admin remains who is active, in the team's organization too.
+
+    Instance administrators may do it.
+    """
     if principal.is_admin:
         return
     others = (
         select(func.count())
         .select_from(TeamMember)
         .join(Account, Account.id == TeamMember.user_id)
-        .where(TeamMember.team_id == team_id, TeamMember.team_role == TEAM_ADMIN)
+        .where(TeamMember.team_id == team.id, TeamMember.team_role == TEAM_ADMIN)
         .where(TeamMember.user_id != leaving, Account.is_active)
     )
+    if team.organization_id is not None:
+        others = others.where(TeamMember.user_id.in_(active_in(team.organization_id)))
     if not await unit.session.scalar(others):
         raise LastTeamAdmin()
 
@@ -177,6 +176,6 @@ def _render(member: TeamMember, account: Account) -> TeamMemberOut:
         user_id=account.id,
         username=account.username,
         email=account.email,
-        team_role=member.team_role,  # type: ignore[arg-type]  # the table holds no other
+        team_role=member.team_role,
         joined_at=member.joined_at,
     )

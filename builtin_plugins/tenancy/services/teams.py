@@ -26,7 +26,8 @@ from builtin_plugins.tenancy.schemas_teams import (
 from builtin_plugins.tenancy.services.access import TEAM_ADMIN, is_platform_admin
 from builtin_plugins.tenancy.services.memberships import LOCK
 from builtin_plugins.tenancy.services.standing import changed, standing_of
-from builtin_plugins.tenancy.services.team_members import admit, find_team, is_active_in, members_of
+from builtin_plugins.tenancy.services.team_authority import find_team, team_change
+from builtin_plugins.tenancy.services.team_members import admit, is_active_in, members_of
 from kernel.sdk import Forbidden, Platform, Principal, Unit, audit
 
 
@@ -93,9 +94,7 @@ async def update(
     platform: Platform, principal: Principal, team_id: int, change: TeamUpdate, origin: dict[str, Any]
 ) -> TeamOut:
     """Change name or description. Raises TeamNotFound, TeamNameTaken."""
-    async with platform.database.unit() as unit:
-        await unit.lock(LOCK)
-        team = await find_team(unit.session, team_id)
+    async with team_change(platform, principal, team_id) as (unit, team):
         before = _state(team)
         if change.name is not None:
             team.name, team.name_key = change.name, name_key(change.name)
@@ -117,11 +116,9 @@ async def update(
     return _render(team, int(count or 0), await _known_homes(platform, principal, [team]))
 
 
-async def remove(platform: Platform, team_id: int, origin: dict[str, Any]) -> None:
+async def remove(platform: Platform, principal: Principal, team_id: int, origin: dict[str, Any]) -> None:
     """Delete a team with its memberships and invites. Raises TeamNotFound."""
-    async with platform.database.unit() as unit:
-        await unit.lock(LOCK)
-        team = await find_team(unit.session, team_id)
+    async with team_change(platform, principal, team_id) as (unit, team):
         members = await unit.session.scalars(select(TeamMember.user_id).where(TeamMember.team_id == team_id))
         await changed(unit, members)
         await unit.session.delete(team)

@@ -75,3 +75,16 @@ async def test_looking_at_tokens_is_limited(start_platform: Start) -> None:
     ann, ben = await somebody(running), await somebody(running)
     tries = [await actor.post("/v1/invites/by-token/x/redeem") for actor in (ann, ann, ben, ben)]
     assert [one.status for one in tries] == [404, 404, 404, 429]
+
+
+async def test_names_and_addresses_of_the_world(start_platform: Start, mailbox: Mailbox) -> None:
+    """Letters beyond ASCII arrive as they are, in the subject, the text and the address."""
+    running = await start_platform("tenancy", env=mailbox.env)
+    ann = await somebody(running)
+    name = "Forschung & Müller – 研究 \U0001f600 <b>x</b>"
+    team = (await ann.post("/v1/teams", json={"name": name})).json()["id"]
+    issued = await invite(ann, team, "jürgen@exämple.org")
+    assert issued["email_sent"] is True
+    (letter,) = mailbox.letters
+    assert letter["Subject"] == f"Invitation to the team {name}"
+    assert name in letter.get_content()

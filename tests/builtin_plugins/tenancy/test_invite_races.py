@@ -281,3 +281,32 @@ async def test_a_storm(pair: Pair) -> None:
     async with asyncio.timeout(60):
         found = await at_once(requests)
     assert {status for status, _ in found} <= {200, 201, 204, 401, 403, 404, 409}
+
+
+@pytest.mark.parametrize("action", ["rename", "add", "demote", "delete", "invite", "invite in bulk"])
+async def test_whoever_lost_the_right_a_moment_ago(pair: Pair, action: str) -> None:
+    """Another process that remembers the right refuses nevertheless: it looks again before it writes."""
+    ann, eve, ben = [await somebody(pair[0]) for _ in range(3)]
+    team = await make_team(pair[0], ann)
+    await join_team(pair[0], team, eve, "team_admin")
+    there = turn(eve, pair, 1)
+    path = f"/v1/teams/{team}"
+    assert (await there.patch(path, json={"description": "while I may"})).status == 200
+    assert (await ann.delete(f"{path}/members/{id_of(eve)}")).status == 204
+    if action == "rename":
+        answer = await there.patch(path, json={"name": fresh("late")})
+    elif action == "add":
+        answer = await there.post(f"{path}/members", json={"user_id": id_of(ben)})
+    elif action == "demote":
+        answer = await there.patch(f"{path}/members/{id_of(ann)}", json={"team_role": "member"})
+    elif action == "delete":
+        answer = await there.delete(path)
+    elif action == "invite":
+        answer = await there.post("/v1/invites", json={"email": "x@example.org", "team_id": team})
+    else:
+        body = {"emails": ["x@example.org"], "team_id": team}
+        answer = await there.post("/v1/invites/bulk", json=body)
+    assert answer.status == 403
+    shown = (await ann.get(path)).json()
+    assert (shown["description"], shown["member_count"]) == ("while I may", 1)
+    assert (await ann.get("/v1/invites", params={"team_id": str(team)})).json()["total"] == 0
