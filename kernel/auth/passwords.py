@@ -18,6 +18,7 @@ from kernel.errors import Unavailable
 T = TypeVar("T")
 
 WAITING = 32
+PATIENCE = 10.0
 _NICENESS = 5
 _RETRY_AFTER = 2
 _NOBODY = "$argon2id$v=19$m=65536,t=3,p=4$c29tZS1maXhlZC1zYWx0$MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI"
@@ -32,8 +33,8 @@ class Passwords:
     """Hashes and verifies with half the cores at most, at a lower priority than requests.
 
     Memory is bounded by threads x 64 MiB. Of strangers' passwords `WAITING` more may wait for a thread, about
-    two seconds' worth; past that TooManySignIns says so at once. A waiting client that leaves frees its
-    place.
+    two seconds' worth on an idle machine and never longer than `PATIENCE` seconds; past that TooManySignIns
+    says so at once. A waiting client that leaves frees its place.
     """
 
     def __init__(self) -> None:
@@ -73,16 +74,23 @@ class Passwords:
             await self._free.acquire()
             return
         if self._waiting >= WAITING:
-            raise TooManySignIns(headers={"Retry-After": str(_RETRY_AFTER)})
+            raise _turned_away()
         self._waiting += 1
         try:
-            await self._free.acquire()
+            async with asyncio.timeout(PATIENCE):
+                await self._free.acquire()
+        except TimeoutError:
+            raise _turned_away() from None
         finally:
             self._waiting -= 1
 
     def close(self) -> None:
         """Let go of the threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _turned_away() -> TooManySignIns:
+    return TooManySignIns(headers={"Retry-After": str(_RETRY_AFTER)})
 
 
 def _step_back() -> None:
