@@ -23,9 +23,15 @@ Command = Callable[..., Awaitable[Result]]
 
 
 @pytest.fixture
-def command(cli: Cli, database_url: str | None) -> Command:
+def database(request: pytest.FixtureRequest) -> str | None:
+    """SQLite; a test that names `database_url` runs on PostgreSQL too."""
+    return request.getfixturevalue("database_url") if "database_url" in request.fixturenames else None
+
+
+@pytest.fixture
+def command(cli: Cli, database: str | None) -> Command:
     """Runs a command beside a platform, on the same database."""
-    env = {"DATABASE_URL": database_url} if database_url else None
+    env = {"DATABASE_URL": database} if database else None
 
     async def run(*arguments: str, **options: Any) -> Result:
         return await asyncio.to_thread(cli, *arguments, env=env, **options)
@@ -34,9 +40,9 @@ def command(cli: Cli, database_url: str | None) -> Command:
 
 
 @pytest.fixture
-async def running(start_platform: Start, database_url: str | None) -> Running:
+async def running(start_platform: Start, database: str | None) -> Running:
     """A platform that runs meanwhile."""
-    return await start_platform(env={"DATABASE_URL": database_url})
+    return await start_platform(env={"DATABASE_URL": database})
 
 
 async def status(actor: Actor, path: str = "/v1/auth/users") -> int:
@@ -53,7 +59,9 @@ async def until(actor: Actor, wanted: int) -> None:
 
 
 class TestPlatformAdmin:
-    async def test_beside_a_running_platform(self, command: Command, running: Running) -> None:
+    async def test_beside_a_running_platform(
+        self, command: Command, running: Running, database_url: str | None
+    ) -> None:
         """A grant and a revocation reach the platform that runs, and both are audited as the operator's."""
         await running.user("ada", role="admin")
         ulla = await running.user("ulla")
@@ -123,9 +131,9 @@ class TestSetupCode:
         refused = await command("platform-admin", "setup-code")
         assert (refused.exit_code, "platform-admin grant" in refused.stderr) == (4, True)
 
-    async def test_json(self, command: Command, platform_home: Path, database_url: str | None) -> None:
+    async def test_json(self, command: Command, platform_home: Path) -> None:
         """For a program: the code and its end."""
-        await make_earlier_release(platform_home, database_url, ada="admin")
+        await make_earlier_release(platform_home, None, ada="admin")
         issued = json.loads((await command("platform-admin", "setup-code", "--json")).stdout)
         assert set(issued) == {"code", "expires_at"}
 
