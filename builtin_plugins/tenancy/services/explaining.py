@@ -93,7 +93,9 @@ async def _obstacles(viewer: Viewer, user_id: int, key: str) -> list[Obstacle]:
             since=member.suspended_at,
         )
         for place, member in memberships.items()
-        if member.suspended_at is not None and member.org_role in viewer.permissions[key].org_roles
+        if member.suspended_at is not None
+        and member.org_role in viewer.permissions[key].org_roles
+        and (place == viewer.organization_id or member.org_role != "member")
     ]
     assignments = (
         select(RoleAssignment, Role.name)
@@ -104,7 +106,7 @@ async def _obstacles(viewer: Viewer, user_id: int, key: str) -> list[Obstacle]:
             RoleAssignment.role_id.in_(roles_holding(key, viewer.lineage)),
         )
     )
-    for assignment, name in (await viewer.session.execute(assignments)):
+    for assignment, name in await viewer.session.execute(assignments):
         member = memberships.get(assignment.organization_id)
         found += _dormant(assignment, name, member.suspended_at if member else None)
     return sorted(found, key=lambda one: (viewer.lineage.index(one.organization_id), one.role_id, one.reason))

@@ -35,11 +35,15 @@ class Viewer:
 
     @property
     def places(self) -> Sequence[int]:
-        """The organizations of the lineage into which the caller may look: nothing above them is told."""
-        if self.standing is None:
+        """The organizations of the lineage into which the caller may look."""
+        standing = self.standing
+        if standing is None:
             return self.lineage
-        seen = [n for n, place in enumerate(self.lineage, 1) if self.standing.holds(ORG_VIEW.key, place)]
-        return self.lineage[: max(seen, default=0)]
+        return [
+            place
+            for number, place in enumerate(self.lineage, 1)
+            if standing.holds(ORG_VIEW.key, place, self.lineage[number:])
+        ]
 
     def holds(self, key: str) -> bool:
         """Whether the caller holds a key here."""
