@@ -1,0 +1,232 @@
+"""A streaming answer ends with the session of its caller, in every process, whichever way it streams."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+from sqlalchemy import delete, update
+
+from kernel.auth.models import Account
+from kernel.auth.states import TOPIC
+from kernel.db.tables import Notice
+from kernel.sdk import PUBLIC, Context, Plugin, RouteTable, hookimpl, revoke_sessions, send_events
+from kernel.testing import Actor, Running, Start
+
+SECRET = {"JWT_SECRET": "a secret of at least thirty-two bytes, for tests"}
+
+
+class Streaming(Plugin):
+    """Streams without an end, in every way there is."""
+
+    name = "streaming"
+
+    def __init__(self) -> None:
+        self.ended = asyncio.Event()
+        self.file = Path()
+
+    @hookimpl
+    def register_routes(self) -> list[RouteTable]:
+        table = RouteTable("Streams")
+
+        @table.get("/v1/streaming/events", access=PUBLIC, media_type="text/event-stream", returns=str)
+        async def events(ctx: Context) -> web.StreamResponse:
+            """Stream events."""
+            return await send_events(ctx.request, self._ticks())
+
+        @table.get("/v1/streaming/bytes", access=PUBLIC, media_type="application/octet-stream", returns=str)
+        async def raw(ctx: Context) -> web.StreamResponse:
+            """Stream bytes without a helper."""
+            response = web.StreamResponse()
+            await response.prepare(ctx.request)
+            try:
+                while True:
+                    await response.write(b"tick")
+                    await asyncio.sleep(0.05)
+            finally:
+                self.ended.set()
+
+        @table.get("/v1/streaming/silence", access=PUBLIC, media_type="text/event-stream", returns=str)
+        async def silence(ctx: Context) -> web.StreamResponse:
+            """Stream one event, then nothing."""
+            return await send_events(ctx.request, self._silence())
+
+        @table.get("/v1/streaming/payload", access=PUBLIC, media_type="application/octet-stream", returns=str)
+        async def payload(ctx: Context) -> web.Response:
+            """Answer with a body that is made as it is sent."""
+            return web.Response(body=self._chunks())
+
+        return [table]
+
+    async def _ticks(self) -> AsyncGenerator[tuple[str, Any], None]:
+        try:
+            while True:
+                yield "tick", {}
+                await asyncio.sleep(0.05)
+        finally:
+            self.ended.set()
+
+    async def _silence(self) -> AsyncGenerator[tuple[str, Any], None]:
+        try:
+            yield "tick", {}
+            await asyncio.Event().wait()
+        finally:
+            self.ended.set()
+
+    async def _chunks(self) -> AsyncGenerator[bytes, None]:
+        try:
+            while True:
+                yield b"tick"
+                await asyncio.sleep(0.05)
+        finally:
+            self.ended.set()
+
+
+@asynccontextmanager
+async def opened(actor: Actor, running: Running, path: str) -> AsyncIterator[aiohttp.ClientResponse]:
+    """A stream whose first bytes have arrived."""
+    headers = {"Authorization": f"Bearer {actor.token}"} if actor.token else {}
+    async with running.session.get(running.url + path, headers=headers) as answer:
+        assert answer.status == 200
+        assert await answer.content.readany()
+        yield answer
+
+
+async def revoke(running: Running, actor: Actor) -> None:
+    async with running.platform.database.unit() as unit:
+        await revoke_sessions(unit, actor.user["id"])
+
+
+async def rest(answer: aiohttp.ClientResponse) -> tuple[bytes, bool]:
+    """What else arrives, and whether the answer was whole."""
+    received = b""
+    try:
+        async with asyncio.timeout(8):
+            async for chunk in answer.content.iter_any():
+                received += chunk
+    except aiohttp.ClientPayloadError:
+        return received, False
+    return received, True
+
+
+@pytest.mark.parametrize("path", ["events", "silence"])
+async def test_events_end_with_a_word(start_platform: Start, path: str) -> None:
+    """Server-sent events end with an `error` event that says why; what made them is stopped."""
+    plugin = Streaming()
+    running = await start_platform(plugin, env=SECRET)
+    ana = await running.user("ana")
+    async with opened(ana, running, f"/v1/streaming/{path}") as answer:
+        await revoke(running, ana)
+        received, whole = await rest(answer)
+    assert whole
+    last = received.decode().strip().split("\n\n")[-1]
+    assert last.startswith("event: error\n") and '"code": "session_revoked"' in last
+    await asyncio.wait_for(plugin.ended.wait(), 5)
+
+
+@pytest.mark.parametrize("path", ["bytes", "payload"])
+async def test_others_are_cut(start_platform: Start, path: str) -> None:
+    """An answer with no way to say it breaks off, so that nobody takes it for whole; its maker is stopped."""
+    plugin = Streaming()
+    running = await start_platform(plugin, env=SECRET)
+    ana = await running.user("ana")
+    async with opened(ana, running, f"/v1/streaming/{path}") as answer:
+        await revoke(running, ana)
+        assert (await rest(answer))[1] is False
+    await asyncio.wait_for(plugin.ended.wait(), 5)
+
+
+@pytest.mark.parametrize("notice", ["heard", "lost"])
+async def test_in_another_process(start_platform: Start, database_url: str | None, notice: str) -> None:
+    """A revocation in one process ends streams in another, also when its notice is lost."""
+    env = {**SECRET, "DATABASE_URL": database_url}
+    here, there = await start_platform(Streaming, env=env), await start_platform(Streaming, env=env)
+    ana = await here.user("ana")
+    async with opened(ana, there, "/v1/streaming/events") as answer:
+        if notice == "heard":
+            await revoke(here, ana)
+        else:
+            async with here.platform.database.unit() as unit:
+                await unit.session.execute(update(Account).values(epoch=Account.epoch + 1))
+        received, _ = await rest(answer)
+    assert b"session_revoked" in received
+
+
+async def test_proxied(start_platform: Start) -> None:
+    """A stream that the gateway passes on from another machine is cut, there too."""
+    let_go = asyncio.Event()
+
+    async def upstream(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        try:
+            while True:
+                await response.write(b"tick")
+                await asyncio.sleep(0.05)
+        finally:
+            let_go.set()
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", upstream)
+    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    port = runner.addresses[0][1]
+    running = await start_platform(
+        env={**SECRET, "PLATFORM_SERVICE_URLS": f"tts-stt=http://127.0.0.1:{port}"}
+    )
+    ana = await running.user("ana")
+    async with opened(ana, running, "/v1/tts/stream") as answer:
+        await revoke(running, ana)
+        assert (await rest(answer))[1] is False
+    await asyncio.wait_for(let_go.wait(), 5)
+    await runner.cleanup()
+
+
+class TestWhoStays:
+    async def test_others(self, start_platform: Start) -> None:
+        """Other accounts' streams, services' and strangers' go on, and so does one of a fresh session."""
+        running = await start_platform(Streaming, env=SECRET)
+        ana, bob = await running.user("ana"), await running.user("bob")
+        service = Actor(running, running.platform.tokens.mint_service("indexer", 1))
+        await revoke(running, ana)
+        fresh = await running.sign_in("ana", ana.password)
+        for actor in (bob, service, running.anonymous, fresh):
+            async with opened(actor, running, "/v1/streaming/events") as answer:
+                async with running.platform.database.unit() as unit:
+                    await unit.notify(TOPIC, str(ana.user["id"]))
+                for _ in range(30):  # past the next look at all streams
+                    assert b"error" not in await answer.content.readany()
+
+    async def test_the_next_request_of_a_connection(self, start_platform: Start) -> None:
+        """A stream that ended in time leaves nothing behind that could cut what follows on its connection."""
+        running = await start_platform(Streaming, env=SECRET)
+        ana = await running.user("ana")
+        async with opened(ana, running, "/v1/streaming/events") as answer:
+            await revoke(running, ana)
+            await rest(answer)
+        for _ in range(3):
+            async with running.platform.database.unit() as unit:
+                await unit.notify(TOPIC, str(ana.user["id"]))
+            assert (await running.anonymous.get("/v1/auth/capabilities")).status == 200
+
+    async def test_deactivated_and_gone(self, start_platform: Start) -> None:
+        """Deactivation and deletion end streams as well."""
+        running = await start_platform(Streaming, env=SECRET)
+        for name in ("ana", "bob"):
+            actor = await running.user(name)
+            async with opened(actor, running, "/v1/streaming/events") as answer:
+                if name == "ana":
+                    await running.platform.administration.set_active(actor.user["id"], False, by=None)
+                else:
+                    async with running.platform.database.unit() as unit:
+                        await unit.session.execute(delete(Account).where(Account.username == name))
+                        unit.session.add(Notice(topic=TOPIC, key=str(actor.user["id"])))
+                assert b"session_revoked" in (await rest(answer))[0]
