@@ -1,0 +1,294 @@
+"""How the leak matrix addresses the victim by each route. What the answer must be is derived elsewhere.
+
+A word that starts with `@` stands for an id of the world; `@kb`, `@document` and `@pipeline` are asked for in
+each visibility.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+ANY = tuple(range(200, 500))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One route: what to send, and what the victim's thing is that it speaks of.
+
+    `owned`: a row with an owner and a visibility is addressed, in the path or in the body; `changes` it or
+    only reads it. `asks`: a key that the service wants beside the declared access, as (key, id, whether
+    instance administrators pass). `member_of`: only members of this id's organization or team may.
+    `consumes`: ids that an allowed call uses up, made anew for each. `control`: further statuses of an
+    allowed call. `reveals`: canaries by their beginnings that the bundle or log holds for whoever may have
+    it. `hides`: a stranger is told 404 rather than 403, as by a thing that has no place of its own. `ids`:
+    what a path parameter stands for, where its name does not tell. `platform_admins` hold the key, too.
+    """
+
+    body: Any = None
+    query: str = ""
+    owned: Literal["kb", "pipeline"] | None = None
+    changes: bool | None = None
+    asks: tuple[str, str, bool] | None = None
+    member_of: str | None = None
+    consumes: tuple[str, ...] = ()
+    control: tuple[int, ...] = ()
+    reveals: tuple[str, ...] = ()
+    hides: bool = False
+    upload: bool = False
+    raw: bytes | None = None
+    ids: tuple[tuple[str, str], ...] = ()
+    platform_admins: bool = False
+
+
+OWN = Row(control=ANY)
+ORG_BUNDLE = {
+    "format": "platform.organization",
+    "version": 1,
+    "organization": {"name": "x", "slug": "x"},
+}
+TEAM_BUNDLE = {"format": "platform.team", "version": 1, "team": {"name": "x"}}
+RESET = {"mode": "generate"}
+
+KERNEL = {
+    "GET /health": OWN,
+    "GET /livez": OWN,
+    "GET /readyz": OWN,
+    "GET /metrics": OWN,
+    "GET /v1/status": OWN,
+    "GET /v1/audit": Row(
+        query="org_id=@organization&limit=500",
+        asks=("org.audit.read", "organization", False),
+        reveals=("",),
+    ),
+    "GET /v1/auth/capabilities": OWN,
+    "POST /v1/auth/change-password": OWN,
+    "POST /v1/auth/login": OWN,
+    "POST /v1/auth/refresh": OWN,
+    "POST /v1/auth/register": Row({"username": ""}, control=ANY),
+    "POST /v1/auth/password-reset/request": OWN,
+    "POST /v1/auth/password-reset/confirm": Row(
+        {"token": "wrong", "new_password": "long enough"}, control=ANY
+    ),
+    "GET /v1/auth/platform-admin/claim": OWN,
+    "POST /v1/auth/platform-admin/claim": Row({"code": "AAAAAA-AAAAAA-AAAAAA"}, control=ANY),
+    "GET /v1/auth/oidc/login": OWN,
+    "GET /v1/auth/oidc/callback": OWN,
+    "POST /v1/auth/oidc/logout": OWN,
+    "POST /v1/auth/oidc/backchannel-logout": Row(raw=b"logout_token=x", control=ANY),
+    "GET /v1/auth/users": Row(
+        query="org_id=@organization",
+    ),
+    "PATCH /v1/auth/users/{user_id}/role": Row({"role": "user"}, consumes=("user",)),
+    "PATCH /v1/auth/users/{user_id}/status": Row({"is_active": False}, consumes=("user",)),
+    "POST /v1/auth/users/{user_id}/reset-password": Row(RESET, consumes=("user",)),
+}
+
+PLUGINS = {
+    "GET /v1/plugins": OWN,
+    "GET /v1/plugins/ai/tools": OWN,
+    "GET /v1/plugins/schema": OWN,
+    "POST /v1/plugins/install": Row(raw=b"nonsense", control=ANY),
+    "POST /v1/plugins/reload-webhook": Row(raw=b"nonsense", control=ANY),
+    "GET /v1/plugins/{name}": OWN,
+    "DELETE /v1/plugins/{name}": OWN,
+    "GET /v1/plugins/{name}/health": OWN,
+    "GET /v1/plugins/{name}/actions/{action}": OWN,
+    "POST /v1/plugins/{name}/actions/{action}": OWN,
+    "GET /v1/plugins/{name}/config": OWN,
+    "PUT /v1/plugins/{name}/config": Row(raw=b"nonsense", control=ANY),
+    "POST /v1/plugins/{name}/enable": OWN,
+    "POST /v1/plugins/{name}/disable": OWN,
+    "POST /webhook/{path}": Row(raw=b"{}", control=ANY),
+}
+
+_BASE = Row(owned="kb")
+_BASES = {
+    "GET ": Row(query="limit=500"),
+    "POST ": Row({"name": "x"}),
+    "GET /{kb_id}": _BASE,
+    "PATCH /{kb_id}": Row({"description": "x"}, owned="kb", consumes=("kb",)),
+    "DELETE /{kb_id}": Row(owned="kb", consumes=("kb",)),
+    "GET /{kb_id}/documents": _BASE,
+    "GET /{kb_id}/documents/{document_id}": _BASE,
+    "DELETE /{kb_id}/documents/{document_id}": Row(owned="kb", consumes=("document",)),
+    "GET /{kb_id}/documents/{document_id}/chunks": _BASE,
+    "GET /{kb_id}/documents/{document_id}/content": _BASE,
+    "POST /{kb_id}/upload": Row(owned="kb", upload=True, consumes=("kb",)),
+}
+
+RAG = {
+    "GET /v1/rag": OWN,
+    "GET /v1/rag/capabilities": OWN,
+    "GET /v1/rag/decision-stats": OWN,
+    "POST /v1/rag/initialize": OWN,
+    **{
+        f"{method} /v1/rag/{name}{rest}": row
+        for name in ("knowledge-bases", "knowledge-base")
+        for (method, rest), row in ((key.split(" "), row) for key, row in _BASES.items())
+    },
+    "GET /v1/rag/pipeline": Row(query="limit=500"),
+    "POST /v1/rag/pipeline": Row({"name": "x", "knowledge_base_ids": ["@kb"]}, owned="kb", changes=False),
+    "GET /v1/rag/pipeline/{pipeline_id}": Row(owned="pipeline"),
+    "PATCH /v1/rag/pipeline/{pipeline_id}": Row(
+        {"visibility": "private"}, owned="pipeline", consumes=("pipeline",)
+    ),
+    "DELETE /v1/rag/pipeline/{pipeline_id}": Row(owned="pipeline", consumes=("pipeline",)),
+    "POST /v1/rag/pipeline/{pipeline_id}/query": Row(
+        {"question": "What is the treasure?", "hybrid": True}, owned="pipeline", changes=False
+    ),
+}
+
+_TEAM_KEY = ("team.manage", "team", True)
+TEAMS = {
+    "POST /v1/teams": Row({"name": "@fresh", "organization_id": "@organization"}, member_of="organization"),
+    "GET /v1/teams": Row(query="limit=500"),
+    "GET /v1/teams/{team_id}": Row(),
+    "PATCH /v1/teams/{team_id}": Row({"description": "x"}, consumes=("team",)),
+    "DELETE /v1/teams/{team_id}": Row(consumes=("team",)),
+    "POST /v1/teams/{team_id}/members": Row({"user_id": "@newcomer"}, consumes=("newcomer",)),
+    "PATCH /v1/teams/{team_id}/members/{user_id}": Row({"team_role": "member"}, consumes=("user",)),
+    "DELETE /v1/teams/{team_id}/members/{user_id}": Row(asks=_TEAM_KEY, consumes=("user",)),
+    "GET /v1/teams/{team_id}/export": Row(
+        reveals=("kb-name-team", "kb-description-team", "pipeline-name-team", "email")
+    ),
+    "POST /v1/teams/{team_id}/import": Row({"bundle": TEAM_BUNDLE}),
+    "POST /v1/invites": Row({"email": "@fresh_email", "team_id": "@team"}, asks=_TEAM_KEY),
+    "POST /v1/invites/bulk": Row({"emails": ["@fresh_email"], "team_id": "@team"}, asks=_TEAM_KEY),
+    "GET /v1/invites": Row(query="team_id=@team&limit=500", asks=_TEAM_KEY),
+    "POST /v1/invites/{invite_id}/revoke": Row(
+        asks=_TEAM_KEY, consumes=("team_invite",), hides=True, ids=(("invite_id", "team_invite"),)
+    ),
+    "GET /v1/invites/by-token/{token}": OWN,
+    "POST /v1/invites/by-token/{token}/redeem": OWN,
+}
+
+_MEMBER = "/v1/organizations/{org_id}/members/{user_id}"
+_ROLES = "/v1/organizations/{org_id}/roles"
+_GROUPS = "/v1/organizations/{org_id}/permission-groups"
+_OF_OTHERS = ("org.members.manage", "organization", False)
+_SETTINGS = ("org.settings.manage", "organization", True)
+ORGANIZATIONS = {
+    "POST /v1/organizations": Row(
+        {"name": "x", "slug": "@fresh", "parent_id": "@organization"}, asks=_SETTINGS
+    ),
+    "GET /v1/organizations": Row(query="limit=500", platform_admins=True),
+    "GET /v1/organizations/mine": Row(),
+    "POST /v1/organizations/switch": Row({"organization_id": "@organization"}, member_of="organization"),
+    "GET /v1/organizations/{org_id}": Row(),
+    "PATCH /v1/organizations/{org_id}": Row({"name": "@org_name"}),
+    "GET /v1/organizations/{org_id}/organizations": Row(query="limit=500"),
+    "GET /v1/organizations/{org_id}/export": Row(
+        reveals=("kb-name-organization", "kb-description-organization", "pipeline-name-organization")
+    ),
+    "POST /v1/organizations/{org_id}/import": Row({"bundle": ORG_BUNDLE}),
+    "GET /v1/organizations/{org_id}/invites": Row(query="limit=500"),
+    "POST /v1/organizations/{org_id}/invites": Row({"email": "@fresh_email"}),
+    "POST /v1/organizations/{org_id}/invites/bulk": Row({"emails": ["@fresh_email"]}),
+    "POST /v1/organizations/{org_id}/invites/{invite_id}/revoke": Row(
+        consumes=("org_invite",), ids=(("invite_id", "org_invite"),)
+    ),
+    "GET /v1/organizations/{org_id}/members": Row(query="limit=500"),
+    "POST /v1/organizations/{org_id}/members": Row({"user_id": "@user", "org_role": "member"}),
+    f"DELETE {_MEMBER}": Row(consumes=("user",)),
+    f"PUT {_MEMBER}/suspension": Row(consumes=("user",)),
+    f"DELETE {_MEMBER}/suspension": Row(consumes=("user",)),
+    f"POST {_MEMBER}/reset-password": Row(RESET, consumes=("user",)),
+    f"PATCH {_MEMBER}/account-status": Row({"is_active": False}, consumes=("user",)),
+    f"GET {_MEMBER}/effective-permissions": Row(asks=_OF_OTHERS),
+    f"GET {_MEMBER}/roles": Row(asks=_OF_OTHERS),
+    f"POST {_MEMBER}/roles": Row({"role_id": "@role"}),
+    f"DELETE {_MEMBER}/roles/{{role_id}}": Row(consumes=("assignment",)),
+    "POST /v1/organizations/{org_id}/members/bulk-roles": Row({"user_ids": ["@user"], "role_id": "@role"}),
+    f"GET {_ROLES}": Row(query="limit=500"),
+    f"POST {_ROLES}": Row({"name": "@fresh", "permissions": ["org.view"]}),
+    f"GET {_ROLES}/{{role_id}}": Row(),
+    f"PATCH {_ROLES}/{{role_id}}": Row({"description": "x"}, consumes=("role",)),
+    f"DELETE {_ROLES}/{{role_id}}": Row(consumes=("role",)),
+    f"GET {_GROUPS}": Row(query="limit=500"),
+    f"POST {_GROUPS}": Row({"name": "@fresh", "permissions": ["org.view"]}),
+    f"GET {_GROUPS}/{{group_id}}": Row(),
+    f"PATCH {_GROUPS}/{{group_id}}": Row({"description": "x"}, consumes=("group",)),
+    f"DELETE {_GROUPS}/{{group_id}}": Row(consumes=("group",)),
+    f"GET {_GROUPS}/{{group_id}}/children": Row(query="limit=500"),
+    f"POST {_GROUPS}/{{group_id}}/children": Row({"child_group_id": "@child_group"}),
+    f"DELETE {_GROUPS}/{{group_id}}/children/{{child_group_id}}": Row(consumes=("nesting",)),
+    "GET /v1/permissions": OWN,
+}
+
+ROWS: dict[str, Row] = {**KERNEL, **PLUGINS, **RAG, **TEAMS, **ORGANIZATIONS}
+
+# What a path parameter stands for.
+PARAMETERS = {
+    "kb_id": "kb",
+    "document_id": "document",
+    "pipeline_id": "pipeline",
+    "team_id": "team",
+    "org_id": "organization",
+    "user_id": "user",
+    "role_id": "role",
+    "group_id": "group",
+    "child_group_id": "child_group",
+    "name": "unknown",
+    "action": "unknown",
+    "path": "unknown",
+    "token": "unknown",
+}
+
+_SHARE_TEAM = {"name": "x", "visibility": "team", "team_id": "@team"}
+_SHARE_ORG = {"name": "x", "visibility": "organization", "organization_id": "@organization"}
+
+# Further ways by which a body speaks of the victim's team or organization.
+MORE: tuple[tuple[str, Row], ...] = (
+    ("POST /v1/rag/knowledge-bases", Row(_SHARE_TEAM, member_of="team")),
+    ("POST /v1/rag/knowledge-bases", Row(_SHARE_ORG, member_of="organization")),
+    ("GET /v1/rag/knowledge-bases", Row(query="limit=500&owner_id=@victim")),
+    ("GET /v1/rag/pipeline", Row(query="limit=500&owner_user_id=@victim")),
+)
+
+# An owner of another organization, at home there, speaks of the victim's things: as of unknown ones.
+_OTHER = (("org_id", "other_organization"),)
+_OTHER_GROUP = (*_OTHER, ("group_id", "other_group"))
+CROSSED: tuple[tuple[str, Row], ...] = (
+    ("GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}", Row(ids=(("kb_id", "other_kb"),))),
+    ("GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/chunks", Row(ids=(("kb_id", "other_kb"),))),
+    (
+        "GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/content",
+        Row(ids=(("kb_id", "other_kb"),)),
+    ),
+    ("DELETE /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}", Row(ids=(("kb_id", "other_kb"),))),
+    ("POST /v1/rag/pipeline", Row({"name": "x", "knowledge_base_ids": ["@other_kb", "@kb"]})),
+    ("GET /v1/organizations/{org_id}/roles/{role_id}", Row(ids=_OTHER)),
+    ("PATCH /v1/organizations/{org_id}/roles/{role_id}", Row({"description": "x"}, ids=_OTHER)),
+    ("DELETE /v1/organizations/{org_id}/roles/{role_id}", Row(ids=_OTHER)),
+    (
+        "POST /v1/organizations/{org_id}/roles",
+        Row({"name": "@fresh", "permission_group_ids": ["@group"]}, ids=_OTHER),
+    ),
+    ("GET /v1/organizations/{org_id}/permission-groups/{group_id}", Row(ids=_OTHER)),
+    ("PATCH /v1/organizations/{org_id}/permission-groups/{group_id}", Row({"description": "x"}, ids=_OTHER)),
+    ("DELETE /v1/organizations/{org_id}/permission-groups/{group_id}", Row(ids=_OTHER)),
+    ("GET /v1/organizations/{org_id}/permission-groups/{group_id}/children", Row(ids=_OTHER)),
+    (
+        "POST /v1/organizations/{org_id}/permission-groups/{group_id}/children",
+        Row({"child_group_id": "@group"}, ids=_OTHER_GROUP),
+    ),
+    (
+        "POST /v1/organizations/{org_id}/invites/{invite_id}/revoke",
+        Row(ids=(*_OTHER, ("invite_id", "org_invite"))),
+    ),
+    (
+        "POST /v1/organizations/{org_id}/invites/{invite_id}/revoke",
+        Row(ids=(*_OTHER, ("invite_id", "team_invite"))),
+    ),
+    ("GET /v1/organizations/{org_id}/members/{user_id}/roles", Row(ids=_OTHER)),
+    ("GET /v1/organizations/{org_id}/members/{user_id}/effective-permissions", Row(ids=_OTHER)),
+    ("POST /v1/organizations/{org_id}/members/{user_id}/roles", Row({"role_id": "@other_role"}, ids=_OTHER)),
+    ("POST /v1/organizations/{org_id}/members/{user_id}/reset-password", Row(RESET, ids=_OTHER)),
+    (
+        "PATCH /v1/organizations/{org_id}/members/{user_id}/account-status",
+        Row({"is_active": False}, ids=_OTHER),
+    ),
+    ("DELETE /v1/organizations/{org_id}/members/{user_id}", Row(ids=_OTHER)),
+    ("PUT /v1/organizations/{org_id}/members/{user_id}/suspension", Row(ids=_OTHER)),
+)

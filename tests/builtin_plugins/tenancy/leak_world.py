@@ -1,0 +1,331 @@
+"""A small world for the leak matrix: a victim with one of everything, and all who must not see it.
+
+Whatever belongs to the victim carries a canary, a word that stands nowhere else; `audience` says of each
+canary who may read it. What an actor may do is told by plain facts (memberships, keys), not by the platform.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from builtin_plugins.tenancy.models import GroupChild, PermissionGroup, Role, RolePermission
+from kernel.sdk import Account, Permission, utc_now
+from kernel.testing import Actor, Reply, Running
+from tests.builtin_plugins.rag.rag_support import make_base, make_pipeline, upload
+from tests.builtin_plugins.tenancy.tenancy_support import (
+    fresh,
+    give_keys,
+    id_of,
+    join,
+    join_team,
+    make_org,
+    make_team,
+    suspend,
+)
+
+VARIANTS = ("private", "team", "organization")
+ORG_KEYS = ("org.members.manage", "org.roles.manage", "org.settings.manage", "org.audit.read")
+NOWHERE = "00000000-0000-4000-8000-000000000000"
+NOBODY = 2_147_480_000
+
+
+@dataclass
+class Person:
+    """An actor of the matrix, and the facts about it.
+
+    `organizations` are unsuspended memberships with their role; `teams` those that count.
+    """
+
+    name: str
+    actor: Actor
+    organizations: dict[int, str] = field(default_factory=dict)
+    teams: dict[int, str] = field(default_factory=dict)
+    suspended_in: set[int] = field(default_factory=set)
+    is_admin: bool = False
+    is_platform_admin: bool = False
+    is_anonymous: bool = False
+    is_active: bool = True
+
+    @property
+    def id(self) -> int:
+        """The account's id; nobody's for a stranger without a token."""
+        return NOBODY if self.is_anonymous else id_of(self.actor)
+
+
+@dataclass
+class World:
+    """Who there is, what there is, and the facts by which the expected answers are derived."""
+
+    running: Running
+    permissions: dict[str, Permission]
+    parents: dict[int, int | None] = field(default_factory=dict)
+    team_homes: dict[int, int | None] = field(default_factory=dict)
+    people: dict[str, Person] = field(default_factory=dict)
+    ids: dict[str, Any] = field(default_factory=dict)
+    canaries: dict[str, Callable[[Person], bool]] = field(default_factory=dict)
+
+    @property
+    def victim(self) -> Person:
+        """The owner of everything."""
+        return self.people["rightful"]
+
+    def canary(self, what: str, audience: Callable[[Person], bool]) -> str:
+        """A new word that only `audience` may read."""
+        word = f"canary-{what}-{secrets.token_hex(6)}"
+        self.canaries[word] = audience
+        return word
+
+    def holds(self, person: Person, key: str, within: int, *, or_admin: bool = False) -> bool:
+        """Whether somebody holds a key in an organization or team, by its declaration and the facts."""
+        if person.is_platform_admin or (or_admin and person.is_admin):
+            return True
+        if self.permissions[key].scope == "team":
+            home = self.team_homes.get(within)
+            manages = home is not None and self.holds(person, "org.members.manage", home)
+            return manages or person.teams.get(within) == "team_admin"
+        return any(
+            role in self.permissions[key].org_roles and (place == within or role != "member")
+            for place in self._lineage(within)
+            if (role := person.organizations.get(place)) is not None
+        )
+
+    def views(self, person: Person) -> bool:
+        """Whether the victim's organization is visible to somebody."""
+        return self.holds(person, "org.view", self.ids["organization"])
+
+    def sees(self, person: Person, variant: str) -> bool:
+        """Whether somebody sees the victim's rows of a visibility."""
+        if person.is_anonymous or not person.is_active:
+            return False
+        if person.is_admin or person is self.victim:
+            return True
+        if variant == "team":
+            return self.ids["team"] in person.teams
+        return variant == "organization" and self.ids["organization"] in person.organizations
+
+    def _lineage(self, organization: int) -> list[int]:
+        found, place = [], self.parents.get(organization, None)
+        if organization in self.parents:
+            found.append(organization)
+        while place is not None:
+            found.append(place)
+            place = self.parents[place]
+        return found
+
+
+async def make_world(running: Running) -> World:
+    """The victim's organization between a parent and a part of it, its team, its rows, and everybody else."""
+    world = World(running, dict(running.platform.permissions))
+    await _people(world)
+    await _rows(world)
+    await _authority(world)
+    return world
+
+
+async def account(
+    world: World, name: str, email: str | None = None, *, facts: dict[str, Any] | None = None
+) -> Person:
+    """A new account under a name of its own."""
+    facts = facts or {}
+    username = fresh(name)
+    address = email or f"{username}@example.org"
+    row = Account(
+        username=username,
+        username_key=username,
+        email=address,
+        email_key=address,
+        password_hash="none that opens",
+        role="admin" if facts.get("is_admin") else "user",
+        platform_admin=bool(facts.get("is_platform_admin")),
+        is_active=facts.get("is_active", True),
+    )
+    async with world.running.platform.database.unit() as unit:
+        unit.session.add(row)
+    token = world.running.platform.tokens.mint(row, {})
+    actor = Actor(world.running, token, {"id": row.id, "username": username, "email": address})
+    return Person(name, actor, **facts)
+
+
+async def _people(world: World) -> None:
+    running, people, ids = world.running, world.people, world.ids
+    for name in ("rightful", "member", "outsider", "other_team", "other_org", "sub_owner", "parent_member"):
+        people[name] = await account(world, name)
+    for name in ("parent_owner", "suspended", "expired"):
+        people[name] = await account(world, name)
+    people["admin"] = await account(world, "admin", facts={"is_admin": True})
+    people["platform_admin"] = await account(world, "platform_admin", facts={"is_platform_admin": True})
+    people["deactivated"] = await account(world, "deactivated", facts={"is_active": False})
+    people["anonymous"] = Person("anonymous", running.anonymous, is_anonymous=True)
+    parent = await make_org(running, people["parent_owner"].actor)
+    ids["organization"] = await make_org(running, people["rightful"].actor, parent=parent)
+    ids["sub_organization"] = await make_org(running, people["sub_owner"].actor, parent=ids["organization"])
+    ids["other_organization"] = await make_org(running, people["other_org"].actor)
+    world.parents = {
+        parent: None,
+        ids["organization"]: parent,
+        ids["sub_organization"]: ids["organization"],
+        ids["other_organization"]: None,
+    }
+    ids["team"] = await make_team(running, people["rightful"].actor, organization=ids["organization"])
+    ids["other_team"] = await make_team(running, people["other_team"].actor)
+    world.team_homes = {ids["team"]: ids["organization"], ids["other_team"]: None}
+    people["parent_owner"].organizations = {parent: "owner"}
+    people["rightful"].organizations = {ids["organization"]: "owner"}
+    people["sub_owner"].organizations = {ids["sub_organization"]: "owner"}
+    people["other_org"].organizations = {ids["other_organization"]: "owner"}
+    people["rightful"].teams = {ids["team"]: "team_admin"}
+    people["other_team"].teams = {ids["other_team"]: "team_admin"}
+    await _enter(world, "parent_member", parent, "member")
+    for name, role in (("member", "member"), ("expired", "member"), ("suspended", "owner")):
+        await _enter(world, name, ids["organization"], role)
+    await _enter(world, "deactivated", ids["organization"], "owner")
+    for name, role in (("member", "member"), ("suspended", "team_admin"), ("deactivated", "team_admin")):
+        await join_team(running, ids["team"], people[name].actor, role)
+        people[name].teams = {ids["team"]: role}
+    await suspend(running, ids["organization"], people["suspended"].actor)
+    people["suspended"].organizations, people["suspended"].teams = {}, {}
+    people["suspended"].suspended_in = {ids["organization"]}
+    actor = people["expired"].actor
+    await give_keys(running, ids["organization"], actor, *ORG_KEYS, expires_at=utc_now())
+
+
+async def _enter(world: World, name: str, organization: int, role: str) -> None:
+    person = world.people[name]
+    await join(world.running, organization, person.actor, role)
+    person.organizations = {organization: role}
+
+
+async def _rows(world: World) -> None:
+    """Knowledge bases with a document, and pipelines, of each visibility but `shared`."""
+    for variant in VARIANTS:
+        base = await new_base(world, variant)
+        world.ids[f"kb:{variant}"] = base
+        world.ids[f"document:{variant}"] = await new_document(world, base, variant)
+        world.ids[f"pipeline:{variant}"] = await new_pipeline(world, variant, base)
+    await world.running.run_jobs()
+    mine = await make_base(world.people["other_org"].actor)
+    world.ids["other_kb"] = mine
+
+
+def _shared(world: World, variant: str) -> dict[str, Any]:
+    extra = {} if variant == "private" else {f"{variant}_id": world.ids[variant]}
+    return {"visibility": variant, **extra}
+
+
+async def new_base(world: World, variant: str) -> str:
+    """A knowledge base of the victim, full of canaries."""
+
+    def audience(person: Person) -> bool:
+        return world.sees(person, variant)
+
+    words = {key: world.canary(f"kb-{key}-{variant}", audience) for key in ("name", "description")}
+    return await make_base(world.victim.actor, **words, **_shared(world, variant))
+
+
+async def new_document(world: World, base: str, variant: str) -> str:
+    """A document of the victim; its ingestion is queued."""
+
+    def audience(person: Person) -> bool:
+        return world.sees(person, variant)
+
+    name, text = (world.canary(f"document-{key}-{variant}", audience) for key in ("name", "text"))
+    answer = await upload(world.victim.actor, base, f"{name}.md", f"The treasure is a {text} of gold.")
+    return str(answer.json()["document_id"])
+
+
+async def new_pipeline(world: World, variant: str, base: str) -> str:
+    """A pipeline of the victim."""
+    name = world.canary(f"pipeline-name-{variant}", lambda person: world.sees(person, variant))
+    return await make_pipeline(world.victim.actor, base, name=name, **_shared(world, variant))
+
+
+async def _authority(world: World) -> None:
+    """Names, members, roles, groups and invites of the victim's organization and team."""
+    ids, running = world.ids, world.running
+    organization = ids["organization"]
+
+    def insiders(person: Person) -> bool:
+        return world.views(person) or person.is_admin or organization in person.suspended_in
+
+    def heirs(person: Person) -> bool:
+        return world.holds(person, "org.view", organization) or person.name == "sub_owner"
+
+    words = {"name": world.canary("org-name", insiders), "slug": world.canary("org-slug", insiders)}
+    answer = await world.victim.actor.patch(f"/v1/organizations/{organization}", json=words)
+    assert answer.status == 200, answer.body
+    ids["insider_email"] = world.canary("email", lambda person: world.views(person) or person.is_admin)
+    insider = await account(world, "insider", f"{ids['insider_email']}@example.org")
+    await join(running, organization, insider.actor)
+    ids["user"] = insider.id
+    for what in ("role", "spare_role"):
+        ids[what] = await new_role(world, organization, world.canary(what, heirs))
+    for what in ("group", "child_group", "spare_group"):
+        ids[what] = await new_group(world, organization, world.canary(what, heirs))
+    async with running.platform.database.unit() as unit:
+        unit.session.add(GroupChild(group_id=ids["group"], child_group_id=ids["child_group"]))
+    await give_keys_of(world, ids["role"])
+    ids["team_invite"] = await new_team_invite(world)
+    ids["org_invite"] = await new_org_invite(world)
+    other = ids["other_organization"]
+    ids["other_role"] = await new_role(world, other, fresh("role"))
+    ids["other_group"] = await new_group(world, other, fresh("group"))
+
+
+async def new_role(world: World, organization: int, name: str) -> int:
+    """A custom role."""
+    async with world.running.platform.database.unit() as unit:
+        row = Role(organization_id=organization, name=name, name_key=name)
+        unit.session.add(row)
+        await unit.session.flush()
+        unit.session.add(RolePermission(role_id=row.id, permission_key="org.view"))
+    return int(row.id)
+
+
+async def new_group(world: World, organization: int, name: str) -> int:
+    """A permission group."""
+    async with world.running.platform.database.unit() as unit:
+        row = PermissionGroup(organization_id=organization, name=name, name_key=name)
+        unit.session.add(row)
+    return int(row.id)
+
+
+async def give_keys_of(world: World, role: int, user: int | None = None) -> None:
+    """The victim gives a member a role."""
+    path = f"/v1/organizations/{world.ids['organization']}/members/{user or world.ids['user']}/roles"
+    answer = await world.victim.actor.post(path, json={"role_id": role})
+    assert answer.status in (200, 201), answer.body
+
+
+async def new_team_invite(world: World) -> int:
+    """A pending invite to the victim's team, for an address that only its managers know."""
+    word = world.canary(
+        "team-invite", lambda person: world.holds(person, "team.manage", world.ids["team"], or_admin=True)
+    )
+    body = {"email": f"{word}@example.org", "team_id": world.ids["team"]}
+    return _made(await world.victim.actor.post("/v1/invites", json=body))
+
+
+async def new_org_invite(world: World) -> int:
+    """A pending invite to the victim's organization."""
+    organization = world.ids["organization"]
+    word = world.canary(
+        "org-invite", lambda person: world.holds(person, "org.members.manage", organization, or_admin=True)
+    )
+    path = f"/v1/organizations/{organization}/invites"
+    return _made(await world.victim.actor.post(path, json={"email": f"{word}@example.org"}))
+
+
+async def new_member(world: World) -> int:
+    """A plain member of the victim's organization and team, to be used up."""
+    person = await account(world, "extra")
+    await join(world.running, world.ids["organization"], person.actor)
+    await join_team(world.running, world.ids["team"], person.actor)
+    return person.id
+
+
+def _made(answer: Reply) -> int:
+    assert answer.status == 201, answer.body
+    return int(answer.json()["id"])
