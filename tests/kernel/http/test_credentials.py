@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hmac
 import json
 import time
 import unittest.mock
@@ -14,10 +15,13 @@ import jwt
 import pytest
 import pytest_asyncio
 from aiohttp.test_utils import make_mocked_request
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from sqlalchemy import update
 
 from kernel.auth.models import Account
 from kernel.http.addresses import ClientAddresses
+from kernel.sdk import revoke_sessions
 from kernel.testing import Actor, Running, Start, platforms
 from tests.fakes.echo import EchoPlugin
 
@@ -51,7 +55,46 @@ def encoded(part: Any) -> str:
     return base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode()
 
 
+def with_header(claims: dict[str, Any], secret: Any = SECRET, **header: Any) -> str:
+    """A token with these fields in its header, signed with `secret` as the header does not say."""
+    signed = f"{encoded({'alg': 'HS256', 'typ': 'JWT', **header})}.{encoded(claims)}"
+    key = secret if isinstance(secret, bytes) else secret.encode()
+    signature = hmac.digest(key, signed.encode(), "sha256")
+    return f"{signed}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
+
+
+OWN_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+PUBLIC_PEM = OWN_KEY.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+OWN_JWK = {"kty": "oct", "k": base64.urlsafe_b64encode(b"x" * 32).rstrip(b"=").decode()}
+
 FORGERIES: dict[str, Forge] = {
+    "RS256 with a key of its own": lambda c: jwt.encode(c, OWN_KEY, "RS256"),
+    "signed with a public key": lambda c: with_header(c, PUBLIC_PEM),
+    "RS256 said, HS256 done": lambda c: with_header(c, alg="RS256"),
+    "an algorithm in small letters": lambda c: with_header(c, alg="hs256"),
+    "None in other letters": lambda c: f"{encoded({'alg': 'nOnE'})}.{encoded(c)}.",
+    "no algorithm named": lambda c: with_header(c, alg=None),
+    "an algorithm that is no text": lambda c: with_header(c, alg=["HS256"]),
+    "a key of its own in the header": lambda c: with_header(c, b"x" * 32, jwk=OWN_JWK),
+    "an address of keys": lambda c: with_header(c, b"x" * 32, jku="http://127.0.0.1:9/keys"),
+    "a chain of certificates": lambda c: with_header(c, b"x" * 32, x5c=["AAAA"], x5u="http://127.0.0.1:9/"),
+    "a key id that is a path": lambda c: with_header(c, b"", kid="/dev/null"),
+    "a key id that is a statement": lambda c: with_header(c, b"x", kid="' UNION SELECT 'x"),
+    "a key id that is no text": lambda c: with_header(c, kid={"a": 1}),
+    "an unknown critical extension": lambda c: with_header(c, crit=["exp", "unknown"], unknown=1),
+    "a payload that is not encoded": lambda c: with_header(c, b64=False, crit=["b64"]),
+    "a token in a token": lambda c: with_header({"jwt": jwt.encode(c, SECRET, "HS256")}, cty="JWT"),
+    "not before tomorrow": lambda c: jwt.encode({**c, "nbf": int(time.time()) + 86400}, SECRET, "HS256"),
+    "an expiry before time began": lambda c: jwt.encode({**c, "exp": -1}, SECRET, "HS256"),
+    "an expiry with a fraction": lambda c: jwt.encode({**c, "exp": time.time() + 60.5}, SECRET, "HS256"),
+    "a service with an account": lambda c: jwt.encode({**c, "role": "service"}, SECRET, "HS256"),
+    "a subject in a list": lambda c: with_header({**c, "sub": [c["sub"]]}),
+    "a subject with blanks": lambda c: jwt.encode({**c, "sub": f" {c['sub']}"}, SECRET, "HS256"),
+    "a negative subject": lambda c: jwt.encode({**c, "sub": "-1"}, SECRET, "HS256"),
+    "no start": lambda c: jwt.encode({k: v for k, v in c.items() if k != "iat"}, SECRET, "HS256"),
+    "a blank inside": lambda c: jwt.encode(c, SECRET, "HS256").replace(".", ". ", 1),
+    "padding": lambda c: jwt.encode(c, SECRET, "HS256") + "==",
+    "a fourth part": lambda c: jwt.encode(c, SECRET, "HS256") + ".e30",
     "expired": lambda c: jwt.encode({**c, "exp": int(time.time()) - 1}, SECRET, "HS256"),
     "wrongly signed": lambda c: jwt.encode(c, "another secret that is long enough, too", "HS256"),
     "alg none": lambda c: f"{encoded({'alg': 'none', 'typ': 'JWT'})}.{encoded(c)}.",
@@ -109,6 +152,55 @@ async def test_forged_bearers(shared: Running, ana: Actor, forgery: str) -> None
     headers = {"Authorization": f"Bearer {FORGERIES[forgery](claims)}"}
     answers = {route: (await mallory.request(*route, headers=headers)).status for route in ROUTES}
     assert {route: status for route, status in answers.items() if status != 401} == {}
+
+
+@together
+async def test_a_token_in_the_query(shared: Running, ana: Actor) -> None:
+    """A token anywhere but in the header is not looked at: who sends it stays a stranger."""
+    for name in ("token", "access_token", "jwt", "authorization"):
+        query = {name: ana.token or ""}
+        answer = await shared.anonymous.get("/v1/echo/open", params=query)
+        assert (answer.status, answer.json()["kind"]) == (200, "anonymous")
+        assert (await shared.anonymous.get("/v1/echo/private", params=query)).status == 401
+    cookie = {"Cookie": f"token={ana.token}; Authorization=Bearer {ana.token}"}
+    assert (await shared.anonymous.get("/v1/echo/private", headers=cookie)).status == 401
+
+
+@together
+async def test_a_token_of_an_earlier_deployment(shared: Running) -> None:
+    """One without `epoch` belongs to epoch 0: it holds until the first revocation, and never again."""
+    old = await shared.user("old")
+    claims = jwt.decode(old.token or "", options={"verify_signature": False})
+    kept = ("sub", "username", "email", "role", "iat", "exp")
+    token = jwt.encode({name: claims[name] for name in kept}, SECRET, "HS256")
+    assert (await Actor(shared, token).get("/v1/echo/private")).status == 200
+    async with shared.platform.database.unit() as unit:
+        await revoke_sessions(unit, old.user["id"])
+    assert (await Actor(shared, token).get("/v1/echo/private")).status == 401
+    assert (await Actor(shared, token).post("/v1/auth/refresh")).status == 401
+
+
+async def test_a_secret_that_is_replaced(start_platform: Start) -> None:
+    """A token of the previous secret is verified while that is configured; none is minted with it."""
+    first = await start_platform(EchoPlugin, env={"JWT_SECRET": SECRET})
+    ana = await first.user("ana")
+    env = {"JWT_SECRET": "another secret that is long enough, too"}
+    rotated = await start_platform(EchoPlugin, env={**env, "JWT_PREVIOUS_SECRET": SECRET})
+    assert (await Actor(rotated, ana.token).get("/v1/echo/private")).status == 200
+    fresh = (await Actor(rotated, ana.token).post("/v1/auth/refresh")).json()["access_token"]
+    assert jwt.decode(fresh, env["JWT_SECRET"], ["HS256"])["sub"] == str(ana.user["id"])
+    over = await start_platform(EchoPlugin, env=env)
+    assert (await Actor(over, ana.token).get("/v1/echo/private")).status == 401
+    assert (await Actor(over, fresh).get("/v1/echo/private")).status == 200
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+@together
+async def test_nothing_forged_is_refreshed(shared: Running, ana: Actor, forgery: str) -> None:
+    """Nor is one that does not hold traded for one that does; but for those that have merely expired."""
+    claims = jwt.decode(ana.token or "", options={"verify_signature": False})
+    answer = await Actor(shared, FORGERIES[forgery](claims)).post("/v1/auth/refresh")
+    assert answer.status == (200 if forgery == "expired" else 401)
 
 
 @pytest.mark.parametrize(
