@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from sqlalchemy import Select, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from builtin_plugins.tenancy.errors import NotManaged
+from builtin_plugins.tenancy.models import Membership
 from builtin_plugins.tenancy.permissions import MEMBERS_MANAGE
 from builtin_plugins.tenancy.services.authority import (
     read_caller,
@@ -39,12 +41,13 @@ class Administer:
         await self._refuse(unit.session, account)
 
     async def foresee(self, user_id: int) -> None:
-        """The same before a password is hashed; an id that nobody has is not managed here either."""
+        """The same before a password is hashed.
+
+        An id that nobody has is not managed here either, after the same work as for an account elsewhere.
+        """
         async with self._platform.database.read() as session:
             account = await session.get(Account, user_id)
-            if account is None:
-                raise NotManaged()
-            await self._refuse(session, account)
+            await self._refuse(session, account or Account(id=user_id))
 
     async def _refuse(self, session: AsyncSession, account: Account) -> None:
         permissions = self._platform.permissions
@@ -54,10 +57,17 @@ class Administer:
         if account.id == caller.id:
             return
         tree = await read_tree(session, self._organization_id)
+        places = set(await session.scalars(_places(account.id)))
+        if not places or not tree >= places:
+            raise NotManaged()  # before more is read of it: what it holds elsewhere takes no time here
         [target] = await read_targets(session, [account], permissions)
         why = refusal_to_administer(caller, target, tree, reset=self._reset)
         if why is not None:
             raise why
+
+
+def _places(user_id: int) -> Select[int]:
+    return select(Membership.organization_id).where(Membership.user_id == user_id)
 
 
 async def reset_password(
