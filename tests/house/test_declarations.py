@@ -55,6 +55,7 @@ async def test_open_routes_are_known(platform: Platform) -> None:
         "GET /v1/auth/capabilities",
         "GET /v1/auth/oidc/callback",
         "GET /v1/auth/oidc/login",
+        "GET /v1/invites/by-token/{token}",
         "GET /v1/plugins",
         "GET /v1/plugins/ai/tools",
         "GET /v1/plugins/schema",
