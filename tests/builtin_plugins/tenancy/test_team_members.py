@@ -199,6 +199,20 @@ async def test_a_deactivated_administrator_does_not_count(running: Running) -> N
     assert (await ann.delete(f"{path}/{id_of(ben)}")).status == 204
 
 
+async def test_an_administrator_suspended_in_the_organization_does_not_count(running: Running) -> None:
+    """Nor is a team left to somebody whose membership in its organization is suspended."""
+    owner, ann, ben = [await somebody(running) for _ in range(3)]
+    home = await make_org(running, owner)
+    team = await make_team(running, None, organization=home)
+    for actor in (ann, ben):
+        await join(running, home, actor)
+        await join_team(running, team, actor, "team_admin")
+    await suspend(running, home, ben)
+    path = f"/v1/teams/{team}/members/{id_of(ann)}"
+    refused(await ann.delete(path), 409, "last_team_admin")
+    refused(await owner.patch(path, json={"team_role": "member"}), 409, "last_team_admin")
+
+
 async def test_a_team_of_an_organization_takes_its_active_members(running: Running) -> None:
     """Strangers and suspended members can't be added by anybody; whoever is suspended has no team there."""
     owner, member, suspended = [await somebody(running) for _ in range(3)]
