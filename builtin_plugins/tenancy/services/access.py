@@ -88,10 +88,10 @@ async def _manages_home(platform: Platform, standing: Standing, team_id: int) ->
         return False
     async with platform.database.read() as session:
         home = await session.scalar(select(Team.organization_id).where(Team.id == team_id))
-    if home is None:
-        return False
-    lineage = await lineage_of(platform, home)
-    return standing.holds(MEMBERS_MANAGE.key, home, lineage[1:])
+    lineage = await lineage_of(
+        platform, home or 0
+    )  # the same work for a team that is nobody's, or is not there
+    return home is not None and standing.holds(MEMBERS_MANAGE.key, home, lineage[1:])
 
 
 async def answer_platform_admin(platform: Platform, principal: Principal) -> Decision | None:

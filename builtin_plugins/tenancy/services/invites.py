@@ -64,12 +64,19 @@ async def revoke(
     forbidden to; for all others it does not exist.
     """
     async with platform.database.read() as session:
-        invite = await session.get(Invite, invite_id)
-    if invite is None or invite.team_id is None:
-        raise InviteNotFound()
-    if not await decide(platform, principal, TEAM_MANAGE, invite.team_id, or_admin=True):
-        raise await _refusal(platform, principal, invite)
-    return await _revoke(platform, invite_id, Offer(invite.role, team_id=invite.team_id), origin)
+        invite = await session.scalar(
+            select(Invite).where(Invite.id == invite_id, Invite.team_id.is_not(None))
+        )
+        own = await session.scalar(select(Account.email_key).where(Account.id == principal.id))
+    # An unknown invite is looked after as far as a foreign one: nobody can tell them apart by the time.
+    offer = Offer("", team_id=0) if invite is None else offer_of(invite)
+    allowed = await decide(platform, principal, TEAM_MANAGE, offer.team_id or 0, or_admin=True)
+    if invite is not None and allowed:
+        return await _revoke(platform, invite_id, offer, origin)
+    teams = (await standing_of(platform, principal.id)).teams if principal.id is not None else {}
+    if invite is not None and (invite.team_id in teams or own == invite.email_key):
+        raise Forbidden("Only those who manage the team may revoke its invites; just don't redeem it")
+    raise InviteNotFound()
 
 
 async def revoke_in(
@@ -102,18 +109,6 @@ async def _revoke(platform: Platform, invite_id: int, offer: Offer, origin: dict
         invite.status = REVOKED
         record(unit, "invite.revoked", invite, await find_target(unit.session, offer_of(invite)), origin)
     return fields_of(invite)
-
-
-async def _refusal(platform: Platform, principal: Principal, invite: Invite) -> Forbidden | InviteNotFound:
-    if principal.id is None:
-        return InviteNotFound()
-    if invite.team_id in (await standing_of(platform, principal.id)).teams:
-        return Forbidden("Only those who manage the team may revoke its invites")
-    async with platform.database.read() as session:
-        own = await session.scalar(select(Account.email_key).where(Account.id == principal.id))
-    if own == invite.email_key:
-        return Forbidden("Only those who manage the team may revoke its invites; just don't redeem it")
-    return InviteNotFound()
 
 
 def has_status(status: InviteStatus, now: datetime) -> ColumnElement[bool]:
