@@ -6,5 +6,6 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How many examples the OpenAPI fuzzer makes for each operation."""
+    """How many examples the generating tests make; more of them find more, and take longer."""
     parser.addoption("--openapi-examples", type=int, default=8, help="Examples of each API operation.")
+    parser.addoption("--identity-walks", type=int, default=6, help="Walks through the states of identity.")
