@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -25,11 +25,12 @@ from builtin_plugins.tenancy.services.invite_offers import (
     invites_to,
     may_offer,
     member_emails,
+    offer_of,
 )
 from builtin_plugins.tenancy.services.invites import has_status, record, token_hash
 from builtin_plugins.tenancy.services.memberships import LOCK
 from builtin_plugins.tenancy.settings import TenancySettings
-from kernel.sdk import Account, Forbidden, Platform, Principal, Unit, utc_now
+from kernel.sdk import Account, Forbidden, Permission, Platform, Principal, Unit, utc_now
 
 _ADDRESS: TypeAdapter[str] = TypeAdapter(Email)
 _ERRORS: dict[BulkReason, str] = {
@@ -85,7 +86,7 @@ async def issue_many(
     """An invite for each address that can have one, all in one transaction; the others say why not."""
     outcomes = _judge(emails)
     async with _offering(platform, principal, offer) as (unit, target):
-        await _refuse_known(unit.session, offer, outcomes)
+        await _refuse_known(unit.session, platform.permissions, offer, outcomes)
         for outcome in outcomes:
             if outcome.reason is None:
                 outcome.issued = _new(platform, principal, offer, outcome.address)
@@ -129,16 +130,33 @@ def _parse(email: str) -> Outcome:
     return Outcome(email, address)
 
 
-async def _refuse_known(session: AsyncSession, offer: Offer, outcomes: Sequence[Outcome]) -> None:
+async def _refuse_known(
+    session: AsyncSession, permissions: Mapping[str, Permission], offer: Offer, outcomes: Sequence[Outcome]
+) -> None:
     keys = [outcome.key for outcome in outcomes if outcome.reason is None]
     members = set(await session.scalars(member_emails(offer).where(Account.email_key.in_(keys))))
-    pending = select(Invite.email_key).where(invites_to(offer), has_status("pending", utc_now()))
-    invited = set(await session.scalars(pending.where(Invite.email_key.in_(keys))))
+    invited = await _invited(session, permissions, offer, keys)
     for outcome in outcomes:
         if outcome.reason is None and outcome.key in members:
             outcome.reason = "already_member"
         elif outcome.reason is None and outcome.key in invited:
             outcome.reason = "already_invited"
+
+
+async def _invited(
+    session: AsyncSession, permissions: Mapping[str, Permission], offer: Offer, keys: Sequence[str]
+) -> set[str]:
+    """Those of the addresses with a pending invite that would admit somebody (see `invite_offers`)."""
+    pending = select(Invite).where(invites_to(offer), has_status("pending", utc_now()))
+    backed: dict[tuple[int | None, str], bool] = {}
+    found = set()
+    for invite in (await session.scalars(pending.where(Invite.email_key.in_(keys)))).all():
+        sender = (invite.invited_by, invite.role)
+        if sender not in backed:
+            backed[sender] = await may_offer(session, permissions, invite.invited_by, offer_of(invite))
+        if backed[sender]:
+            found.add(invite.email_key)
+    return found
 
 
 def _new(platform: Platform, principal: Principal, offer: Offer, email: str) -> Issued:

@@ -12,6 +12,7 @@ from tests.builtin_plugins.tenancy.invite_support import by_token, invite
 from tests.builtin_plugins.tenancy.tenancy_support import (
     audited,
     fresh,
+    id_of,
     join,
     join_team,
     make_org,
@@ -108,6 +109,24 @@ async def test_the_same_request_again_makes_nothing(running: Running) -> None:
     assert newest["email"] == emails[-1]
     assert (await ann.post(f"/v1/invites/{newest['id']}/revoke")).status == 200
     assert outcomes(await bulk(ann, team, emails[-2:])) == [("failed", "already_invited"), ("created", None)]
+
+
+async def test_an_invite_that_admits_nobody_is_in_nobodys_way(running: Running) -> None:
+    """Whom a former administrator invited can be invited by the present one."""
+    ann, eve = await somebody(running), await somebody(running)
+    team = await make_team(running, ann)
+    await join_team(running, team, eve, "team_admin")
+    by_eve, by_ann = address(), address()
+    assert outcomes(await bulk(eve, team, [by_eve])) == [("created", None)]
+    assert outcomes(await bulk(ann, team, [by_eve, by_ann])) == [
+        ("failed", "already_invited"),
+        ("created", None),
+    ]
+    assert (await eve.delete(f"/v1/teams/{team}/members/{id_of(eve)}")).status == 204
+    assert outcomes(await bulk(ann, team, [by_eve, by_ann])) == [
+        ("created", None),
+        ("failed", "already_invited"),
+    ]
 
 
 async def test_organizations_invite_in_bulk(running: Running) -> None:
