@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 
 import aiohttp
 import pytest
@@ -49,6 +50,12 @@ class Site:
         page = await self.visit(person)
         assert "token" in page.fragment, page
         return Actor(self.running, page.fragment["token"])
+
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[aiohttp.ClientSession]:
+        """Connections for a browser with hosts of its own."""
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+            yield session
 
     async def accounts(self) -> list[str]:
         """The names of all accounts."""

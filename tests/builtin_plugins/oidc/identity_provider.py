@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import aiohttp
 import pytest
@@ -131,6 +131,10 @@ class IdentityProvider:
     claims: Change | None = None
     sign: Callable[[dict[str, Any]], str] | None = None
     session: aiohttp.ClientSession | None = None
+    forms: list[dict[str, str]] = field(default_factory=list)
+    called: asyncio.Event = field(default_factory=asyncio.Event)
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+    secret: str = CLIENT_SECRET
 
     async def knows(self, name: str, **claims: Any) -> None:
         """What the provider says of a person from now on."""
@@ -163,8 +167,11 @@ class IdentityProvider:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Pass on a request, changed where a test says so."""
         self.calls.append(request.path)
+        self.called.set()
+        if request.path == "/token":
+            self.forms.append(dict(parse_qsl(await request.text())))
         if request.path in self.hangs:
-            await asyncio.Event().wait()
+            await self.released.wait()
         status, headers, body = await self._forward(request)
         if request.path == "/token" and status == 200:
             body = self._tampered(body)
@@ -205,10 +212,11 @@ async def in_front_of(process: ProviderProcess) -> AsyncIterator[IdentityProvide
         idp = IdentityProvider(process, session=session)
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", idp.handle)
-        runner = web.AppRunner(app, shutdown_timeout=0)
+        runner = web.AppRunner(app, shutdown_timeout=0, access_log=None)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
         idp.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
         yield idp
+        idp.released.set()
         await runner.cleanup()

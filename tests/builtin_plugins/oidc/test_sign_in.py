@@ -2,12 +2,285 @@
 
 from __future__ import annotations
 
-from tests.builtin_plugins.oidc.conftest import Site
+import asyncio
+import logging
+from http.cookies import SimpleCookie
+from typing import Any
+
+import jwt
+import pytest
+
+from kernel.testing import Running
+from tests.builtin_plugins.oidc.browser import Browser
+from tests.builtin_plugins.oidc.conftest import Boot, Site
+from tests.builtin_plugins.oidc.identity_provider import CALLBACK, CLIENT_ID, ISSUER, PLATFORM
+
+LOGIN = f"{PLATFORM}/v1/auth/oidc/login"
+CLIENT = "https://client.example.org/auth/callback"
 
 
-async def test_first_sign_in_makes_the_account(site: Site) -> None:
-    """Code flow with PKCE: the client gets a token in the fragment that works, and is who the provider says."""
+def claims_of(token: str) -> dict[str, Any]:
+    """What a token says, as a client reads it."""
+    found: dict[str, Any] = jwt.decode(token, options={"verify_signature": False})
+    return found
+
+
+async def account(running: Running, name: str) -> Any:
+    """An account by name."""
+    rows, _ = await running.platform.accounts.list()
+    return next(row for row in rows if row.username == name)
+
+
+async def test_first_sign_in(site: Site) -> None:
+    """An account without a password; the client's page gets a token, in the fragment, that works."""
     await site.idp.knows("anna", email="anna@corp.example", email_verified=True, groups=["staff"])
     page = await site.visit("anna")
-    print(page)
-    assert page.url.startswith("https://client.example.org/auth/callback#token=")
+    assert page.url.startswith(f"{CLIENT}#token=")
+    assert set(page.fragment) == {"token"}
+    assert page.headers["Cache-Control"] == "no-store"
+    assert page.headers["Referrer-Policy"] == "no-referrer"
+    said = claims_of(page.fragment["token"])
+    assert (said["username"], said["email"], said["role"]) == ("anna", "anna@corp.example", "user")
+    made = await account(site.running, "anna")
+    assert (made.sso_issuer, made.sso_subject, made.password_hash) == (ISSUER, "anna", None)
+
+
+async def test_token_is_a_session(site: Site) -> None:
+    """It refreshes; but there is no password to change or to sign in with."""
+    await site.idp.knows("anna")
+    anna = await site.sign_in("anna")
+    assert (await anna.post("/v1/auth/refresh")).status == 200
+    change = {"current_password": "whatever", "new_password": "long enough"}
+    assert (await anna.post("/v1/auth/change-password", json=change)).status == 409
+    body = {"username": "anna", "password": "whatever"}
+    assert (await site.running.anonymous.post("/v1/auth/login", json=body)).status == 401
+
+
+async def test_way_to_the_provider(site: Site) -> None:
+    """Code, PKCE with S256, state and nonce; the way back is the configured one, whatever the Host says."""
+    browser = site.browser()
+    page = await browser.go(LOGIN, until=f"{ISSUER}/auth")
+    asked = page.query
+    assert asked["redirect_uri"] == CALLBACK
+    assert (asked["client_id"], asked["response_type"]) == (CLIENT_ID, "code")
+    assert asked["scope"] == "openid profile email groups"
+    assert asked["code_challenge_method"] == "S256"
+    assert len(asked["code_challenge"]) == 43
+    assert asked["state"] == browser.cookie("oidc_state", CALLBACK)
+    assert asked["nonce"] == browser.cookie("oidc_nonce", CALLBACK)
+    assert len({asked["state"], asked["nonce"]}) == 2
+    forged = {"Host": "evil.example", "X-Forwarded-Host": "evil.example"}
+    reply = await site.running.anonymous.get("/v1/auth/oidc/login", headers=forged, allow_redirects=False)
+    assert "evil.example" not in reply.headers["Location"]
+
+
+async def test_cookies(site: Site) -> None:
+    """Five minutes, out of reach of scripts, https:// alone; gone after the callback."""
+    await site.idp.knows("anna")
+    browser = site.browser("anna")
+    await browser.load(LOGIN)
+    names = {"oidc_state", "oidc_nonce", "__Host-oidc_flow"}
+    set_there = [SimpleCookie(line) for line in browser.cookies_set]
+    assert {name for cookie in set_there for name in cookie} == names
+    for cookie in set_there:
+        (morsel,) = cookie.values()
+        assert (morsel["max-age"], morsel["path"], morsel["samesite"]) == ("300", "/", "Lax")
+        assert morsel["httponly"]
+        assert morsel["secure"]
+        assert morsel["domain"] == ""
+    assert len(browser.cookie("oidc_state", CALLBACK) or "") == 32
+    await browser.go(LOGIN)
+    assert not any(browser.cookie(name, CALLBACK) for name in names)
+
+
+async def test_nobody_is_called_unasked(site: Site) -> None:
+    """Not at the start, not by the health check, not by the sign-in page; then each document once."""
+    await site.running.anonymous.get("/health")
+    await site.running.anonymous.get("/v1/auth/capabilities")
+    assert site.idp.calls == []
+    await site.idp.knows("anna")
+    for _ in range(2):
+        await site.visit("anna")
+    assert site.idp.calls.count("/.well-known/openid-configuration") == 1
+    assert site.idp.calls.count("/jwks") == 1
+
+
+async def test_sign_in_page_shows_the_button(boot: Boot) -> None:
+    """With its label, and an address on the host that the provider sends browsers back to."""
+    site = await boot(PLATFORM_OIDC_LABEL="Corporate login")
+    found = (await site.running.anonymous.get("/v1/auth/capabilities")).json()["sign_in_methods"]
+    assert found == [{"name": "oidc", "label": "Corporate login", "login_url": LOGIN}]
+
+
+async def test_silent_second_sign_in(site: Site) -> None:
+    """A session at the provider completes without asking, and finds the same account."""
+    await site.idp.knows("anna")
+    browser = site.browser("anna")
+    first = await browser.go(LOGIN)
+    browser.become(None, ISSUER)
+    second = await browser.go(LOGIN)
+    assert claims_of(first.fragment["token"])["sub"] == claims_of(second.fragment["token"])["sub"]
+    assert await site.accounts() == ["anna"]
+
+
+async def test_provider_is_followed(site: Site) -> None:
+    """Name, address and role at each sign-in; leaving the group ends the sessions of an administrator."""
+    await site.running.user("boss", role="admin")
+    await site.idp.knows("s-7", preferred_username="anna", email="a@corp.example", groups=["admins"])
+    first = await site.sign_in("s-7")
+    assert claims_of(first.token or "")["role"] == "admin"
+    await site.idp.knows("s-7", preferred_username="ann", email="b@corp.example", groups=["staff"])
+    second = claims_of((await site.sign_in("s-7")).token or "")
+    assert (second["username"], second["email"], second["role"]) == ("ann", "b@corp.example", "user")
+    assert (await first.post("/v1/auth/refresh")).status == 401
+    assert sorted(await site.accounts()) == ["ann", "boss"]
+
+
+@pytest.mark.parametrize("groups", [None, [], "admin", {"admins": True}, [7, None], ["Admins"]])
+async def test_groups_that_make_nobody_administrator(site: Site, groups: Any) -> None:
+    """Missing, of another shape, or only similar: a user."""
+    said = {} if groups is None else {"groups": groups}
+    await site.idp.knows("anna", **said)
+    assert claims_of((await site.sign_in("anna")).token or "")["role"] == "user"
+
+
+async def test_groups_elsewhere(boot: Boot) -> None:
+    """The claim may lie deeper, and the groups be called otherwise."""
+    site = await boot(
+        PLATFORM_OIDC_GROUPS_CLAIM="realm_access.roles", PLATFORM_OIDC_ADMIN_GROUPS="ops, platform-admins"
+    )
+    site.idp.changes["/me"] = lambda said: {**said, "realm_access": {"roles": ["platform-admins"]}}
+    await site.idp.knows("anna")
+    assert claims_of((await site.sign_in("anna")).token or "")["role"] == "admin"
+
+
+async def test_group_named_by_an_address(boot: Boot) -> None:
+    """Some providers allow only claims that are addresses: dots in a name are no path."""
+    site = await boot(PLATFORM_OIDC_GROUPS_CLAIM="https://corp.example/groups")
+    site.idp.changes["/me"] = lambda said: {**said, "https://corp.example/groups": ["admins"]}
+    await site.idp.knows("anna")
+    assert claims_of((await site.sign_in("anna")).token or "")["role"] == "admin"
+
+
+async def test_without_address_and_name(site: Site) -> None:
+    """The documented fallback: subject, and subject at the provider's host."""
+    await site.idp.knows("s-9", preferred_username=None)
+    said = claims_of((await site.sign_in("s-9")).token or "")
+    assert (said["username"], said["email"]) == ("s-9", "s-9@idp.example.net")
+
+
+@pytest.mark.parametrize("email", ["no address", "a@b@c", "a@b\r\nBcc: x@y", "<a@b>", "a" * 300 + "@b", 7])
+async def test_address_that_is_none(site: Site, email: Any) -> None:
+    """What is no address is treated as if there were none."""
+    await site.idp.knows("anna", email=email)
+    assert claims_of((await site.sign_in("anna")).token or "")["email"] == "anna@idp.example.net"
+
+
+@pytest.mark.parametrize(
+    ("trusted", "expected"), [("false", "anna@idp.example.net"), ("true", "boss@corp.example")]
+)
+async def test_unverified_address(boot: Boot, trusted: str, expected: str) -> None:
+    """What the provider itself calls unverified could be anybody's, unless the operator trusts it."""
+    site = await boot(PLATFORM_OIDC_TRUST_UNVERIFIED_EMAIL=trusted)
+    await site.idp.knows("anna", email="boss@corp.example", email_verified=False)
+    assert claims_of((await site.sign_in("anna")).token or "")["email"] == expected
+
+
+async def test_userinfo_fails(site: Site) -> None:
+    """Not fatal: a new account gets what the ID token says, an existing one keeps what it has."""
+    site.idp.statuses["/me"] = 500
+    await site.idp.knows("anna", email="a@corp.example", groups=["admins"])
+    first = claims_of((await site.sign_in("anna")).token or "")
+    assert (first["username"], first["email"], first["role"]) == ("anna", "anna@idp.example.net", "user")
+    site.idp.statuses.clear()
+    await site.sign_in("anna")
+    site.idp.statuses["/me"] = 500
+    again = claims_of((await site.sign_in("anna")).token or "")
+    assert (again["email"], again["role"]) == ("a@corp.example", "admin")
+
+
+async def test_id_token_alone(site: Site) -> None:
+    """A provider without userinfo: the claims of the ID token count, also a group that is missing there."""
+    site.idp.changes["/.well-known/openid-configuration"] = lambda said: {**said, "userinfo_endpoint": None}
+    site.idp.claims = lambda said: {**said, "preferred_username": "ann", "groups": ["admins"]}
+    await site.idp.knows("anna")
+    said = claims_of((await site.sign_in("anna")).token or "")
+    assert (said["username"], said["role"]) == ("ann", "admin")
+
+
+async def test_secret_in_the_form(site: Site) -> None:
+    """A provider that takes no HTTP Basic gets the secret in the form."""
+    methods = {"token_endpoint_auth_methods_supported": ["client_secret_post"]}
+    site.idp.changes["/.well-known/openid-configuration"] = lambda said: {**said, **methods}
+    site.idp.statuses["/token"] = 401
+    await site.idp.knows("anna")
+    assert (await site.visit("anna")).fragment["error"] == "sso_provider_fault"
+    assert site.idp.forms[-1]["client_secret"] == site.idp.secret
+
+
+async def test_deactivated_account(site: Site) -> None:
+    """The login page hears why; a caller without a browser gets 403."""
+    await site.idp.knows("anna")
+    await site.sign_in("anna")
+    made = await account(site.running, "anna")
+    await site.running.platform.administration.set_active(made.id, False, by=None)
+    page = await site.visit("anna")
+    assert page.fragment["error"] == "account_disabled"
+    assert "token" not in page.fragment
+
+
+@pytest.mark.parametrize("people", [["anna"] * 4, ["anna", "bert"] * 2])
+async def test_at_the_same_time(boot: Boot, database_url: str | None, people: list[str]) -> None:
+    """First sign-ins at once make one account for each person."""
+    site = await boot(DATABASE_URL=database_url)
+    for name in set(people):
+        await site.idp.knows(name)
+    pages = await asyncio.gather(*(site.visit(name) for name in people))
+    assert all("token" in page.fragment for page in pages)
+    assert sorted(await site.accounts()) == sorted(set(people))
+
+
+async def test_other_requests_go_on(boot: Boot) -> None:
+    """While the provider hangs, everything else is served: nothing waits in the event loop."""
+    site = await boot(PLATFORM_OIDC_TIMEOUT="60")
+    site.idp.hangs.add("/.well-known/openid-configuration")
+    waiting = asyncio.create_task(site.browser().load(LOGIN))
+    await site.idp.called.wait()
+    assert (await site.running.anonymous.get("/v1/auth/capabilities")).status == 200
+    assert not waiting.done()
+    waiting.cancel()
+
+
+async def test_nothing_secret_is_written_down(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    """Neither token, code, state, nonce nor the client's secret are in logs or the audit log."""
+    caplog.set_level(logging.DEBUG)
+    await site.idp.knows("anna", groups=["admins"])
+    browser = site.browser("anna")
+    page = await browser.go(LOGIN)
+    callback = next(p for p in browser.visited if p.url.startswith(CALLBACK))
+    actions = ("account.created", "platform_admin.granted")
+    written = caplog.text + str([await site.audited(action) for action in actions])
+    assert "account" in written
+    secrets = [page.fragment["token"], callback.query["code"], callback.query["state"], site.idp.secret]
+    assert not [secret for secret in secrets if secret in written]
+    assert not [p for p in browser.visited if page.fragment["token"] in p.url]
+
+
+async def test_trying_out_on_one_machine(boot: Boot) -> None:
+    """With the setting for it, http:// on loopback works, with cookies that http:// sends."""
+    here = "http://localhost:8000"
+    site = await boot(
+        PLATFORM_OIDC_ALLOW_INSECURE="true",
+        PLATFORM_OIDC_REDIRECT_URI=f"{here}/v1/auth/oidc/callback",
+        PLATFORM_CLIENT_BASE_URL=None,
+    )
+    async with site.client() as session:
+        browser = Browser(session, {here: site.running.url, ISSUER: site.idp.url})
+        page = await browser.go(f"{here}/v1/auth/oidc/login", until=f"{ISSUER}/auth")
+        assert page.query["redirect_uri"].startswith(here)
+        assert browser.cookie("oidc_flow", f"{here}/v1/auth/oidc/callback")
+        state = browser.cookie("oidc_state", here)
+        back = await browser.go(
+            f"{here}/v1/auth/oidc/callback?error=access_denied&iss={ISSUER}&state={state}"
+        )
+    assert back.url.startswith(f"{here}/auth/callback#error=sso_refused")
