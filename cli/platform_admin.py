@@ -125,15 +125,12 @@ async def _list() -> tuple[list[Account], str]:
     epilog=examples(
         ("platformctl platform-admin setup-code", "prints the code, once"),
         after="An instance administrator claims it, signed in, in the web client or with\n"
-        "POST /v1/auth/platform-admin/claim. It works once, for 24 hours.",
+        "POST /v1/auth/platform-admin/claim. It works once, for 24 hours, and voids earlier codes.\n"
+        "Refused on a fresh install, which needs none, and once there has been a Platform Admin.",
     ),
 )
 def setup_code(as_json: AsJson = False) -> None:
-    """Issue the code that makes an administrator of an upgraded install its first Platform Admin.
-
-    Earlier codes are worth nothing from then on. Refused on a fresh install, which needs none, and once there
-    has been a Platform Admin.
-    """
+    """Issue the code that makes an administrator of an upgraded install its first Platform Admin."""
     from cli import console, running
     from cli.accounts import print_once
 

@@ -21,7 +21,7 @@ app = typer.Typer(
         "approval, whoever comes from there with the name of a local account gets an account apart."
     ),
     epilog=examples(
-        ("platformctl sso-link approve ada", "the next SSO sign-in as ada takes the account"),
+        ("platformctl sso-link approve ada", "the next SSO sign-in takes the account"),
         ("platformctl sso-link revoke ada", "before that happened"),
         ("platformctl sso-link list", "what is approved and not yet used"),
     ),

@@ -183,7 +183,7 @@ async def _describe(username: str) -> dict[str, Any]:
     name="reset-password",
     epilog=examples(
         ("platformctl users reset-password bob", "prints a temporary password, once"),
-        ("pass show bob | platformctl users reset-password bob --password-stdin", "reads one"),
+        ("platformctl users reset-password bob --password-stdin", "reads one"),
         after="It must be changed after the next sign-in. All sessions of the account end.",
     ),
 )
