@@ -55,6 +55,11 @@ class Browser:
         found = self.jar.filter_cookies(URL(url)).get(name)
         return found.value if found else None
 
+    def plant(self, name: str, value: str, url: str) -> None:
+        """Have another cookie for `url`, as an attacker with a neighbouring host might arrange."""
+        self.jar.clear(lambda cookie: cookie.key == name)
+        self.jar.update_cookies({name: value}, URL(url).origin())
+
     async def load(self, url: str, *, method: str = "GET", accept: str = HTML, data: object = None) -> Page:
         """One request, no redirect followed."""
         parts = urlsplit(url)

@@ -1,0 +1,406 @@
+"""Whatever is wrong with the provider, its tokens or the way back: a clear refusal, and no account."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.hashes import SHA256
+
+from tests.builtin_plugins.oidc.browser import Browser, Page
+from tests.builtin_plugins.oidc.conftest import Boot, Site
+from tests.builtin_plugins.oidc.identity_provider import (
+    CALLBACK,
+    CLIENT_ID,
+    CLIENT_SECRET,
+    ISSUER,
+    PLATFORM,
+    IdentityProvider,
+    signing_key,
+)
+
+LOGIN = f"{PLATFORM}/v1/auth/oidc/login"
+CLIENT = "https://client.example.org/auth/callback"
+EVIL = "https://evil.example"
+DISCOVERY = "/.well-known/openid-configuration"
+
+Quirk = Callable[[IdentityProvider], None]
+
+
+def claims(**changed: Any) -> Quirk:
+    """An ID token with other claims, rightly signed; None takes one away."""
+
+    def apply(idp: IdentityProvider) -> None:
+        idp.claims = lambda said: {k: v for k, v in {**said, **changed}.items() if v is not None}
+
+    return apply
+
+
+def answer(path: str, change: Callable[[dict[str, Any]], Any]) -> Quirk:
+    """Another answer of the provider."""
+    return lambda idp: idp.changes.update({path: change})
+
+
+def without(path: str, *names: str) -> Quirk:
+    """An answer that lacks something."""
+    return answer(path, lambda said: {k: v for k, v in said.items() if k not in names})
+
+
+def signed(sign: Callable[[IdentityProvider, dict[str, Any]], str]) -> Quirk:
+    """An ID token that is signed otherwise."""
+
+    def apply(idp: IdentityProvider) -> None:
+        idp.sign = lambda said: sign(idp, said)
+
+    return apply
+
+
+def compact(header: dict[str, Any], said: dict[str, Any], sign: Callable[[bytes], bytes]) -> str:
+    """A token past the library, which would not sign such a thing."""
+    parts = [json.dumps(header).encode(), json.dumps(said).encode()]
+    content = b".".join(base64.urlsafe_b64encode(part).rstrip(b"=") for part in parts)
+    return (content + b"." + base64.urlsafe_b64encode(sign(content)).rstrip(b"=")).decode()
+
+
+def unsigned(_idp: IdentityProvider, said: dict[str, Any]) -> str:
+    """alg: none."""
+    return compact({"alg": "none", "kid": "first"}, said, lambda _content: b"")
+
+
+def by_shared_secret(_idp: IdentityProvider, said: dict[str, Any]) -> str:
+    """HS256 with the secret of the client."""
+    secret = CLIENT_SECRET.encode()
+    return compact({"alg": "HS256", "kid": "first"}, said, lambda c: hmac.digest(secret, c, "sha256"))
+
+
+def by_public_key(idp: IdentityProvider, said: dict[str, Any]) -> str:
+    """HS256 with the published key as the secret: the confusion of RFC 8725 section 2.1."""
+    secret = idp.process.key.as_pem(private=False)
+    return compact({"alg": "HS256", "kid": "first"}, said, lambda c: hmac.digest(secret, c, "sha256"))
+
+
+def by_attacker(idp: IdentityProvider, said: dict[str, Any]) -> str:
+    """Another key under the name of the right one."""
+    return idp.signed(said, signing_key("first"))
+
+
+def by_embedded_key(idp: IdentityProvider, said: dict[str, Any]) -> str:
+    """A key that the token brings along."""
+    key = signing_key("first")
+    return idp.signed(said, key, jwk=key.as_dict(private=False))
+
+
+def with_critical_header(idp: IdentityProvider, said: dict[str, Any]) -> str:
+    """An extension that must be understood, and is not; else all is right."""
+    key: Any = idp.process.key.private_key
+    header = {"alg": "RS256", "kid": "first", "crit": ["policy"], "policy": "x"}
+    return compact(header, said, lambda content: key.sign(content, PKCS1v15(), SHA256()))
+
+
+def now(seconds: int) -> int:
+    return int(time.time()) + seconds
+
+
+async def refused(site: Site, error: str, person: str = "anna") -> Page:
+    """A sign-in ends on the login page with this error, without token and account."""
+    page = await site.visit(person)
+    assert page.url.startswith(f"{CLIENT}#error="), page
+    assert page.fragment["error"] == error
+    assert len(page.fragment["error_description"]) > 20
+    assert "token" not in page.fragment
+    assert page.headers["Cache-Control"] == "no-store"
+    assert await site.accounts() == []
+    return page
+
+
+TOKEN_QUIRKS: dict[str, tuple[Quirk, str]] = {
+    "wrong issuer": (claims(iss=EVIL), "sso_bad_id_token"),
+    "no issuer": (claims(iss=None), "sso_bad_id_token"),
+    "wrong audience": (claims(aud="another client"), "sso_bad_id_token"),
+    "no audience": (claims(aud=None), "sso_bad_id_token"),
+    "audience of another kind": (claims(aud={"platform": True}), "sso_bad_id_token"),
+    "two audiences, no azp": (claims(aud=[CLIENT_ID, "another client"]), "sso_bad_id_token"),
+    "azp of another": (claims(azp="another client"), "sso_bad_id_token"),
+    "wrong nonce": (claims(nonce="another sign-in"), "sso_bad_id_token"),
+    "no nonce": (claims(nonce=None), "sso_bad_id_token"),
+    "nonce of another kind": (claims(nonce=True), "sso_bad_id_token"),
+    "expired": (claims(iat=now(-7200), exp=now(-3600)), "sso_bad_id_token"),
+    "no expiry": (claims(exp=None), "sso_bad_id_token"),
+    "expiry as text": (claims(exp="tomorrow"), "sso_bad_id_token"),
+    "from the future": (claims(iat=now(3600), exp=now(7200)), "sso_bad_id_token"),
+    "no time of issue": (claims(iat=None), "sso_bad_id_token"),
+    "wrong at_hash": (claims(at_hash="AAAAAAAAAAAAAAAAAAAAAA"), "sso_bad_id_token"),
+    "no subject": (claims(sub=None), "sso_provider_fault"),
+    "empty subject": (claims(sub=""), "sso_provider_fault"),
+    "subject of another kind": (claims(sub=7), "sso_bad_id_token"),
+    "subject with NUL": (claims(sub="anna\x00"), "sso_bad_id_token"),
+    "endless subject": (claims(sub="a" * 300), "sso_bad_id_token"),
+    "unsigned": (signed(unsigned), "sso_bad_id_token"),
+    "signed by shared secret": (signed(by_shared_secret), "sso_bad_id_token"),
+    "signed by public key": (signed(by_public_key), "sso_bad_id_token"),
+    "signed by an attacker": (signed(by_attacker), "sso_bad_id_token"),
+    "brings its key": (signed(by_embedded_key), "sso_bad_id_token"),
+    "critical header": (signed(with_critical_header), "sso_bad_id_token"),
+    "unknown key": (signed(lambda idp, said: idp.signed(said, signing_key("second"))), "sso_unknown_key"),
+    "no token at all": (signed(lambda idp, said: "not.a.token"), "sso_bad_id_token"),
+    "huge": (claims(filler="x" * 40_000), "sso_bad_id_token"),
+}
+
+
+@pytest.mark.parametrize("name", TOKEN_QUIRKS)
+async def test_id_token(site: Site, name: str) -> None:
+    """An ID token that is not the provider's word, about this sign-in, for this platform, now."""
+    quirk, error = TOKEN_QUIRKS[name]
+    await site.idp.knows("anna", email="anna@corp.example", groups=["admins"])
+    quirk(site.idp)
+    await refused(site, error)
+
+
+async def test_at_hash_that_is_demanded(boot: Boot) -> None:
+    """It may be missing, unless the operator says that this provider sends it."""
+    site = await boot(PLATFORM_OIDC_REQUIRE_AT_HASH="true")
+    await site.idp.knows("anna")
+    page = await refused(site, "sso_bad_id_token")
+    assert "at_hash" in page.fragment["error_description"]
+
+
+PROVIDER_QUIRKS: dict[str, tuple[Quirk, str]] = {
+    "discovery of another issuer": (answer(DISCOVERY, lambda d: {**d, "issuer": EVIL}), "sso_provider_fault"),
+    "discovery without token_endpoint": (without(DISCOVERY, "token_endpoint"), "sso_provider_fault"),
+    "discovery without jwks_uri": (without(DISCOVERY, "jwks_uri"), "sso_provider_fault"),
+    "discovery to a file": (
+        answer(DISCOVERY, lambda d: {**d, "jwks_uri": "file:///k"}),
+        "sso_provider_fault",
+    ),
+    "discovery to http": (
+        answer(DISCOVERY, lambda d: {**d, "token_endpoint": "http://idp.example.net/token"}),
+        "sso_provider_fault",
+    ),
+    "discovery is no JSON": (answer(DISCOVERY, lambda d: b"<html>"), "sso_provider_fault"),
+    "discovery is a list": (answer(DISCOVERY, lambda d: [d]), "sso_provider_fault"),
+    "discovery without end": (answer(DISCOVERY, lambda d: b" " * 2_000_000), "sso_provider_fault"),
+    "discovery is gone": (lambda idp: idp.statuses.update({DISCOVERY: 404}), "sso_provider_fault"),
+    "discovery redirects": (lambda idp: idp.statuses.update({DISCOVERY: 302}), "sso_provider_fault"),
+    "exchange refused": (lambda idp: idp.statuses.update({"/token": 400}), "sso_provider_fault"),
+    "exchange breaks": (lambda idp: idp.statuses.update({"/token": 500}), "sso_provider_fault"),
+    "no access token": (without("/token", "access_token"), "sso_provider_fault"),
+    "no ID token": (without("/token", "id_token"), "sso_provider_fault"),
+    "access token with line breaks": (
+        answer("/token", lambda t: {**t, "access_token": "a\r\nX-Evil: 1"}),
+        "sso_provider_fault",
+    ),
+    "keys are gone": (lambda idp: idp.statuses.update({"/jwks": 500}), "sso_provider_fault"),
+    "no list of keys": (answer("/jwks", lambda keys: {"keys": "none"}), "sso_provider_fault"),
+    "no keys": (answer("/jwks", lambda keys: {"keys": []}), "sso_unknown_key"),
+    "broken keys": (
+        answer("/jwks", lambda keys: {"keys": [7, {"kty": "RSA", "kid": "first"}]}),
+        "sso_unknown_key",
+    ),
+    "keys without end": (answer("/jwks", lambda keys: {"keys": keys["keys"] * 1000}), "sso_provider_fault"),
+    "userinfo of another": (answer("/me", lambda said: {**said, "sub": "bert"}), "sso_bad_id_token"),
+    "userinfo of nobody": (without("/me", "sub"), "sso_bad_id_token"),
+}
+
+
+@pytest.mark.parametrize("name", PROVIDER_QUIRKS)
+async def test_provider(site: Site, name: str) -> None:
+    """A provider that answers otherwise than it should."""
+    quirk, error = PROVIDER_QUIRKS[name]
+    await site.idp.knows("anna", email="anna@corp.example", groups=["admins"])
+    quirk(site.idp)
+    await refused(site, error)
+
+
+@pytest.mark.parametrize("path", [DISCOVERY, "/token", "/jwks"])
+async def test_slow_provider(boot: Boot, path: str) -> None:
+    """The time of each call is bounded, and the login page hears of it."""
+    site = await boot(PLATFORM_OIDC_TIMEOUT="0.3")
+    await site.idp.knows("anna")
+    site.idp.hangs.add(path)
+    await refused(site, "sso_provider_fault")
+
+
+async def test_slow_userinfo(boot: Boot) -> None:
+    """Userinfo is worth waiting for, but not forever: the sign-in goes on without it."""
+    site = await boot(PLATFORM_OIDC_TIMEOUT="0.3")
+    await site.idp.knows("anna")
+    site.idp.hangs.add("/me")
+    assert "token" in (await site.visit("anna")).fragment
+
+
+async def test_dead_provider(boot: Boot) -> None:
+    """Nobody listens: a clear failure, for a browser and for others; local accounts go on."""
+    site = await boot(PLATFORM_OIDC_INTERNAL_URL="http://127.0.0.1:9")
+    await refused(site, "sso_provider_fault")
+    plain = await site.running.anonymous.get("/v1/auth/oidc/login", allow_redirects=False)
+    assert (plain.status, plain.json()["code"]) == (502, "sso_provider_fault")
+    assert "127.0.0.1" not in plain.detail
+    await site.running.user("local")
+
+
+async def test_provider_that_recovers(site: Site) -> None:
+    """A failure is not remembered."""
+    await site.idp.knows("anna")
+    site.idp.statuses[DISCOVERY] = 500
+    await refused(site, "sso_provider_fault")
+    site.idp.statuses.clear()
+    await site.sign_in("anna")
+
+
+async def halfway(site: Site, person: str = "anna") -> tuple[Browser, Page]:
+    """A browser that the provider just sent back; the callback is not requested yet."""
+    await site.idp.knows(person)
+    browser = site.browser(person)
+    return browser, await browser.go(LOGIN, until=CALLBACK)
+
+
+async def bounced(site: Site, browser: Browser, url: str, error: str = "sso_bad_callback") -> Page:
+    """The callback ends on the login page, nothing was asked of the provider, and nobody has an account."""
+    before = list(site.idp.calls)
+    page = await browser.go(url)
+    assert page.fragment.get("error") == error, page
+    assert site.idp.calls == before
+    assert await site.accounts() == []
+    return page
+
+
+class TestCallback:
+    async def test_without_a_beginning(self, site: Site) -> None:
+        """Somebody else's link: no cookies, no sign-in (login CSRF)."""
+        _, back = await halfway(site)
+        await bounced(site, site.browser("anna"), back.url)
+
+    async def test_with_cookies_of_another_sign_in(self, site: Site) -> None:
+        """The code and state of one browser do not work in another that has begun as well."""
+        _, back = await halfway(site)
+        victim, _ = await halfway(site)
+        await bounced(site, victim, back.url)
+
+    @pytest.mark.parametrize("name", ["oidc_state", "oidc_nonce", "__Host-oidc_flow"])
+    async def test_with_one_cookie_swapped(self, site: Site, name: str) -> None:
+        """State, nonce and verifier belong together: one of another sign-in spoils all."""
+        browser, back = await halfway(site)
+        other, _ = await halfway(site)
+        browser.plant(name, other.cookie(name, CALLBACK) or "", CALLBACK)
+        await bounced(site, browser, back.url)
+
+    @pytest.mark.parametrize("name", ["oidc_state", "oidc_nonce", "__Host-oidc_flow"])
+    @pytest.mark.parametrize("value", ["", "x", "ünï", "a.b.c.d.e", "x" * 3000])
+    async def test_with_a_broken_cookie(self, site: Site, name: str, value: str) -> None:
+        """What can't be read is refused like what is not there."""
+        browser, back = await halfway(site)
+        browser.plant(name, value, CALLBACK)
+        await bounced(site, browser, back.url)
+
+    async def test_replayed(self, site: Site) -> None:
+        """A callback works once, even for who kept the cookies."""
+        browser, back = await halfway(site)
+        kept = {name: browser.cookie(name, CALLBACK) or "" for name in ("oidc_state", "oidc_nonce")}
+        sealed = browser.cookie("__Host-oidc_flow", CALLBACK) or ""
+        assert "token" in (await browser.go(back.url)).fragment
+        for name, value in {**kept, "__Host-oidc_flow": sealed}.items():
+            browser.plant(name, value, CALLBACK)
+        before = list(site.idp.calls)
+        page = await browser.go(back.url)
+        assert page.fragment["error"] == "sso_bad_callback"
+        assert site.idp.calls == before
+
+    async def test_replayed_after_a_failure(self, site: Site) -> None:
+        """A failure uses the state up as well."""
+        site.idp.statuses["/token"] = 500
+        browser, back = await halfway(site)
+        cookies = ("oidc_state", "oidc_nonce", "__Host-oidc_flow")
+        kept = {name: browser.cookie(name, CALLBACK) or "" for name in cookies}
+        await browser.go(back.url)
+        assert not any(browser.cookie(name, CALLBACK) for name in cookies)
+        for name, value in kept.items():
+            browser.plant(name, value, CALLBACK)
+        await bounced(site, browser, back.url)
+
+    async def test_without_code(self, site: Site) -> None:
+        """Neither code nor error."""
+        browser, back = await halfway(site)
+        state = back.query["state"]
+        await bounced(site, browser, f"{CALLBACK}?state={state}&iss={ISSUER}")
+
+    async def test_code_of_somebody_else(self, site: Site) -> None:
+        """A stolen code in one's own sign-in fails at the provider: PKCE binds it to the browser."""
+        _, stolen = await halfway(site)
+        thief, back = await halfway(site, "mallory")
+        url = back.url.replace(back.query["code"], stolen.query["code"])
+        assert (await thief.go(url)).fragment["error"] == "sso_provider_fault"
+        assert await site.accounts() == []
+
+    async def test_provider_refuses(self, site: Site) -> None:
+        """The login page says so in our words: the provider's come through the browser."""
+        page = await refused(site, "sso_refused", person="")
+        assert page.fragment["error_description"] == (
+            "The identity provider refused the sign-in (access_denied)"
+        )
+
+    async def test_error_of_a_stranger(self, site: Site) -> None:
+        """An error without the state of this browser shows nothing of its text."""
+        browser, _ = await halfway(site)
+        page = await bounced(site, browser, f"{CALLBACK}?error=x&error_description=Call+555&state=foreign")
+        assert "555" not in page.url
+
+    async def test_mix_up(self, site: Site) -> None:
+        """An answer that another provider sent: its code is not shown to ours."""
+        browser, back = await halfway(site)
+        url = back.url.replace(f"iss={ISSUER.replace(':', '%3A').replace('/', '%2F')}", f"iss={EVIL}")
+        assert url != back.url
+        await bounced(site, browser, url)
+
+    async def test_answer_without_issuer(self, site: Site) -> None:
+        """The provider says that it always names itself: an answer that does not is not its own."""
+        browser, back = await halfway(site)
+        url = back.url.partition("&iss=")[0]
+        assert url != back.url
+        await bounced(site, browser, url)
+
+    async def test_provider_that_never_names_itself(self, site: Site) -> None:
+        """Older providers don't; then a name is checked where there is one."""
+        key = "authorization_response_iss_parameter_supported"
+        site.idp.changes[DISCOVERY] = lambda said: {k: v for k, v in said.items() if k != key}
+        browser, back = await halfway(site)
+        assert "token" in (await browser.go(back.url.partition("&iss=")[0])).fragment
+
+    @pytest.mark.parametrize(
+        ("quirk", "status", "code"),
+        [
+            (None, 400, "sso_bad_callback"),
+            (claims(nonce="x"), 401, "sso_bad_id_token"),
+            (without("/token", "id_token"), 502, "sso_provider_fault"),
+            (signed(lambda idp, said: idp.signed(said, signing_key("second"))), 502, "sso_unknown_key"),
+            (claims(sub=None), 502, "sso_provider_fault"),
+        ],
+    )
+    async def test_caller_that_is_no_browser(
+        self, site: Site, quirk: Quirk | None, status: int, code: str
+    ) -> None:
+        """Gets the status and JSON, not a redirect (wire-facts 3.3)."""
+        browser, back = await halfway(site)
+        url = back.url if quirk else f"{CALLBACK}?state=foreign&code=x"
+        if quirk:
+            quirk(site.idp)
+        page = await browser.load(url, accept="application/json")
+        body = json.loads(page.body)
+        assert (page.status, body["code"]) == (status, code), body
+        assert page.headers["Cache-Control"] == "no-store"
+        assert await site.accounts() == []
+
+
+@pytest.mark.parametrize("limit", ["login", "callback"])
+async def test_rate(boot: Boot, limit: str) -> None:
+    """Each client may begin and end ten sign-ins a minute."""
+    site = await boot(RATE_LIMIT_ENABLED="true", RATE_LIMIT_PER_MINUTE="1000")
+    options = {"allow_redirects": False}
+    found = [await site.running.anonymous.get(f"/v1/auth/oidc/{limit}", **options) for _ in range(11)]
+    assert [reply.status for reply in found[:10]].count(429) == 0
+    assert found[10].status == 429
