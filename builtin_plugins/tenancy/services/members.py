@@ -105,8 +105,8 @@ async def _change(
     async with platform.database.unit() as unit:
         await unit.lock(ACCOUNTS_LOCK)
         await unit.lock(LOCK)
-        caller = await read_caller(unit.session, principal, organization_id, platform.permissions)
         row = await unit.session.get(Membership, (organization_id, user_id))
+        caller = await read_caller(unit.session, principal, organization_id, platform.permissions)
         yield Change(unit, caller, row, organization_id, user_id, origin)
 
 

@@ -1,10 +1,12 @@
 """The tree of organizations: what is above one and what below it, and which teams belong to it.
 
-A place in the tree never changes, nor does the organization of a team; ids are never used again.
+A place in the tree never changes, nor does the organization of a team, and ids are never used again: what was
+read once is remembered for good. What is unknown is not.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -14,8 +16,6 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from builtin_plugins.tenancy.errors import OrganizationNotFound, TeamNotFound
 from builtin_plugins.tenancy.models import Organization, OrganizationAncestor, Team
 from kernel.sdk import LiveCache, Platform, ResourceKey, Unit
-
-TOPIC = "tenancy.organization"
 
 
 async def find_organization(session: AsyncSession, organization_id: int) -> Organization:
@@ -52,7 +52,6 @@ async def place(unit: Unit, organization: Organization) -> None:
         columns = ["organization_id", "ancestor_id", "distance"]
         table = OrganizationAncestor.__table__
         await unit.session.execute(table.insert().from_select(columns, above))
-    await unit.notify(TOPIC, str(organization.id))
 
 
 async def _lineage(session: AsyncSession, organization_id: int) -> tuple[int, ...]:
@@ -65,29 +64,30 @@ async def _lineage(session: AsyncSession, organization_id: int) -> tuple[int, ..
 
 
 class Lineages:
-    """Lineages and homes as of now, remembered."""
+    """Lineages of organizations and homes of teams, remembered."""
 
     def __init__(self, platform: Platform) -> None:
-        age = platform.settings.account_cache_seconds
         self._database = platform.database
-        self._cache: LiveCache[Sequence[int]] = LiveCache(self._read, age)
-        self._homes: LiveCache[int | None] = LiveCache(self._read_home, age)
-        platform.notices.listen(TOPIC, self._heard)
+        self._lineages: LiveCache[Sequence[int]] = LiveCache(self._read, math.inf)
+        self._homes: LiveCache[int | None] = LiveCache(self._read_home, math.inf)
 
     async def of(self, organization_id: int) -> Sequence[int]:
         """An organization, then those above it; empty for an unknown one."""
-        return await self._cache.get(organization_id)
+        try:
+            return await self._lineages.get(organization_id)
+        except OrganizationNotFound:
+            return ()
 
     async def home_of(self, team_id: int) -> int | None:
         """The organization of a team. Raises TeamNotFound."""
         return await self._homes.get(team_id)
 
-    def _heard(self, key: str) -> None:
-        self._cache.invalidate(int(key))
-
     async def _read(self, organization_id: int) -> Sequence[int]:
         async with self._database.read() as session:
-            return await _lineage(session, organization_id)
+            found = await _lineage(session, organization_id)
+        if not found:
+            raise OrganizationNotFound()
+        return found
 
     async def _read_home(self, team_id: int) -> int | None:
         async with self._database.read() as session:
