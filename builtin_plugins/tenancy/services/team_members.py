@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Select, func, select
@@ -25,8 +26,8 @@ from kernel.sdk import Account, Platform, Principal, Unit, audit
 
 async def members_of(session: AsyncSession, team_id: int) -> list[TeamMemberOut]:
     """The members of a team, the longest-serving first."""
-    rows = await session.execute(_members(team_id).order_by(TeamMember.joined_at, TeamMember.user_id))
-    return [_render(member, account) for member, account in rows]
+    rows = await session.execute(_roster(team_id).order_by(TeamMember.joined_at, TeamMember.user_id))
+    return [TeamMemberOut(**row) for row in rows.mappings()]
 
 
 def active_in(organization_id: int) -> Select[int]:
@@ -74,7 +75,7 @@ async def add(
     async with team_change(platform, principal, team_id) as (unit, team):
         member = await admit(unit, team, user_id, team_role)
         _audit(unit, "team.member_added", team, member, origin, after={"team_role": team_role})
-        return _render(member, await unit.session.get_one(Account, user_id))
+        return await _record(unit.session, team_id, user_id)
 
 
 async def change_role(
@@ -87,7 +88,7 @@ async def change_role(
 ) -> TeamMemberOut:
     """Make a member a team_admin or an ordinary member. Raises LastTeamAdmin."""
     async with team_change(platform, principal, team_id) as (unit, team):
-        member, account = await _find(unit.session, team_id, user_id)
+        member = await _find(unit.session, team_id, user_id)
         before = member.team_role
         if team_role != before:
             if before == TEAM_ADMIN:
@@ -96,7 +97,7 @@ async def change_role(
             states = {"before": {"team_role": before}, "after": {"team_role": team_role}}
             _audit(unit, "team.member_role_changed", team, member, origin, **states)
             await changed(unit, [user_id])
-    return _render(member, account)
+        return await _record(unit.session, team_id, user_id)
 
 
 async def remove(
@@ -107,7 +108,7 @@ async def remove(
     if not is_own:
         await insist(platform, principal, TEAM_MANAGE, team_id, or_admin=True)
     async with team_change(platform, principal, team_id, is_own=is_own) as (unit, team):
-        member, _ = await _find(unit.session, team_id, user_id)
+        member = await _find(unit.session, team_id, user_id)
         if member.team_role == TEAM_ADMIN:
             await _keep_an_admin(unit, principal, team, user_id)
         await unit.session.delete(member)
@@ -116,11 +117,11 @@ async def remove(
         await changed(unit, [user_id])
 
 
-async def _find(session: AsyncSession, team_id: int, user_id: int) -> tuple[TeamMember, Account]:
-    row = (await session.execute(_members(team_id).where(TeamMember.user_id == user_id))).first()
-    if row is None:
+async def _find(session: AsyncSession, team_id: int, user_id: int) -> TeamMember:
+    found = await session.get(TeamMember, (team_id, user_id))
+    if found is None:
         raise MemberNotFound("This account is not a member of the team")
-    return row
+    return found
 
 
 async def _keep_an_admin(unit: Unit, principal: Principal, team: Team, leaving: int) -> None:
@@ -143,8 +144,22 @@ async def _keep_an_admin(unit: Unit, principal: Principal, team: Team, leaving: 
         raise LastTeamAdmin()
 
 
-def _members(team_id: int) -> Select[TeamMember, Account]:
-    joined = select(TeamMember, Account).join(Account, Account.id == TeamMember.user_id)
+async def _record(session: AsyncSession, team_id: int, user_id: int) -> TeamMemberOut:
+    await session.flush()
+    row = await session.execute(_roster(team_id).where(TeamMember.user_id == user_id))
+    return TeamMemberOut(**row.mappings().one())
+
+
+def _roster(team_id: int) -> Select[int, str, str, str, datetime]:
+    """The records of a team's members as plain columns: large teams are read much faster so."""
+    columns = (
+        TeamMember.user_id,
+        Account.username,
+        Account.email,
+        TeamMember.team_role,
+        TeamMember.joined_at,
+    )
+    joined = select(*columns).join(Account, Account.id == TeamMember.user_id)
     return joined.where(TeamMember.team_id == team_id)
 
 
@@ -168,14 +183,4 @@ def _audit(
         after=after and {**who, **after},
         origin=origin,
         scope_org_id=team.organization_id,
-    )
-
-
-def _render(member: TeamMember, account: Account) -> TeamMemberOut:
-    return TeamMemberOut(
-        user_id=account.id,
-        username=account.username,
-        email=account.email,
-        team_role=member.team_role,
-        joined_at=member.joined_at,
     )
