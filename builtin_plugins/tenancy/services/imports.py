@@ -1,6 +1,7 @@
 """A bundle into a team or an organization: in one transaction, adding only, nothing above `member`.
 
-A dry run does the same and rolls back at its end, so that its report can't differ.
+A dry run does the same and rolls back at its end, so that its report can't differ. What the caller may is
+asked once more in the transaction, past every cache.
 """
 
 from __future__ import annotations
@@ -9,18 +10,17 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from builtin_plugins.tenancy.permissions import MEMBERS_MANAGE
+from builtin_plugins.tenancy.permissions import SETTINGS_MANAGE, TEAM_MANAGE
 from builtin_plugins.tenancy.schemas_transfer import (
     ImportItem,
     ImportReport,
     OrganizationImport,
     TeamImport,
 )
-from builtin_plugins.tenancy.services.access import decide
+from builtin_plugins.tenancy.services.authority import read_caller
 from builtin_plugins.tenancy.services.memberships import LOCK
 from builtin_plugins.tenancy.services.roster import Joined, join_organization, join_team
-from builtin_plugins.tenancy.services.team_authority import find_team
-from builtin_plugins.tenancy.services.tree import find_organization
+from builtin_plugins.tenancy.services.team_authority import find_team, manages_team
 from kernel.sdk import Forbidden, Platform, Principal, Unit, Unprocessable, audit
 
 Outcomes = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -59,6 +59,8 @@ async def import_team(
 
     async def work(unit: Unit) -> ImportReport:
         team = await find_team(unit.session, team_id)
+        if not await manages_team(unit.session, platform.permissions, principal.id, team):
+            raise Forbidden(f"This needs: permission {TEAM_MANAGE.key}")
         joined = await join_team(unit, team, wanted.bundle.members)
         report = await _completed(unit, joined, write)
         _record(unit, "team", team_id, report, joined, wanted.policy, origin, team.organization_id)
@@ -81,12 +83,14 @@ async def import_organization(
     Members join only where the caller may manage members.
     """
     target = _Target(platform, _importer(principal), organization_id=organization_id)
-    manages = await decide(platform, principal, MEMBERS_MANAGE, organization_id, or_admin=True)
     write = await _read(target, wanted.bundle.sections, wanted.policy)
 
     async def work(unit: Unit) -> ImportReport:
-        await find_organization(unit.session, organization_id)
-        joined = await join_organization(unit, organization_id, wanted.bundle.members, allowed=manages)
+        caller = await read_caller(unit.session, principal, organization_id, platform.permissions)
+        if not (caller.is_admin or caller.holds(SETTINGS_MANAGE.key)):
+            raise Forbidden(f"This needs: permission {SETTINGS_MANAGE.key}")
+        members = wanted.bundle.members
+        joined = await join_organization(unit, organization_id, members, allowed=caller.manages)
         report = await _completed(unit, joined, write)
         policy = wanted.policy
         _record(unit, "organization", organization_id, report, joined, policy, origin, organization_id)
