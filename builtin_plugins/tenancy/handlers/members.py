@@ -15,7 +15,7 @@ from builtin_plugins.tenancy.errors import (
 )
 from builtin_plugins.tenancy.permissions import MEMBERS_MANAGE, ORG_VIEW
 from builtin_plugins.tenancy.schemas_members import AccountStatus, MemberOut, MemberQuery, MemberUpsert
-from builtin_plugins.tenancy.services import member_accounts
+from builtin_plugins.tenancy.services import member_accounts, member_views
 from builtin_plugins.tenancy.services import members as service
 from kernel.sdk import (
     AccountStatusRequest,
@@ -44,7 +44,7 @@ ACCOUNT_MANAGER = permission(MEMBERS_MANAGE, within="org_id")
 )
 async def list_all(ctx: Context, org_id: int, query: MemberQuery) -> Page[MemberOut]:
     """List the members, with hints what the caller may do to each."""
-    items, total = await service.list_page(ctx.platform, ctx.principal, org_id, query)
+    items, total = await member_views.list_page(ctx.platform, ctx.principal, org_id, query)
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
 
