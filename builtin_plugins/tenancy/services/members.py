@@ -17,6 +17,7 @@ from builtin_plugins.tenancy.services.authority import (
     Caller,
     read_caller,
 )
+from builtin_plugins.tenancy.services.member_views import render
 from builtin_plugins.tenancy.services.memberships import LOCK, OWNER, keep_an_owner
 from builtin_plugins.tenancy.services.standing import changed
 from kernel.sdk import Account, Platform, PlatformError, Principal, Unit, audit, revoke_sessions, utc_now
