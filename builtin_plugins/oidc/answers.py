@@ -38,12 +38,15 @@ class BrowserAnswers:
         """Back to the client, with the token where no server and no log sees it."""
         return self._forgetting(_redirect(f"{self._callback}#token={token}"))
 
-    def failed(self, ctx: Context, error: PlatformError) -> web.Response:
+    def failed(self, ctx: Context, error: Exception) -> web.Response:
         """Back to the client's login page with the reason; raises it for callers that are no browsers."""
-        error.headers.update(_PRIVATE)
-        if "text/html" not in ctx.request.headers.get("Accept", ""):
+        known = error if isinstance(error, PlatformError) else ctx.platform.translate(error)
+        if known is None:
             raise error
-        reason = {"error": error.code, "error_description": str(error.detail)}
+        known.headers.update(_PRIVATE)
+        if "text/html" not in ctx.request.headers.get("Accept", ""):
+            raise known
+        reason = {"error": known.code, "error_description": str(known.detail)}
         return self._forgetting(_redirect(f"{self._callback}#{urlencode(reason, quote_via=quote)}"))
 
     def _cookies(self, flow: Flow, sealed: str) -> tuple[tuple[str, str], ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
+
 from kernel.sdk import UtcDateTime
 
 revision = "0001"

@@ -22,7 +22,6 @@ _METADATA: Final = 0
 _KEYS: Final = 1
 _MOST_KEYS: Final = 50
 _PAUSE: Final = 10.0  # seconds between two early renewals of the keys: strangers can name unknown ones
-_ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
 
 @dataclass(frozen=True)
@@ -72,19 +71,23 @@ class Provider:
         if found.get("issuer") != self.issuer:
             log.error("discovery names the issuer %.200r, not %r", found.get("issuer"), self.issuer)
             raise ProviderFault("The identity provider calls itself by another name than configured here")
-        needed = [self._endpoint(found, name) for name in _ENDPOINTS]
-        for name, value in zip(_ENDPOINTS, needed, strict=True):
-            if value is None:
-                log.error("discovery names no usable %s", name)
-                raise ProviderFault(f"The identity provider names no {name}")
         methods = found.get("token_endpoint_auth_methods_supported")
         return Metadata(
-            *(value or "" for value in needed),
-            self._endpoint(found, "userinfo_endpoint"),
-            self._endpoint(found, "end_session_endpoint"),
-            found.get("authorization_response_iss_parameter_supported") is True,
-            not isinstance(methods, list) or "client_secret_basic" in methods,
+            authorization_endpoint=self._needed(found, "authorization_endpoint"),
+            token_endpoint=self._needed(found, "token_endpoint"),
+            jwks_uri=self._needed(found, "jwks_uri"),
+            userinfo_endpoint=self._endpoint(found, "userinfo_endpoint"),
+            end_session_endpoint=self._endpoint(found, "end_session_endpoint"),
+            names_itself=found.get("authorization_response_iss_parameter_supported") is True,
+            takes_basic=not isinstance(methods, list) or "client_secret_basic" in methods,
         )
+
+    def _needed(self, found: dict[str, Any], name: str) -> str:
+        value = self._endpoint(found, name)
+        if value is None:
+            log.error("discovery names no usable %s", name)
+            raise ProviderFault(f"The identity provider names no {name}")
+        return value
 
     def _endpoint(self, found: dict[str, Any], name: str) -> str | None:
         value = found.get(name)
