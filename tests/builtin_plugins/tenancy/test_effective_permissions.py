@@ -25,6 +25,7 @@ from tests.builtin_plugins.tenancy.roles_support import (
     keys_of,
     make_group,
     make_role,
+    nest,
     roles_of,
 )
 from tests.builtin_plugins.tenancy.tenancy_support import (
@@ -98,11 +99,34 @@ async def test_a_plugin_s_own_key(running: Running) -> None:
     assert not await may(bob, org) and await may(bob, org, "draft")
     await ann.delete(given_to(org, bob, role["id"]))
     assert not await may(bob, org, "draft")
+    body = {"user_ids": [id_of(bob)], "role_id": role["id"]}
+    await ann.post(f"/v1/organizations/{org}/members/bulk-roles", json=body)
+    assert await may(bob, org, "draft")
+    await ann.delete(roles_of(org, role["id"]), params={"force": "true"})
+    assert not await may(bob, org, "draft")
     refused(
         await ann.post(roles_of(org), json={"name": "x", "permissions": ["notes.pin"]}),
         422,
         "validation_error",
     )
+
+
+async def test_nesting_counts_at_once(running: Running) -> None:
+    """A group that is put into another, or taken out, or deleted, opens and closes routes with the answer."""
+    ann, org = await owned(running)
+    bob = await member(running, org)
+    outer, inner = await make_group(ann, org), await make_group(ann, org, PUBLISH.key)
+    role = await make_role(ann, org, groups=[outer["id"]])
+    await assign(ann, org, bob, role["id"])
+    for _ in range(2):
+        assert not await may(bob, org)
+        await nest(ann, org, outer["id"], inner["id"])
+        assert await may(bob, org)
+        await ann.delete(groups_of(org, outer["id"], f"/children/{inner['id']}"))
+    await nest(ann, org, outer["id"], inner["id"])
+    assert await may(bob, org)
+    await ann.delete(groups_of(org, inner["id"]), params={"force": "true"})
+    assert not await may(bob, org)
 
 
 async def test_entries(running: Running) -> None:
@@ -230,6 +254,23 @@ async def test_a_refusal_is_explained(running: Running) -> None:
     assert (await assign(keeper, org, bob, direct["id"])).status == 201
     assert await may(bob, org) and (await explained(bob, org, bob))["held"]
     refused(await assign(keeper, org, weak, nested["id"]), 403, "key_not_held")
+
+
+async def test_who_can_act_is_named(running: Running) -> None:
+    """Suspended and deactivated accounts, and those whose own role expired, are not named as helpers."""
+    ann, org = await owned(running)
+    bob, keeper = await member(running, org), await member(running, org)
+    await give_keys(running, org, keeper, MANAGE, PUBLISH.key)
+    suspended, expired = await member(running, org, "owner"), await member(running, org)
+    inactive = await somebody(running, is_active=False)
+    await join(running, org, inactive, "owner")
+    await suspend(running, org, suspended)
+    past = utc_now() - timedelta(hours=1)
+    await give_keys(running, org, expired, MANAGE, PUBLISH.key, expires_at=past)
+    role = await make_role(ann, org, PUBLISH.key)
+    ways = {one["role_id"]: one for one in (await explained(bob, org, bob))["would_grant"]}
+    named = [(one["user_id"], one["organization_id"]) for one in ways[role["id"]]["assignable_by"]]
+    assert named == [(id_of(ann), org), (id_of(keeper), org)]
 
 
 async def test_obstacles(running: Running) -> None:

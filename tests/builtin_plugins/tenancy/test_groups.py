@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from builtin_plugins.tenancy.models import GroupChild, PermissionGroup
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.tenancy.roles_support import (
     ask_effective,
@@ -209,6 +210,24 @@ async def test_depth(running: Running) -> None:
     made(await nest(ann, org, upper[3], lower[0]))
     refused(await nest(ann, org, (await make_group(ann, org))["id"], upper[0]), 409, "groups_too_deep")
     refused(await nest(ann, org, lower[-1], (await make_group(ann, org))["id"]), 409, "groups_too_deep")
+
+
+async def test_limits(running: Running) -> None:
+    """An organization has at most 500 groups, and a group at most 50 others directly in it."""
+    ann, org = await owned(running)
+    outer = await make_group(ann, org)
+    async with running.platform.database.unit() as unit:
+        groups = [
+            PermissionGroup(organization_id=org, name=f"g{number}", name_key=f"g{number}")
+            for number in range(498)
+        ]
+        unit.session.add_all(groups)
+        await unit.session.flush()
+        unit.session.add_all(GroupChild(group_id=outer["id"], child_group_id=one.id) for one in groups[:49])
+    made(await nest(ann, org, outer["id"], groups[49].id))
+    refused(await nest(ann, org, outer["id"], groups[50].id), 409, "limit_reached")
+    await make_group(ann, org)
+    refused(await ann.post(groups_of(org), json={"name": "one more"}), 409, "limit_reached")
 
 
 async def test_nested_twice(running: Running) -> None:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from builtin_plugins.tenancy.models import Role
 from kernel.sdk import utc_now
-from kernel.testing import Actor, Running
+from kernel.testing import Actor, Running, platforms
 from tests.builtin_plugins.tenancy.roles_support import (
+    PUBLISH,
+    Notes,
     ask_effective,
     assign,
     effective,
     given_to,
+    keys_of,
     make_group,
     make_role,
     roles_of,
@@ -307,6 +312,43 @@ async def test_keys_of_a_sibling_are_not_held_here(running: Running) -> None:
     refused(await bob.post(roles_of(two), json={"name": "x", "permissions": [SETTINGS]}), 403, "key_not_held")
     await make_role(bob, below, SETTINGS)
     refused(await bob.post(roles_of(top), json={"name": "x"}), 403, "forbidden")
+
+
+async def test_limit(running: Running) -> None:
+    """An organization has at most 500 roles."""
+    ann, org = await owned(running)
+    async with running.platform.database.unit() as unit:
+        unit.session.add_all(
+            Role(organization_id=org, name=f"r{number}", name_key=f"r{number}") for number in range(499)
+        )
+    last = await make_role(ann, org)
+    refused(await ann.post(roles_of(org), json={"name": "one more"}), 409, "limit_reached")
+    await ann.delete(roles_of(org, last["id"]))
+    await make_role(ann, org)
+
+
+async def test_keys_of_an_absent_plugin(tmp_path: Path) -> None:
+    """A role keeps the key of a plugin that is not loaded; it gives nothing, and only an owner moves it."""
+    async with platforms(tmp_path) as start:
+        loaded, absent = await start("tenancy", Notes), await start("tenancy")
+        ann, org = await owned(loaded)
+        bob = await somebody(loaded)
+        await join(loaded, org, bob)
+        await give_keys(loaded, org, bob, MANAGE)
+        role = await make_role(ann, org, PUBLISH.key)
+        await assign(ann, org, ann, role["id"])
+        path = roles_of(org, role["id"])
+        ann.running = bob.running = absent
+        assert (await ann.get(path)).json()["permissions"] == [PUBLISH.key]
+        assert PUBLISH.key not in await keys_of(ann, org, ann)
+        assert "query.key" in problems(await ask_effective(ann, org, ann, PUBLISH.key))
+        refused(await bob.patch(path, json={"name": "Mine"}), 403, "key_not_held")
+        refused(await assign(bob, org, bob, role["id"]), 403, "key_not_held")
+        kept = {"name": "Kept", "permissions": [PUBLISH.key, AUDIT]}
+        assert (await ann.patch(path, json=kept)).status == 200
+        assert problems(await ann.post(roles_of(org), json={"name": "x", "permissions": [PUBLISH.key]}))
+        ann.running = loaded
+        assert PUBLISH.key in await keys_of(ann, org, ann)
 
 
 async def test_audit(running: Running) -> None:
