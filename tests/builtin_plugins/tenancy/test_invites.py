@@ -196,6 +196,17 @@ async def test_a_personal_invite_is_bound_to_its_address(running: Running) -> No
     refused(await eve.post(by_token(issued, "/redeem")), 403, "invite_for_another")
 
 
+async def test_an_address_is_invited_again(running: Running) -> None:
+    """Whoever lost the token sends another invite; both are listed, and one of them is enough."""
+    ann, ben = await somebody(running), await somebody(running)
+    team = await make_team(running, ann)
+    lost, issued = [await invite(ann, team, ben.user["email"]) for _ in range(2)]
+    listed = (await ann.get("/v1/invites", params={"team_id": str(team)})).json()["items"]
+    assert [one["id"] for one in listed] == [issued["id"], lost["id"]]
+    assert (await ben.post(by_token(issued, "/redeem"))).status == 200
+    refused(await ben.post(by_token(lost, "/redeem")), 409, "already_member")
+
+
 async def test_an_invite_for_several(running: Running) -> None:
     """Whoever has the token, each account once, until it is spent."""
     ann = await somebody(running)
