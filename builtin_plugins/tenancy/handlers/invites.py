@@ -77,8 +77,8 @@ async def create(ctx: Context, body: InviteCreate) -> Answer:
 
     The answer holds the token and, with PLATFORM_CLIENT_URL, the link, both never shown again; the e-mail is
     sent where a mail server is configured, and one that fails does not lose the invite. An address may be
-    invited again while an invite is pending, as by somebody who lost the token; the earlier invite stays until
-    it is revoked. An invite admits nobody while its sender may no longer invite.
+    invited again while an invite is pending, as by somebody who lost the token; the earlier invite stays
+    until it is revoked. An invite admits nobody while its sender may no longer invite.
     """
     offer = Offer(body.team_role, team_id=body.team_id, max_uses=body.max_uses)
     issued = await issue(ctx.platform, ctx.principal, offer, body.email, ctx.audit_origin())
