@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import sys
 import threading
 from collections.abc import Callable
@@ -19,9 +20,9 @@ T = TypeVar("T")
 
 WAITING = 32
 PATIENCE = 10.0
-_NICENESS = 5
-_RETRY_AFTER = 2
-_NOBODY = "$argon2id$v=19$m=65536,t=3,p=4$c29tZS1maXhlZC1zYWx0$MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI"
+_NICENESS = 19
+_RETRY_AFTER = (2, 8)
+_NOBODY = "$argon2id$v=19$m=65536,t=3,p=1$c29tZS1maXhlZC1zYWx0$MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI"
 
 
 class TooManySignIns(Unavailable):
@@ -38,11 +39,17 @@ class Passwords:
     """
 
     def __init__(self) -> None:
-        self._hasher = PasswordHasher()
+        # One lane: with argon2-cffi's four a single hash would take every core (the work is the same).
+        self._hasher = PasswordHasher(parallelism=1)
         threads = max(1, (os.cpu_count() or 2) // 2)
         self._threads = ThreadPoolExecutor(threads, "platform-password", initializer=_step_back)
         self._free = asyncio.Semaphore(threads)
         self._waiting = 0
+
+    def refuse_when_full(self) -> None:
+        """Raise TooManySignIns where one more stranger could not even wait: before any other work is done."""
+        if self._waiting >= WAITING:
+            raise _turned_away()
 
     async def hash(self, password: str, *, stranger: bool = False) -> str:
         """The argon2id hash of `password`. Raises TooManySignIns, for a `stranger` only."""
@@ -73,8 +80,7 @@ class Passwords:
         if not stranger:
             await self._free.acquire()
             return
-        if self._waiting >= WAITING:
-            raise _turned_away()
+        self.refuse_when_full()
         self._waiting += 1
         try:
             async with asyncio.timeout(PATIENCE):
@@ -90,7 +96,8 @@ class Passwords:
 
 
 def _turned_away() -> TooManySignIns:
-    return TooManySignIns(headers={"Retry-After": str(_RETRY_AFTER)})
+    # At different times: those who were turned away together would come back together.
+    return TooManySignIns(headers={"Retry-After": str(random.randint(*_RETRY_AFTER))})
 
 
 def _step_back() -> None:

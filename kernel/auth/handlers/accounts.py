@@ -62,6 +62,7 @@ async def register(ctx: Context, body: RegisterRequest) -> RegisterResult:
 async def login(ctx: Context, body: LoginRequest) -> LoginResult:
     """Sign in."""
     origin, attempts = ctx.audit_origin(), ctx.platform.attempts
+    ctx.platform.passwords.refuse_when_full()
     await attempts.admit(body.username, ctx.client_ip)
     account, token = await ctx.platform.accounts.sign_in(body.username, body.password, origin)
     await attempts.succeeded(body.username, ctx.client_ip)
