@@ -8,18 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Select, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from builtin_plugins.tenancy.errors import NotManaged
-from builtin_plugins.tenancy.models import Membership
 from builtin_plugins.tenancy.permissions import MEMBERS_MANAGE
-from builtin_plugins.tenancy.services.authority import (
-    read_caller,
-    read_targets,
-    read_tree,
-    refusal_to_administer,
-)
+from builtin_plugins.tenancy.services.account_authority import read_targets, refusal_to_administer
+from builtin_plugins.tenancy.services.authority import read_caller
 from builtin_plugins.tenancy.services.memberships import LOCK
 from kernel.sdk import Account, Forbidden, Platform, Principal, ResetPasswordRequest, Unit
 
@@ -56,18 +49,10 @@ class Administer:
             raise Forbidden(f"This needs: permission {MEMBERS_MANAGE.key}")
         if account.id == caller.id:
             return
-        tree = await read_tree(session, self._organization_id)
-        places = set(await session.scalars(_places(account.id)))
-        if not places or not tree >= places:
-            raise NotManaged()  # before more is read of it: what it holds elsewhere takes no time here
-        [target] = await read_targets(session, [account], permissions)
-        why = refusal_to_administer(caller, target, tree, reset=self._reset)
+        [target] = await read_targets(session, caller, [account])
+        why = refusal_to_administer(caller, target, reset=self._reset)
         if why is not None:
             raise why
-
-
-def _places(user_id: int) -> Select[int]:
-    return select(Membership.organization_id).where(Membership.user_id == user_id)
 
 
 async def reset_password(

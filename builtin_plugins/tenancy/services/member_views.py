@@ -9,14 +9,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from builtin_plugins.tenancy.models import Membership
 from builtin_plugins.tenancy.schemas_members import MemberOut, MemberQuery
-from builtin_plugins.tenancy.services.authority import (
-    Caller,
+from builtin_plugins.tenancy.services.account_authority import (
     Target,
-    read_caller,
     read_targets,
-    read_tree,
     refusal_to_administer,
 )
+from builtin_plugins.tenancy.services.authority import Caller, remembered_caller
 from kernel.sdk import Account, Platform, Principal
 
 
@@ -24,11 +22,12 @@ async def list_page(
     platform: Platform, principal: Principal, organization_id: int, query: MemberQuery
 ) -> tuple[list[MemberOut], int]:
     """The members by account id, and how many there are. Raises OrganizationNotFound."""
+    caller = await remembered_caller(platform, principal, organization_id)
+    wanted, is_account = _wanted(organization_id, query), Account.id == Membership.user_id
     async with platform.database.read() as session:
-        caller = await read_caller(session, principal, organization_id, platform.permissions)
-        wanted = _wanted(organization_id, query)
-        joined = select(Membership, Account).join(Account, Account.id == Membership.user_id).where(wanted)
-        total = await session.scalar(select(func.count()).select_from(joined.subquery()))
+        counted = select(func.count()).select_from(Membership).join(Account, is_account).where(wanted)
+        total = await session.scalar(counted)
+        joined = select(Membership, Account).join(Account, is_account).where(wanted)
         ordered = joined.order_by(Membership.user_id).limit(query.limit).offset(query.offset)
         rows = [(row[0], row[1]) for row in await session.execute(ordered)]
         return await render(session, caller, rows), int(total or 0)
@@ -56,24 +55,23 @@ async def render(
     """The records, with what the caller may do: asked only for those who may do anything at all."""
     if not caller.manages:
         return [_record(row, account, False, False) for row, account in rows]
-    tree = await read_tree(session, caller.lineage[0])
-    targets = await read_targets(session, [account for _, account in rows], caller.permissions)
+    targets = await read_targets(session, caller, [account for _, account in rows])
     return [
         _record(
             row,
             account,
             caller.refusal_to_act_on(row.org_role) is None,
-            _is_resettable(caller, account, target, tree),
+            _is_resettable(caller, account, target),
         )
         for (row, account), target in zip(rows, targets, strict=True)
     ]
 
 
-def _is_resettable(caller: Caller, account: Account, target: Target, tree: frozenset[int]) -> bool:
+def _is_resettable(caller: Caller, account: Account, target: Target) -> bool:
     is_local = account.password_hash is not None and account.sso_subject is None
     if not is_local or account.id == caller.id or not caller.administers:
         return False
-    return refusal_to_administer(caller, target, tree, reset=True) is None
+    return refusal_to_administer(caller, target, reset=True) is None
 
 
 def _record(row: Membership, account: Account, managed: bool, resettable: bool) -> MemberOut:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from sqlalchemy import Select, and_, null, or_, select
+from sqlalchemy import Integer, Select, String, and_, cast, null, or_, select, union_all
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from builtin_plugins.tenancy.models import (
@@ -243,8 +243,8 @@ async def keys_of_roles(
     own = select(
         RolePermission.role_id,
         RolePermission.permission_key,
-        null().label("group_id"),
-        null().label("group_name"),
+        cast(null(), Integer).label("group_id"),
+        cast(null(), String).label("group_name"),
     ).where(RolePermission.role_id.in_(role_ids))
     reached = (
         select(RoleGroup.role_id, RoleGroup.group_id)
@@ -261,7 +261,6 @@ async def keys_of_roles(
         .join(GroupPermission, GroupPermission.group_id == PermissionGroup.id)
     )
     found: dict[int, list[tuple[str, int | None, str | None]]] = defaultdict(list)
-    for query in (own, grouped):
-        for role_id, key, group_id, group_name in await session.execute(query):
-            found[role_id].append((key, group_id, group_name))
+    for role_id, key, group_id, group_name in await session.execute(union_all(own, grouped)):
+        found[role_id].append((key, group_id, group_name))
     return {role_id: sorted(keys, key=lambda one: (one[0], one[1] or 0)) for role_id, keys in found.items()}
