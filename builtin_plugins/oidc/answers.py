@@ -38,7 +38,7 @@ class BrowserAnswers:
         """Back to the client, with the token where no server and no log sees it."""
         return self._forgetting(_redirect(f"{self._callback}#token={token}"))
 
-    def failed(self, ctx: Context, error: Exception) -> web.Response:
+    def failed(self, ctx: Context, error: Exception, *, forget: bool = True) -> web.Response:
         """Back to the client's login page with the reason; raises it for callers that are no browsers."""
         known = error if isinstance(error, PlatformError) else ctx.platform.translate(error)
         if known is None:
@@ -47,7 +47,8 @@ class BrowserAnswers:
         if "text/html" not in ctx.request.headers.get("Accept", ""):
             raise known
         reason = {"error": known.code, "error_description": str(known.detail)}
-        return self._forgetting(_redirect(f"{self._callback}#{urlencode(reason, quote_via=quote)}"))
+        response = _redirect(f"{self._callback}#{urlencode(reason, quote_via=quote)}")
+        return self._forgetting(response) if forget else response
 
     def _cookies(self, flow: Flow, sealed: str) -> tuple[tuple[str, str], ...]:
         return (STATE, flow.state), (NONCE, flow.nonce), (self.flow_cookie, sealed)

@@ -48,9 +48,9 @@ async def oidc_callback(ctx: Context, query: CallbackQuery) -> web.Response:
     """
     sso = sso_of(ctx)
     cookies = ctx.request.cookies
+    if not query.state or cookies.get(STATE) != query.state:
+        return sso.answers.failed(ctx, BadCallback(), forget=False)  # whose sign-in it is goes on
     try:
-        if not query.state or cookies.get(STATE) != query.state:
-            raise BadCallback()
         sealed = cookies.get(sso.answers.flow_cookie)
         token = await sso.sign_in.finish(query, sealed, cookies.get(NONCE), ctx.audit_origin())
     except (PlatformError, SQLAlchemyError, OSError) as error:

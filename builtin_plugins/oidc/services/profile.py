@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from builtin_plugins.oidc.settings import OidcSettings
 from kernel.sdk import ExternalIdentity
 
-_EMAIL: Final = re.compile(r"[^\s@<>\"\x00-\x1f\x7f]{1,64}@[^\s@<>\"\x00-\x1f\x7f]{1,189}")
+_EMAIL: Final = re.compile(r"[^\s@<>\"]{1,64}@[^\s@<>\"]{1,189}")
 
 
 def identity_of(
@@ -39,7 +39,7 @@ def _email(settings: OidcSettings, said: Mapping[str, Any]) -> str | None:
     email = _text(said.get("email"))
     if said.get("email_verified") in (False, "false") and not settings.trust_unverified_email:
         return None
-    return email if email and _EMAIL.fullmatch(email) else None
+    return email if email and email.isprintable() and _EMAIL.fullmatch(email) else None
 
 
 def _role(

@@ -73,5 +73,6 @@ class SignOut:
 
     def _until(self, expires: float) -> datetime:
         """How long a token could come again."""
-        left = min(max(expires - time.time(), 0), _LONGEST_MEMORY)
+        now = time.time()
+        left = max(min(expires, now + _LONGEST_MEMORY) - now, 0)
         return utc_now() + timedelta(seconds=left + self._settings.leeway_seconds + 1)

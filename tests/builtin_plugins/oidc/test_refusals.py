@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import hmac
 import json
 import time
@@ -12,6 +13,9 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA256
+from joserfc import jwt
+from joserfc.jwe import JWERegistry
+from joserfc.jwk import OctKey
 
 from tests.builtin_plugins.oidc.browser import Browser, Page
 from tests.builtin_plugins.oidc.conftest import Boot, Site
@@ -297,6 +301,28 @@ class TestCallback:
         browser, back = await halfway(site)
         browser.plant(name, value, CALLBACK)
         await bounced(site, browser, back.url)
+
+    async def test_that_is_not_ours_leaves_ours_alone(self, site: Site) -> None:
+        """A foreign callback, forced on a browser that is signing in, does not spoil the sign-in."""
+        browser, back = await halfway(site)
+        await bounced(site, browser, f"{CALLBACK}?state=foreign&code=x")
+        assert "token" in (await browser.go(back.url)).fragment
+
+    async def test_too_late(self, site: Site) -> None:
+        """Five minutes count here, not only in the browser: a cookie that was kept is of no use."""
+        browser, back = await halfway(site)
+        secret = site.running.platform.secrets.ensure("oidc-cookie")
+        key = OctKey.import_key(hashlib.sha256(secret.encode()).digest())
+        registry = JWERegistry(algorithms=["dir", "A256GCM"])
+        sealed = jwt.decode(browser.cookie("__Host-oidc_flow", CALLBACK) or "", key, registry=registry)
+        header = {"alg": "dir", "enc": "A256GCM"}
+        for left, works in ((-1, False), (60, True)):
+            kept = jwt.encode(header, {**sealed.claims, "exp": now(left)}, key, registry=registry)
+            browser.plant("__Host-oidc_flow", kept, CALLBACK)
+            state, nonce = sealed.claims["state"], sealed.claims["nonce"]
+            browser.plant("oidc_state", state, CALLBACK)
+            browser.plant("oidc_nonce", nonce, CALLBACK)
+            assert ("token" in (await browser.go(back.url)).fragment) is works
 
     async def test_replayed(self, site: Site) -> None:
         """A callback works once, even for who kept the cookies."""

@@ -169,7 +169,10 @@ async def test_without_address_and_name(site: Site) -> None:
     assert (said["username"], said["email"]) == ("s-9", "s-9@idp.example.net")
 
 
-@pytest.mark.parametrize("email", ["no address", "a@b@c", "a@b\r\nBcc: x@y", "<a@b>", "a" * 300 + "@b", 7])
+@pytest.mark.parametrize(
+    "email",
+    ["no address", "a@b@c", "a@b\r\nBcc: x@y", "<a@b>", "a" * 300 + "@b", "\ud800@b.example", "a\x00@b", 7],
+)
 async def test_address_that_is_none(site: Site, email: Any) -> None:
     """What is no address is treated as if there were none."""
     await site.idp.knows("anna", email=email)

@@ -109,6 +109,13 @@ async def test_logout_token_of_a_session(boot: Boot, database_url: str | None) -
     assert (await told(site, site.idp.logout_token(sid="unheard of"))).status == 200
 
 
+async def test_logout_token_without_end(site: Site) -> None:
+    """An expiry that no clock knows does no harm."""
+    anna = await signed_in(site)
+    assert (await told(site, site.idp.logout_token(sub="anna", exp=10**400))).status == 200
+    assert not await is_accepted(anna)
+
+
 async def test_logout_of_a_stranger(site: Site) -> None:
     """Who has no account here is signed out already; a local account of that name stays."""
     local = await site.running.user("carl")
