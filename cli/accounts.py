@@ -28,6 +28,7 @@ async def opened_accounts() -> AsyncIterator[Platform]:
     from kernel.errors import Conflict, Forbidden, NotFound
 
     async with running.stored_platform() as platform:
+        running.refuse_behind(platform)
         try:
             yield platform
         except NotFound as error:

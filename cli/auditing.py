@@ -25,8 +25,10 @@ async def audited(
     from cli import running
     from kernel.auth.audit import audit
 
-    async with running.stored_platform(kernel_only=True) as platform, platform.database.unit() as unit:
-        audit(unit, action, target_type, target_id, before=before, after=after, origin=ORIGIN)
-        await unit.session.flush()
-        if change is not None:
-            change()
+    async with running.stored_platform(kernel_only=True) as platform:
+        running.refuse_behind(platform)
+        async with platform.database.unit() as unit:
+            audit(unit, action, target_type, target_id, before=before, after=after, origin=ORIGIN)
+            await unit.session.flush()
+            if change is not None:
+                change()

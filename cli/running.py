@@ -78,6 +78,14 @@ async def stored_platform(
             yield platform
 
 
+def refuse_behind(platform: Platform) -> None:
+    """Change nothing in a database whose migrations wait for the operator: guards may be missing too."""
+    from cli.failures import Refused
+
+    if platform.pending:
+        raise Refused("the database is behind this version", "Bring it up to date: platformctl db upgrade")
+
+
 @asynccontextmanager
 async def explained_platform(overrides: Mapping[str, str] | None = None) -> AsyncIterator[Platform]:
     """What plugins declare, without touching the database."""

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from kernel.auth.audit import audit
 from kernel.auth.errors import AccountDisabled
+from kernel.auth.guards import ACCOUNTS
 from kernel.auth.models import Account, Milestone
 from kernel.auth.sessions import revoke_sessions
 from kernel.auth.states import TOPIC
@@ -57,9 +58,11 @@ class PlatformAdmins:
         Happens once in the life of an instance. `account` is changed in place, so that the token minted next
         carries the claim. An account that was local before its link is never the one.
         """
-        await unit.lock("accounts")
+        await unit.lock(ACCOUNTS)
         current = await unit.session.get(Account, account.id, populate_existing=True)
-        if current is None or not current.is_active or current.role != "admin" or current.linked_at:
+        if current is None or current.epoch != account.epoch:  # revoked since the password was looked at
+            return
+        if not current.is_active or current.role != "admin" or current.linked_at:
             return
         if await reached(unit.session):
             return
@@ -72,7 +75,7 @@ class PlatformAdmins:
         It shows in the account's token at the next refresh or sign-in. Raises NotFound, AccountDisabled.
         """
         async with self._platform.database.unit() as unit:
-            await unit.lock("accounts")
+            await unit.lock(ACCOUNTS)
             account = await find_by_username(unit.session, username)
             if account.platform_admin:
                 return account, False
@@ -87,7 +90,7 @@ class PlatformAdmins:
         Also from the last Platform Admin: this is the operator's word, and the operator can grant anew.
         """
         async with self._platform.database.unit() as unit:
-            await unit.lock("accounts")
+            await unit.lock(ACCOUNTS)
             account = await find_by_username(unit.session, username)
             return account, await self.clear_flag(unit, account, origin)
 

@@ -174,6 +174,13 @@ class TestSsoLink:
         assert (await command("users", "reset-password", "ulla")).exit_code == 4
 
 
+@pytest.mark.parametrize("command_line", ["users list", "platform-admin list", "secret set deploy"])
+def test_database_that_is_behind(cli: Cli, command_line: str) -> None:
+    """Where migrations wait for the operator, the command names the one that applies them."""
+    refused = cli(*command_line.split(), input="s3cret", env={"PLATFORM_MIGRATE_ON_START": "false"})
+    assert (refused.exit_code, "platformctl db upgrade" in refused.stderr) == (4, True)
+
+
 class TestUsers:
     async def test_temporary_password(self, command: Command, running: Running) -> None:
         """Printed once, alone; it signs in, must be changed, and the old password and sessions are over."""
