@@ -19,9 +19,9 @@ from sqlalchemy import select
 
 from builtin_plugins.tenancy.errors import TeamNotFound
 from builtin_plugins.tenancy.models import Team
-from builtin_plugins.tenancy.permissions import MEMBERS_MANAGE
+from builtin_plugins.tenancy.permissions import MEMBERS_MANAGE, ORG_VIEW
 from builtin_plugins.tenancy.services.standing import Standing, standing_of
-from builtin_plugins.tenancy.services.tree import lineage_of
+from builtin_plugins.tenancy.services.tree import lineage_of, look_up
 from kernel.sdk import Access, Decision, Forbidden, Permission, Platform, Principal
 
 TEAM_ADMIN = "team_admin"
@@ -45,6 +45,8 @@ async def decide(
         held = standing.teams.get(within) == TEAM_ADMIN or await _manages_home(platform, standing, within)
     else:
         lineage = await lineage_of(platform, within)
+        if lineage and not standing.holds(ORG_VIEW.key, within, lineage[1:]):
+            await look_up(platform, within)
         held = bool(lineage) and standing.holds(name, within, lineage[1:])
     return held or await is_platform_admin(platform, principal)
 
@@ -88,10 +90,10 @@ async def _manages_home(platform: Platform, standing: Standing, team_id: int) ->
         return False
     async with platform.database.read() as session:
         home = await session.scalar(select(Team.organization_id).where(Team.id == team_id))
-    lineage = await lineage_of(
-        platform, home or 0
-    )  # the same work for a team that is nobody's, or is not there
-    return home is not None and standing.holds(MEMBERS_MANAGE.key, home, lineage[1:])
+    if home is None:
+        return False
+    lineage = await lineage_of(platform, home)
+    return standing.holds(MEMBERS_MANAGE.key, home, lineage[1:])
 
 
 async def answer_platform_admin(platform: Platform, principal: Principal) -> Decision | None:

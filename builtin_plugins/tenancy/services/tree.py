@@ -114,3 +114,12 @@ async def lineage_of(platform: Platform, organization_id: int) -> Sequence[int]:
 async def home_of(platform: Platform, team_id: int) -> int | None:
     """The organization that a team belongs to, remembered. Raises TeamNotFound."""
     return await platform.resource(LINEAGES).home_of(team_id)
+
+
+async def look_up(platform: Platform, organization_id: int) -> None:
+    """Read a place that is remembered once more.
+
+    An organization that is not there is never remembered: a stranger must not tell the two by their time.
+    """
+    async with platform.database.read() as session:
+        await _lineage(session, organization_id)

@@ -270,6 +270,8 @@ async def _authority(world: World) -> None:
     ids["team_invite"] = await new_team_invite(world)
     ids["org_invite"] = await new_org_invite(world)
     other = ids["other_organization"]
+    answer = await world.people["other_org"].actor.get(f"/v1/organizations/{other}")
+    assert answer.status == 200, answer.body
     ids["other_role"] = await new_role(world, other, fresh("role"))
     ids["other_group"] = await new_group(world, other, fresh("group"))
 
