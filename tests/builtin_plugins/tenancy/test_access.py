@@ -207,21 +207,22 @@ async def test_teams(running: Running) -> None:
 
 
 async def test_warm_decisions_ask_no_database(running: Running) -> None:
-    """Granted or refused, a decision is made from memory; what is remembered is read anew now and then."""
-    ann = await somebody(running)
+    """Granted or refused, a decision on a member is made from memory, which is renewed now and then."""
+    ann, bob = await somebody(running), await somebody(running)
     org = await make_org(running, ann)
     below = await make_org(running, parent=org)
-    foreign = await make_org(running)
-    known = await principal(running, ann)
-    places = (org, below, foreign)
-    for place in places:
-        await decide(running.platform, known, SETTINGS_MANAGE, place)
+    await join(running, org, bob)
+    asked = [
+        (await principal(running, actor), place, wanted)
+        for actor, place, wanted in ((ann, org, True), (ann, below, True), (bob, org, False))
+    ]
+    for known, place, wanted in asked:
+        assert await decide(running.platform, known, SETTINGS_MANAGE, place) is wanted
     with statements() as seen:
         for _ in range(200):
-            for place in places:
+            for known, place, _wanted in asked:
                 await decide(running.platform, known, SETTINGS_MANAGE, place)
-    asked = [one for one in seen if "tenancy_" in one or "kernel_account" in one]
-    assert len(asked) < 60, asked[:5]
+    assert len([one for one in seen if "tenancy_" in one or "kernel_account" in one]) < 60, seen[:5]
 
 
 async def test_list_of_users(running: Running) -> None:
