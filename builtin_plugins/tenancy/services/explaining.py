@@ -138,14 +138,14 @@ async def _remedies(viewer: Viewer, user_id: int, key: str) -> list[Remedy]:
     ways = await _ways(viewer.session, key, contents)
     assigners = await find_assigners(viewer)
     names = [name for name in BUILTIN_ROLES if name in viewer.permissions[key].org_roles]
-    found = [_builtin(viewer, name, assigners) for name in names]
+    found = [await _builtin(viewer, name, assigners) for name in names]
     for role in roles:
         keys = {one for one, _, _ in contents[role.id]}
-        found.append(_custom(viewer, user_id, role, keys, ways[role.id], assigners))
+        found.append(await _custom(viewer, user_id, role, keys, ways[role.id], assigners))
     return found
 
 
-def _builtin(viewer: Viewer, name: str, assigners: Assigners) -> Remedy:
+async def _builtin(viewer: Viewer, name: str, assigners: Assigners) -> Remedy:
     needed = {MEMBERS_MANAGE.key, *builtin_keys(viewer.permissions, name)}
     if name != "member":
         needed.add(ROLES_MANAGE.key)
@@ -159,11 +159,11 @@ def _builtin(viewer: Viewer, name: str, assigners: Assigners) -> Remedy:
             f"POST /v1/organizations/{viewer.organization_id}/members"
         ),
         assignable_by_caller=all(map(viewer.holds, needed)),
-        assignable_by=assigners.who_hold(needed),
+        assignable_by=await assigners.who_hold(needed),
     )
 
 
-def _custom(
+async def _custom(
     viewer: Viewer, user_id: int, role: Role, keys: set[str], way: list[GroupRef], assigners: Assigners
 ) -> Remedy:
     needed = {ROLES_MANAGE.key, *(key for key in keys if key in viewer.permissions)}
@@ -177,7 +177,7 @@ def _custom(
             f"POST /v1/organizations/{viewer.organization_id}/members/{user_id}/roles"
         ),
         assignable_by_caller=all(map(viewer.holds, needed)),
-        assignable_by=assigners.who_hold(needed),
+        assignable_by=await assigners.who_hold(needed),
     )
 
 

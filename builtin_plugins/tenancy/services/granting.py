@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 
 from sqlalchemy import Select, and_, case, exists, or_, select
 
@@ -17,7 +16,9 @@ from builtin_plugins.tenancy.models import (
 )
 from builtin_plugins.tenancy.permissions import ROLES_MANAGE
 from builtin_plugins.tenancy.schemas_roles import Assigner
+from builtin_plugins.tenancy.services.memberships import OWNER
 from builtin_plugins.tenancy.services.nesting import reach
+from builtin_plugins.tenancy.services.role_views import builtin_keys
 from builtin_plugins.tenancy.services.standing import Standing, read_standing
 from builtin_plugins.tenancy.services.viewing import Viewer
 from kernel.sdk import Account, utc_now
@@ -35,31 +36,44 @@ def roles_holding(key: str, lineage: Collection[int]) -> Select[int]:
     )
 
 
-@dataclass(frozen=True)
 class Assigners:
     """Those whom the viewer may see that manage roles here, the nearest first."""
 
-    viewer: Viewer
-    found: Sequence[tuple[Assigner, Standing]]
+    def __init__(self, viewer: Viewer, found: Mapping[int, tuple[Assigner, str]]) -> None:
+        self._viewer = viewer
+        self._found = found
+        self._standings: dict[int, Standing] = {}
 
-    def who_hold(self, keys: Collection[str]) -> list[Assigner]:
+    async def who_hold(self, keys: Collection[str]) -> list[Assigner]:
         """Those who hold all these keys here."""
-        here, above = self.viewer.organization_id, self.viewer.lineage[1:]
-        return [one for one, standing in self.found if standing.holds_all(keys, here, above)]
+        return [
+            shown
+            for shown, org_role in self._found.values()
+            if await self._holds(shown.user_id, org_role, keys)
+        ]
+
+    async def _holds(self, user_id: int, org_role: str, keys: Collection[str]) -> bool:
+        viewer = self._viewer
+        # Most are owners, who hold everything: only of others the roles are read.
+        if org_role == OWNER and set(keys) <= set(builtin_keys(viewer.permissions, OWNER)):
+            return True
+        if user_id not in self._standings:
+            self._standings[user_id] = await read_standing(viewer.session, user_id, viewer.permissions)
+        return self._standings[user_id].holds_all(keys, viewer.organization_id, viewer.lineage[1:])
 
 
 async def find_assigners(viewer: Viewer) -> Assigners:
     """The active accounts that hold `org.roles.manage` in the places that the viewer sees."""
-    found: dict[int, tuple[Assigner, Standing]] = {}
-    for user_id, username, organization_id in (await viewer.session.execute(_managers(viewer))).all():
-        if user_id not in found:
-            standing = await read_standing(viewer.session, user_id, viewer.permissions)
-            shown = Assigner(user_id=user_id, username=username, organization_id=organization_id)
-            found[user_id] = (shown, standing)
-    return Assigners(viewer, list(found.values()))
+    found: dict[int, tuple[Assigner, str]] = {}
+    for user_id, username, organization_id, org_role in (
+        await viewer.session.execute(_managers(viewer))
+    ).all():
+        shown = Assigner(user_id=user_id, username=username, organization_id=organization_id)
+        found.setdefault(user_id, (shown, org_role))
+    return Assigners(viewer, found)
 
 
-def _managers(viewer: Viewer) -> Select[int, str, int]:
+def _managers(viewer: Viewer) -> Select[int, str, int, str]:
     key = ROLES_MANAGE.key
     assigned = exists().where(
         RoleAssignment.organization_id == Membership.organization_id,
@@ -69,7 +83,7 @@ def _managers(viewer: Viewer) -> Select[int, str, int]:
     )
     distance = {place: number for number, place in enumerate(viewer.lineage)}
     return (
-        select(Account.id, Account.username, Membership.organization_id)
+        select(Account.id, Account.username, Membership.organization_id, Membership.org_role)
         .join(Membership, and_(Membership.user_id == Account.id, Membership.suspended_at.is_(None)))
         .where(
             Account.is_active,
