@@ -134,46 +134,57 @@ class Accounts:
         return await self._mint(account, "refreshed", claims)
 
     def _check_age(self, claims: dict[str, Any]) -> None:
-        settings, now = self._platform.settings, time.time()
-        if now > claims["exp"] + settings.jwt_refresh_grace_minutes * 60:
+        grace = self._platform.settings.jwt_refresh_grace_minutes * 60
+        if time.time() > claims["exp"] + grace:
             raise SessionOver("The token expired too long ago; sign in again")
-        cap = settings.jwt_session_max_hours * 3600
-        if cap and now > claims.get("auth_time", claims["iat"]) + cap:
+        self._check_cap(claims)
+
+    def _check_cap(self, claims: Mapping[str, Any]) -> None:
+        """Nothing that mints goes past the cap of a session, which counts from its sign-in."""
+        cap = self._platform.settings.jwt_session_max_hours * 3600
+        if cap and time.time() > claims.get("auth_time", claims["iat"]) + cap:
             raise SessionOver()
 
     async def change_password(
         self, account_id: int, current: str, new: str, claims: Mapping[str, Any], origin: dict[str, Any]
     ) -> str:
         """Replace the password, end all sessions, answer a token that goes on with that of `claims`."""
+        self._check_cap(claims)
         async with self._platform.database.read() as session:
             account = await session.get_one(Account, account_id)
+        _check_session(account, claims)
         if account.password_hash is None:
             raise SsoAccount()
         if not await self._platform.passwords.verify(account.password_hash, current):
             raise WrongPassword()
         if current == new:
             raise SamePassword()
-        await self._replace_password(account, await self._platform.passwords.hash(new), origin)
-        async with self._platform.database.read() as session:
-            fresh = await session.get_one(Account, account_id)
-        return await self._mint(fresh, "refreshed", claims)
+        changed = await self._replace_password(account, await self._platform.passwords.hash(new), origin)
+        return await self._mint(changed, "refreshed", claims)
 
-    async def _replace_password(self, account: Account, password_hash: str, origin: dict[str, Any]) -> None:
+    async def _replace_password(
+        self, account: Account, password_hash: str, origin: dict[str, Any]
+    ) -> Account:
+        """The account as this change left it: its epoch is dead if another revocation follows."""
         async with self._platform.database.unit() as unit:
             change = (
                 update(Account)
                 .where(Account.id == account.id, Account.password_hash == account.password_hash)
+                .where(Account.is_active, Account.epoch == account.epoch)
                 .values(password_hash=password_hash, must_change_password=False, epoch=Account.epoch + 1)
-                .returning(Account.id)
+                .returning(Account)
             )
-            if await unit.session.scalar(change) is None:
-                raise WrongPassword()
+            changed: Account | None = await unit.session.scalar(change)
+            if changed is None:
+                raise Unauthorized("The session was revoked; sign in again")
             await forget_resets(unit, account.id)
             audit(unit, "account.password_changed", "account", account.id, origin=origin)
             await unit.notify(TOPIC, str(account.id))
+            return changed
 
     async def reissue(self, principal: Principal, claims: Mapping[str, Any]) -> str:
         """A token that goes on with the caller's session, asking for further `claims` (`token_claims`)."""
+        self._check_cap(principal.claims)
         async with self._platform.database.read() as session:
             account = await session.get_one(Account, principal.id)
         if not account.is_active or account.epoch != principal.claims.get("epoch", 0):

@@ -30,7 +30,7 @@ async def refuse_last_platform_admin(unit: Unit, account: Account) -> None:
     if (
         account.is_active
         and account.platform_admin
-        and not await _other(unit, account, Account.platform_admin)
+        and not await _other(unit, account, Account.platform_admin.is_(True))
     ):
         raise LastPlatformAdmin()
 

@@ -67,6 +67,8 @@ async def test_open_routes_are_known(platform: Platform) -> None:
         "GET /v1/status",
         "POST /v1/auth/login",
         "POST /v1/auth/oidc/backchannel-logout",
+        "POST /v1/auth/password-reset/confirm",
+        "POST /v1/auth/password-reset/request",
         "POST /v1/auth/refresh",
         "POST /v1/auth/register",
         "POST /webhook/{path}",

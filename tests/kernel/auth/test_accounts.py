@@ -14,7 +14,7 @@ from sqlalchemy import select, update
 
 from kernel.auth.models import Account, AuditEntry
 from kernel.errors import StartupError
-from kernel.sdk import Plugin, hookimpl
+from kernel.sdk import AUTHENTICATED, Context, Plugin, RouteTable, hookimpl
 from kernel.testing import Actor, Running, Start, platforms
 
 SECRET = "a secret of at least thirty-two bytes, for tests"
@@ -363,6 +363,15 @@ class TestChangePassword:
         answer = await older.post("/v1/auth/change-password", json=body)
         assert claims_of(Actor(shared, answer.json()["access_token"]))["auth_time"] == began
 
+    async def test_past_the_cap(self, shared: Running) -> None:
+        """A session that is too old changes nothing: 401 asks to sign in again."""
+        hana = await shared.user("hana")
+        older = Actor(shared, forged(claims_of(hana), auth_time=int(time.time()) - 25 * 3600))
+        body = {"current_password": hana.password, "new_password": "battery staple"}
+        answer = await older.post("/v1/auth/change-password", json=body)
+        assert (answer.status, answer.json()["code"]) == (401, "session_over")
+        await shared.sign_in("hana", hana.password)
+
     async def test_must_change_password_is_done(self, shared: Running) -> None:
         """After an administrator's reset the demand to change it goes away with the change."""
         ida = await shared.user("ida")
@@ -457,3 +466,43 @@ class TestSecret:
         """A secret of fewer than 32 bytes is refused at start, and how to make one is said."""
         with pytest.raises(StartupError, match=r"JWT_SECRET.*32 bytes.*openssl rand"):
             await start_platform(env={"JWT_SECRET": "short"})
+
+
+class Switch(Plugin):
+    """Asks for a token with a further claim, as a switch of the organization does."""
+
+    name = "switch"
+
+    @hookimpl
+    def register_routes(self) -> list[RouteTable]:
+        table = RouteTable("Switch")
+
+        @table.post("/v1/switch", access=AUTHENTICATED, returns=str)
+        async def switch(ctx: Context) -> str:
+            """Re-issue the caller's token."""
+            return await ctx.platform.accounts.reissue(ctx.principal, {"place": 7})
+
+        return [table]
+
+    @hookimpl
+    async def token_claims(self, account: Account, previous: dict[str, Any] | None) -> dict[str, Any]:
+        return {"place": (previous or {}).get("place", 0)}
+
+
+class TestReissue:
+    async def test_it_goes_on_with_the_session(self, start_platform: Start) -> None:
+        """The new token asks the hooks with the further claims; its session began when it began."""
+        running = await start_platform(Switch, env={"JWT_SECRET": SECRET})
+        ana = await running.user("ana")
+        began = int(time.time()) - 3600
+        answer = await Actor(running, forged(claims_of(ana), auth_time=began)).post("/v1/switch")
+        claims = claims_of(Actor(running, answer.json()))
+        assert (claims["place"], claims["auth_time"]) == (7, began)
+
+    async def test_past_the_cap(self, start_platform: Start) -> None:
+        """Switching to and fro does not make a session live for ever."""
+        running = await start_platform(Switch, env={"JWT_SECRET": SECRET})
+        ana = await running.user("ana")
+        token = forged(claims_of(ana), auth_time=int(time.time()) - 25 * 3600)
+        answer = await Actor(running, token).post("/v1/switch")
+        assert (answer.status, answer.json()["code"]) == (401, "session_over")
