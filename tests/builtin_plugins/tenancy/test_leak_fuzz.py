@@ -1,0 +1,473 @@
+"""Random organizations, memberships, visibilities and questions, against a plain model of who sees what.
+
+CI takes 500 steps; `pytest tests/builtin_plugins/tenancy/test_leak_fuzz.py --leak-steps 10000` is the long
+run, and `--leak-seed` repeats one.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from kernel.sdk import Account
+from kernel.testing import Actor, Reply, Running, Start
+from tests.builtin_plugins.rag.rag_support import upload
+from tests.builtin_plugins.tenancy.tenancy_support import claims, id_of, read_claims, somebody
+from tests.fakes.hash_embeddings import HashEmbeddings
+
+BASES, PIPELINES = "/v1/rag/knowledge-bases", "/v1/rag/pipeline"
+WORD = re.compile(r"zq[0-9a-f]{10}")
+VISIBILITIES = ("private", "team", "organization", "shared")
+MOST_CITED = 90  # documents beyond which an answer may leave some out
+
+
+@dataclass
+class Thing:
+    """A knowledge base or a pipeline as the model knows it.
+
+    `documents` are those of a knowledge base, by id the name and the word inside, both unique.
+    """
+
+    id: str
+    owner: str
+    name: str
+    visibility: str
+    place: int | None
+    documents: dict[str, tuple[str, str]] = field(default_factory=dict)
+    sources: list[str] = field(default_factory=list)
+
+    @property
+    def words(self) -> set[str]:
+        """All that may be read by whoever sees it."""
+        return {self.name, *(word for pair in self.documents.values() for word in pair)}
+
+
+@dataclass
+class Model:
+    """Who belongs where, and who may see what: the rules of decisions.md, in the plainest way."""
+
+    teams: dict[int, dict[str, str]] = field(default_factory=dict)
+    team_homes: dict[int, int | None] = field(default_factory=dict)
+    organizations: dict[int, dict[str, str]] = field(default_factory=dict)
+    suspended: set[tuple[int, str]] = field(default_factory=set)
+    bases: dict[str, Thing] = field(default_factory=dict)
+    pipelines: dict[str, Thing] = field(default_factory=dict)
+
+    def in_organization(self, who: str, organization: int) -> bool:
+        """An unsuspended member of exactly this one."""
+        return who in self.organizations[organization] and (organization, who) not in self.suspended
+
+    def in_team(self, who: str, team: int) -> bool:
+        """A member, unless suspended in the team's organization."""
+        home = self.team_homes[team]
+        return who in self.teams[team] and (home, who) not in self.suspended
+
+    def sees(self, who: str, thing: Thing) -> bool:
+        """Whether a row is visible to somebody right now."""
+        if thing.owner == who or thing.visibility == "shared":
+            return True
+        if thing.visibility == "team" and thing.place in self.teams:
+            return self.in_team(who, thing.place)
+        return (
+            thing.visibility == "organization"
+            and thing.place is not None
+            and self.in_organization(who, thing.place)
+        )
+
+    def places(self, who: str, kind: str) -> list[int]:
+        """The teams or organizations with which somebody may share."""
+        if kind == "team":
+            return [team for team in self.teams if self.in_team(who, team)]
+        return [one for one in self.organizations if self.in_organization(who, one)]
+
+    def claimed(self, who: str) -> tuple[set[int], set[tuple[int, str]]]:
+        """Teams, and organizations with roles, that a fresh token names."""
+        mine = self.places(who, "organization")
+        return set(self.places(who, "team")), {(one, self.organizations[one][who]) for one in mine}
+
+
+class Fuzzer:
+    """Does random things through HTTP, keeps the model beside it, and compares."""
+
+    def __init__(self, running: Running, dice: random.Random) -> None:
+        self.running = running
+        self.dice = dice
+        self.model = Model()
+        self.people: dict[str, Actor] = {}
+        self.admin: Actor
+        self.log: list[str] = []
+
+    async def begin(self) -> None:
+        """Some people, a tree of organizations and a few teams."""
+        self.admin = await somebody(self.running, role="admin")
+        for number in range(8):
+            self.people[f"p{number}"] = await somebody(self.running)
+        for _ in range(4):
+            await self.found_organization()
+        for _ in range(4):
+            await self.found_team()
+        for _ in range(6):
+            await self.make_base()
+        for _ in range(3):
+            await self.make_pipeline()
+
+    async def step(self) -> None:
+        """One random act or look; looks are twice as likely."""
+        acts: list[Callable[[], Awaitable[None]]] = [
+            *[self.join_team, self.leave_team, self.join_organization, self.leave_organization] * 3,
+            *[self.suspend, self.restore, self.reshare_base, self.reshare_pipeline] * 3,
+            self.found_team,
+            self.end_team,
+            self.make_base,
+            self.make_pipeline,
+            *[self.write, self.erase] * 2,
+            self.end_base,
+        ]
+        looks: list[Callable[[], Awaitable[None]]] = [
+            *[self.ask] * 4,
+            self.list_bases,
+            self.list_pipelines,
+            self.read_base,
+            self.read_pipeline,
+            self.read_documents,
+            self.refresh,
+        ]
+        await self.dice.choice(looks if self.dice.random() < 0.67 else acts)()
+
+    # what happens
+
+    async def found_organization(self) -> None:
+        owner = self.somebody()
+        above = self.dice.choice([None, *self.model.organizations])
+        slug = f"o{secrets.token_hex(5)}"
+        body = {"name": slug, "slug": slug, "owner_user_id": self.id(owner), "parent_id": above}
+        made = await self.ok(self.admin.post("/v1/organizations", json=body), f"{owner} founds below {above}")
+        self.model.organizations[made["id"]] = {owner: "owner"}
+        self.model.teams[made["default_team_id"]] = {owner: "team_admin"}
+        self.model.team_homes[made["default_team_id"]] = made["id"]
+
+    async def found_team(self) -> None:
+        who = self.somebody()
+        home = self.dice.choice([None, *self.model.places(who, "organization")])
+        body = {"name": f"t{secrets.token_hex(5)}", "organization_id": home}
+        made = await self.ok(self.people[who].post("/v1/teams", json=body), f"{who} founds a team in {home}")
+        self.model.teams[made["id"]] = {who: "team_admin"}
+        self.model.team_homes[made["id"]] = home
+
+    async def end_team(self) -> None:
+        if len(self.model.teams) > 4:
+            team = self.dice.choice(list(self.model.teams))
+            await self.ok(self.admin.delete(f"/v1/teams/{team}"), f"team {team} ends")
+            del self.model.teams[team], self.model.team_homes[team]
+
+    async def join_team(self) -> None:
+        team, who = self.dice.choice(list(self.model.teams)), self.somebody()
+        body = {"user_id": self.id(who), "team_role": "member"}
+        answer = await self.admin.post(f"/v1/teams/{team}/members", json=body)
+        self.log.append(f"{who} joins team {team}: {answer.status}")
+        home = self.model.team_homes[team]
+        if who in self.model.teams[team]:
+            assert answer.status == 409, answer.body
+        elif home is not None and not self.model.in_organization(who, home):
+            assert answer.status in (403, 409), answer.body
+        else:
+            assert answer.status == 201, answer.body
+            self.model.teams[team][who] = "member"
+
+    async def leave_team(self) -> None:
+        team = self.dice.choice(list(self.model.teams))
+        for who in self.pick(self.model.teams[team]):
+            path = f"/v1/teams/{team}/members/{self.id(who)}"
+            await self.ok(self.admin.delete(path), f"{who} leaves team {team}")
+            del self.model.teams[team][who]
+
+    async def join_organization(self) -> None:
+        organization, who = self.dice.choice(list(self.model.organizations)), self.somebody()
+        if who not in self.model.organizations[organization]:
+            role = self.dice.choice(["member", "member", "admin"])
+            body = {"user_id": self.id(who), "org_role": role}
+            path = f"/v1/organizations/{organization}/members"
+            await self.ok(self.admin.post(path, json=body), f"{who} joins organization {organization}")
+            self.model.organizations[organization][who] = role
+
+    async def leave_organization(self) -> None:
+        organization, who = self.a_member()
+        if who is not None:
+            path = f"/v1/organizations/{organization}/members/{self.id(who)}"
+            await self.ok(self.admin.delete(path), f"{who} leaves organization {organization}")
+            del self.model.organizations[organization][who]
+            self.model.suspended.discard((organization, who))
+            for team, members in self.model.teams.items():
+                if self.model.team_homes[team] == organization:
+                    members.pop(who, None)
+            await self.sign_in(who)
+
+    async def suspend(self) -> None:
+        organization, who = self.a_member()
+        if who is not None and (organization, who) not in self.model.suspended:
+            path = f"/v1/organizations/{organization}/members/{self.id(who)}/suspension"
+            await self.ok(self.admin.put(path), f"{who} is suspended in {organization}")
+            self.model.suspended.add((organization, who))
+            await self.sign_in(who)
+
+    async def restore(self) -> None:
+        for organization, who in self.pick(sorted(self.model.suspended)):
+            path = f"/v1/organizations/{organization}/members/{self.id(who)}/suspension"
+            await self.ok(self.admin.delete(path), f"{who} is restored in {organization}")
+            self.model.suspended.discard((organization, who))
+
+    async def make_base(self) -> None:
+        who = self.somebody()
+        sharing = self.sharing(who)
+        body = {"name": self.word(), **sharing}
+        made = await self.ok(self.people[who].post(BASES, json=body), f"{who} makes a base {sharing}")
+        base = Thing(made["id"], who, made["name"], made["visibility"], placed(made))
+        self.model.bases[base.id] = base
+        await self.write(base)
+
+    async def write(self, base: Thing | None = None) -> None:
+        base = base or self.dice.choice(list(self.model.bases.values()))
+        word, name = self.word(), self.word()
+        text = f"The mascot {word} lives in the harbour."
+        answer = await upload(self.people[base.owner], base.id, f"{name}.md", text)
+        assert answer.status == 202, answer.body
+        await self.running.run_jobs()
+        self.log.append(f"{base.owner} writes {word} in {base.id}")
+        base.documents[answer.json()["document_id"]] = (name, word)
+
+    async def erase(self) -> None:
+        for base in self.pick(self.model.bases.values()):
+            for document in self.pick(base.documents):
+                path = f"{BASES}/{base.id}/documents/{document}"
+                await self.ok(self.people[base.owner].delete(path), f"{document} of {base.id} is erased")
+                del base.documents[document]
+
+    async def end_base(self) -> None:
+        if len(self.model.bases) > 8:
+            base = self.dice.choice(list(self.model.bases.values()))
+            mine = [one for one in self.model.pipelines.values() if base.id in one.sources]
+            own = [one.id for one in mine if one.owner == base.owner]
+            body = {"confirm_delete_pipeline_ids": own}
+            path = f"{BASES}/{base.id}"
+            await self.ok(self.people[base.owner].delete(path, json=body), f"base {base.id} ends")
+            del self.model.bases[base.id]
+            for one in mine:
+                one.sources.remove(base.id)
+            for gone in own:
+                del self.model.pipelines[gone]
+
+    async def make_pipeline(self) -> None:
+        who = self.somebody()
+        seen = [base.id for base in self.model.bases.values() if self.model.sees(who, base)]
+        if seen:
+            sources = self.dice.sample(seen, min(len(seen), self.dice.randint(1, 4)))
+            body = {"name": self.word(), "knowledge_base_ids": sources, **self.sharing(who)}
+            made = await self.ok(self.people[who].post(PIPELINES, json=body), f"{who} pipes {sources}")
+            thing = Thing(made["pipeline_id"], who, made["name"], made["visibility"], placed(made))
+            thing.sources = list(sources)
+            self.model.pipelines[thing.id] = thing
+
+    async def reshare_base(self) -> None:
+        await self.reshare(BASES, self.model.bases)
+
+    async def reshare_pipeline(self) -> None:
+        await self.reshare(PIPELINES, self.model.pipelines)
+
+    async def reshare(self, path: str, things: Mapping[str, Thing]) -> None:
+        for thing in self.pick(list(things.values())):
+            sharing = self.sharing(thing.owner)
+            answer = self.people[thing.owner].patch(f"{path}/{thing.id}", json=sharing)
+            made = await self.ok(answer, f"{thing.owner} shares {thing.id} {sharing}")
+            thing.visibility, thing.place = made["visibility"], placed(made)
+
+    # what is looked at
+
+    async def ask(self) -> None:
+        for pipeline in self.pick(list(self.model.pipelines.values())):
+            who, actor = self.asker()
+            hybrid = self.dice.random() < 0.5
+            body = {"question": "Where does the mascot live?", "top_k": 100, "hybrid": hybrid}
+            asked = self.any_word() if self.dice.random() < 0.2 else ""
+            if asked:
+                body["metadata_filter"] = {"source": f"{asked}.md"}
+            answer = await actor.post(f"{PIPELINES}/{pipeline.id}/query", json=body)
+            self.log.append(f"{who} asks {pipeline.id}: {answer.status}")
+            if not self.model.sees(who, pipeline):
+                self.hidden(answer, pipeline)
+                continue
+            bases = [self.model.bases[one] for one in pipeline.sources]
+            seen = [base for base in bases if self.model.sees(who, base)]
+            assert answer.status == (200 if seen else 409), (answer.status, answer.body)
+            allowed = {word for base in seen for word in base.words}
+            self.only(answer, allowed | {asked})  # the answer repeats what was asked for
+            if seen and not asked:
+                cited = {source["source"].removesuffix(".md") for source in answer.json()["sources"]}
+                there = {name for base in seen for name, _ in base.documents.values()}
+                assert cited == there or len(there) > MOST_CITED, (cited, there)
+
+    async def list_bases(self) -> None:
+        await self.listed(BASES, self.model.bases, "owner_id")
+
+    async def list_pipelines(self) -> None:
+        who, items = await self.listed(PIPELINES, self.model.pipelines, "owner_user_id")
+        for item in items:
+            sources = self.model.pipelines[item["id"]].sources
+            expected = [one for one in sources if self.model.sees(who, self.model.bases[one])]
+            assert item["knowledge_base_ids"] == expected, item
+
+    async def listed(self, path: str, things: Mapping[str, Thing], owner: str) -> tuple[str, Any]:
+        who, actor = self.asker()
+        by = self.dice.choice([None, *self.people])
+        query = "" if by is None else f"&{owner}={self.id(by)}"
+        answer = await actor.get(f"{path}?limit=500{query}")
+        assert answer.status == 200, answer.body
+        expected = {
+            thing.id
+            for thing in things.values()
+            if self.model.sees(who, thing) and (by is None or thing.owner == by)
+        }
+        found = answer.json()
+        self.log.append(f"{who} lists {path}{query}: {found['total']}")
+        assert {item["id"] for item in found["items"]} == expected
+        assert found["total"] == len(expected)
+        self.only(answer, {word for one in expected for word in things[one].words})
+        return who, found["items"]
+
+    async def read_base(self) -> None:
+        for base in self.pick(list(self.model.bases.values())):
+            who, actor = self.asker()
+            answer = await actor.get(f"{BASES}/{base.id}")
+            if self.model.sees(who, base):
+                assert (answer.status, answer.json()["document_count"]) == (200, len(base.documents))
+                self.only(answer, base.words)
+            else:
+                self.hidden(answer, base)
+
+    async def read_pipeline(self) -> None:
+        for pipeline in self.pick(list(self.model.pipelines.values())):
+            who, actor = self.asker()
+            answer = await actor.get(f"{PIPELINES}/{pipeline.id}")
+            if self.model.sees(who, pipeline):
+                assert answer.status == 200
+                self.only(answer, pipeline.words)
+            else:
+                self.hidden(answer, pipeline)
+
+    async def read_documents(self) -> None:
+        for base in self.pick(list(self.model.bases.values())):
+            who, actor = self.asker()
+            path = f"{BASES}/{base.id}/documents"
+            answer = await actor.get(f"{path}?limit=500")
+            if not self.model.sees(who, base):
+                self.hidden(answer, base)
+                continue
+            found = answer.json()
+            assert {item["document_id"] for item in found["items"]} == set(base.documents)
+            assert found["total"] == len(base.documents)
+            self.only(answer, base.words)
+            for item in self.pick(found["items"]):
+                for rest in ("", "/chunks", "/content"):
+                    self.only(await actor.get(f"{path}/{item['document_id']}{rest}"), base.words)
+
+    async def refresh(self) -> None:
+        """A token names what was so when it was minted, and what is so after a refresh."""
+        who, actor = self.asker()
+        old = read_claims(actor.token or "")
+        fresh = await claims(actor)
+        teams, organizations = self.model.claimed(who)
+        assert set(fresh["teams"]) == teams
+        assert {(one["id"], one["role"]) for one in fresh["orgs"]} == organizations
+        self.log.append(f"{who} refreshes: {old.get('teams')} to {fresh['teams']}")
+
+    # tools
+
+    def somebody(self) -> str:
+        return self.dice.choice(list(self.people))
+
+    def asker(self) -> tuple[str, Actor]:
+        who = self.somebody()
+        return who, self.people[who]
+
+    def id(self, who: str) -> int:
+        return id_of(self.people[who])
+
+    def pick(self, items: Any) -> list[Any]:
+        return self.dice.sample(list(items), 1) if items else []
+
+    def a_member(self) -> tuple[int, str | None]:
+        """Somebody in an organization who is not an owner, as the last one has to stay."""
+        organization = self.dice.choice(list(self.model.organizations))
+        members = [who for who, role in self.model.organizations[organization].items() if role != "owner"]
+        return organization, self.dice.choice(members) if members else None
+
+    def sharing(self, who: str) -> dict[str, Any]:
+        """A visibility that somebody may choose."""
+        visibility = self.dice.choice(VISIBILITIES)
+        if visibility in ("private", "shared"):
+            return {"visibility": visibility}
+        places = self.model.places(who, visibility)
+        if not places:
+            return {"visibility": "private"}
+        return {"visibility": visibility, f"{visibility}_id": self.dice.choice(places)}
+
+    def word(self) -> str:
+        return f"zq{self.dice.getrandbits(40):010x}"
+
+    def any_word(self) -> str:
+        return self.dice.choice(sorted(self.dice.choice(list(self.model.bases.values())).words))
+
+    async def sign_in(self, who: str) -> None:
+        """A fresh token, as the change ended the sessions; the old one must be refused."""
+        actor = self.people[who]
+        assert (await actor.get(BASES)).status == 401
+        async with self.running.platform.database.read() as session:
+            account = await session.get_one(Account, id_of(actor))
+        actor.token = self.running.platform.tokens.mint(account, {})
+
+    async def ok(self, answer: Awaitable[Reply], what: str) -> Any:
+        reply = await answer
+        self.log.append(what)
+        assert reply.status < 300, (what, reply.status, reply.body)
+        return reply.json() if reply.body else None
+
+    def only(self, answer: Reply, allowed: set[str]) -> None:
+        """No word but those that the asker may read."""
+        leaked = set(WORD.findall(answer.body.decode(errors="replace"))) - allowed
+        assert not leaked, (leaked, answer.body[:500])
+
+    def hidden(self, answer: Reply, thing: Thing) -> None:
+        """404 without a word."""
+        assert answer.status == 404, (answer.status, answer.body)
+        self.only(answer, set())
+        assert thing.id not in answer.body.decode()
+
+
+def placed(made: dict[str, Any]) -> int | None:
+    """The team or organization that a record is shared with."""
+    place: int | None = made["team_id"] or made["organization_id"]
+    return place
+
+
+async def test_answers_hold_nothing_out_of_sight(
+    start_platform: Start, request: pytest.FixtureRequest
+) -> None:
+    """Searches, lists, counts and citations follow the model at every step; tokens do at a refresh."""
+    steps = request.config.getoption("--leak-steps")
+    seed = request.config.getoption("--leak-seed") or secrets.randbits(32)
+    fuzzer = Fuzzer(await start_platform("tenancy", "rag", HashEmbeddings()), random.Random(seed))
+    try:
+        await fuzzer.begin()
+        for _ in range(steps):
+            await fuzzer.step()
+    except (AssertionError, KeyError, IndexError, ValueError) as error:
+        story = "\n".join(fuzzer.log[-40:])
+        done = len(fuzzer.log)
+        raise AssertionError(
+            f"{error}\nafter {done} acts; again with --leak-seed {seed}:\n{story}"
+        ) from error
