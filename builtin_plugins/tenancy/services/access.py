@@ -21,7 +21,7 @@ from builtin_plugins.tenancy.errors import TeamNotFound
 from builtin_plugins.tenancy.models import Team
 from builtin_plugins.tenancy.permissions import MEMBERS_MANAGE, ORG_VIEW
 from builtin_plugins.tenancy.services.standing import Standing, standing_of
-from builtin_plugins.tenancy.services.tree import lineage_of, look_up
+from builtin_plugins.tenancy.services.tree import home_of, lineage_of, look_up
 from kernel.sdk import Access, Decision, Forbidden, Permission, Platform, Principal
 
 TEAM_ADMIN = "team_admin"
@@ -33,7 +33,8 @@ async def decide(
     """Whether the caller holds a key in an organization, or in a team, whichever the key's scope is.
 
     `or_admin` admits instance administrators as well. Unknown organizations are held by none but those who
-    hold all. Knows no database while warm, unless the caller is a Platform Admin.
+    hold all. Asks no database while warm, but for Platform Admins, for who manages a team from above, and to
+    refuse those who may not even see the organization.
     """
     if not principal.is_user or principal.id is None:
         return False
@@ -45,9 +46,9 @@ async def decide(
         held = standing.teams.get(within) == TEAM_ADMIN or await _manages_home(platform, standing, within)
     else:
         lineage = await lineage_of(platform, within)
-        if lineage and not standing.holds(ORG_VIEW.key, within, lineage[1:]):
+        held = standing.holds(name, within, lineage[1:])
+        if lineage and not held and not standing.holds(ORG_VIEW.key, within, lineage[1:]):
             await look_up(platform, within)
-        held = bool(lineage) and standing.holds(name, within, lineage[1:])
     return held or await is_platform_admin(platform, principal)
 
 
@@ -86,14 +87,10 @@ async def answer(
 
 async def _manages_home(platform: Platform, standing: Standing, team_id: int) -> bool:
     """Whether the account manages the members of the team's organization, there or from above."""
-    if not standing.organizations:
+    if not standing.places_of(MEMBERS_MANAGE.key):
         return False
-    async with platform.database.read() as session:
-        home = await session.scalar(select(Team.organization_id).where(Team.id == team_id))
-    if home is None:
-        return False
-    lineage = await lineage_of(platform, home)
-    return standing.holds(MEMBERS_MANAGE.key, home, lineage[1:])
+    home = await home_of(platform, team_id)
+    return bool(home) and standing.holds(MEMBERS_MANAGE.key, home[0], home[1:])
 
 
 async def answer_platform_admin(platform: Platform, principal: Principal) -> Decision | None:
