@@ -16,9 +16,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from builtin_plugins.tenancy.models import Membership, Role, RoleAssignment, RoleGroup
 from builtin_plugins.tenancy.permissions import MEMBERS_MANAGE, ROLES_MANAGE
 from builtin_plugins.tenancy.schemas_roles import Explanation, GroupRef, Obstacle, Remedy
+from builtin_plugins.tenancy.services.authority import keys_of_builtin
 from builtin_plugins.tenancy.services.granting import Assigners, find_assigners, roles_holding
 from builtin_plugins.tenancy.services.nesting import load_groups
-from builtin_plugins.tenancy.services.role_views import builtin_keys
 from builtin_plugins.tenancy.services.standing import BUILTIN_ROLES, Grant, keys_of_roles
 from builtin_plugins.tenancy.services.viewing import Viewer
 from kernel.sdk import Account, utc_now
@@ -146,9 +146,9 @@ async def _remedies(viewer: Viewer, user_id: int, key: str) -> list[Remedy]:
 
 
 async def _builtin(viewer: Viewer, name: str, assigners: Assigners) -> Remedy:
-    needed = {MEMBERS_MANAGE.key, *builtin_keys(viewer.permissions, name)}
+    needed = {MEMBERS_MANAGE.key}
     if name != "member":
-        needed.add(ROLES_MANAGE.key)
+        needed.update(keys_of_builtin(viewer.permissions, name))
     return Remedy(
         role_id=BUILTIN_ROLES[name],
         role_name=name,
@@ -158,7 +158,7 @@ async def _builtin(viewer: Viewer, name: str, assigners: Assigners) -> Remedy:
             f"Give the membership the org_role '{name}': "
             f"POST /v1/organizations/{viewer.organization_id}/members"
         ),
-        assignable_by_caller=all(map(viewer.holds, needed)),
+        assignable_by_caller=all(map(viewer.hands_on, needed)),
         assignable_by=await assigners.who_hold(needed),
     )
 
@@ -176,7 +176,7 @@ async def _custom(
             "Assign the role to the active member: "
             f"POST /v1/organizations/{viewer.organization_id}/members/{user_id}/roles"
         ),
-        assignable_by_caller=all(map(viewer.holds, needed)),
+        assignable_by_caller=all(map(viewer.hands_on, needed)),
         assignable_by=await assigners.who_hold(needed),
     )
 

@@ -16,9 +16,9 @@ from builtin_plugins.tenancy.models import (
 )
 from builtin_plugins.tenancy.permissions import ROLES_MANAGE
 from builtin_plugins.tenancy.schemas_roles import Assigner
+from builtin_plugins.tenancy.services.authority import keys_of_builtin
 from builtin_plugins.tenancy.services.memberships import OWNER
 from builtin_plugins.tenancy.services.nesting import reach
-from builtin_plugins.tenancy.services.role_views import builtin_keys
 from builtin_plugins.tenancy.services.standing import Standing, read_standing
 from builtin_plugins.tenancy.services.viewing import Viewer
 from kernel.sdk import Account, utc_now
@@ -45,7 +45,7 @@ class Assigners:
         self._standings: dict[int, Standing] = {}
 
     async def who_hold(self, keys: Collection[str]) -> list[Assigner]:
-        """Those who hold all these keys here."""
+        """Those who hold all these keys, here and below: they may hand them on."""
         return [
             shown
             for shown, org_role in self._found.values()
@@ -55,11 +55,11 @@ class Assigners:
     async def _holds(self, user_id: int, org_role: str, keys: Collection[str]) -> bool:
         viewer = self._viewer
         # Most are owners, who hold everything: only of others the roles are read.
-        if org_role == OWNER and set(keys) <= set(builtin_keys(viewer.permissions, OWNER)):
+        if org_role == OWNER and set(keys) <= set(keys_of_builtin(viewer.permissions, OWNER)):
             return True
         if user_id not in self._standings:
             self._standings[user_id] = await read_standing(viewer.session, user_id, viewer.permissions)
-        return self._standings[user_id].holds_all(keys, viewer.organization_id, viewer.lineage[1:])
+        return all(self._standings[user_id].commands(key, viewer.lineage) for key in keys)
 
 
 async def find_assigners(viewer: Viewer) -> Assigners:

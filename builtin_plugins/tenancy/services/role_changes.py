@@ -36,16 +36,19 @@ class RoleChange:
         return self.unit.session
 
     def insist_on(self, keys: Iterable[str]) -> None:
-        """Raise KeyNotHeld unless the editor holds each of these keys in this organization."""
+        """Raise KeyNotHeld unless the editor holds each of these keys here and in all organizations below.
+
+        For there a role counts as well; what the built-in role `member` gives is held here alone.
+        """
         missing = sorted(key for key in set(keys) if not self._holds(key))
         if missing:
             raise KeyNotHeld(
-                f"You don't hold {', '.join(missing[:10])} in this organization yourself, "
+                f"You don't hold {', '.join(missing[:10])} in this organization and those below yourself, "
                 "so you can neither hand it on nor take it away; an owner can"
             )
 
     def _holds(self, key: str) -> bool:
-        if self.standing is None or self.standing.holds(key, self.organization_id, self.lineage[1:]):
+        if self.standing is None or self.standing.commands(key, self.lineage):
             return True
         # Of a plugin that is not loaded now; it may come back, and the key with it.
         return key not in self.permissions and self._is_owner(self.standing)

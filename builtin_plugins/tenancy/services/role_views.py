@@ -17,6 +17,7 @@ from builtin_plugins.tenancy.models import (
     RolePermission,
 )
 from builtin_plugins.tenancy.schemas_roles import GroupOut, GroupRef, RoleOut
+from builtin_plugins.tenancy.services.authority import keys_of_builtin
 from kernel.sdk import Permission
 
 
@@ -45,14 +46,8 @@ async def render_roles(
         groups[role_id].append(GroupRef(id=group_id, name=name))
     for role in roles:
         if role.is_builtin:
-            keys[role.id] = builtin_keys(permissions, role.name)
+            keys[role.id] = sorted(keys_of_builtin(permissions, role.name))
     return [_role(role, organization_id, keys[role.id], groups[role.id]) for role in roles]
-
-
-def builtin_keys(permissions: Mapping[str, Permission], name: str) -> list[str]:
-    """The keys of a built-in role."""
-    scoped = [one for one in permissions.values() if one.scope == "organization"]
-    return sorted(one.key for one in scoped if name in one.org_roles)
 
 
 def _role(role: Role, organization_id: int, keys: list[str], groups: list[GroupRef]) -> RoleOut:

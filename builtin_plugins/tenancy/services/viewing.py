@@ -49,6 +49,10 @@ class Viewer:
         """Whether the caller holds a key here."""
         return self.standing is None or self.standing.holds(key, self.lineage[0], self.lineage[1:])
 
+    def hands_on(self, key: str) -> bool:
+        """Whether the caller may put a key into a role here: it counts here and below."""
+        return self.standing is None or self.standing.commands(key, self.lineage)
+
     async def insist_on_member(self, user_id: int, places: Sequence[int]) -> None:
         """Raise Forbidden unless it is the caller or one whom the caller manages.
 

@@ -223,6 +223,24 @@ async def test_nobody_hands_on_what_he_does_not_hold(running: Running) -> None:
     assert (await bob.delete(given_to(org, eve, weak))).status == 204
 
 
+async def test_what_membership_gives_is_not_handed_on(running: Running) -> None:
+    """A member sees the organization, not those below; a role would carry that down, also to himself."""
+    ann, org = await owned(running)
+    below = await make_org(running, parent=org)
+    bob = await member(running, org)
+    await give_keys(running, org, bob, MANAGE)
+    view = (await make_role(ann, org, "org.view"))["id"]
+    for answer in (
+        await assign(bob, org, bob, view),
+        await bob.post(f"/v1/organizations/{org}/roles", json={"name": "x", "permissions": ["org.view"]}),
+    ):
+        refused(answer, 403, "key_not_held")
+        assert "org.view" in answer.detail
+    assert (await assign(ann, org, bob, view)).status == 201
+    assert (await bob.get(f"/v1/organizations/{below}/roles")).status == 200
+    assert (await assign(bob, org, bob, view)).status == 200
+
+
 async def test_who_loses_the_right_hands_on_nothing(running: Running) -> None:
     """With the manager's own role gone, or expired, or suspended, the next assignment is refused."""
     ann, org = await owned(running)
