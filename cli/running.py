@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from cli.settings import CliSettings
     from kernel.platform import Platform
+    from kernel.plugins import Candidate
     from kernel.settings import KernelSettings, SettingsLoader
 
 T = TypeVar("T")
@@ -70,7 +71,7 @@ async def stored_platform(
     from kernel.platform import open_platform
 
     quiet()
-    candidates = [] if kernel_only else None
+    candidates: list[Candidate] | None = [] if kernel_only else None
     with private_files():
         async with open_platform(
             make_loader(overrides), candidates=candidates, apply_migrations=apply_migrations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from alembic import context
 from sqlalchemy import JSON
@@ -12,7 +12,7 @@ from kernel.sdk import UtcDateTime
 attributes = context.config.attributes
 
 
-def render_item(kind: str, item: Any, autogen_context: Any) -> str | bool:
+def render_item(kind: str, item: Any, autogen_context: Any) -> str | Literal[False]:
     """The platform's own types as a revision's author writes them; False leaves the rest to Alembic."""
     own = {UtcDateTime: "UtcDateTime", JSON: "json_type"}.get(type(item)) if kind == "type" else None
     if own is None:
