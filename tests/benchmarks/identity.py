@@ -27,7 +27,7 @@ import jwt
 import psutil
 from aiohttp import web
 
-from kernel.testing import POSTGRES, REDIS, postgres_database
+from kernel.testing import REDIS, postgres_database
 from tests.benchmarks.load import load
 from tests.benchmarks.serving import Served, account, free_port, platform
 from tests.benchmarks.table import Row, print_table
@@ -139,17 +139,17 @@ def writer(home: Path, database: str | None) -> Callable[[int], Coroutine[Any, A
 
 async def last_accepted(world: World, number: int, heard: bool) -> float:
     """Seconds from the acknowledged revocation to the last answer that still accepted the token, there."""
-    token, accepted, refused = world.token(number), 0.0, asyncio.Event()
-    warm = asyncio.Event()
+    token, accepted = world.token(number), 0.0
+    warm, refused = asyncio.Event(), asyncio.Event()
 
     async def ask() -> None:
         nonlocal accepted
         while not refused.is_set():
             async with world.session.get(world.there.url + PATH, headers=token) as answer:
                 status = answer.status
-            if status == 401:
+            if status == 401 and warm.is_set():
                 refused.set()
-            else:
+            elif status == 200:
                 accepted = time.perf_counter()
                 warm.set()
             await asyncio.sleep(PAUSE)
@@ -171,10 +171,12 @@ async def stream_lasted(world: World, number: int, heard: bool) -> float:
 
     async def listen() -> None:
         nonlocal ended
-        with suppress(aiohttp.ClientError):
-            async with world.session.get(url, headers=world.token(number)) as answer:
-                async for _ in answer.content.iter_any():
-                    opened.set()
+        while not opened.is_set():  # a reactivation takes its time to get there, too
+            with suppress(aiohttp.ClientError):
+                async with world.session.get(url, headers=world.token(number)) as answer:
+                    async for _ in answer.content.iter_any():
+                        if answer.status == 200:
+                            opened.set()
         ended = time.perf_counter()
 
     listening = asyncio.create_task(listen())
@@ -230,7 +232,8 @@ async def _in_one_setting(world: World, setting: str) -> list[Row]:
             found: list[float] = []
             for _ in range(ROUNDS):
                 found += await asyncio.gather(*(measure(world, n, notice == "heard") for n in world.epochs))
-            rows.append(_revoked(f"last accepted {what}, {setting}, notice {notice}", found))
+            said = "last accepted request" if what == "request" else "end of a forwarded stream"
+            rows.append(_revoked(f"{said}, {setting}, notice {notice}", found))
     return rows
 
 
@@ -360,7 +363,6 @@ def _high_water(process: psutil.Process) -> int:
 
 async def main(wanted: Sequence[str]) -> None:
     """What the command line names, or all."""
-    print(f"PostgreSQL of {os.environ.get('PLATFORM_TEST_POSTGRES', POSTGRES).rpartition('@')[2]}")
     parts = {"revocation": revocation, "times": times, "flood": flood}
     rows: list[Row] = []
     for name in wanted or parts:
