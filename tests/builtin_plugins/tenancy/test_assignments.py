@@ -324,6 +324,23 @@ async def test_assigned_at_once_by_many(running: Running) -> None:
         assert len(await audited(running, "role.assigned", id_of(who))) == 1
 
 
+async def test_assigned_while_leaving(running: Running) -> None:
+    """A role that is assigned while the member is removed does not wait for who joins again."""
+    ann, org = await owned(running)
+    role = (await make_role(ann, org, AUDIT))["id"]
+    leaving = [await member(running, org) for _ in range(6)]
+    path = f"/v1/organizations/{org}/members"
+    answers = await asyncio.gather(
+        *(assign(ann, org, who, role) for who in leaving),
+        *(ann.delete(f"{path}/{id_of(who)}") for who in leaving),
+        bulk(ann, org, role, *map(id_of, leaving)),
+    )
+    assert {one.status for one in answers} <= {200, 201, 204, 404}
+    for who in leaving:
+        await join(running, org, who)
+        assert (await ann.get(given_to(org, who))).json()["total"] == 0
+
+
 async def test_audit(running: Running) -> None:
     """Assigning, changing the expiry and taking away are in the audit log, before and after."""
     ann, org = await owned(running)
