@@ -127,6 +127,7 @@ class IdentityProvider:
     calls: list[str] = field(default_factory=list)
     changes: dict[str, Change] = field(default_factory=dict)
     statuses: dict[str, int] = field(default_factory=dict)
+    redirects: dict[str, str] = field(default_factory=dict)
     hangs: set[str] = field(default_factory=set)
     claims: Change | None = None
     sign: Callable[[dict[str, Any]], str] | None = None
@@ -172,6 +173,8 @@ class IdentityProvider:
             self.forms.append(dict(parse_qsl(await request.text())))
         if request.path in self.hangs:
             await self.released.wait()
+        if request.path in self.redirects:
+            return web.Response(status=307, headers={"Location": self.redirects[request.path]})
         status, headers, body = await self._forward(request)
         if request.path == "/token" and status == 200:
             body = self._tampered(body)
@@ -187,7 +190,7 @@ class IdentityProvider:
         public = urlsplit(ISSUER)
         headers = {k: v for k, v in request.headers.items() if k.lower() not in _HOP_BY_HOP}
         headers |= {"Host": public.netloc, "X-Forwarded-Proto": public.scheme}
-        url = self.process.url + request.path_qs
+        url = self.process.url + request.path_qs.removeprefix("/moved")
         async with self.session.request(
             request.method, url, headers=headers, data=await request.read(), allow_redirects=False
         ) as answer:

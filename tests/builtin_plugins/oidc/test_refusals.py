@@ -56,6 +56,16 @@ def without(path: str, *names: str) -> Quirk:
     return answer(path, lambda said: {k: v for k, v in said.items() if k not in names})
 
 
+def elsewhere(path: str) -> Quirk:
+    """A redirect to where the right answer is."""
+    return lambda idp: idp.redirects.update({path: f"{idp.url}/moved{path}"})
+
+
+def padded(said: dict[str, Any]) -> bytes:
+    """The right answer, and two megabytes of blanks."""
+    return json.dumps(said).encode() + b" " * 2_000_000
+
+
 def signed(sign: Callable[[IdentityProvider, dict[str, Any]], str]) -> Quirk:
     """An ID token that is signed otherwise."""
 
@@ -188,9 +198,10 @@ PROVIDER_QUIRKS: dict[str, tuple[Quirk, str]] = {
     ),
     "discovery is no JSON": (answer(DISCOVERY, lambda d: b"<html>"), "sso_provider_fault"),
     "discovery is a list": (answer(DISCOVERY, lambda d: [d]), "sso_provider_fault"),
-    "discovery without end": (answer(DISCOVERY, lambda d: b" " * 2_000_000), "sso_provider_fault"),
+    "discovery without end": (answer(DISCOVERY, padded), "sso_provider_fault"),
     "discovery is gone": (lambda idp: idp.statuses.update({DISCOVERY: 404}), "sso_provider_fault"),
-    "discovery redirects": (lambda idp: idp.statuses.update({DISCOVERY: 302}), "sso_provider_fault"),
+    "discovery redirects": (elsewhere(DISCOVERY), "sso_provider_fault"),
+    "exchange redirects": (elsewhere("/token"), "sso_provider_fault"),
     "exchange refused": (lambda idp: idp.statuses.update({"/token": 400}), "sso_provider_fault"),
     "exchange breaks": (lambda idp: idp.statuses.update({"/token": 500}), "sso_provider_fault"),
     "no access token": (without("/token", "access_token"), "sso_provider_fault"),

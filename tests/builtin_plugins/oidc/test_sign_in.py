@@ -192,6 +192,7 @@ async def test_unverified_address(boot: Boot, trusted: str, expected: str) -> No
 async def test_userinfo_fails(site: Site) -> None:
     """Not fatal: a new account gets what the ID token says, an existing one keeps what it has."""
     site.idp.statuses["/me"] = 500
+    await site.running.user("boss", role="admin")
     await site.idp.knows("anna", email="a@corp.example", groups=["admins"])
     first = claims_of((await site.sign_in("anna")).token or "")
     assert (first["username"], first["email"], first["role"]) == ("anna", "anna@idp.example.net", "user")

@@ -203,9 +203,10 @@ class TestLink:
     async def test_link_of_an_admin_of_the_provider(self, start_platform: Start) -> None:
         """Role admin holds from the first sign-in on; but who was local before is no first Platform Admin."""
         running = await start_platform()
-        await running.user("anna")
+        local = await running.user("anna")
         await approve(running.platform, "anna", {})
         account, session = await enter(running, replace(ANNA, role="admin"))
+        assert not await is_accepted(local)
         assert (account.role, account.platform_admin) == ("admin", False)
         claims = jwt.decode(session.token or "", options={"verify_signature": False})
         assert claims["platform_admin"] is False
@@ -222,12 +223,15 @@ class TestLink:
         async with running.platform.database.read() as reading:
             assert len((await reading.scalars(select(LinkApproval))).all()) == 1
 
-    async def test_name_that_only_resembles(self, start_platform: Start) -> None:
-        """A name that had to be made to fit is not the approved one."""
+    @pytest.mark.parametrize(
+        ("name", "approved"), [("an na", "an-na"), ("\u212aay", "kay"), ("bo\u017f", "bos")]
+    )
+    async def test_name_that_only_resembles(self, start_platform: Start, name: str, approved: str) -> None:
+        """A name that had to be made to fit is not the approved one, nor one that only folds to it."""
         running = await start_platform()
-        local = await running.user("an-na")
-        await approve(running.platform, "an-na", {})
-        account, _ = await enter(running, replace(ANNA, username="an na"))
+        local = await running.user(approved)
+        await approve(running.platform, approved, {})
+        account, _ = await enter(running, replace(ANNA, username=name))
         assert account.id != local.user["id"]
         assert await is_accepted(local)
 
