@@ -141,7 +141,8 @@ esac
 if [ "$command" = test ]; then
     prepare dev
     cd "$here"
-    exec "$venv/bin/python" -m pytest "$@"
+    # A file's tests stay together: many share one platform. Four at most, for PostgreSQL's connections.
+    exec "$venv/bin/python" -m pytest -n auto --maxprocesses 4 --dist loadfile "$@"
 fi
 prepare runtime
 # One home and one folder of manifests for every command, wherever it is called from.
