@@ -54,8 +54,19 @@ some_session = st.integers(0, SESSIONS - 1)
 password = st.sampled_from(PASSWORDS)
 role = st.sampled_from(["user", "admin"])
 Who = Callable[[Person], bool] | None
-anybody_or_admin: st.SearchStrategy[Who] = st.sampled_from([None, lambda person: person.platform_admin])
-anybody_or_claimant: st.SearchStrategy[Who] = st.sampled_from([None, lambda person: person.role == "admin"])
+really = st.sampled_from([True] * 3 + [False])  # whether a step changes something, or tries what can't be
+
+
+def is_platform_admin(person: Person) -> bool:
+    return person.platform_admin
+
+
+def is_admin(person: Person) -> bool:
+    return person.role == "admin"
+
+
+admin_or_anybody: st.SearchStrategy[Who] = st.sampled_from([is_platform_admin] * 3 + [None])
+claimant_or_anybody: st.SearchStrategy[Who] = st.sampled_from([is_admin, None])
 
 
 class Walk(RuleBasedStateMachine):
@@ -106,9 +117,15 @@ class Walk(RuleBasedStateMachine):
         return self.model.people[number % len(self.model.people)]
 
     def session(self, number: int, what: Callable[[Person], bool] | None = None) -> Session:
-        """One of the sessions; with `what` a live one of such a person, where there is one."""
-        fitting = [s for s in self.sessions if what is not None and s.is_live and what(s.person)]
-        found = fitting or self.sessions
+        """One of the sessions; with `what` a live one of such a person, who signs in for it if need be."""
+        if what is None:
+            return self.sessions[number % len(self.sessions)]
+        if not any(s.is_live and what(s.person) for s in self.sessions):
+            able = [n for n, p in enumerate(self.model.people) if what(p) and p.active and not p.linked]
+            if able:
+                chosen = able[number % len(able)]
+                self.enter(chosen, self.person(chosen).password)
+        found = [s for s in self.sessions if s.is_live and what(s.person)] or self.sessions
         return found[number % len(found)]
 
     def keep(self, person: Person, token: str) -> None:
@@ -130,7 +147,7 @@ class Walk(RuleBasedStateMachine):
         assert made.status == 201
         self.model.people.append(Person(name, PASSWORD, id=made.json()["user"]["id"]))
 
-    @rule(number=somebody, attempt=password, really=st.booleans())
+    @rule(number=somebody, attempt=password, really=really)
     def sign_in(self, number: int, attempt: str, really: bool) -> None:
         self.enter(number, self.person(number).password if really else attempt)
 
@@ -152,10 +169,10 @@ class Walk(RuleBasedStateMachine):
             self.keep(session.person, answer.json()["access_token"])
 
     @precondition(lambda self: self.sessions)
-    @rule(number=some_session, new=password, wrong=st.booleans())
-    def change_password(self, number: int, new: str, wrong: bool) -> None:
+    @rule(number=some_session, new=password, really=really)
+    def change_password(self, number: int, new: str, really: bool) -> None:
         session = self.session(number)
-        current = "not the password" if wrong else session.person.password
+        current = session.person.password if really else "not the password"
         body = {"current_password": current, "new_password": new}
         answer = self.send(session, "POST", "/v1/auth/change-password", **body)
         assert answer.status == self.model.change_password(session, current, new)
@@ -165,23 +182,25 @@ class Walk(RuleBasedStateMachine):
     # What a Platform Admin does, and others try
 
     @precondition(lambda self: self.sessions)
-    @rule(number=some_session, who=anybody_or_admin, other=somebody, wish=role)
-    def set_role(self, number: int, who: Who, other: int, wish: str) -> None:
+    @rule(number=some_session, who=admin_or_anybody, other=somebody, really=really)
+    def set_role(self, number: int, who: Who, other: int, really: bool) -> None:
         session, person = self.session(number, who), self.person(other)
+        wish = "user" if (person.role == "admin") == really else "admin"
         expected = self.model.administer(session, "role", person)
         answer = self.send(session, "PATCH", f"/v1/auth/users/{person.id}/role", role=wish)
         assert answer.status == (self.model.set_role(person, wish) if expected == 200 else expected)
 
     @precondition(lambda self: self.sessions)
-    @rule(number=some_session, who=anybody_or_admin, other=somebody, wish=st.booleans())
-    def set_active(self, number: int, who: Who, other: int, wish: bool) -> None:
+    @rule(number=some_session, who=admin_or_anybody, other=somebody, really=really)
+    def set_active(self, number: int, who: Who, other: int, really: bool) -> None:
         session, person = self.session(number, who), self.person(other)
+        wish = person.active != really
         expected = self.model.administer(session, "status", person)
         answer = self.send(session, "PATCH", f"/v1/auth/users/{person.id}/status", is_active=wish)
         assert answer.status == (self.model.set_active(person, wish) if expected == 200 else expected)
 
     @precondition(lambda self: self.sessions)
-    @rule(number=some_session, who=anybody_or_admin, other=somebody, new=password)
+    @rule(number=some_session, who=admin_or_anybody, other=somebody, new=password)
     def reset(self, number: int, who: Who, other: int, new: str) -> None:
         session, person = self.session(number, who), self.person(other)
         body = {"mode": "set", "new_password": new}
@@ -204,7 +223,7 @@ class Walk(RuleBasedStateMachine):
             self.model.issue(code)
 
     @precondition(lambda self: self.sessions)
-    @rule(number=some_session, who=anybody_or_claimant, right=st.booleans(), times=st.integers(1, 4))
+    @rule(number=some_session, who=claimant_or_anybody, right=st.booleans(), times=st.integers(1, 4))
     def claim(self, number: int, who: Who, right: bool, times: int) -> None:
         session = self.session(number, who)
         if right and self.model.may_issue() and self.model.code is None:
@@ -234,9 +253,10 @@ class Walk(RuleBasedStateMachine):
             self.model.withdraw(person)
             person.end_sessions()
 
-    @rule(other=somebody, wish=st.booleans())
-    def set_active_on_the_server(self, other: int, wish: bool) -> None:
+    @rule(other=somebody, really=really)
+    def set_active_on_the_server(self, other: int, really: bool) -> None:
         person = self.person(other)
+        wish = person.active != really
         work = self.platform.administration.set_active(person.id, wish, by=None)
         refused = self.model.set_active(person, wish) == 409
         if refused:
