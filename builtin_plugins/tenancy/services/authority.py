@@ -40,6 +40,10 @@ class Caller:
         """Whether the caller holds a key in the organization; a Platform Admin holds all."""
         return self.is_platform_admin or self.standing.holds(key, self.lineage[0], self.lineage[1:])
 
+    def hands_on(self, key: str) -> bool:
+        """Whether a key is held here and in all organizations below, as an `admin` or `owner` holds it."""
+        return self.is_platform_admin or self.standing.commands(key, self.lineage)
+
     @property
     def administers(self) -> bool:
         """Whether the caller may reset and deactivate accounts: being an instance administrator won't do."""
@@ -66,7 +70,7 @@ class Caller:
             return None
         if org_role == OWNER and not self.holds(ROLES_MANAGE.key):
             return AboveYou(f"Making an owner needs the permission {ROLES_MANAGE.key} here")
-        missing = [key for key in keys_of_builtin(self.permissions, org_role) if not self.holds(key)]
+        missing = [key for key in keys_of_builtin(self.permissions, org_role) if not self.hands_on(key)]
         return KeyNotHeld(f"You don't hold {', '.join(missing[:10])} here yourself") if missing else None
 
 

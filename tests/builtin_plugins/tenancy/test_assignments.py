@@ -227,12 +227,13 @@ async def test_what_membership_gives_is_not_handed_on(running: Running) -> None:
     """A member sees the organization, not those below; a role would carry that down, also to himself."""
     ann, org = await owned(running)
     below = await make_org(running, parent=org)
-    bob = await member(running, org)
-    await give_keys(running, org, bob, MANAGE)
+    bob, eve = await member(running, org), await somebody(running)
+    await give_keys(running, org, bob, MANAGE, MEMBERS, SETTINGS, AUDIT)
     view = (await make_role(ann, org, "org.view"))["id"]
     for answer in (
         await assign(bob, org, bob, view),
         await bob.post(f"/v1/organizations/{org}/roles", json={"name": "x", "permissions": ["org.view"]}),
+        await bob.post(f"/v1/organizations/{org}/members", json={"user_id": id_of(eve), "org_role": "admin"}),
     ):
         refused(answer, 403, "key_not_held")
         assert "org.view" in answer.detail
