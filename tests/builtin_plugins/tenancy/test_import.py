@@ -328,7 +328,7 @@ async def test_other_plugins_take_their_sections(start_platform: Start) -> None:
     assert names(report, "created") == [("member", mate.user["email"]), ("color", "green")]
 
 
-TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0", exclude_categories=("Cs",)), max_size=30)
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)
 NAME = TEXT.map(str.strip).filter(bool)
 CONTENTS = st.fixed_dictionaries(
     {

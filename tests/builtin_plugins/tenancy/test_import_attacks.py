@@ -140,7 +140,7 @@ ROWS = [
 ]
 
 
-def named(fields: dict[str, Any]) -> str:
+def named(fields: object) -> str:
     return json.dumps(fields)[:60]
 
 

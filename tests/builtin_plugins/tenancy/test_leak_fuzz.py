@@ -108,10 +108,13 @@ class Fuzzer:
         self.admin = await somebody(self.running, role="admin")
         for number in range(8):
             self.people[f"p{number}"] = await somebody(self.running)
-        for _ in range(4):
+        for _ in range(3):
             await self.found_organization()
-        for _ in range(4):
+        for _ in range(2):
             await self.found_team()
+        for _ in range(16):
+            await self.join_team()
+            await self.join_organization()
         for _ in range(6):
             await self.make_base()
         for _ in range(3):
@@ -161,13 +164,19 @@ class Fuzzer:
         self.model.team_homes[made["id"]] = home
 
     async def end_team(self) -> None:
-        if len(self.model.teams) > 4:
+        if len(self.model.teams) > 5:
             team = self.dice.choice(list(self.model.teams))
+            members = list(self.model.teams[team])
+            for who in members:
+                await self.look_as(who)
             await self.ok(self.admin.delete(f"/v1/teams/{team}"), f"team {team} ends")
             del self.model.teams[team], self.model.team_homes[team]
+            for who in members:
+                await self.look_as(who)
 
     async def join_team(self) -> None:
         team, who = self.dice.choice(list(self.model.teams)), self.somebody()
+        await self.look_as(who)
         body = {"user_id": self.id(who), "team_role": "member"}
         answer = await self.admin.post(f"/v1/teams/{team}/members", json=body)
         self.log.append(f"{who} joins team {team}: {answer.status}")
@@ -179,22 +188,27 @@ class Fuzzer:
         else:
             assert answer.status == 201, answer.body
             self.model.teams[team][who] = "member"
+        await self.look_as(who)
 
     async def leave_team(self) -> None:
         team = self.dice.choice(list(self.model.teams))
         for who in self.pick(self.model.teams[team]):
+            await self.look_as(who)
             path = f"/v1/teams/{team}/members/{self.id(who)}"
             await self.ok(self.admin.delete(path), f"{who} leaves team {team}")
             del self.model.teams[team][who]
+            await self.look_as(who)
 
     async def join_organization(self) -> None:
         organization, who = self.dice.choice(list(self.model.organizations)), self.somebody()
         if who not in self.model.organizations[organization]:
+            await self.look_as(who)
             role = self.dice.choice(["member", "member", "admin"])
             body = {"user_id": self.id(who), "org_role": role}
             path = f"/v1/organizations/{organization}/members"
             await self.ok(self.admin.post(path, json=body), f"{who} joins organization {organization}")
             self.model.organizations[organization][who] = role
+            await self.look_as(who)
 
     async def leave_organization(self) -> None:
         organization, who = self.a_member()
@@ -207,6 +221,7 @@ class Fuzzer:
                 if self.model.team_homes[team] == organization:
                     members.pop(who, None)
             await self.sign_in(who)
+            await self.look_as(who)
 
     async def suspend(self) -> None:
         organization, who = self.a_member()
@@ -215,12 +230,15 @@ class Fuzzer:
             await self.ok(self.admin.put(path), f"{who} is suspended in {organization}")
             self.model.suspended.add((organization, who))
             await self.sign_in(who)
+            await self.look_as(who)
 
     async def restore(self) -> None:
         for organization, who in self.pick(sorted(self.model.suspended)):
+            await self.look_as(who)
             path = f"/v1/organizations/{organization}/members/{self.id(who)}/suspension"
             await self.ok(self.admin.delete(path), f"{who} is restored in {organization}")
             self.model.suspended.discard((organization, who))
+            await self.look_as(who)
 
     async def make_base(self) -> None:
         who = self.somebody()
@@ -288,9 +306,14 @@ class Fuzzer:
 
     # what is looked at
 
-    async def ask(self) -> None:
+    async def look_as(self, who: str) -> None:
+        """Before and after a change, so that what is remembered of somebody can't be what answers."""
+        await self.listed(BASES, self.model.bases, "owner_id", who)
+        await self.ask(who)
+
+    async def ask(self, who: str | None = None) -> None:
         for pipeline in self.pick(list(self.model.pipelines.values())):
-            who, actor = self.asker()
+            who, actor = self.asker(who)
             hybrid = self.dice.random() < 0.5
             body = {"question": "Where does the mascot live?", "top_k": 100, "hybrid": hybrid}
             asked = self.any_word() if self.dice.random() < 0.2 else ""
@@ -321,9 +344,11 @@ class Fuzzer:
             expected = [one for one in sources if self.model.sees(who, self.model.bases[one])]
             assert item["knowledge_base_ids"] == expected, item
 
-    async def listed(self, path: str, things: Mapping[str, Thing], owner: str) -> tuple[str, Any]:
-        who, actor = self.asker()
-        by = self.dice.choice([None, *self.people])
+    async def listed(
+        self, path: str, things: Mapping[str, Thing], owner: str, who: str | None = None
+    ) -> tuple[str, Any]:
+        by = None if who else self.dice.choice([None, *self.people])
+        who, actor = self.asker(who)
         query = "" if by is None else f"&{owner}={self.id(by)}"
         answer = await actor.get(f"{path}?limit=500{query}")
         assert answer.status == 200, answer.body
@@ -390,8 +415,8 @@ class Fuzzer:
     def somebody(self) -> str:
         return self.dice.choice(list(self.people))
 
-    def asker(self) -> tuple[str, Actor]:
-        who = self.somebody()
+    def asker(self, who: str | None = None) -> tuple[str, Actor]:
+        who = who or self.somebody()
         return who, self.people[who]
 
     def id(self, who: str) -> int:
@@ -408,7 +433,7 @@ class Fuzzer:
 
     def sharing(self, who: str) -> dict[str, Any]:
         """A visibility that somebody may choose."""
-        visibility = self.dice.choice(VISIBILITIES)
+        visibility = self.dice.choices(VISIBILITIES, (1, 4, 4, 1))[0]
         if visibility in ("private", "shared"):
             return {"visibility": visibility}
         places = self.model.places(who, visibility)
