@@ -267,7 +267,7 @@ async def test_audit_log(running: Running) -> None:
 
 @pytest.mark.asyncio(loop_scope="function")
 async def test_another_process_hears_of_it(
-    start_platform: Start, database_url: str | None, tmp_path: Path
+    database_url: str | None, start_platform: Start, tmp_path: Path
 ) -> None:
     """Two processes on one database: what one changes counts in the other within a moment."""
     home = tmp_path / "home"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kernel.testing import Actor, Reply, Running
+from kernel.testing import Actor, Reply, Running, Start
 from tests.builtin_plugins.tenancy.tenancy_support import (
     audited,
     claims,
@@ -373,3 +374,17 @@ class TestAtOnce:
         answers = await asyncio.gather(*calls)
         assert max(answer.status for answer in answers) < 500, [a.body for a in answers if a.status >= 500]
         assert "owner" in (await roles(root, org)).values()
+
+    @pytest.mark.asyncio(loop_scope="function")
+    async def test_two_owners_leave_by_two_processes(
+        self, database_url: str | None, start_platform: Start, tmp_path: Path
+    ) -> None:
+        """The guard holds between processes on one database."""
+        env = {"DATABASE_URL": database_url}
+        one = await start_platform("tenancy", env=env, home=tmp_path / "home")
+        other = await start_platform("tenancy", env=env, home=tmp_path / "home")
+        for _ in range(5):
+            org, [ann, bob] = await cast(one, "owner", "owner")
+            bob.running = other
+            answers = await asyncio.gather(ann.delete(members(org, ann)), bob.delete(members(org, bob)))
+            assert sorted(answer.status for answer in answers) == [204, 409]
