@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -81,11 +81,14 @@ def _print_change(account: Account, changed: bool, *, approved: bool) -> None:
 
 
 @app.command(name="list", epilog=examples(("platformctl sso-link list --json", "for a program")))
-def show(as_json: AsJson = False) -> None:
+def show(
+    username: Annotated[str | None, typer.Argument(help="Only the approval of this account.")] = None,
+    as_json: AsJson = False,
+) -> None:
     """List the approvals that no sign-in has used yet."""
     from cli import console, running
 
-    found = running.run(_list())
+    found = running.run(_list(username))
     if as_json:
         items = [
             {"id": a.id, "username": a.username, "email": a.email, "approved_at": approval.created_at}
@@ -97,9 +100,13 @@ def show(as_json: AsJson = False) -> None:
     console.print_table(("id", "username", "email", "approved"), rows, "No approval waits for a sign-in")
 
 
-async def _list() -> list[tuple[Account, LinkApproval]]:
-    from cli.accounts import opened_accounts
+async def _list(username: str | None) -> list[tuple[Account, LinkApproval]]:
+    from cli.accounts import find_account, opened_accounts
     from kernel.auth import link_approvals
 
     async with opened_accounts() as platform:
-        return await link_approvals.pending(platform)
+        found = await link_approvals.pending(platform)
+        if username is None:
+            return found
+        wanted = await find_account(platform, username)
+        return [(account, approval) for account, approval in found if account.id == wanted.id]

@@ -154,6 +154,8 @@ class TestSsoLink:
         assert "ulla@example.org" in (await command("sso-link", "list")).stdout
         listed = json.loads((await command("sso-link", "list", "--json")).stdout)
         assert (listed["total"], listed["items"][0]["username"]) == (1, "ulla")
+        assert "ulla@example.org" in (await command("sso-link", "list", "ulla")).stdout
+        assert (await command("sso-link", "list", "nobody")).exit_code == 3
         assert "next SSO sign-in" in (await command("users", "show", "ulla")).stdout
         assert (await command("sso-link", "revoke", "ulla")).exit_code == 0
         assert "nothing was changed" in (await command("sso-link", "revoke", "ulla")).stderr
