@@ -156,7 +156,7 @@ async def last_accepted(world: World, number: int, heard: bool) -> float:
 
     asking = asyncio.create_task(ask())
     await warm.wait()
-    await asyncio.sleep(random.uniform(0.1, 0.5))
+    await asyncio.sleep(random.uniform(0.0, 2.0))
     acknowledged = await world.revoke(number, heard)
     await asking
     if heard:
@@ -181,7 +181,7 @@ async def stream_lasted(world: World, number: int, heard: bool) -> float:
 
     listening = asyncio.create_task(listen())
     await opened.wait()
-    await asyncio.sleep(random.uniform(0.1, 0.5))
+    await asyncio.sleep(random.uniform(0.0, 2.0))
     acknowledged = await world.revoke(number, heard)
     await listening
     if heard:
