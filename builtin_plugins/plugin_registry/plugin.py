@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from kernel.sdk import HealthCheck, Permission, Platform, Plugin, Resource, Service, Tables, hookimpl
 
 from . import models, permissions
 from .handlers import actions, administration, config, plugins
 from .live import LIVE, LiveState
+from .services.transfer import SECTION, export_config, read_config
 
 
 class PluginRegistryPlugin(Plugin):
@@ -48,6 +51,18 @@ class PluginRegistryPlugin(Plugin):
     @hookimpl
     def register_health_checks(self) -> Sequence[HealthCheck]:
         return [HealthCheck("plugin_settings", self._check, service="plugin-registry")]
+
+    @hookimpl(optionalhook=True)
+    async def export_rows(
+        self, platform: Platform, session: AsyncSession, organization_id: int | None
+    ) -> Mapping[str, Any] | None:
+        return None if organization_id is None else {SECTION: await export_config(platform, session)}
+
+    @hookimpl(optionalhook=True)
+    async def import_rows(
+        self, sections: Mapping[str, Any], organization_id: int | None
+    ) -> Mapping[str, Any] | None:
+        return None if organization_id is None else read_config(sections)
 
     @asynccontextmanager
     async def _open(self, platform: Platform) -> AsyncIterator[LiveState]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @hookspec
 def export_rows(
-    session: AsyncSession, team_id: int | None, organization_id: int | None
+    platform: Platform, session: AsyncSession, team_id: int | None, organization_id: int | None
 ) -> Awaitable[Mapping[str, Sequence[Mapping[str, Any]]]] | None:
     """What a plugin adds to the bundle of a team or of an organization (one of the ids is set).
 

@@ -87,7 +87,11 @@ async def _sections(
 ) -> Sections:
     """What plugins add, in the order of the sections' names."""
     answers = await platform.hooks.ask_all(
-        "export_rows", session=session, team_id=team_id, organization_id=organization_id
+        "export_rows",
+        platform=platform,
+        session=session,
+        team_id=team_id,
+        organization_id=organization_id,
     )
     found: Sections = {}
     for answer in answers:

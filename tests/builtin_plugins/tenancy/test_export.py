@@ -9,6 +9,7 @@ import pytest
 
 from kernel.sdk import Plugin, hookimpl
 from kernel.testing import Running, Start
+from tests.builtin_plugins.plugin_registry.registry_support import Shop
 from tests.builtin_plugins.rag.rag_support import ingest, make_base, make_pipeline
 from tests.builtin_plugins.tenancy.tenancy_support import (
     audited,
@@ -16,6 +17,7 @@ from tests.builtin_plugins.tenancy.tenancy_support import (
     id_of,
     join,
     make_org,
+    problems,
     refused,
     somebody,
     suspend,
@@ -194,6 +196,26 @@ async def test_other_plugins_add_to_the_bundle(start_platform: Start) -> None:
     assert "knowledge_bases" not in bundle
     team = await make_home(running, "team")
     assert set(await team.export()) == {"format", "version", "exported_at", "team", "members"}
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_configuration_of_plugins(start_platform: Start) -> None:
+    """A bundle tells what plugins are set to, without secrets; an import changes none of it."""
+    running = await start_platform("tenancy", "plugin_registry", Shop)
+    home = await make_home(running, "organization")
+    values = {"SHOP_GREETING": "welcome", "SHOP_LIMIT": 7, "SHOP_KEY": "sk-hush"}
+    assert (await home.manager.put("/v1/plugins/shop/config", json=values)).status == 200
+    bundle = await home.export()
+    told = [{"name": "shop", "values": {"SHOP_GREETING": "welcome", "SHOP_LIMIT": 7}}]
+    assert bundle["plugin_config"] == told and "sk-hush" not in str(bundle)
+    bundle["plugin_config"][0]["values"]["SHOP_GREETING"] = "changed"
+    report = await home.take(bundle)
+    assert [item["name"] for item in report["skipped"] if item["kind"] == "plugin_config"] == ["shop"]
+    assert (await home.export())["plugin_config"] == told
+    bundle["plugin_config"][0]["values"] = {"SHOP_GREETING": {"a": "b"}}
+    assert any("plugin_config" in place for place in problems(await home.send(bundle)))
+    team = await make_home(running, "team")
+    assert "plugin_config" not in await team.export()
 
 
 async def test_a_suspended_manager_is_none(sharing: Running) -> None:

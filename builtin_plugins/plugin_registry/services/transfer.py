@@ -1,0 +1,71 @@
+"""Plugins' configuration in the bundle of an organization (spec 4.4); the plugin tenancy asks for it.
+
+There is one configuration for the whole instance, so a bundle tells of it and an import changes none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from kernel.sdk import Platform, Unit, Unprocessable
+
+from ..models import ConfigValue
+from .fields import is_secret, keys_of
+
+SECTION = "plugin_config"
+_NOT_HERE = "settings of plugins hold for the whole instance: change them at PUT /v1/plugins/{name}/config"
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: Annotated[str, Field(min_length=1, max_length=255)]
+    values: Annotated[dict[str, str | int | float | bool], Field(max_length=500)]
+
+
+_ROWS = TypeAdapter(Annotated[list[_Row], Field(max_length=500)])
+
+
+async def export_config(platform: Platform, session: AsyncSession) -> list[dict[str, Any]]:
+    """What clients set, by plugin and by the settings' keys; no secrets."""
+    rows = await session.scalars(select(ConfigValue).order_by(ConfigValue.plugin, ConfigValue.field))
+    found: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        cls = platform.settings_class(row.plugin)
+        keys = {} if cls is None else {field: key for key, field in keys_of(cls).items()}
+        if cls is not None and row.field in keys and not is_secret(cls, row.field):
+            found.setdefault(row.plugin, {})[keys[row.field]] = row.value
+    return [{"name": plugin, "values": values} for plugin, values in found.items()]
+
+
+def read_config(sections: Mapping[str, Any]) -> dict[str, Any]:
+    """The section, checked; every row of it is left alone. Raises Unprocessable."""
+    if SECTION not in sections:
+        return {"sections": [], "write": _nothing}
+    try:
+        rows = _ROWS.validate_python(sections[SECTION])
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_context=False, include_input=False)
+        raise Unprocessable([_problem(item) for item in problems[:50]]) from None
+    outcomes = [
+        {"outcome": "skipped", "kind": SECTION, "name": row.name, "reason": _NOT_HERE} for row in rows
+    ]
+
+    async def leave_alone(_unit: Unit) -> dict[str, Any]:
+        return {SECTION: outcomes}
+
+    return {"sections": [SECTION], "write": leave_alone}
+
+
+async def _nothing(_unit: Unit) -> dict[str, Any]:
+    return {}
+
+
+def _problem(item: Any) -> dict[str, Any]:
+    loc = ["body", "bundle", SECTION, *item["loc"]]
+    return {"type": item["type"], "loc": loc, "msg": item["msg"], "input": None}
