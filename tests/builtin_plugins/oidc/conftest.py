@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from kernel.testing import Actor, Running, Start
+from kernel.testing import Actor, Running, Start, platforms
 from tests.builtin_plugins.oidc.browser import Browser, Page
 from tests.builtin_plugins.oidc.identity_provider import (
     CALLBACK,
@@ -24,6 +24,7 @@ from tests.builtin_plugins.oidc.identity_provider import (
     provider_process,
 )
 
+together = pytest.mark.asyncio(loop_scope="module")
 Boot = Callable[..., Awaitable["Site"]]
 
 
@@ -78,6 +79,19 @@ def process() -> Iterator[ProviderProcess]:
         yield running
 
 
+def settings_for(idp: IdentityProvider) -> dict[str, str | None]:
+    """The settings of a platform that knows the provider."""
+    return {
+        "PLATFORM_OIDC_ISSUER": ISSUER,
+        "PLATFORM_OIDC_INTERNAL_URL": idp.url,
+        "PLATFORM_OIDC_CLIENT_ID": CLIENT_ID,
+        "PLATFORM_OIDC_CLIENT_SECRET": CLIENT_SECRET,
+        "PLATFORM_OIDC_REDIRECT_URI": CALLBACK,
+        "PLATFORM_OIDC_POST_LOGOUT_REDIRECT_URI": SIGNED_OUT,
+        "PLATFORM_CLIENT_BASE_URL": "https://client.example.org",
+    }
+
+
 @pytest_asyncio.fixture
 async def idp(process: ProviderProcess) -> AsyncIterator[IdentityProvider]:
     """The provider as this test sees it."""
@@ -90,18 +104,8 @@ async def boot(start_platform: Start, idp: IdentityProvider) -> AsyncIterator[Bo
     """`await boot(**env)` starts a platform that knows the provider."""
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
 
-        async def start(*plugins: object, **env: str | None) -> Site:
-            settings = {
-                "PLATFORM_OIDC_ISSUER": ISSUER,
-                "PLATFORM_OIDC_INTERNAL_URL": idp.url,
-                "PLATFORM_OIDC_CLIENT_ID": CLIENT_ID,
-                "PLATFORM_OIDC_CLIENT_SECRET": CLIENT_SECRET,
-                "PLATFORM_OIDC_REDIRECT_URI": CALLBACK,
-                "PLATFORM_OIDC_POST_LOGOUT_REDIRECT_URI": SIGNED_OUT,
-                "PLATFORM_CLIENT_BASE_URL": "https://client.example.org",
-                **env,
-            }
-            running = await start_platform("oidc", *plugins, env=settings)
+        async def start(**env: str | None) -> Site:
+            running = await start_platform("oidc", env={**settings_for(idp), **env})
             await idp.delivers_to(running.url)
             return Site(running, idp, session)
 
@@ -112,3 +116,24 @@ async def boot(start_platform: Start, idp: IdentityProvider) -> AsyncIterator[Bo
 async def site(boot: Boot) -> Site:
     """A platform that knows the provider, on SQLite."""
     return await boot()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_site(
+    process: ProviderProcess, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Site]:
+    """One platform for the tests of a module. It remembers nothing of the provider."""
+    async with (
+        in_front_of(process) as idp,
+        aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session,
+        platforms(tmp_path_factory.mktemp("oidc")) as start,
+    ):
+        env = {**settings_for(idp), "PLATFORM_OIDC_CACHE_SECONDS": "0"}
+        yield Site(await start("oidc", env=env), idp, session)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def shared(shared_site: Site) -> Site:
+    """The shared platform, and a provider that behaves as yet."""
+    shared_site.idp.behave()
+    return shared_site

@@ -137,6 +137,12 @@ class IdentityProvider:
     released: asyncio.Event = field(default_factory=asyncio.Event)
     secret: str = CLIENT_SECRET
 
+    def behave(self) -> None:
+        """Be the provider that it is, again."""
+        for changed in (self.calls, self.changes, self.statuses, self.redirects, self.hangs, self.forms):
+            changed.clear()
+        self.claims = self.sign = None
+
     async def knows(self, name: str, **claims: Any) -> None:
         """What the provider says of a person from now on."""
         await self._tell(name, json.dumps({"preferred_username": name, **claims}))
