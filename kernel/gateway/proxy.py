@@ -112,6 +112,8 @@ class Proxy:
         except aiohttp.ClientConnectorError:
             raise Unavailable(f"{slot.name} is unreachable") from None
         except aiohttp.ClientError as error:
+            if isinstance(error, ConnectionResetError) and _has_left(request):
+                raise
             if sent.error is not None:
                 raise sent.error from None
             log.warning("%s: %s", slot.name, type(error).__name__)
@@ -172,12 +174,8 @@ class Proxy:
         if answer.content_length is not None and "Content-Encoding" not in answer.headers:
             response.content_length = answer.content_length
         await response.prepare(request)
-        try:
-            async for chunk in answer.content.iter_any():
-                await response.write(chunk)
-        except (TimeoutError, aiohttp.ClientError, HttpProcessingError):
-            # Half an answer is out: the pipeline cuts the connection, the only honest end.
-            raise BadGateway("The service broke off its answer") from None
+        while chunk := await _next(answer):
+            await response.write(chunk)
         await response.write_eof()
         return response
 
@@ -202,6 +200,19 @@ class _Sent:
 class _Refused(Exception):
     def __init__(self, error: PlatformError) -> None:
         self.error = error
+
+
+def _has_left(request: web.Request) -> bool:
+    return request.transport is None or request.transport.is_closing()
+
+
+async def _next(answer: aiohttp.ClientResponse) -> bytes:
+    """What arrives next of a service's answer; nothing at its end."""
+    try:
+        return await answer.content.readany()
+    except (TimeoutError, aiohttp.ClientError, HttpProcessingError):
+        # Half an answer is out: the pipeline cuts the connection, the only honest end.
+        raise BadGateway("The service broke off its answer") from None
 
 
 def _without(headers: CIMultiDictProxy[str], names: frozenset[str]) -> CIMultiDict[str]:
