@@ -14,10 +14,12 @@ from builtin_plugins.tenancy.schemas_transfer import (
     TeamImport,
 )
 from builtin_plugins.tenancy.services import exports, imports
-from kernel.sdk import Answer, Context, PayloadTooLarge, RouteTable, permission
+from kernel.sdk import Answer, Context, PayloadTooLarge, Rate, RouteTable, permission
 
 routes = RouteTable("Export and import")
 
+# A report tells which e-mail addresses have accounts here: nobody reads the whole instance off it.
+_RATE = Rate(10)
 _TEAM = permission(TEAM_MANAGE, within="team_id", or_admin=True)
 _ORGANIZATION = permission(SETTINGS_MANAGE, within="org_id", or_admin=True)
 
@@ -41,6 +43,7 @@ async def export_team(ctx: Context, team_id: int) -> Answer:
     returns=ImportReport,
     errors=(TeamNotFound, PayloadTooLarge),
     max_body=MAX_BUNDLE,
+    rate=_RATE,
     long=True,
 )
 async def import_team(ctx: Context, team_id: int, body: TeamImport, query: ImportQuery) -> ImportReport:
@@ -81,6 +84,7 @@ async def export_organization(ctx: Context, org_id: int) -> Answer:
     returns=ImportReport,
     errors=(OrganizationNotFound, PayloadTooLarge),
     max_body=MAX_BUNDLE,
+    rate=_RATE,
     long=True,
 )
 async def import_organization(

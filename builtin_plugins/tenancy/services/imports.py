@@ -27,7 +27,6 @@ Outcomes = Mapping[str, Sequence[Mapping[str, Any]]]
 Write = Callable[[Unit], Awaitable[Outcomes]]
 
 _MOST_PROBLEMS = 50
-_AUDITED_MEMBERS = 1000
 
 
 @dataclass(frozen=True)
@@ -178,10 +177,9 @@ def _record(
     origin: dict[str, Any],
     organization_id: int | None,
 ) -> None:
-    """The audit entry names who joined; beyond a thousand only how many."""
+    """The audit entry names who joined, everybody: it stands for each of these changes of membership."""
     counts = {name: len(getattr(report, name)) for name in ImportReport.model_fields}
-    after = {"policy": policy, **counts, "members": len(joined.user_ids)}
-    after["member_ids"] = list(joined.user_ids[:_AUDITED_MEMBERS])
+    after = {"policy": policy, **counts, "member_ids": joined.user_ids}
     audit(
         unit,
         f"{kind}.imported",

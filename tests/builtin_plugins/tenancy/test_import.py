@@ -258,7 +258,6 @@ async def test_audited_with_the_list(sharing: Running, kind: Kind) -> None:
         "skipped": 0,
         "renamed": 0,
         "failed": 1,
-        "members": 1,
         "member_ids": [id_of(mate)],
     }
     assert entry.actor_id == id_of(home.manager)
