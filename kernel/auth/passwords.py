@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TypeVar
 
 from argon2 import PasswordHasher
@@ -103,4 +104,5 @@ def _turned_away() -> TooManySignIns:
 def _step_back() -> None:
     """Let requests go first: a thread's niceness is its own on Linux, and its hashing threads inherit it."""
     if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+        with suppress(OSError):  # a container may forbid it: hashing goes on, only less politely
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
