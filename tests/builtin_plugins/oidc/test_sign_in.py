@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from http.cookies import SimpleCookie
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from kernel.testing import Running
 from tests.builtin_plugins.oidc.browser import Browser
-from tests.builtin_plugins.oidc.conftest import Boot, Site
+from tests.builtin_plugins.oidc.conftest import Boot, Site, together
 from tests.builtin_plugins.oidc.identity_provider import CALLBACK, CLIENT_ID, ISSUER, PLATFORM
 
 LOGIN = f"{PLATFORM}/v1/auth/oidc/login"
@@ -56,9 +57,10 @@ async def test_token_is_a_session(site: Site) -> None:
     assert (await site.running.anonymous.post("/v1/auth/login", json=body)).status == 401
 
 
-async def test_way_to_the_provider(site: Site) -> None:
+@together
+async def test_way_to_the_provider(shared: Site) -> None:
     """Code, PKCE with S256, state and nonce; the way back is the configured one, whatever the Host says."""
-    browser = site.browser()
+    browser = shared.browser()
     page = await browser.go(LOGIN, until=f"{ISSUER}/auth")
     asked = page.query
     assert asked["redirect_uri"] == CALLBACK
@@ -70,14 +72,15 @@ async def test_way_to_the_provider(site: Site) -> None:
     assert asked["nonce"] == browser.cookie("oidc_nonce", CALLBACK)
     assert len({asked["state"], asked["nonce"]}) == 2
     forged = {"Host": "evil.example", "X-Forwarded-Host": "evil.example"}
-    reply = await site.running.anonymous.get("/v1/auth/oidc/login", headers=forged, allow_redirects=False)
+    reply = await shared.running.anonymous.get("/v1/auth/oidc/login", headers=forged, allow_redirects=False)
     assert "evil.example" not in reply.headers["Location"]
 
 
-async def test_cookies(site: Site) -> None:
+@together
+async def test_cookies(shared: Site) -> None:
     """Five minutes, out of reach of scripts, https:// alone; gone after the callback."""
-    await site.idp.knows("anna")
-    browser = site.browser("anna")
+    await shared.idp.knows("anna")
+    browser = shared.browser("anna")
     await browser.load(LOGIN)
     names = {"oidc_state", "oidc_nonce", "__Host-oidc_flow"}
     set_there = [SimpleCookie(line) for line in browser.cookies_set]
@@ -136,12 +139,14 @@ async def test_provider_is_followed(site: Site) -> None:
     assert sorted(await site.accounts()) == ["ann", "boss"]
 
 
+@together
 @pytest.mark.parametrize("groups", [None, [], "admin", {"admins": True}, [7, None], ["Admins"]])
-async def test_groups_that_make_nobody_administrator(site: Site, groups: Any) -> None:
+async def test_groups_that_make_nobody_administrator(shared: Site, groups: Any) -> None:
     """Missing, of another shape, or only similar: a user."""
     said = {} if groups is None else {"groups": groups}
-    await site.idp.knows("anna", **said)
-    assert claims_of((await site.sign_in("anna")).token or "")["role"] == "user"
+    name = f"person-{secrets.token_hex(4)}"
+    await shared.idp.knows(name, **said)
+    assert claims_of((await shared.sign_in(name)).token or "")["role"] == "user"
 
 
 async def test_groups_elsewhere(boot: Boot) -> None:
@@ -169,14 +174,16 @@ async def test_without_address_and_name(site: Site) -> None:
     assert (said["username"], said["email"]) == ("s-9", "s-9@idp.example.net")
 
 
+@together
 @pytest.mark.parametrize(
     "email",
     ["no address", "a@b@c", "a@b\r\nBcc: x@y", "<a@b>", "a" * 300 + "@b", "\ud800@b.example", "a\x00@b", 7],
 )
-async def test_address_that_is_none(site: Site, email: Any) -> None:
+async def test_address_that_is_none(shared: Site, email: Any) -> None:
     """What is no address is treated as if there were none."""
-    await site.idp.knows("anna", email=email)
-    assert claims_of((await site.sign_in("anna")).token or "")["email"] == "anna@idp.example.net"
+    name = f"person-{secrets.token_hex(4)}"
+    await shared.idp.knows(name, email=email)
+    assert claims_of((await shared.sign_in(name)).token or "")["email"] == f"{name}@idp.example.net"
 
 
 @pytest.mark.parametrize(
@@ -265,8 +272,8 @@ async def test_nothing_secret_is_written_down(site: Site, caplog: pytest.LogCapt
     actions = ("account.created", "platform_admin.granted")
     written = caplog.text + str([await site.audited(action) for action in actions])
     assert "account" in written
-    secrets = [page.fragment["token"], callback.query["code"], callback.query["state"], site.idp.secret]
-    assert not [secret for secret in secrets if secret in written]
+    hidden = [page.fragment["token"], callback.query["code"], callback.query["state"], site.idp.secret]
+    assert not [secret for secret in hidden if secret in written]
     assert not [p for p in browser.visited if page.fragment["token"] in p.url]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kernel.testing import Actor, Reply
-from tests.builtin_plugins.oidc.conftest import Boot, Site
+from tests.builtin_plugins.oidc.conftest import Boot, Site, together
 from tests.builtin_plugins.oidc.identity_provider import CLIENT_ID, ISSUER, SIGNED_OUT, signing_key
 from tests.builtin_plugins.oidc.test_refusals import compact
 from tests.builtin_plugins.oidc.test_sign_in import LOGIN
@@ -63,26 +63,29 @@ async def test_signed_out_everywhere(site: Site) -> None:
     assert len(await site.audited("account.sessions_ended")) == 1
 
 
-async def test_local_account_signs_out(site: Site) -> None:
+@together
+async def test_local_account_signs_out(shared: Site) -> None:
     """Its sessions end; there is nothing to do at the provider."""
-    bob = await site.running.user("bob")
+    bob = await shared.running.user("bob")
     out = await bob.post("/v1/auth/oidc/logout")
     assert (out.status, out.json()["logout_url"]) == (200, None)
     assert not await is_accepted(bob)
 
 
-async def test_sign_out_needs_a_session(site: Site) -> None:
+@together
+async def test_sign_out_needs_a_session(shared: Site) -> None:
     """A link or a foreign page can't sign anybody out: it takes the token."""
-    assert (await site.running.anonymous.post("/v1/auth/oidc/logout")).status == 401
-    assert (await site.running.anonymous.get("/v1/auth/oidc/logout")).status == 405
-    service = Actor(site.running, site.running.platform.tokens.mint_service("robot", 1))
+    assert (await shared.running.anonymous.post("/v1/auth/oidc/logout")).status == 401
+    assert (await shared.running.anonymous.get("/v1/auth/oidc/logout")).status == 405
+    service = Actor(shared.running, shared.running.platform.tokens.mint_service("robot", 1))
     assert (await service.post("/v1/auth/oidc/logout")).status == 403
 
 
-async def test_provider_without_sign_out(site: Site) -> None:
+@together
+async def test_provider_without_sign_out(shared: Site) -> None:
     """Sessions here end all the same, also when the provider is out of reach."""
-    site.idp.changes["/.well-known/openid-configuration"] = lambda said: {**said, "end_session_endpoint": 7}
-    anna = await signed_in(site)
+    shared.idp.changes["/.well-known/openid-configuration"] = lambda said: {**said, "end_session_endpoint": 7}
+    anna = await signed_in(shared)
     assert (await anna.post("/v1/auth/oidc/logout")).json()["logout_url"] is None
     assert not await is_accepted(anna)
 
@@ -109,17 +112,19 @@ async def test_logout_token_of_a_session(boot: Boot, database_url: str | None) -
     assert (await told(site, site.idp.logout_token(sid="unheard of"))).status == 200
 
 
-async def test_logout_token_without_end(site: Site) -> None:
+@together
+async def test_logout_token_without_end(shared: Site) -> None:
     """An expiry that no clock knows does no harm."""
-    anna = await signed_in(site)
-    assert (await told(site, site.idp.logout_token(sub="anna", exp=10**400))).status == 200
+    anna = await signed_in(shared)
+    assert (await told(shared, shared.idp.logout_token(sub="anna", exp=10**400))).status == 200
     assert not await is_accepted(anna)
 
 
-async def test_logout_of_a_stranger(site: Site) -> None:
+@together
+async def test_logout_of_a_stranger(shared: Site) -> None:
     """Who has no account here is signed out already; a local account of that name stays."""
-    local = await site.running.user("carl")
-    assert (await told(site, site.idp.logout_token(sub="carl"))).status == 200
+    local = await shared.running.user("carl")
+    assert (await told(shared, shared.idp.logout_token(sub="carl"))).status == 200
     assert await is_accepted(local)
 
 
@@ -157,52 +162,56 @@ WRONG: dict[str, dict[str, Any]] = {
 }
 
 
+@together
 @pytest.mark.parametrize("name", WRONG)
-async def test_claims_of_a_logout_token(site: Site, name: str) -> None:
+async def test_claims_of_a_logout_token(shared: Site, name: str) -> None:
     """Each claim that the standard asks for; a wrong token is 400 and ends nothing."""
-    anna = await signed_in(site)
-    reply = await told(site, site.idp.logout_token(**{"sub": "anna", **WRONG[name]}))
+    anna = await signed_in(shared)
+    reply = await told(shared, shared.idp.logout_token(**{"sub": "anna", **WRONG[name]}))
     assert (reply.status, reply.json()["code"]) == (400, "sso_bad_logout_token"), reply.body
     assert await is_accepted(anna)
 
 
-async def test_logout_token_by_somebody_else(site: Site) -> None:
+@together
+async def test_logout_token_by_somebody_else(shared: Site) -> None:
     """Unsigned, by another key under the right name, or of a key that nobody publishes."""
-    anna = await signed_in(site)
+    anna = await signed_in(shared)
     said = {"iss": ISSUER, "aud": CLIENT_ID, "sub": "anna", "events": {EVENT: {}}, "jti": "1"}
     said |= {"iat": int(time.time()), "exp": int(time.time()) + 60}
     tokens = [
         compact({"alg": "none"}, said, lambda _content: b""),
-        site.idp.logout_token(signing_key("first"), sub="anna"),
-        site.idp.logout_token(signing_key("second"), sub="anna"),
+        shared.idp.logout_token(signing_key("first"), sub="anna"),
+        shared.idp.logout_token(signing_key("second"), sub="anna"),
         "x",
         "",
     ]
-    assert [(await told(site, token)).status for token in tokens] == [400] * 5
+    assert [(await told(shared, token)).status for token in tokens] == [400] * 5
     assert await is_accepted(anna)
 
 
-async def test_id_token_is_no_logout_token(site: Site) -> None:
+@together
+async def test_id_token_is_no_logout_token(shared: Site) -> None:
     """And an access token of ours neither."""
     seen: list[str] = []
-    site.idp.sign = lambda said: (seen.append(site.idp.signed(said)), seen[-1])[1]
-    anna = await signed_in(site)
+    shared.idp.sign = lambda said: (seen.append(shared.idp.signed(said)), seen[-1])[1]
+    anna = await signed_in(shared)
     for token in (seen[0], anna.token or ""):
-        assert (await told(site, token)).status == 400
+        assert (await told(shared, token)).status == 400
     assert await is_accepted(anna)
 
 
+@together
 @pytest.mark.parametrize(
     "body", [b"", b"logout_token=", b"logout_token=a&logout_token=b", b"\xff\xfe", b"x" * 70_000]
 )
-async def test_body_that_is_no_form(site: Site, body: bytes) -> None:
+async def test_body_that_is_no_form(shared: Site, body: bytes) -> None:
     """Refused before anything is asked."""
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     path = "/v1/auth/oidc/backchannel-logout"
-    reply = await site.running.anonymous.post(path, data=body, headers=headers)
+    reply = await shared.running.anonymous.post(path, data=body, headers=headers)
     assert reply.status in (400, 413)
     assert reply.headers["Cache-Control"] == "no-store"
-    assert site.idp.calls == []
+    assert shared.idp.calls == []
 
 
 class TestKeys:
