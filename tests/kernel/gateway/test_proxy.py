@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, suppress
 import aiohttp
 import pytest
 
+from kernel.sdk import revoke_sessions
 from kernel.testing import Running, Start
 from tests.fakes.network import raw_client
 from tests.fakes.processes import free_port
@@ -272,6 +273,26 @@ class TestNotForwarded:
             running = await gateway_to(start_platform, url)
             async with running.session.request(method, running.url + "/v1/tts", headers=headers) as answer:
                 assert answer.status in (status, 401)
+        assert connections == 0
+
+    @pytest.mark.parametrize("how", ["revoked", "deactivated"])
+    async def test_a_session_that_is_over(self, start_platform: Start, how: str) -> None:
+        """A well-made token of an ended session is refused here, for reads and writes."""
+        connections = 0
+
+        async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal connections
+            connections += 1
+
+        async with odd_service(behave) as url:
+            running = await gateway_to(start_platform, url)
+            ana = await running.user()
+            if how == "revoked":
+                async with running.platform.database.unit() as unit:
+                    await revoke_sessions(unit, ana.user["id"])
+            else:
+                await running.platform.administration.set_active(ana.user["id"], False, by=None)
+            assert [(await ana.get("/v1/tts")).status, (await ana.post("/v1/tts")).status] == [401, 401]
         assert connections == 0
 
     async def test_a_body_past_the_cap(self, start_platform: Start) -> None:
