@@ -11,6 +11,7 @@ from typing import Any
 import jwt
 import pytest
 
+from kernel.auth.link_approvals import approve
 from kernel.testing import Running
 from tests.builtin_plugins.oidc.browser import Browser
 from tests.builtin_plugins.oidc.conftest import Boot, Site, together
@@ -238,6 +239,39 @@ async def test_deactivated_account(site: Site) -> None:
     page = await site.visit("anna")
     assert page.fragment["error"] == "account_disabled"
     assert "token" not in page.fragment
+
+
+async def test_linked_account(site: Site) -> None:
+    """A local account that the operator approved is the provider's afterwards, with all that follows."""
+    local, boss = await site.running.user("anna"), await site.running.user("boss", role="admin")
+    await site.running.platform.platform_admins.grant("boss")
+    await site.idp.knows("anna", email="anna@corp.example", groups=["admins"])
+    await approve(site.running.platform, "anna", {})
+    anna = await site.sign_in("anna")
+    said = claims_of(anna.token or "")
+    assert said["sub"] == str(local.user["id"])
+    assert (said["role"], said["email"], said["platform_admin"]) == ("admin", "anna@corp.example", False)
+    assert (await local.post("/v1/auth/refresh")).status == 401
+    place = f"/v1/auth/users/{local.user['id']}"
+    change = {"current_password": local.password, "new_password": "long enough"}
+    assert (await anna.post("/v1/auth/change-password", json=change)).status == 409
+    assert (await boss.post(f"{place}/reset-password", json={"mode": "generate"})).status == 409
+    assert (await boss.patch(f"{place}/role", json={"role": "user"})).status == 409
+
+
+async def test_two_processes(boot: Boot) -> None:
+    """A sign-in may begin in one process and end in another; its state counts once in all of them."""
+    one, two = await boot(), await boot()
+    await one.idp.knows("anna")
+    browser = one.browser("anna")
+    back = await browser.go(LOGIN, until=CALLBACK)
+    names = ("oidc_state", "oidc_nonce", "__Host-oidc_flow")
+    kept = {name: browser.cookie(name, CALLBACK) or "" for name in names}
+    for site, expected in ((two, "token"), (one, "error")):
+        other = site.browser()
+        for name, value in kept.items():
+            other.plant(name, value, CALLBACK)
+        assert expected in (await other.go(back.url)).fragment
 
 
 @pytest.mark.parametrize("people", [["anna"] * 4, ["anna", "bert"] * 2])
