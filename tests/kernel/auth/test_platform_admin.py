@@ -11,9 +11,10 @@ import pytest
 from sqlalchemy import update
 
 from kernel.auth.errors import AccountDisabled
+from kernel.auth.link_approvals import approve
 from kernel.auth.models import Account
 from kernel.errors import Conflict, NotFound
-from kernel.sdk import Plugin, Unit, hookimpl, utc_now
+from kernel.sdk import ExternalIdentity, Plugin, Unit, hookimpl, sign_in_external, utc_now
 from kernel.testing import Actor, Running, Start
 from tests.fakes.audit import audited
 from tests.fakes.earlier_release import PASSWORD, make_earlier_release
@@ -197,3 +198,17 @@ async def test_plugins_hear_and_may_forbid(start_platform: Start) -> None:
         await running.platform.platform_admins.grant("ben")
     assert await running.platform.platform_admins.list() == []
     assert [entry.target_id for entry in await audited(running.platform, "platform_admin.granted")] == ["1"]
+
+
+async def test_first_administrator_of_the_identity_provider(start_platform: Start) -> None:
+    """An account that the provider made becomes the first one as a local one does; a linked one does not."""
+    running = await start_platform()
+    await running.platform.accounts.register("ada", "ada@example.org", PASSWORD, role="admin")
+    await approve(running.platform, "ada", {})
+    for subject, name, expected in (("1", "ada", False), ("2", "bea", True), ("3", "cleo", False)):
+        identity = ExternalIdentity(
+            "https://id.example.org", subject, name, f"{name}@id.example.org", "admin"
+        )
+        account, token = await sign_in_external(running.platform, identity, {})
+        assert (account.username, account.role) == (name, "admin")
+        assert claims_of(Actor(running, token))["platform_admin"] is expected
