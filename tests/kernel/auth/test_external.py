@@ -195,6 +195,18 @@ class TestCollisions:
         assert entry.after_state["email"] == "taken by another account"
 
     @together
+    async def test_new_address_is_taken(self, running: Running, anna: ExternalIdentity) -> None:
+        """An account whose address became another's at the provider keeps neither of the two."""
+        first, _ = await enter(running, anna)
+        local = await running.user()
+        for _ in range(2):
+            account, _ = await enter(running, replace(anna, email=local.user["email"]))
+            assert (account.id, account.email) == (first.id, f"{anna.subject}@idp.example.net")
+        account, _ = await enter(running, anna)
+        assert account.email == anna.email
+        assert len(await audited(running, "account.synced", first.id)) == 2
+
+    @together
     async def test_names_of_two_identities(self, running: Running, anna: ExternalIdentity) -> None:
         """Two people whom two providers call the same are two accounts, at every sign-in."""
         other = replace(anna, issuer="https://other.example.net", email=None)
