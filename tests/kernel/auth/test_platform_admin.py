@@ -48,12 +48,15 @@ class TestBootstrap:
         assert entry.after_state == {"username": "ada", "platform_admin": True, "way": "first sign-in"}
         assert entry.ip_address == "127.0.0.1"
 
-    async def test_at_once(self, running: Running) -> None:
-        """Of administrators who sign in at the same moment, one becomes Platform Admin."""
+    async def test_at_once(self, running: Running, start_platform: Start, database_url: str | None) -> None:
+        """Of administrators who sign in at the same moment, to two processes, one becomes Platform Admin."""
+        other = await start_platform(env={"DATABASE_URL": database_url})
         names = [f"admin-{number}" for number in range(4)]
         for name in names:
             await running.platform.accounts.register(name, f"{name}@example.org", PASSWORD, role="admin")
-        actors = await asyncio.gather(*(running.sign_in(name, PASSWORD) for name in names))
+        places = (running, other, running, other)
+        signing_in = (place.sign_in(name, PASSWORD) for place, name in zip(places, names, strict=True))
+        actors = await asyncio.gather(*signing_in)
         assert [claims_of(actor)["platform_admin"] for actor in actors].count(True) == 1
         assert len(await running.platform.platform_admins.list()) == 1
         assert len(await audited(running.platform, "platform_admin.granted")) == 1
