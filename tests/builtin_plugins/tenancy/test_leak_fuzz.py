@@ -55,6 +55,7 @@ class Model:
     teams: dict[int, dict[str, str]] = field(default_factory=dict)
     team_homes: dict[int, int | None] = field(default_factory=dict)
     organizations: dict[int, dict[str, str]] = field(default_factory=dict)
+    parents: dict[int, int | None] = field(default_factory=dict)
     suspended: set[tuple[int, str]] = field(default_factory=set)
     bases: dict[str, Thing] = field(default_factory=dict)
     pipelines: dict[str, Thing] = field(default_factory=dict)
@@ -85,6 +86,17 @@ class Model:
         if kind == "team":
             return [team for team in self.teams if self.in_team(who, team)]
         return [one for one in self.organizations if self.in_organization(who, one)]
+
+    def manages(self, who: str, kind: str, place: int) -> bool:
+        """A team's admin, or an owner or admin of the organization, or of one above it."""
+        if kind == "team" and self.in_team(who, place) and self.teams[place][who] == "team_admin":
+            return True
+        home = self.team_homes[place] if kind == "team" else place
+        while home is not None:
+            if self.in_organization(who, home) and self.organizations[home][who] != "member":
+                return True
+            home = self.parents[home]
+        return False
 
     def claimed(self, who: str) -> tuple[set[int], set[tuple[int, str]]]:
         """Teams, and organizations with roles, that a fresh token names."""
@@ -139,6 +151,7 @@ class Fuzzer:
             self.read_base,
             self.read_pipeline,
             self.read_documents,
+            self.export,
             self.refresh,
         ]
         await self.dice.choice(looks if self.dice.random() < 0.67 else acts)()
@@ -151,7 +164,7 @@ class Fuzzer:
         slug = f"o{secrets.token_hex(5)}"
         body = {"name": slug, "slug": slug, "owner_user_id": self.id(owner), "parent_id": above}
         made = await self.ok(self.admin.post("/v1/organizations", json=body), f"{owner} founds below {above}")
-        self.model.organizations[made["id"]] = {owner: "owner"}
+        self.model.organizations[made["id"]], self.model.parents[made["id"]] = {owner: "owner"}, above
         self.model.teams[made["default_team_id"]] = {owner: "team_admin"}
         self.model.team_homes[made["default_team_id"]] = made["id"]
 
@@ -319,7 +332,11 @@ class Fuzzer:
             asked = self.any_word() if self.dice.random() < 0.2 else ""
             if asked:
                 body["metadata_filter"] = {"source": f"{asked}.md"}
-            answer = await actor.post(f"{PIPELINES}/{pipeline.id}/query", json=body)
+            elif self.dice.random() < 0.1:
+                body["metadata_filter"] = {"document_id": self.any_document()}
+            streamed = self.dice.random() < 0.2
+            headers = {"Accept": "text/event-stream"} if streamed else {}
+            answer = await actor.post(f"{PIPELINES}/{pipeline.id}/query", json=body, headers=headers)
             self.log.append(f"{who} asks {pipeline.id}: {answer.status}")
             if not self.model.sees(who, pipeline):
                 self.hidden(answer, pipeline)
@@ -329,7 +346,7 @@ class Fuzzer:
             assert answer.status == (200 if seen else 409), (answer.status, answer.body)
             allowed = {word for base in seen for word in base.words}
             self.only(answer, allowed | {asked})  # the answer repeats what was asked for
-            if seen and not asked:
+            if seen and not streamed and "metadata_filter" not in body:
                 cited = {source["source"].removesuffix(".md") for source in answer.json()["sources"]}
                 there = {name for base in seen for name, _ in base.documents.values()}
                 assert cited == there or len(there) > MOST_CITED, (cited, there)
@@ -400,6 +417,24 @@ class Fuzzer:
                 for rest in ("", "/chunks", "/content"):
                     self.only(await actor.get(f"{path}/{item['document_id']}{rest}"), base.words)
 
+    async def export(self) -> None:
+        """Managers get what is shared with the team or organization; others get nothing of it."""
+        kind = self.dice.choice(["team", "organization"])
+        place = self.dice.choice(list(self.model.teams if kind == "team" else self.model.organizations))
+        who, actor = self.asker()
+        answer = await actor.get(f"/v1/{kind}s/{place}/export")
+        self.log.append(f"{who} exports {kind} {place}: {answer.status}")
+        if not self.model.manages(who, kind, place):
+            assert answer.status == 403, answer.body
+            self.only(answer, set())
+            return
+        told: set[str] = set()
+        for section, things in (("knowledge_bases", self.model.bases), ("pipelines", self.model.pipelines)):
+            here = [one for one in things.values() if (one.visibility, one.place) == (kind, place)]
+            assert {row["name"] for row in answer.json()[section]} == {one.name for one in here}
+            told |= {one.name for one in here}
+        self.only(answer, told)
+
     async def refresh(self) -> None:
         """A token names what was so when it was minted, and what is so after a refresh."""
         who, actor = self.asker()
@@ -447,6 +482,10 @@ class Fuzzer:
     def any_word(self) -> str:
         return self.dice.choice(sorted(self.dice.choice(list(self.model.bases.values())).words))
 
+    def any_document(self) -> str:
+        documents = [one for base in self.model.bases.values() for one in base.documents]
+        return self.dice.choice(documents) if documents else "none"
+
     async def sign_in(self, who: str) -> None:
         """A fresh token, as the change ended the sessions; the old one must be refused."""
         actor = self.people[who]
@@ -480,12 +519,17 @@ def placed(made: dict[str, Any]) -> int | None:
 
 
 async def test_answers_hold_nothing_out_of_sight(
-    start_platform: Start, request: pytest.FixtureRequest
+    database_url: str | None, start_platform: Start, request: pytest.FixtureRequest
 ) -> None:
-    """Searches, lists, counts and citations follow the model at every step; tokens do at a refresh."""
-    steps = request.config.getoption("--leak-steps")
+    """Searches, lists, counts and citations follow the model at every step; tokens do at a refresh.
+
+    Half of the steps are on SQLite, half on PostgreSQL.
+    """
+    steps = request.config.getoption("--leak-steps") // 2
     seed = request.config.getoption("--leak-seed") or secrets.randbits(32)
-    fuzzer = Fuzzer(await start_platform("tenancy", "rag", HashEmbeddings()), random.Random(seed))
+    env = {"DATABASE_URL": database_url}
+    running = await start_platform("tenancy", "rag", HashEmbeddings(), env=env)
+    fuzzer = Fuzzer(running, random.Random(seed))
     try:
         await fuzzer.begin()
         for _ in range(steps):
