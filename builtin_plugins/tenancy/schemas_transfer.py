@@ -14,8 +14,6 @@ Policy = Literal["skip", "rename", "fail"]
 Email = Annotated[str, Field(min_length=3, max_length=320)]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 
-_SECTIONS = "Further keys are lists of rows that plugins add, such as `knowledge_bases` and `pipelines`."
-
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -64,7 +62,7 @@ def _once(rows: list[R]) -> list[R]:
 
 
 class _Bundle(BaseModel):
-    model_config = ConfigDict(extra="allow", json_schema_extra={"description": _SECTIONS})
+    model_config = ConfigDict(extra="allow")
 
     version: Annotated[int, Field(strict=True, ge=1, le=1)]
     exported_at: datetime | None = None
@@ -76,7 +74,10 @@ class _Bundle(BaseModel):
 
 
 class TeamBundle(_Bundle):
-    """A team as a file: metadata, roster, what is shared with it; no documents, no ids, no secrets."""
+    """A team as a file: metadata, roster, what is shared with it; no documents, no ids, no secrets.
+
+    Further keys are lists of rows that plugins add, such as `knowledge_bases` and `pipelines`.
+    """
 
     format: Literal["platform.team"]
     team: TeamAbout
@@ -84,7 +85,10 @@ class TeamBundle(_Bundle):
 
 
 class OrganizationBundle(_Bundle):
-    """An organization as a file: metadata, members, what is shared with it; no documents, ids, secrets."""
+    """An organization as a file: metadata, members, what is shared with it; no documents, ids, secrets.
+
+    Further keys are lists of rows that plugins add, such as `knowledge_bases` and `pipelines`.
+    """
 
     format: Literal["platform.organization"]
     organization: OrganizationAbout
