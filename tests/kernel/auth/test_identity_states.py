@@ -38,7 +38,7 @@ from kernel.sdk import ExternalIdentity, sign_in_external
 from kernel.testing import Actor, Reply, Running, platforms
 from tests.fakes.audit import audited
 from tests.fakes.earlier_release import PASSWORD, make_earlier_release
-from tests.kernel.auth.identity_model import Model, Person, Session
+from tests.kernel.auth.identity_model import WRONG_CODES, Model, Person, Session
 
 T = TypeVar("T")
 
@@ -223,7 +223,12 @@ class Walk(RuleBasedStateMachine):
             self.model.issue(code)
 
     @precondition(lambda self: self.sessions)
-    @rule(number=some_session, who=claimant_or_anybody, right=st.booleans(), times=st.integers(1, 4))
+    @rule(
+        number=some_session,
+        who=claimant_or_anybody,
+        right=st.booleans(),
+        times=st.sampled_from([1, WRONG_CODES + 1]),
+    )
     def claim(self, number: int, who: Who, right: bool, times: int) -> None:
         session = self.session(number, who)
         if right and self.model.may_issue() and self.model.code is None:
