@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
 import json
@@ -19,18 +18,16 @@ from joserfc.jwe import JWERegistry
 from joserfc.jwk import OctKey
 
 from tests.builtin_plugins.oidc.browser import Browser, Page
-from tests.builtin_plugins.oidc.conftest import Boot, Site, together
 from tests.builtin_plugins.oidc.identity_provider import (
     CALLBACK,
     CLIENT_ID,
     CLIENT_SECRET,
     ISSUER,
-    PLATFORM,
     IdentityProvider,
     signing_key,
 )
+from tests.builtin_plugins.oidc.sso_support import LOGIN, Boot, Site, compact, together
 
-LOGIN = f"{PLATFORM}/v1/auth/oidc/login"
 CLIENT = "https://client.example.org/auth/callback"
 EVIL = "https://evil.example"
 DISCOVERY = "/.well-known/openid-configuration"
@@ -74,13 +71,6 @@ def signed(sign: Callable[[IdentityProvider, dict[str, Any]], str]) -> Quirk:
         idp.sign = lambda said: sign(idp, said)
 
     return apply
-
-
-def compact(header: dict[str, Any], said: dict[str, Any], sign: Callable[[bytes], bytes]) -> str:
-    """A token past the library, which would not sign such a thing."""
-    parts = [json.dumps(header).encode(), json.dumps(said).encode()]
-    content = b".".join(base64.urlsafe_b64encode(part).rstrip(b"=") for part in parts)
-    return (content + b"." + base64.urlsafe_b64encode(sign(content)).rstrip(b"=")).decode()
 
 
 def unsigned(_idp: IdentityProvider, said: dict[str, Any]) -> str:

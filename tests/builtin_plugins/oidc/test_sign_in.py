@@ -14,10 +14,9 @@ import pytest
 from kernel.auth.link_approvals import approve
 from kernel.testing import Running
 from tests.builtin_plugins.oidc.browser import Browser
-from tests.builtin_plugins.oidc.conftest import Boot, Site, together
-from tests.builtin_plugins.oidc.identity_provider import CALLBACK, CLIENT_ID, ISSUER, PLATFORM
+from tests.builtin_plugins.oidc.identity_provider import CALLBACK, CLIENT_ID, ISSUER
+from tests.builtin_plugins.oidc.sso_support import LOGIN, Boot, Site, together
 
-LOGIN = f"{PLATFORM}/v1/auth/oidc/login"
 CLIENT = "https://client.example.org/auth/callback"
 
 

@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 
 from kernel.testing import Actor, Reply
-from tests.builtin_plugins.oidc.conftest import Boot, Site, together
 from tests.builtin_plugins.oidc.identity_provider import CLIENT_ID, ISSUER, SIGNED_OUT, signing_key
-from tests.builtin_plugins.oidc.test_refusals import compact
-from tests.builtin_plugins.oidc.test_sign_in import LOGIN
+from tests.builtin_plugins.oidc.sso_support import LOGIN, Boot, Site, compact, together
 
 EVENT = "http://schemas.openid.net/event/backchannel-logout"
 
