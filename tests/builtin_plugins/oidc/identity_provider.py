@@ -105,6 +105,7 @@ def _installed() -> Path:
                 Path(made, "provider").rename(target)
             except OSError:
                 assert target.exists()  # another run of the tests was quicker
+    assert target.stat().st_uid == os.getuid(), f"{target} was made by somebody else"
     return target
 
 
