@@ -20,14 +20,14 @@ app = typer.Typer(
     no_args_is_help=True,
     help=(
         "Platform Admins administer the accounts of all organizations. On a fresh install the first "
-        "administrator to sign in becomes one; on an upgraded one, whoever claims a setup code. A platform "
+        "administrator to sign in becomes one; where nobody is one, whoever claims a setup code. A platform "
         "that runs hears of each change at once."
     ),
     epilog=examples(
         ("platformctl platform-admin grant ada", "also when nobody is one any more"),
         ("platformctl platform-admin revoke ada", "ends all of ada's sessions"),
         ("platformctl platform-admin list", "who is one"),
-        ("platformctl platform-admin setup-code", "for an upgraded install's first one"),
+        ("platformctl platform-admin setup-code", "for an administrator to claim, where nobody is one"),
     ),
 )
 
@@ -126,11 +126,12 @@ async def _list() -> tuple[list[Account], str]:
         ("platformctl platform-admin setup-code", "prints the code, once"),
         after="An instance administrator claims it, signed in, in the web client or with\n"
         "POST /v1/auth/platform-admin/claim. It works once, for 24 hours, and voids earlier codes.\n"
-        "Refused on a fresh install, which needs none, and once there has been a Platform Admin.",
+        "Refused on a fresh install, which needs none, while there is a Platform Admin, and after\n"
+        "the first grant or claim.",
     ),
 )
 def setup_code(as_json: AsJson = False) -> None:
-    """Issue the code that makes an administrator of an upgraded install its first Platform Admin."""
+    """Issue the code that makes an administrator the Platform Admin of an install that has none."""
     from cli import console, running
     from cli.accounts import print_once
 

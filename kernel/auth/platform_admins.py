@@ -1,7 +1,8 @@
 """Platform Admins: who becomes one, and who is one no longer (spec 5.7).
 
 The flag on the account is all that counts. `MILESTONE` is reached with the first Platform Admin that there
-ever was and closes both other doors for good: the bootstrap of a fresh install, and setup codes.
+ever was and closes the bootstrap of a fresh install for good; `CODES_CLOSED`, with the first grant by the
+operator or the first claimed setup code, closes setup codes (spec 3.6).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from kernel.platform import Platform
 
 MILESTONE = "platform_admin"
+CODES_CLOSED = "setup_codes_closed"
 UPGRADED = "upgraded"  # by the migration: there were administrators before there could be Platform Admins
 
 Origin = dict[str, Any]
@@ -66,7 +68,7 @@ class PlatformAdmins:
             return
         if await reached(unit.session):
             return
-        await self.set_flag(unit, current, {**(origin or {}), "actor_id": current.id}, "first sign-in")
+        await self._set_flag(unit, current, {**(origin or {}), "actor_id": current.id}, "first sign-in")
         account.platform_admin = True
 
     async def grant(self, username: str, origin: Origin | None = None) -> tuple[Account, bool]:
@@ -95,10 +97,13 @@ class PlatformAdmins:
             return account, await self.clear_flag(unit, account, origin)
 
     async def set_flag(self, unit: Unit, account: Account, origin: Origin | None, way: str) -> None:
-        """Within a unit that holds the lock `accounts`: the account becomes a Platform Admin."""
+        """Within a unit that holds the lock `accounts`: the account becomes a Platform Admin on demand."""
+        await _reach(unit.session, CODES_CLOSED)
+        await self._set_flag(unit, account, origin, way)
+
+    async def _set_flag(self, unit: Unit, account: Account, origin: Origin | None, way: str) -> None:
         account.platform_admin = True
-        if await unit.session.get(Milestone, MILESTONE) is None:
-            unit.session.add(Milestone(name=MILESTONE))
+        await _reach(unit.session, MILESTONE)
         await self._record(unit, account, origin, {"way": way})
 
     async def clear_flag(self, unit: Unit, account: Account, origin: Origin | None) -> bool:
@@ -139,6 +144,11 @@ async def reached(session: AsyncSession, *names: str) -> bool:
     query = select(Milestone.name).limit(1)
     query = query.where(Milestone.name.in_(names)) if names else query
     return await session.scalar(query) is not None
+
+
+async def _reach(session: AsyncSession, name: str) -> None:
+    if await session.get(Milestone, name) is None:
+        session.add(Milestone(name=name))
 
 
 async def find_by_username(session: AsyncSession, username: str) -> Account:

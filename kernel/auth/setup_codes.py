@@ -1,4 +1,7 @@
-"""Setup codes: how an upgraded install with administrators gets its first Platform Admin (spec 3.6).
+"""Setup codes: how an install whose bootstrap is over, and that has no Platform Admin, gets one (spec 3.6).
+
+That is an upgraded install with administrators, or one whose first Platform Admin is one no longer, until the
+operator grants or somebody claims: either closes setup codes for good.
 
 The operator issues a code on the server; an administrator claims it once signed in. Wrong codes are counted
 in the database, so that neither a restart nor guessing in parallel gives more attempts.
@@ -18,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from kernel.auth.audit import audit
 from kernel.auth.guards import ACCOUNTS
 from kernel.auth.models import Account, SetupAttempt, SetupCode
-from kernel.auth.platform_admins import MILESTONE, UPGRADED, AlreadyPlatformAdmin, Origin, reached
+from kernel.auth.platform_admins import CODES_CLOSED, AlreadyPlatformAdmin, Origin, reached
 from kernel.db.base import utc_now
 from kernel.db.engine import Unit
 from kernel.errors import Conflict, Forbidden, NotFound, PlatformError
@@ -84,14 +87,14 @@ class SetupCodes:
         code = "-".join("".join(secrets.choice(_ALPHABET) for _ in range(GROUP)) for _ in range(GROUPS))
         async with self._platform.database.unit() as unit:
             await unit.lock(ACCOUNTS)
-            if await reached(unit.session, MILESTONE):
-                raise SetupCodesClosed(
-                    "This server has had a Platform Admin, which closed setup codes for good; "
-                    "use 'platform-admin grant'"
-                )
-            if not await reached(unit.session, UPGRADED):
+            if not await reached(unit.session):
                 raise SetupCodesClosed(
                     "This is a fresh install: the first administrator who signs in becomes Platform Admin"
+                )
+            if not await _in_use(unit.session):
+                raise SetupCodesClosed(
+                    "This server has a Platform Admin, or a grant or a claim closed setup codes for good; "
+                    "use 'platform-admin grant'"
                 )
             row = SetupCode(code_hash=_hash(code), expires_at=utc_now() + LIFETIME)
             unit.session.add(row)
@@ -101,7 +104,7 @@ class SetupCodes:
             return code, row.expires_at
 
     async def is_in_use(self) -> bool:
-        """Whether this is an upgraded install that never had a Platform Admin."""
+        """Whether somebody may become Platform Admin by a setup code."""
         async with self._platform.database.read() as session:
             return await _in_use(session)
 
@@ -159,7 +162,9 @@ async def _judge(unit: Unit, current: SetupCode | None, account: Account, code: 
 
 
 async def _in_use(session: AsyncSession) -> bool:
-    return await reached(session, UPGRADED) and not await reached(session, MILESTONE)
+    if not await reached(session) or await reached(session, CODES_CLOSED):
+        return False
+    return await session.scalar(select(Account.id).where(Account.platform_admin).limit(1)) is None
 
 
 def plain(code: str) -> str:

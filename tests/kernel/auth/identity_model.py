@@ -46,6 +46,7 @@ class Model:
     upgraded: bool
     people: list[Person] = field(default_factory=list)
     ever_platform_admin: bool = False
+    codes_closed: bool = False
     code: str | None = None
     wrong: dict[str, int] = field(default_factory=dict)
     grants: int = 0
@@ -60,8 +61,9 @@ class Model:
     def _is(self, person: Person, what: str) -> bool:
         return person.role == "admin" if what == "role" else person.platform_admin
 
-    def grant(self, person: Person) -> None:
+    def grant(self, person: Person, *, bootstrap: bool = False) -> None:
         person.platform_admin, self.ever_platform_admin = True, True
+        self.codes_closed = self.codes_closed or not bootstrap
         self.grants += 1
 
     def withdraw(self, person: Person) -> None:
@@ -74,7 +76,7 @@ class Model:
         if not person.active:
             return 403
         if person.role == "admin" and not self.upgraded and not self.ever_platform_admin:
-            self.grant(person)
+            self.grant(person, bootstrap=True)
         return 200
 
     def change_password(self, session: Session, current: str, new: str) -> int:
@@ -132,7 +134,7 @@ class Model:
             return 409
         if person.role != "admin":
             return 403
-        if not self.upgraded or self.ever_platform_admin:
+        if not self.may_issue():
             return 404
         if self.code is None or self.wrong.get(person.name, 0) >= WRONG_CODES:
             return 403
@@ -143,7 +145,8 @@ class Model:
         return 200
 
     def may_issue(self) -> bool:
-        return self.upgraded and not self.ever_platform_admin
+        past_bootstrap = self.upgraded or self.ever_platform_admin
+        return past_bootstrap and not self.codes_closed and not any(p.platform_admin for p in self.people)
 
     def issue(self, code: str) -> None:
         self.code, self.wrong = code, {}

@@ -240,6 +240,24 @@ async def test_account_is_limited_from_any_address(boot: Boot) -> None:
     assert found == [403] * 10 + [429] * 2
 
 
+async def test_after_the_only_platform_admin(start_platform: Start) -> None:
+    """Where the bootstrapped one is one no longer, an administrator may claim, once and for good."""
+    running = await start_platform()
+    platform = running.platform
+    ada, bea = await running.user("ada", role="admin"), await running.user("bea", role="admin")
+    with pytest.raises(SetupCodesClosed, match="has a Platform Admin"):
+        await platform.setup_codes.issue()
+    await platform.platform_admins.revoke("ada")
+    code, _ = await platform.setup_codes.issue()
+    assert (await bea.get(CLAIM)).json() == {"setup_code_required": True}
+    assert (await claim(bea, code)).status == 200
+    ada = await running.sign_in("ada", ada.password)
+    await platform.platform_admins.revoke("bea")
+    assert ((await ada.get(CLAIM)).status, outcome(await claim(ada, code))) == (404, (404, "no_setup_code"))
+    with pytest.raises(SetupCodesClosed, match="for good"):
+        await platform.setup_codes.issue()
+
+
 async def test_fresh_install_needs_none(start_platform: Start) -> None:
     """Where signing in makes the first Platform Admin, no code is issued and none can be claimed."""
     running = await start_platform()
