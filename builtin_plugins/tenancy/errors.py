@@ -112,6 +112,13 @@ class InviteWithdrawn(Conflict):
     default_detail = "Whoever sent this invite may no longer invite; ask for a new one"
 
 
+class InviteClosed(Conflict):
+    code = "invite_closed"
+    default_detail = (
+        "The invite admits you no more, as it did once or you were removed since; ask for a new one"
+    )
+
+
 class InviteForAnother(Forbidden):
     code = "invite_for_another"
     default_detail = "The invite is for another e-mail address; sign in with the account that has it"

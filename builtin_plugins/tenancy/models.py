@@ -112,6 +112,15 @@ class Invite(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
 
 
+class InviteUse(Base):
+    """An account that an invite admits no more: it redeemed it, or was removed since it was sent."""
+
+    __tablename__ = "tenancy_invite_use"
+
+    invite_id: Mapped[int] = mapped_column(ForeignKey(Invite.id, ondelete=CASCADE), primary_key=True)
+    user_id: Mapped[int] = mapped_column(Integer, primary_key=True)
+
+
 class PermissionGroup(Base):
     """Permission keys under one name, defined in an organization, usable in those below it; may nest."""
 

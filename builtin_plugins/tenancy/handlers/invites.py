@@ -8,6 +8,7 @@ from typing import Any
 from builtin_plugins.tenancy.errors import (
     AboveYou,
     AlreadyMember,
+    InviteClosed,
     InviteExpired,
     InviteForAnother,
     InviteNotFound,
@@ -163,6 +164,7 @@ async def preview(ctx: Context, token: str) -> InvitePreview:
         InviteRevoked,
         InviteExpired,
         InviteWithdrawn,
+        InviteClosed,
         AlreadyMember,
     ),
 )
@@ -170,8 +172,9 @@ async def redeem(ctx: Context, token: str) -> RedeemResult:
     """Join the team or the organization of an invite.
 
     403 for another account than the invited one where `max_uses` is 1, and for a suspended member; 409 for an
-    invite that is revoked, expired, spent or withdrawn, and for a member, whose role stays as it is. A team
-    of an organization takes only active members of the organization (403).
+    invite that is revoked, expired, spent or withdrawn, and for a member, whose role stays as it is. An
+    invite admits each account once, and none that was removed after it was sent (409). A team of an
+    organization takes only active members of the organization (403).
     """
     return await redeeming.redeem(ctx.platform, ctx.principal, token, ctx.audit_origin())
 

@@ -27,6 +27,7 @@ from builtin_plugins.tenancy.services.invite_offers import (
     member_emails,
     offer_of,
 )
+from builtin_plugins.tenancy.services.invite_uses import is_closed_to_addressee
 from builtin_plugins.tenancy.services.invites import has_status, record, token_hash
 from builtin_plugins.tenancy.services.memberships import LOCK
 from builtin_plugins.tenancy.settings import TenancySettings
@@ -147,7 +148,8 @@ async def _invited(
     session: AsyncSession, permissions: Mapping[str, Permission], offer: Offer, keys: Sequence[str]
 ) -> set[str]:
     """Those of the addresses with a pending invite that would admit somebody (see `invite_offers`)."""
-    pending = select(Invite).where(invites_to(offer), has_status("pending", utc_now()))
+    is_pending = has_status("pending", utc_now())
+    pending = select(Invite).where(invites_to(offer), is_pending, ~is_closed_to_addressee())
     backed: dict[tuple[int | None, str], bool] = {}
     found = set()
     for invite in (await session.scalars(pending.where(Invite.email_key.in_(keys)))).all():

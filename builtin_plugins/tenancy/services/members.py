@@ -17,6 +17,8 @@ from builtin_plugins.tenancy.services.authority import (
     Caller,
     read_caller,
 )
+from builtin_plugins.tenancy.services.invite_offers import Offer
+from builtin_plugins.tenancy.services.invite_uses import shut_out
 from builtin_plugins.tenancy.services.member_views import render
 from builtin_plugins.tenancy.services.memberships import LOCK, OWNER, keep_an_owner
 from builtin_plugins.tenancy.services.standing import changed
@@ -130,7 +132,8 @@ async def remove(
 ) -> None:
     """End a membership, with those in the organization's teams and the roles assigned there.
 
-    Members may leave by themselves. Raises MemberNotFound, NotAMember, AboveYou, LastOwner.
+    Members may leave by themselves. Whoever is removed, or leaves while suspended, needs a new invite to come
+    back. Raises MemberNotFound, NotAMember, AboveYou, LastOwner.
     """
     async with _change(platform, principal, organization_id, user_id, origin) as change:
         if change.is_own and change.row is None and not change.caller.manages:
@@ -140,6 +143,8 @@ async def remove(
             _refuse(change.caller.refusal_to_act_on(row.org_role))
         if row.org_role == OWNER:
             await keep_an_owner(change.unit, organization_id, user_id)
+        if not change.is_own or row.suspended_at is not None:
+            await shut_out(change.unit, Offer("", organization_id=organization_id), user_id)
         await _leave(change)
         change.audit("member_removed", _state(row), None)
 

@@ -22,6 +22,7 @@ from builtin_plugins.tenancy.errors import (
 from builtin_plugins.tenancy.models import Invite, Membership
 from builtin_plugins.tenancy.schemas_invites import InvitePreview, RedeemResult
 from builtin_plugins.tenancy.services.invite_offers import Target, find_target, may_offer, offer_of
+from builtin_plugins.tenancy.services.invite_uses import spend
 from builtin_plugins.tenancy.services.invites import (
     ACCEPTED,
     EXPIRED,
@@ -70,7 +71,7 @@ async def redeem(
     """The caller joins what the invite is for.
 
     Raises InviteNotFound, InviteForAnother, InviteSpent, InviteRevoked, InviteExpired, InviteWithdrawn,
-    AlreadyMember, MembershipSuspended, NotAMember.
+    InviteClosed, AlreadyMember, MembershipSuspended, NotAMember.
     """
     if principal.id is None:
         raise Forbidden("Only an account can redeem an invite")
@@ -86,9 +87,7 @@ async def redeem(
             raise InviteWithdrawn()
         target = await find_target(unit.session, offer)
         await _join(unit, invite, account, target, origin)
-        invite.use_count += 1
-        if invite.use_count >= invite.max_uses:
-            invite.status = ACCEPTED
+        await spend(unit, invite, account.id)
         record(unit, "invite.redeemed", invite, target, origin)
     what = "team" if invite.team_id is not None else "organization"
     message = f"You joined the {what} '{target.name}'; refresh the session for its token to know"

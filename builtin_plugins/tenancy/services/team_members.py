@@ -19,6 +19,8 @@ from builtin_plugins.tenancy.models import Membership, Team, TeamMember
 from builtin_plugins.tenancy.permissions import TEAM_MANAGE
 from builtin_plugins.tenancy.schemas_teams import TeamMemberOut
 from builtin_plugins.tenancy.services.access import TEAM_ADMIN, insist
+from builtin_plugins.tenancy.services.invite_offers import Offer
+from builtin_plugins.tenancy.services.invite_uses import shut_out
 from builtin_plugins.tenancy.services.standing import changed
 from builtin_plugins.tenancy.services.team_authority import team_change
 from kernel.sdk import Account, Platform, Principal, Unit, audit
@@ -103,7 +105,10 @@ async def change_role(
 async def remove(
     platform: Platform, principal: Principal, team_id: int, user_id: int, origin: dict[str, Any]
 ) -> None:
-    """A manager removes a member, or a member leaves. Raises Forbidden, LastTeamAdmin."""
+    """A manager removes a member, whom no pending invite brings back, or a member leaves.
+
+    Raises Forbidden, LastTeamAdmin.
+    """
     is_own = principal.id == user_id
     if not is_own:
         await insist(platform, principal, TEAM_MANAGE, team_id, or_admin=True)
@@ -111,6 +116,8 @@ async def remove(
         member = await _find(unit.session, team_id, user_id)
         if member.team_role == TEAM_ADMIN:
             await _keep_an_admin(unit, principal, team, user_id)
+        if not is_own:
+            await shut_out(unit, Offer("", team_id=team_id), user_id)
         await unit.session.delete(member)
         before = {"team_role": member.team_role}
         _audit(unit, "team.member_removed", team, member, origin, before=before)
