@@ -117,8 +117,8 @@ class Tokens:
 
 def _check_shape(claims: dict[str, Any]) -> None:
     """What a request takes from a token must be of its type: ids go into queries as they are."""
-    for name in ("exp", "iat"):
-        if not _is_whole(claims[name], 2**53):
+    for name in ("exp", "iat", "auth_time"):
+        if not _is_whole(claims.get(name, 0), 2**53):
             raise jwt.InvalidTokenError(f"{name} must be a whole number")
     if not isinstance(claims.get("epoch", 0), int) or isinstance(claims.get("epoch"), bool):
         raise jwt.InvalidTokenError("epoch must be a whole number")

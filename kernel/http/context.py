@@ -74,5 +74,10 @@ class Context:
         return {
             "actor_id": self.principal.id,
             "ip_address": self.client_ip,
-            "user_agent": self.request.headers.get("User-Agent", "")[:255] or None,
+            "user_agent": _storable(self.request.headers.get("User-Agent", ""))[:255] or None,
         }
+
+
+def _storable(header: str) -> str:
+    """A header as text that can be stored: bytes that are no UTF-8 reach us as lone surrogates."""
+    return header.encode(errors="surrogateescape").decode(errors="replace")

@@ -284,6 +284,13 @@ class TestRefresh:
         token = jwt.encode(claims_of(ana), SECRET + "!", "HS256")
         assert (await Actor(shared, token).post("/v1/auth/refresh")).status == 401
 
+    @pytest.mark.parametrize("began", ["yesterday", None, [], 1.5, True])
+    async def test_a_sign_in_that_is_no_time(self, shared: Running, ana: Actor, began: Any) -> None:
+        """401 for a token whose session began at no time, on every route."""
+        token = forged(claims_of(ana), auth_time=began)
+        assert (await Actor(shared, token).post("/v1/auth/refresh")).status == 401
+        assert (await Actor(shared, token).get("/v1/permissions")).status == 401
+
     async def test_disabled(self, shared: Running) -> None:
         """401 for a disabled account."""
         ed = await shared.user("ed")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import http.client
+import json
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -63,6 +67,16 @@ async def targets(actor: Actor, **query: Any) -> list[str]:
     return [entry["target_id"] for entry in entries]
 
 
+def register_as(running: Running, agent: bytes) -> int:
+    """The status of a registration by a client that sends these very bytes as its name."""
+    connection = http.client.HTTPConnection(running.url.removeprefix("http://"))
+    body = json.dumps({"username": "odd", "email": "odd@example.org", "password": "correct horse"})
+    headers = {"Content-Type": "application/json", "User-Agent": agent.decode("latin-1")}
+    with closing(connection):
+        connection.request("POST", "/v1/auth/register", body, headers)
+        return connection.getresponse().status
+
+
 class TestReading:
     async def test_platform_admin_sees_all(self, running: Running) -> None:
         """Every entry, newest first, with every field of the specification."""
@@ -89,6 +103,16 @@ class TestReading:
             "scope_org_id": 1,
             "scope_type": "organization",
         }
+
+    @pytest.mark.parametrize(
+        ("sent", "kept"), [(b"caf\xc3\xa9 \xff", "café \ufffd"), (b"x" * 9000, "x" * 255)]
+    )
+    async def test_any_user_agent(self, running: Running, sent: bytes, kept: str) -> None:
+        """A client may call itself anything, in any encoding and at any length."""
+        ada = await running.user("ada", role="admin")
+        assert await asyncio.to_thread(register_as, running, sent) == 201
+        entry = (await listed(ada, action="account.created", limit=1))["entries"][0]
+        assert (entry["after_state"]["username"], entry["user_agent"]) == ("odd", kept)
 
     async def test_filters(self, running: Running) -> None:
         """Each alone and all together; the total counts what fits."""
