@@ -7,7 +7,8 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, EmailStr, Field, StringConstraints
 
-from builtin_plugins.tenancy.schemas_teams import Id, TeamRole
+from builtin_plugins.tenancy.schemas_fields import Id
+from builtin_plugins.tenancy.schemas_teams import TeamRole
 from kernel.sdk import PageQuery
 
 _KEY_LIMIT = 320

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from builtin_plugins.tenancy.schemas_organizations import Id
+from builtin_plugins.tenancy.schemas_fields import Id
 from kernel.sdk import PageQuery
 
 OrgRole = Literal["owner", "admin", "member"]

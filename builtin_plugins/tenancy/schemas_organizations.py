@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from datetime import datetime
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
+from builtin_plugins.tenancy.schemas_fields import Id, one_line
+
 _SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
-
-Id = Annotated[int, Field(ge=1, lt=2**31)]
-
-
-def _one_line(name: str) -> str:
-    if any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in name):
-        raise ValueError("a name is one line, without control characters")
-    return name
 
 
 def _slug(value: str) -> str:
@@ -29,7 +22,7 @@ def _slug(value: str) -> str:
 OrganizationName = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=255),
-    AfterValidator(_one_line),
+    AfterValidator(one_line),
 ]
 Slug = Annotated[
     str,

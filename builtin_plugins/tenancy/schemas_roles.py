@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
+from builtin_plugins.tenancy.schemas_fields import Id
 from kernel.sdk import PageQuery
 
 MAX_NAME = 100
@@ -39,7 +40,6 @@ Name = Annotated[
     AfterValidator(_fits_folded),
 ]
 Text = Annotated[str, Field(max_length=2000)]
-Id = Annotated[int, Field(ge=1, lt=2**31)]
 Key = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 Keys = Annotated[
     list[Key],

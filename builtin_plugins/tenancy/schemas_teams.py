@@ -8,11 +8,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from builtin_plugins.tenancy.schemas_fields import Id, one_line
 from kernel.sdk import PageQuery
 
 _NAME_LIMIT = 255
 
-Id = Annotated[int, Field(ge=1, lt=2**31)]
 Description = Annotated[str, Field(max_length=10_000)]
 TeamRole = Literal["team_admin", "member"]
 
@@ -22,9 +22,7 @@ def name_key(name: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
-def _one_line(name: str) -> str:
-    if any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in name):
-        raise ValueError("a name is one line, without control characters")
+def _storable(name: str) -> str:
     if not name_key(name).strip() or len(name_key(name)) > _NAME_LIMIT:
         raise ValueError(
             "the name is too long; shorten it" if name_key(name).strip() else "the name is blank"
@@ -35,7 +33,8 @@ def _one_line(name: str) -> str:
 TeamName = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=_NAME_LIMIT),
-    AfterValidator(_one_line),
+    AfterValidator(one_line),
+    AfterValidator(_storable),
 ]
 
 

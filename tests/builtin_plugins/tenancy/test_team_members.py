@@ -114,6 +114,7 @@ async def test_only_active_accounts_join(running: Running) -> None:
         {"user_id": 2**31},
         {"user_id": 10**30},
         {"user_id": "x"},
+        {"user_id": True},
         {"user_id": 1, "team_role": "owner"},
         [],
     ],
