@@ -108,7 +108,7 @@ async def remove(
             raise AssignmentNotFound()
         await _insist_on_role(change, role_id)
         await change.session.delete(found)
-        change.audit("role.unassigned", "user", user_id, before=_state(found))
+        change.audit("role.unassigned", "account", user_id, before=_state(found))
         await changed(change.unit, [user_id])
 
 
@@ -144,7 +144,7 @@ class _Assigning:
             self.existing[user_id] = found
         found.expires_at = self.expires_at
         found.assigned_by = self.change.editor_id
-        self.change.audit("role.assigned", "user", user_id, before=before, after=_state(found))
+        self.change.audit("role.assigned", "account", user_id, before=before, after=_state(found))
         return True
 
 

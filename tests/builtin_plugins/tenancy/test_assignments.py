@@ -358,4 +358,4 @@ async def test_audit(running: Running) -> None:
     assert (second.before_state, second.after_state) == (timed, lasting)
     assert (third.before_state, third.after_state) == (lasting, None)
     for entry in (first, second, third):
-        assert (entry.actor_id, entry.scope_org_id, entry.target_type) == (id_of(ann), org, "user")
+        assert (entry.actor_id, entry.scope_org_id, entry.target_type) == (id_of(ann), org, "account")
