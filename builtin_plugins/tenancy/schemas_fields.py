@@ -15,7 +15,7 @@ def _no_truth(value: Any) -> Any:
     return value
 
 
-Id = Annotated[int, BeforeValidator(_no_truth), Field(ge=1, lt=2**31)]
+Id = Annotated[int, Field(ge=1, lt=2**31), BeforeValidator(_no_truth)]
 
 
 def one_line(name: str) -> str:
