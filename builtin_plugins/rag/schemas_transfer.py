@@ -12,6 +12,7 @@ from builtin_plugins.rag.schemas import ModelName, Name, Text
 
 MAX_ROWS = 2000
 MAX_EMBEDDING_MODELS = 16
+MAX_SOURCES = 20_000  # of all pipelines: an import holds a lock while it writes them
 
 
 class _Row(BaseModel):
@@ -81,6 +82,8 @@ class RagSections(BaseModel):
                     f"the pipeline '{row.name}' names the knowledge base '{missing}', "
                     "which is not in the bundle"
                 )
+        if sum(len(row.knowledge_bases) for row in self.pipelines) > MAX_SOURCES:
+            raise ValueError(f"the pipelines name more than {MAX_SOURCES} knowledge bases together")
         if len({row.embedding_model for row in self.knowledge_bases}) > MAX_EMBEDDING_MODELS:
             raise ValueError(f"the knowledge bases have more than {MAX_EMBEDDING_MODELS} embedding models")
         return self

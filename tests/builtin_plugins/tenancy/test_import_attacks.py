@@ -132,6 +132,16 @@ ROWS = [
     ({"pipelines": [{**PIPELINE, "name": f"p{n}"} for n in range(2001)]}, "pipelines"),
     (
         {
+            "knowledge_bases": [{**BASE, "name": f"b{n}"} for n in range(100)],
+            "pipelines": [
+                {**PIPELINE, "name": f"p{n}", "knowledge_bases": [f"b{m}" for m in range(100)]}
+                for n in range(201)
+            ],
+        },
+        "",
+    ),
+    (
+        {
             "knowledge_bases": [{**BASE, "name": f"b{n}", "embedding_model": f"m{n}"} for n in range(17)],
             "pipelines": [],
         },
