@@ -45,6 +45,7 @@ async def reinvited(sender: Actor, place: dict[str, int], email: str) -> Reply:
 
 
 async def test_whoever_left_an_organization_does_not_return_by_the_same_invite(running: Running) -> None:
+    """An invite for many admits each account once; it takes no use more, and another one does admit."""
     ann, ben = await somebody(running), await somebody(running)
     home = await make_org(running, ann)
     issued = await invite_to_org(ann, home, EVERYBODY, max_uses=9)
@@ -59,6 +60,7 @@ async def test_whoever_left_an_organization_does_not_return_by_the_same_invite(r
 
 
 async def test_whoever_left_a_team_does_not_return_by_the_same_invite(running: Running) -> None:
+    """The same in a team."""
     ann, ben = await somebody(running), await somebody(running)
     team = await make_team(running, ann)
     issued = await invite(ann, team, EVERYBODY, max_uses=9)
@@ -88,6 +90,7 @@ async def test_whoever_is_removed_from_an_organization_needs_a_new_invite(runnin
 
 
 async def test_whoever_is_removed_from_a_team_needs_a_new_invite(running: Running) -> None:
+    """The same in a team, where the invite would have made a team_admin."""
     ann, ben, eve = [await somebody(running) for _ in range(3)]
     team = await make_team(running, ann)
     shared = await invite(ann, team, EVERYBODY, max_uses=9, team_role="team_admin")
