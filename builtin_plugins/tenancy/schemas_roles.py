@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from builtin_plugins.tenancy.schemas_fields import Id
-from kernel.sdk import PageQuery
 
 MAX_NAME = 100
 MAX_GROUPS_OF_ROLE = 100
@@ -170,10 +169,6 @@ class AssignmentOut(BaseModel):
     is_expired: bool = Field(description="An expired assignment counts for nothing.")
     assigned_by: int | None
     created_at: datetime
-
-
-class AssignmentQuery(PageQuery):
-    """Paging of a member's roles."""
 
 
 class BulkRoleAssignRequest(BaseModel):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import typing
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
-from pydantic import BaseModel, TypeAdapter
+from pydantic import TypeAdapter
 
 from kernel.errors import NotFound, PlatformError, PluginDisabled, Unauthorized
 from kernel.http.context import Context
@@ -104,8 +104,3 @@ def _body_adapter(route: Route) -> TypeAdapter[Any] | None:
 def not_found(_ctx: Context) -> typing.NoReturn:
     """What an unknown path answers."""
     raise NotFound()
-
-
-def is_model(value: Any) -> TypeGuard[type[BaseModel]]:
-    """Whether a declared body or answer is a pydantic model class."""
-    return isinstance(value, type) and issubclass(value, BaseModel)

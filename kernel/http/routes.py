@@ -15,7 +15,6 @@ from kernel.settings import Settings
 
 Handler = Callable[..., Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
-BodyKind = Literal["none", "json", "multipart", "raw"]
 
 
 @dataclass(frozen=True)

@@ -78,10 +78,6 @@ class Standing:
         """Whether a key is held in the first of these organizations and in all below it."""
         return any(self._held(key, place, _BELOW) for place in lineage)
 
-    def holds_all(self, keys: Collection[str], organization_id: int, ancestors: Sequence[int] = ()) -> bool:
-        """Whether each of these keys is held there."""
-        return all(self.holds(key, organization_id, ancestors) for key in keys)
-
     def grants_in(self, organization_id: int, ancestors: Iterable[int] = ()) -> list[Grant]:
         """The valid grants that count in an organization, its own first, then those from above."""
         now = utc_now()
