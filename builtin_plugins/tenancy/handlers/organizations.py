@@ -87,7 +87,7 @@ async def get(ctx: Context, org_id: int) -> OrganizationOut:
 )
 async def update(ctx: Context, org_id: int, body: OrganizationUpdate) -> OrganizationOut:
     """Change the name or the slug."""
-    return await service.update(ctx.platform, org_id, body, ctx.audit_origin())
+    return await service.update(ctx.platform, ctx.principal, org_id, body, ctx.audit_origin())
 
 
 @routes.get(

@@ -14,6 +14,7 @@ from builtin_plugins.tenancy.schemas_organizations import OrganizationCreate, Or
 from builtin_plugins.tenancy.schemas_teams import name_key
 from builtin_plugins.tenancy.services import teams
 from builtin_plugins.tenancy.services.access import TEAM_ADMIN, decide, is_platform_admin
+from builtin_plugins.tenancy.services.authority import read_caller
 from builtin_plugins.tenancy.services.memberships import LOCK, OWNER
 from builtin_plugins.tenancy.services.organizations import flush, render, state_of
 from builtin_plugins.tenancy.services.standing import changed
@@ -23,6 +24,10 @@ from builtin_plugins.tenancy.settings import TenancySettings
 from kernel.sdk import Account, Forbidden, Platform, Principal, Unit, Unprocessable, audit
 
 _TEAM_NAME_LIMIT = 255
+_NEEDS = (
+    "This needs: instance administrators, or for a sub-organization the permission "
+    f"{SETTINGS_MANAGE.key} in the organization above"
+)
 
 
 async def create(
@@ -37,6 +42,7 @@ async def create(
         await unit.lock(LOCK)
         await _check_owner(unit.session, owner_id)
         await _check_parent(unit.session, wanted.parent_id, depth)
+        await _insist_still(unit.session, platform, principal, wanted.parent_id)
         organization = await _insert(unit, wanted)
         organization_id = int(organization.id)
         unit.session.add(Membership(organization_id=organization_id, user_id=owner_id, org_role=OWNER))
@@ -59,10 +65,18 @@ async def _insist(platform: Platform, principal: Principal, parent_id: int | Non
         return
     if parent_id is not None and await decide(platform, principal, SETTINGS_MANAGE, parent_id):
         return
-    raise Forbidden(
-        "This needs: instance administrators, or for a sub-organization the permission "
-        f"{SETTINGS_MANAGE.key} in the organization above"
-    )
+    raise Forbidden(_NEEDS)
+
+
+async def _insist_still(
+    session: AsyncSession, platform: Platform, principal: Principal, parent_id: int | None
+) -> None:
+    """The same as this session sees it: whoever lost the right a moment ago must gain no foothold below."""
+    if principal.is_admin or parent_id is None:
+        return
+    caller = await read_caller(session, principal, parent_id, platform.permissions)
+    if not caller.holds(SETTINGS_MANAGE.key):
+        raise Forbidden(_NEEDS)
 
 
 async def _check_owner(session: AsyncSession, owner_id: int) -> None:

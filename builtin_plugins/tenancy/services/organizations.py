@@ -10,12 +10,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from builtin_plugins.tenancy.errors import NotAMember, OrganizationNotFound, SlugTaken
 from builtin_plugins.tenancy.models import Membership, Organization
-from builtin_plugins.tenancy.permissions import ORG_VIEW
+from builtin_plugins.tenancy.permissions import ORG_VIEW, SETTINGS_MANAGE
 from builtin_plugins.tenancy.schemas_organizations import MyOrganization, OrganizationOut, OrganizationUpdate
 from builtin_plugins.tenancy.services.access import is_platform_admin
+from builtin_plugins.tenancy.services.authority import read_caller
+from builtin_plugins.tenancy.services.memberships import LOCK
 from builtin_plugins.tenancy.services.standing import standing_of
 from builtin_plugins.tenancy.services.tree import find_organization, lineage_of
-from kernel.sdk import PageQuery, Platform, Principal, Unit, audit
+from kernel.sdk import Forbidden, PageQuery, Platform, Principal, Unit, audit
 
 
 async def list_page(platform: Platform, query: PageQuery) -> tuple[list[OrganizationOut], int]:
@@ -76,11 +78,19 @@ async def get(platform: Platform, organization_id: int) -> OrganizationOut:
 
 
 async def update(
-    platform: Platform, organization_id: int, change: OrganizationUpdate, origin: dict[str, Any]
+    platform: Platform,
+    principal: Principal,
+    organization_id: int,
+    change: OrganizationUpdate,
+    origin: dict[str, Any],
 ) -> OrganizationOut:
-    """Change name or slug. Raises OrganizationNotFound, SlugTaken."""
+    """Change name or slug. Raises OrganizationNotFound, Forbidden, SlugTaken."""
     async with platform.database.unit() as unit:
+        await unit.lock(LOCK)
         found = await find_organization(unit.session, organization_id)
+        caller = await read_caller(unit.session, principal, organization_id, platform.permissions)
+        if not (caller.is_admin or caller.holds(SETTINGS_MANAGE.key)):
+            raise Forbidden(f"This needs: permission {SETTINGS_MANAGE.key}")
         before = state_of(found)
         found.name = change.name or found.name
         found.slug = change.slug or found.slug

@@ -19,6 +19,7 @@ from tests.builtin_plugins.tenancy.invite_support import by_token, invite, invit
 from tests.builtin_plugins.tenancy.tenancy_support import (
     audited,
     fresh,
+    give_keys,
     id_of,
     join,
     join_team,
@@ -310,3 +311,24 @@ async def test_whoever_lost_the_right_a_moment_ago(pair: Pair, action: str) -> N
     shown = (await ann.get(path)).json()
     assert (shown["description"], shown["member_count"]) == ("while I may", 1)
     assert (await ann.get("/v1/invites", params={"team_id": str(team)})).json()["total"] == 0
+
+
+@pytest.mark.parametrize("action", ["rename", "found below"])
+async def test_whoever_lost_an_organization_a_moment_ago(pair: Pair, action: str) -> None:
+    """The same for those who could change an organization and make others below it."""
+    ann, eve = [await somebody(pair[0]) for _ in range(2)]
+    home = await make_org(pair[0], ann)
+    await join(pair[0], home, eve)
+    role = await give_keys(pair[0], home, eve, "org.settings.manage")
+    there = turn(eve, pair, 1)
+    path = f"/v1/organizations/{home}"
+    assert (await there.patch(path, json={"name": "While I may"})).status == 200
+    assert (await ann.delete(f"{path}/members/{id_of(eve)}/roles/{role}")).status == 204
+    if action == "rename":
+        answer = await there.patch(path, json={"name": "Late"})
+    else:
+        body = {"name": "Foothold", "slug": fresh("foothold"), "parent_id": home}
+        answer = await there.post("/v1/organizations", json=body)
+    assert answer.status == 403
+    assert (await ann.get(path)).json()["name"] == "While I may"
+    assert (await ann.get(f"{path}/organizations")).json()["total"] == 0
