@@ -91,6 +91,7 @@ async def _serve_many(loader: SettingsLoader, settings: KernelSettings, how: Sta
 
 def _children(settings: KernelSettings, how: Start, port: int) -> list[list[str]]:
     api = this_command("serve", "--shared-port", "--no-worker", "--host", settings.host, "--port", str(port))
+    api += ["--workers", str(settings.workers)]
     if how.only is not None:
         api += ["--only", how.only]
     return [api] * settings.workers + ([this_command("worker")] if how.with_worker else [])

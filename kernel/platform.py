@@ -117,8 +117,8 @@ class Platform:
         signing = secret.get_secret_value() if secret else self.secrets.ensure("jwt-secret")
         self.tokens = Tokens(settings, signing)
         redis = settings.redis_url
-        self.cache = open_cache(redis.get_secret_value() if redis else None)
         self.database = Database(settings.sqlalchemy_url, pool_size=settings.database_pool_size)
+        self.cache = open_cache(redis.get_secret_value() if redis else None, self.database, settings.workers)
         self.queue = JobQueue(settings.sqlalchemy_url)
         self.database.enqueue = self.queue.enqueue
         self.database.publish = self._publish

@@ -128,3 +128,13 @@ class BlobReference(Base):
 
     sha256: Mapped[str] = mapped_column(ForeignKey(BlobRecord.sha256), primary_key=True)
     holder: Mapped[str] = mapped_column(String(255), primary_key=True)
+
+
+class RateWindow(Base):
+    """How often a key was counted in a window, by all API processes; see `kernel.stores.shared_counters`."""
+
+    __tablename__ = "kernel_rate_window"
+
+    key_hash: Mapped[str] = mapped_column(String(32), primary_key=True)
+    window_end: Mapped[int] = mapped_column(BigInteger, primary_key=True, index=True, autoincrement=False)
+    count: Mapped[int] = mapped_column(Integer)

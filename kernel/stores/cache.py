@@ -1,4 +1,4 @@
-"""The cache store: counters in fixed windows, in process or in Redis (`REDIS_URL`)."""
+"""The cache store: counters in fixed windows, in process, in Redis (`REDIS_URL`) or in the database."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import asyncio
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
+
+from kernel.db.engine import Database
+from kernel.stores.shared_counters import SharedCounters
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -140,6 +143,8 @@ class RedisCache:
             raise CacheUnavailable(self._failure) from None
 
 
-def open_cache(redis_url: str | None) -> Cache:
-    """Redis where an address is given, else this process's memory."""
-    return RedisCache(redis_url) if redis_url else MemoryCache()
+def open_cache(redis_url: str | None, database: Database, processes: int) -> Cache:
+    """Redis where an address is given; else the database for several API processes, memory for one."""
+    if redis_url:
+        return RedisCache(redis_url)
+    return SharedCounters(database) if processes > 1 else MemoryCache()

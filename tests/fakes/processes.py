@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import psutil
 
 _PASSED_ON = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "TMPDIR")
 
@@ -22,6 +23,16 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def listening(process: Process) -> list[psutil.Process]:
+    """Child processes that take connections."""
+    found = []
+    for child in psutil.Process(process.pid).children():
+        with suppress(psutil.Error):
+            taken = {connection.status for connection in child.net_connections("tcp")}
+            found += [child] if psutil.CONN_LISTEN in taken else []
+    return found
 
 
 def process_environment(values: Mapping[str, str]) -> dict[str, str]:

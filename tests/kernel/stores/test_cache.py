@@ -1,13 +1,21 @@
-"""The cache stores: in this process, and in Redis."""
+"""The cache stores: in this process, in Redis, and shared through the database."""
 
 from __future__ import annotations
 
+import secrets
+import time
 from collections.abc import AsyncIterator
 
 import pytest
+from sqlalchemy import func, select
 
+from kernel.db.engine import Database
+from kernel.db.tables import RateWindow
 from kernel.stores.cache import Cache, CacheUnavailable, MemoryCache, RedisCache
 from kernel.stores.conformance import CacheConformance
+from kernel.stores.shared_counters import SharedCounters
+from kernel.testing import Start
+from tests.fakes.waiting import eventually
 
 
 class TestMemoryCache(CacheConformance):
@@ -26,12 +34,94 @@ class TestRedisCache(CacheConformance):
         await made.close()
 
 
-async def test_flood_of_keys_is_bounded() -> None:
+@pytest.fixture
+async def database(start_platform: Start, database_url: str | None) -> Database:
+    """A migrated database."""
+    return (await start_platform(env={"DATABASE_URL": database_url})).platform.database
+
+
+class TestSharedCounters(CacheConformance):
+    @pytest.fixture
+    async def cache(self, database: Database) -> AsyncIterator[Cache]:
+        """One process's counters, in a real database."""
+        made = SharedCounters(database)
+        yield made
+        await made.close()
+
+    async def test_stopping_hands_over_every_call(self, database: Database) -> None:
+        """What one process counted until it stopped, another that starts then goes on from."""
+        one, two = SharedCounters(database), SharedCounters(database)
+        for _ in range(7):
+            await one.increment("handed-over", 86_400)
+        await one.close()
+        assert await two.count("handed-over", 86_400) == 7
+        await two.increment("handed-over", 86_400)
+        await two.close()
+        assert await one.count("handed-over", 86_400) == 8
+
+    async def test_sums_reach_whoever_counts(self, database: Database) -> None:
+        """A process soon knows what another counted of the same key, and no call is lost or counted twice."""
+        one, two = SharedCounters(database), SharedCounters(database)
+        for _ in range(50):
+            await one.increment("shared", 86_400)
+        calls = 0
+
+        async def heard() -> bool:
+            nonlocal calls
+            calls += 1
+            return (await two.increment("shared", 86_400))[0] == 50 + calls
+
+        await eventually(heard, 10)
+        await one.close()
+        await two.close()
+        assert await one.count("shared", 86_400) == 50 + calls
+
+    async def test_windows_gone_by_are_removed(self, database: Database) -> None:
+        """The table keeps no window that is over, and no name of whom it counted."""
+        past = RateWindow(key_hash=secrets.token_hex(16), window_end=int(time.time()) - 1, count=5)
+        async with database.unit() as unit:
+            unit.session.add(past)
+        cache = SharedCounters(database)
+        await cache.increment("ratelimit:203.0.113.9", 86_400)
+        await cache.close()
+        async with database.read() as session:
+            left = (await session.scalars(select(RateWindow))).all()
+        assert [row.count for row in left] == [1]
+        assert "203.0.113.9" not in left[0].key_hash
+
+    async def test_more_keys_than_one_transaction_takes(self, database: Database) -> None:
+        """A crowd of callers reaches the table in several turns, each once."""
+        cache = SharedCounters(database)
+        for number in range(2_500):
+            await cache.increment(f"crowd-{number}", 86_400)
+
+        async def written() -> bool:
+            async with database.read() as session:
+                return await session.scalar(select(func.sum(RateWindow.count))) == 2_500
+
+        await eventually(written, 20)
+        await cache.close()
+
+
+async def test_database_that_does_not_answer(caplog: pytest.LogCaptureFixture) -> None:
+    """Each process counts on alone, says so once, and stops without waiting for the database."""
+    cache = SharedCounters(Database("postgresql+asyncpg://nobody@127.0.0.1:1/nothing"))
+    assert [(await cache.increment("key", 86_400))[0] for _ in range(3)] == [1, 2, 3]
+    assert await cache.count("key", 86_400) == 3
+    await cache.close()
+    assert (await cache.increment("key", 86_400))[0] == 4
+    assert [record.levelname for record in caplog.records if record.name == "platform.cache"] == ["WARNING"]
+
+
+@pytest.mark.parametrize("kind", ["memory", "shared"])
+async def test_flood_of_keys_is_bounded(kind: str) -> None:
     """A caller who changes its name with each request can't fill the memory."""
-    cache = MemoryCache()
+    unreachable = Database("postgresql+asyncpg://nobody@127.0.0.1:1/nothing")
+    cache = MemoryCache() if kind == "memory" else SharedCounters(unreachable)
     for number in range(120_000):
         await cache.increment(f"key-{number}", 60)
     assert cache.size <= 50_001
+    await cache.close()
 
 
 async def test_absent_redis_is_told() -> None:

@@ -1,4 +1,4 @@
-"""Ways to sign in through a provider, to reset a password, and to become Platform Admin."""
+"""Ways to sign in through a provider, to reset a password, to become Platform Admin; shared rate limits."""
 
 from __future__ import annotations
 
@@ -78,6 +78,16 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("code_id", "account_id", name=op.f("pk_kernel_setup_attempt")),
     )
+    op.create_table(
+        "kernel_rate_window",
+        sa.Column("key_hash", sa.String(length=32), nullable=False),
+        sa.Column("window_end", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("count", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("key_hash", "window_end", name=op.f("pk_kernel_rate_window")),
+    )
+    with op.batch_alter_table("kernel_rate_window", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_kernel_rate_window_window_end"), ["window_end"], unique=False)
+
     with op.batch_alter_table("kernel_account", schema=None) as batch_op:
         batch_op.add_column(sa.Column("sso_issuer", sa.String(length=512), nullable=True))
         batch_op.add_column(sa.Column("linked_at", UtcDateTime(), nullable=True))

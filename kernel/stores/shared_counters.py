@@ -1,0 +1,222 @@
+"""Counters that several API processes share through the platform's database, where there is no Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy.exc import SQLAlchemyError
+
+from kernel.db.engine import Database, Unit
+from kernel.db.tables import RateWindow
+
+log = logging.getLogger("platform.cache")
+
+_INTERVAL = 0.1
+_PATIENCE = 2.0
+_LAST_TRY = 5.0
+_REST = 1.0
+_WARN_EVERY = 60.0
+_SWEEP_EVERY = 60.0
+_MOST_KEYS = 50_000  # in this process; a flood beyond it starts anew, which fails open
+_MOST_ROWS = 200_000  # in the table, looked at once a minute
+_ROWS_AT_ONCE = 1_000  # of one transaction; what is left over waits for the next
+_SHORT = 3600  # windows that end within an hour are what a flood makes
+
+_TABLE: Any = RateWindow.__table__
+_UNAVAILABLE = (SQLAlchemyError, OSError, TimeoutError)
+
+
+class _Window:
+    """One key in one window: the sum that the table last told, and what this process has yet to add to it."""
+
+    __slots__ = ("end", "key", "known", "own")
+
+    def __init__(self, key: str, end: int) -> None:
+        self.key = key
+        self.end = end
+        self.known = 0
+        self.own = 0
+
+    @property
+    def count(self) -> int:
+        """As far as this process knows."""
+        return self.known + self.own
+
+
+class SharedCounters:
+    """Counts in memory and adds the differences to a table, which answers the sums of all processes.
+
+    The first call after a pause is written at once, later ones ten times a second, many keys in one
+    transaction; while nobody calls, nothing runs. Windows follow the clock, so all processes of one machine
+    end them together.
+
+    The overshoot: a process hears of the others' calls when it writes its own. Once all processes together
+    have reached a limit, each lets through at most what reaches it until its second writing from then on is
+    done (two intervals and two transactions, about 0.25 s), and refuses the rest of the window.
+
+    While the database does not answer, each process counts alone. A transaction whose outcome got lost with
+    the connection is repeated: its calls may count twice, until their window ends.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._windows: dict[str, _Window] = {}
+        self._changed: set[_Window] = set()
+        self._flushing: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+        self._warned: float | None = None
+        self._swept: float | None = None
+
+    async def increment(self, key: str, window: int) -> tuple[int, int]:
+        now = time.time()
+        end = (int(now // window) + 1) * window
+        found = self._windows.get(key)
+        if found is None or found.end != end:
+            found = self._begin(key, end, now)
+        found.own += 1
+        self._changed.add(found)
+        if self._flushing is None and not self._closing.is_set():
+            self._flushing = asyncio.create_task(self._flush_while_changing(), name="shared-counters")
+        return found.count, max(1, int(end - now + 0.999))
+
+    async def count(self, key: str, window: int) -> int:
+        """What all processes have counted; asks the table, for only another process may know the key."""
+        end = (int(time.time() // window) + 1) * window
+        found = self._windows.get(key)
+        here = found.count if found is not None and found.end == end else 0
+        query = select(_TABLE.c.count).where(_TABLE.c.key_hash == _hash(key), _TABLE.c.window_end == end)
+        try:
+            async with self._patience(), self._database.read() as session:
+                return max(here, await session.scalar(query) or 0)
+        except _UNAVAILABLE as error:
+            self._warn(error)
+            return here
+
+    @property
+    def size(self) -> int:
+        """How many keys are being counted here."""
+        return len(self._windows)
+
+    async def ping(self) -> None:
+        """Without the database each process counts on alone; the check of the database tells that."""
+
+    async def close(self) -> None:
+        """Write what is not written yet: one more try, that a database which hangs can't draw out."""
+        self._closing.set()
+        if self._flushing is not None:
+            done, hanging = await asyncio.wait([self._flushing], timeout=_LAST_TRY)
+            for task in hanging:
+                task.cancel()
+            for task in done:
+                task.result()
+
+    def _begin(self, key: str, end: int, now: float) -> _Window:
+        if len(self._windows) >= _MOST_KEYS:
+            self._windows = {k: w for k, w in self._windows.items() if w.end > now}
+            if len(self._windows) > _MOST_KEYS // 2:
+                self._windows.clear()
+                self._changed.clear()
+        made = self._windows[key] = _Window(key, end)
+        return made
+
+    async def _flush_while_changing(self) -> None:
+        try:
+            while self._changed:
+                last = self._closing.is_set()
+                pause = _INTERVAL if await self._flush() else _REST
+                if last:
+                    break
+                await self._pause(pause)
+        finally:
+            self._flushing = None
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._closing.wait()
+        except TimeoutError:
+            return
+
+    async def _flush(self) -> bool:
+        """Add what changed to the table and learn the sums; whether the database took it."""
+        now = time.time()
+        batch = list(islice(self._changed, _ROWS_AT_ONCE))
+        self._changed.difference_update(batch)
+        current = [(window, window.own) for window in batch if window.end > now]
+        try:
+            async with self._patience():
+                sums = await self._add(current)
+        except _UNAVAILABLE as error:
+            self._warn(error)
+            if len(self._changed) < _MOST_KEYS:
+                self._changed.update(window for window, _ in current)
+            return False
+        for window, added in current:
+            window.known = sums[_hash(window.key), window.end]
+            window.own -= added
+        await self._sweep(int(now))
+        return True
+
+    async def _add(self, current: Sequence[tuple[_Window, int]]) -> dict[tuple[str, int], int]:
+        if not current:
+            return {}
+        rows = [
+            {"key_hash": _hash(window.key), "window_end": window.end, "count": added}
+            for window, added in current
+        ]
+        # In one order everywhere, or two processes would wait for each other's rows.
+        rows.sort(key=lambda row: (row["key_hash"], row["window_end"]))
+        insert: Any = (sqlite_insert if self._database.is_sqlite else postgresql_insert)(_TABLE)
+        statement = insert.on_conflict_do_update(
+            index_elements=[_TABLE.c.key_hash, _TABLE.c.window_end],
+            set_={"count": _TABLE.c.count + insert.excluded.count},
+        ).returning(_TABLE.c.key_hash, _TABLE.c.window_end, _TABLE.c.count)
+        async with self._database.unit() as unit:
+            found = (await unit.session.execute(statement, rows)).all()
+        return {(key_hash, end): count for key_hash, end, count in found}
+
+    async def _sweep(self, now: int) -> None:
+        """Once a minute, remove windows gone by; of a flood all that ends soon, which fails open."""
+        if self._swept is not None and time.monotonic() - self._swept < _SWEEP_EVERY:
+            return
+        self._swept = time.monotonic()
+        rows = select(func.count()).select_from(_TABLE)
+        try:
+            async with self._patience(), self._database.unit() as unit:
+                await unit.lock("rate-windows")
+                await _remove_until(unit, now)
+                if (await unit.session.scalar(rows) or 0) > _MOST_ROWS:
+                    await _remove_until(unit, now + _SHORT)
+        except _UNAVAILABLE as error:
+            self._warn(error)
+
+    def _patience(self) -> asyncio.Timeout:
+        """A server may fall silent; SQLite has a limit of its own, and what is given up keeps its lock."""
+        return asyncio.timeout(None if self._database.is_sqlite else _PATIENCE)
+
+    def _warn(self, error: BaseException) -> None:
+        """Once a minute; a line for each try would drown the log."""
+        if self._warned is None or time.monotonic() - self._warned > _WARN_EVERY:
+            self._warned = time.monotonic()
+            log.warning(
+                "rate limits are counted by each process alone until the database is back: %s",
+                type(error).__name__,
+            )
+
+
+async def _remove_until(unit: Unit, end: int) -> None:
+    await unit.session.execute(delete(_TABLE).where(_TABLE.c.window_end <= end))
+
+
+def _hash(key: str) -> str:
+    """Keys hold addresses of clients and have any length; the table needs neither."""
+    return hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
