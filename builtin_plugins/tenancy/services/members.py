@@ -145,22 +145,25 @@ async def remove(
             await keep_an_owner(change.unit, organization_id, user_id)
         if not change.is_own or row.suspended_at is not None:
             await shut_out(change.unit, Offer("", organization_id=organization_id), user_id)
-        await _leave(change)
-        change.audit("member_removed", _state(row), None)
+        change.audit("member_removed", {**_state(row), **await _leave(change)}, None)
 
 
-async def _leave(change: Change) -> None:
+async def _leave(change: Change) -> dict[str, Any]:
+    """End the membership and what hangs on it; answers for the audit log what that was."""
     session, user_id = change.unit.session, change.user_id
     teams = select(Team.id).where(Team.organization_id == change.organization_id)
     own_teams = delete(TeamMember).where(TeamMember.user_id == user_id, TeamMember.team_id.in_(teams))
-    await session.execute(own_teams, execution_options={"synchronize_session": False})
     assigned = delete(RoleAssignment).where(
         RoleAssignment.user_id == user_id, RoleAssignment.organization_id == change.organization_id
     )
-    await session.execute(assigned, execution_options={"synchronize_session": False})
+    apart = {"synchronize_session": False}
+    team_ids = await session.scalars(own_teams.returning(TeamMember.team_id), execution_options=apart)
+    role_ids = await session.scalars(assigned.returning(RoleAssignment.role_id), execution_options=apart)
+    ended = {"team_ids": sorted(team_ids), "role_ids": sorted(role_ids)}
     await session.delete(change.membership)
     await changed(change.unit, [user_id])
     await revoke_sessions(change.unit, user_id)
+    return ended
 
 
 async def set_suspended(

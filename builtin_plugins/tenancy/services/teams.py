@@ -119,15 +119,16 @@ async def update(
 async def remove(platform: Platform, principal: Principal, team_id: int, origin: dict[str, Any]) -> None:
     """Delete a team with its memberships and invites. Raises TeamNotFound."""
     async with team_change(platform, principal, team_id) as (unit, team):
-        members = await unit.session.scalars(select(TeamMember.user_id).where(TeamMember.team_id == team_id))
-        await changed(unit, members)
+        members = select(TeamMember.user_id).where(TeamMember.team_id == team_id).order_by(TeamMember.user_id)
+        member_ids = list(await unit.session.scalars(members))
+        await changed(unit, member_ids)
         await unit.session.delete(team)
         audit(
             unit,
             "team.deleted",
             "team",
             team_id,
-            before=_state(team),
+            before={**_state(team), "member_ids": member_ids},
             origin=origin,
             scope_org_id=team.organization_id,
         )

@@ -252,12 +252,13 @@ class TestRemove:
         own, other = await make_team(running, organization=org), await make_team(running)
         for team in (own, other):
             await join_team(running, team, bob)
-        await give_keys(running, org, bob, "org.settings.manage")
+        role = await give_keys(running, org, bob, "org.settings.manage")
         assert (await ann.delete(members(org, bob))).status == 204
         assert not await is_signed_in(bob)
         assert (await roles(ann, org)).keys() == {id_of(ann)}
         [entry] = await audited(running, "organization.member_removed", id_of(bob))
-        assert entry.before_state == {"organization_id": org, "org_role": "member", "suspended": False}
+        ended = {"org_role": "member", "suspended": False, "team_ids": [own], "role_ids": [role]}
+        assert entry.before_state == {"organization_id": org, **ended}
         refused(await ann.delete(members(org, bob)), 404, "member_not_found")
         await renew(running, bob)
         found = await claims(bob)

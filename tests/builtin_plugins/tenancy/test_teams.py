@@ -244,6 +244,7 @@ async def test_a_deleted_team_leaves_nothing(running: Running) -> None:
             assert await session.scalar(left) == 0
     (entry,) = await audited(running, "team.deleted", team["id"])
     assert entry.before_state["name"] == team["name"]
+    assert id_of(ann) in entry.before_state["member_ids"]
     assert (await create(ann, name=team["name"]))["id"] > team["id"]
 
 
