@@ -59,7 +59,10 @@ def unfit(error: ValidationError) -> typer.BadParameter:
     """What the API's rules say against a value, without repeating it."""
     found = error.errors(include_url=False, include_input=False, include_context=False)
     return typer.BadParameter(
-        "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in found)
+        "; ".join(
+            f"{'.'.join(map(str, item['loc']))}: {item['msg'].removeprefix('Value error, ')}"
+            for item in found
+        )
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -37,7 +38,12 @@ def _console(*, stderr: bool) -> Console:
 
 def print_json(value: Any) -> None:
     """A result for a program: indented JSON, one document."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n")
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=_json_value) + "\n")
+
+
+def _json_value(value: Any) -> str:
+    """Times as the API writes them (ISO 8601), anything else as text."""
+    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str) -> None:
