@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -85,6 +85,7 @@ class Metrics:
         self.registry = CollectorRegistry(auto_describe=False)
         self.requests = RequestMetrics()
         self.registry.register(self.requests)
+        self.gather: Callable[[], Awaitable[bytes]] | None = None  # set where siblings share the port
 
     def counter(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Counter:
         """A counter of this registry."""
@@ -95,12 +96,19 @@ class Metrics:
         return Histogram(name, text, labels, registry=self.registry)
 
     def gauge(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Gauge:
-        """A gauge of this registry."""
+        """A gauge of this registry. Of several processes the largest value is shown.
+
+        One whose name ends in ``_in_progress`` is their sum (see `kernel.metrics_shared`).
+        """
         return Gauge(name, text, labels, registry=self.registry)
 
     def render(self) -> bytes:
-        """Everything, as text."""
+        """Everything that this process counted, as text."""
         return generate_latest(self.registry)
+
+    async def scrape(self) -> bytes:
+        """What a scrape is answered with: the figures of all API processes on this port."""
+        return self.render() if self.gather is None else await self.gather()
 
 
 def _known(method: str) -> str:

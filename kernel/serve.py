@@ -18,6 +18,7 @@ from kernel.app import gateway_app, service_app
 from kernel.errors import StartupError
 from kernel.gateway.services import SLOTS, Service
 from kernel.http.application import Application
+from kernel.metrics_shared import shared_metrics
 from kernel.platform import Platform, open_platform
 from kernel.plugins import write_report
 from kernel.server import Listener, bind, stop_all
@@ -53,6 +54,8 @@ async def serve_api(
     stop = stop_on_signals()
     async with AsyncExitStack() as stack:
         platform = await stack.enter_async_context(open_platform(loader, role="api", restart=True))
+        if shared_port:
+            await stack.enter_async_context(shared_metrics(platform.metrics, platform.settings.home))
         listeners = await _listen(stack, platform, only, shared_port)
         await asyncio.to_thread(write_report, platform.settings.home, platform.plugins)
         housekeeping = asyncio.create_task(platform.housekeep(), name="housekeeping")

@@ -102,7 +102,7 @@ async def status(ctx: Context) -> StatusList:
 @routes.get("/metrics", access=PUBLIC, media_type="text/plain", returns=str)
 async def metrics(ctx: Context) -> web.Response:
     """Metrics in Prometheus text exposition format."""
-    return web.Response(body=ctx.platform.metrics.render(), headers={"Content-Type": CONTENT_TYPE})
+    return web.Response(body=await ctx.platform.metrics.scrape(), headers={"Content-Type": CONTENT_TYPE})
 
 
 @routes.get("/v1/permissions", access=AUTHENTICATED, returns=PermissionList, fixed=True)

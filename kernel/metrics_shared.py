@@ -1,0 +1,160 @@
+"""Metrics of several API processes as one: a scrape reaches any of them and is answered with the sum of all.
+
+Each process offers its own figures on a unix socket below `PLATFORM_HOME/run`, named after the parent that
+`serve` made; whoever is asked reads those of its siblings and adds them up.
+
+Price: figures live as long as their process. When one dies, its share leaves the sum; Prometheus takes that
+for a reset of the whole counter, so `rate()` over that moment shows too much. Remembering the dead would need
+one place that outlives them all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import os
+import tempfile
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from prometheus_client import generate_latest
+from prometheus_client.core import Metric
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
+
+from kernel.metrics import Metrics
+
+log = logging.getLogger("platform.metrics")
+
+_PATIENCE = 1.0
+_LONGEST_ADDRESS = 100  # bytes; the system's limit is 104 on some, 108 on others
+_SUMMED = ("counter", "histogram", "summary")
+
+
+@asynccontextmanager
+async def shared_metrics(metrics: Metrics, home: Path) -> AsyncIterator[None]:
+    """Meanwhile `metrics.scrape` answers for all processes that have the same parent.
+
+    Where no socket can be made, that is logged, and each process answers for itself.
+    """
+    siblings = Siblings(metrics, _folder(home))
+    try:
+        server = await siblings.listen()
+    except OSError as error:
+        log.warning("metrics are those of one API process each: %s", error)
+        yield
+        return
+    metrics.gather = siblings.gather
+    try:
+        yield
+    finally:
+        metrics.gather = None
+        siblings.own.unlink(missing_ok=True)
+        server.close()
+
+
+class Siblings:
+    """The API processes of one `serve`, by their sockets."""
+
+    def __init__(self, metrics: Metrics, folder: Path) -> None:
+        self._metrics = metrics
+        self._folder = folder
+        self._group = f"metrics-{os.getppid()}-"
+        self.own = folder / f"{self._group}{os.getpid()}"
+
+    async def listen(self) -> asyncio.Server:
+        """Offer this process's figures to whoever may open the socket: its owner alone. Raises OSError."""
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if self._folder.lstat().st_uid != os.geteuid():  # among temporary files anybody may have been first
+            raise PermissionError(f"{self._folder} is somebody else's")
+        self.own.unlink(missing_ok=True)
+        server = await asyncio.start_unix_server(self._answer, self.own)
+        self.own.chmod(0o600)
+        return server
+
+    async def gather(self) -> bytes:
+        """The figures of all, added up. Who does not answer is left out."""
+        paths = [path for path in self._folder.glob(f"{self._group}*") if path != self.own]
+        others = await asyncio.gather(*(self._ask(path) for path in paths))
+        texts = [self._metrics.render(), *(text for text in others if text is not None)]
+        return await asyncio.to_thread(add_up, texts)
+
+    async def _answer(self, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            writer.write(self._metrics.render())
+            await writer.drain()
+        except ConnectionError:
+            log.info("a sibling gave up reading the metrics")
+        finally:
+            writer.close()
+
+    async def _ask(self, path: Path) -> bytes | None:
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                reader, writer = await asyncio.open_unix_connection(path)
+                try:
+                    return await reader.read()
+                finally:
+                    writer.close()
+        except (ConnectionRefusedError, FileNotFoundError):
+            _forget(path)
+            log.warning("metrics without those of process %s, which ended", _process(path))
+        except (OSError, TimeoutError) as error:
+            log.warning("metrics without those of process %s: %s", _process(path), type(error).__name__)
+        return None
+
+
+def _forget(path: Path) -> None:
+    """Remove the socket of a dead process; the one in its place has its own."""
+    path.unlink(missing_ok=True)
+
+
+def _process(path: Path) -> str:
+    return path.name.rpartition("-")[2]
+
+
+class _Families(Collector):
+    """Families as a registry hands them out."""
+
+    def __init__(self, families: Iterable[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._families
+
+
+def add_up(texts: Sequence[bytes]) -> bytes:
+    """Several processes' metrics as one text.
+
+    Counters, histograms, summaries and gauges called ``…_in_progress`` are summed; of any other gauge, and of
+    what has no type, the largest value stands: such figures tell of the platform, which each process sees.
+    """
+    families: dict[str, Metric] = {}
+    values: dict[str, dict[tuple[str, tuple[tuple[str, str], ...]], float]] = {}
+    for text in texts:
+        for family in text_string_to_metric_families(text.decode()):
+            families.setdefault(family.name, Metric(family.name, family.documentation, family.type))
+            known = values.setdefault(family.name, {})
+            summed = family.type in _SUMMED or family.name.endswith("_in_progress")
+            for sample in family.samples:
+                key = (sample.name, tuple(sample.labels.items()))
+                before = known.get(key)
+                if before is None:
+                    known[key] = sample.value
+                else:
+                    known[key] = before + sample.value if summed else max(before, sample.value)
+    for name, known in values.items():
+        for (sample_name, labels), value in known.items():
+            families[name].add_sample(sample_name, dict(labels), value)
+    return generate_latest(_Families(families.values()))
+
+
+def _folder(home: Path) -> Path:
+    """Where the sockets lie: a unix socket's address is short, and a home may be deep."""
+    folder = home / "run"
+    if len(os.fsencode(folder / f"metrics-{2**22}-{2**22}")) <= _LONGEST_ADDRESS:
+        return folder
+    name = hashlib.blake2b(os.fsencode(home), digest_size=8).hexdigest()
+    return Path(tempfile.gettempdir()) / f"platform-{os.geteuid()}-{name}"
