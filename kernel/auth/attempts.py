@@ -16,10 +16,10 @@ count too, and an unknown name costs the same calls.
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 from typing import TYPE_CHECKING
 
 from kernel.errors import TooManyRequests
+from kernel.http.addresses import network_of
 
 if TYPE_CHECKING:
     from kernel.http.guard import Guard
@@ -37,7 +37,7 @@ class Attempts:
 
     async def admit(self, name: str, address: str) -> None:
         """Count a try. Raises TooManyRequests when this address has tried this name too often."""
-        who, place = _digest(name.casefold()), _digest(_network(address))
+        who, place = _digest(name.casefold()), _digest(network_of(address))
         if await self._guard.seen(f"sign-in:known:{who}:{place}", _KNOWN_FOR):
             return
         attacked = await self._guard.exceeds(f"sign-in:all:{who}", _ATTACK, _WINDOW)
@@ -49,19 +49,8 @@ class Attempts:
 
     async def succeeded(self, name: str, address: str) -> None:
         """Remember where an account was signed in to."""
-        who, place = _digest(name.casefold()), _digest(_network(address))
+        who, place = _digest(name.casefold()), _digest(network_of(address))
         await self._guard.exceeds(f"sign-in:known:{who}:{place}", 0, _KNOWN_FOR)
-
-
-def _network(address: str) -> str:
-    """Whom an address stands for: one IPv6 client may use any address of its /64."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(parsed, ipaddress.IPv4Address) or parsed.ipv4_mapped:
-        return address
-    return str(ipaddress.IPv6Network((int(parsed), 64), strict=False))
 
 
 def _digest(text: str) -> str:

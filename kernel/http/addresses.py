@@ -47,6 +47,17 @@ class ClientAddresses:
         return any(address in network for network in self._networks)
 
 
+def network_of(address: str) -> str:
+    """Whom an address stands for where requests are counted: one IPv6 client may use any of its /64."""
+    if ":" not in address:
+        return address
+    try:
+        parsed = ipaddress.IPv6Address(address)
+    except ValueError:
+        return address
+    return address if parsed.ipv4_mapped else str(ipaddress.IPv6Network((int(parsed), 64), strict=False))
+
+
 def _is_address(text: str) -> bool:
     try:
         ipaddress.ip_address(text)

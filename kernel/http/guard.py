@@ -12,6 +12,7 @@ from aiohttp import hdrs
 from kernel.auth.permissions import Decision
 from kernel.auth.principals import ANONYMOUS, Principal
 from kernel.errors import BadRequest, Forbidden, TooManyRequests, Unauthorized
+from kernel.http.addresses import network_of
 from kernel.http.context import Context
 from kernel.http.routes import Rate, Route
 from kernel.stores.cache import CacheUnavailable, MemoryCache
@@ -65,7 +66,7 @@ class Guard:
         path = ctx.request.path
         if path in _EXEMPT or path.startswith(_EXEMPT_PREFIXES):
             return
-        key = f"ratelimit:{ctx.client_ip}"
+        key = f"ratelimit:{network_of(ctx.client_ip)}"
         if ctx.principal.subject:
             key = f"{key}:{ctx.principal.subject}"
         await self.count(key, self._settings.rate_limit_per_minute, fails_open=True)
@@ -105,7 +106,8 @@ class Guard:
     async def _limit_route(self, ctx: Context, route: Route, rate: Rate) -> None:
         settings = self._settings if rate.settings is None else self._platform.settings_of(rate.settings)
         limit = rate.limit(settings) if callable(rate.limit) else rate.limit
-        caller = ctx.client_ip if rate.per == "ip" else ctx.principal.subject or ctx.client_ip
+        subject = None if rate.per == "ip" else ctx.principal.subject
+        caller = subject or network_of(ctx.client_ip)
         place = (
             ctx.request.path[:_LONGEST_PLACE] if rate.scope == "path" else f"{route.method} {ctx.endpoint}"
         )

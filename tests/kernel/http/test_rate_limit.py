@@ -34,15 +34,19 @@ def _wait_for_room(seconds: float) -> None:
         time.sleep(left)
 
 
+def _some_network() -> str:
+    """A network that no test before counted in: Redis remembers."""
+    number = time.time_ns()
+    return f"2001:db8:{number % 65536:x}:{number // 65536 % 65536:x}"
+
+
 class TestGeneralLimit:
     async def test_past_the_limit(self, start_platform: Start, cache: dict[str, str]) -> None:
         """Requests past the allowance are 429 with the seconds that are left, in header and text."""
         _wait_for_room(5)
         home = {"RATE_LIMIT_PER_MINUTE": "3", "TRUSTED_PROXY_CIDRS": "127.0.0.0/8"}
         running = await start_platform(EchoPlugin, env={**ON, **cache, **home})
-        address = {
-            "X-Forwarded-For": f"2001:db8::{time.time_ns() % 65536:x}:{time.time_ns() // 65536 % 65536:x}"
-        }
+        address = {"X-Forwarded-For": f"{_some_network()}::1"}
         answers = [await running.anonymous.get("/v1/echo/open", headers=address) for _ in range(5)]
         assert [answer.status for answer in answers] == [200, 200, 200, 429, 429]
         refused = answers[-1]
@@ -51,6 +55,22 @@ class TestGeneralLimit:
         assert refused.json()["code"] == "rate_limited"
         other = await running.anonymous.get("/v1/echo/open", headers={"X-Forwarded-For": "203.0.113.77"})
         assert other.status == 200
+
+    async def test_one_client_with_many_addresses(self, start_platform: Start) -> None:
+        """A client of IPv6 has a whole network of addresses, and no allowance more for it; nor of a route."""
+        _wait_for_room(5)
+        env = {**ON, "RATE_LIMIT_PER_MINUTE": "5", "AUTH_RATE_LIMIT_PER_MINUTE": "2"}
+        running = await start_platform(EchoPlugin, env={**env, "TRUSTED_PROXY_CIDRS": "127.0.0.0/8"})
+
+        async def calls(method: str, path: str, network: str, times: int) -> list[int]:
+            sent = [{"X-Forwarded-For": f"{network}::{number + 1:x}"} for number in range(times)]
+            return [
+                (await running.anonymous.request(method, path, headers=each, json={})).status for each in sent
+            ]
+
+        assert await calls("POST", "/v1/auth/login", "2001:db8:0:1", 3) == [422, 422, 429]
+        assert await calls("GET", "/v1/echo/open", "2001:db8:0:1", 3) == [200, 200, 429]
+        assert await calls("POST", "/v1/auth/login", "2001:db8:0:2", 1) == [422]
 
     async def test_unknown_paths_and_bad_tokens_count(self, start_platform: Start) -> None:
         """Guessing paths or tokens is limited like anything else."""
@@ -87,9 +107,7 @@ class TestGeneralLimit:
             "RATE_LIMIT_PER_MINUTE": "2",
             "TRUSTED_PROXY_CIDRS": "127.0.0.0/8",
         }
-        address = {
-            "X-Forwarded-For": f"2001:db8::{time.time_ns() % 65536:x}:{time.time_ns() // 65536 % 65536:x}"
-        }
+        address = {"X-Forwarded-For": f"{_some_network()}::1"}
         one, two = await start_platform(EchoPlugin, env=env), await start_platform(EchoPlugin, env=env)
         found = [
             (await each.anonymous.get("/v1/echo/open", headers=address)).status for each in (one, two, one)
