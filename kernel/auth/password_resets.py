@@ -73,7 +73,8 @@ class PasswordResets:
     async def _issue(self, email: str) -> tuple[Account, str] | None:
         token = secrets.token_urlsafe(32)
         async with self._platform.database.unit() as unit:
-            account = await unit.session.scalar(select(Account).where(Account.email_key == email.casefold()))
+            query = select(Account).where(Account.email_key == email.casefold()).with_for_update()
+            account = await unit.session.scalar(query)
             if account is None or not _may_reset(account):
                 return None
             await forget_resets(unit, account.id)
@@ -128,13 +129,18 @@ async def forget_resets(unit: Unit, account_id: int) -> None:
 
 
 async def _redeem(unit: Unit, token: str) -> Account:
-    """Take the token away, which only one of several can, and answer whose it was."""
-    taken = delete(PasswordReset).where(
-        PasswordReset.token_hash == _hash(token), PasswordReset.expires_at > utc_now()
+    """Whose token it is; it is taken away, which only one of several can.
+
+    The account first, as everybody does who changes one: in another order two of them would deadlock.
+    """
+    held = PasswordReset.token_hash == _hash(token)
+    owner = select(PasswordReset.account_id).where(held).scalar_subquery()
+    account: Account | None = await unit.session.scalar(
+        select(Account).where(Account.id == owner).with_for_update()
     )
-    account_id = await unit.session.scalar(taken.returning(PasswordReset.account_id))
-    query = select(Account).where(Account.id == account_id).with_for_update()
-    account: Account | None = await unit.session.scalar(query)
+    taken = delete(PasswordReset).where(held, PasswordReset.expires_at > utc_now())
+    if await unit.session.scalar(taken.returning(PasswordReset.account_id)) is None:
+        raise BadResetToken()
     if account is None or not _may_reset(account):
         raise BadResetToken()
     return account

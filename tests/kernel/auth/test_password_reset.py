@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select, text, update
 
 from kernel.auth.models import Account, AuditEntry, PasswordReset
 from kernel.db.base import utc_now
@@ -19,8 +19,10 @@ from kernel.sdk import Plugin, Unit, hookimpl
 from kernel.testing import Reply, Running, Start
 from tests.fakes.smtp_server import Mailbox, smtp_server
 from tests.fakes.statements import statements
+from tests.fakes.waiting import eventually
 
 REQUEST, CONFIRM = "/v1/auth/password-reset/request", "/v1/auth/password-reset/confirm"
+CLIENT = {"PLATFORM_CLIENT_URL": "https://client.example.org/app/"}
 LINK = re.compile(r"https://client\.example\.org/app/reset-password#token=(\S+)")
 
 
@@ -34,7 +36,7 @@ async def mailbox() -> AsyncIterator[Mailbox]:
 @pytest_asyncio.fixture
 async def running(start_platform: Start, mailbox: Mailbox) -> Running:
     """A platform that sends e-mail and knows its web client."""
-    return await start_platform(env={**mailbox.env, "PLATFORM_CLIENT_URL": "https://client.example.org/app/"})
+    return await start_platform(env={**mailbox.env, **CLIENT})
 
 
 async def ask(running: Running, email: str) -> Reply:
@@ -206,6 +208,36 @@ class TestDeadTokens:
         token = await token_for(running, mailbox, "ana@example.org")
         answers = await asyncio.gather(*(confirm(running, token, f"password {n}") for n in range(4)))
         assert sorted(answer.status for answer in answers) == [204, 400, 400, 400]
+
+
+async def test_confirmed_while_an_administrator_resets(
+    start_platform: Start, mailbox: Mailbox, postgres_url: str
+) -> None:
+    """The two take account and token in one order: the later one waits, and neither breaks off."""
+    running = await start_platform(env={**mailbox.env, **CLIENT, "DATABASE_URL": postgres_url})
+    ana = await running.user("ana")
+    token = await token_for(running, mailbox, "ana@example.org")
+    waiting = text(
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    confirmations: list[asyncio.Task[Reply]] = []
+
+    async def confirmed_meanwhile(_unit: Unit, _account: Account) -> None:
+        confirmations.append(asyncio.create_task(confirm(running, token)))
+
+        async def it_waits() -> bool:
+            async with running.platform.database.read() as session:
+                return bool(await session.scalar(waiting))
+
+        await eventually(it_waits, 20)
+
+    temporary = await running.platform.administration.reset_password(
+        ana.user["id"], "generate", None, by=None, check=confirmed_meanwhile
+    )
+    answer = await confirmations[0]
+    assert (answer.status, answer.json()["code"]) == (400, "bad_reset_token")
+    await running.sign_in("ana", temporary)
 
 
 class TestNothingIsTold:
