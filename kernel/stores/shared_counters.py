@@ -61,7 +61,8 @@ class SharedCounters:
 
     The overshoot: a process hears of the others' calls when it writes its own. Once all processes together
     have reached a limit, each lets through at most what reaches it until its second writing from then on is
-    done (two intervals and two transactions, about 0.25 s), and refuses the rest of the window.
+    done (two intervals and two transactions, about 0.25 s), and refuses the rest of the window. A burst
+    shorter than that may get the limit once from each process, never more.
 
     While the database does not answer, each process counts alone. A transaction whose outcome got lost with
     the connection is repeated: its calls may count twice, until their window ends.

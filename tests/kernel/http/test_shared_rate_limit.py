@@ -100,6 +100,12 @@ async def fresh(url: str) -> tuple[int, Any]:
         return answer.status, answer.headers.get("Retry-After")
 
 
+async def paced(url: str) -> tuple[int, Any]:
+    """One of at most 25 requests a second: processes hear of each other in between."""
+    await asyncio.sleep(0.04)
+    return await fresh(url)
+
+
 async def test_processes_on_one_port(tmp_path: Path, database_url: str | None) -> None:
     """`serve --workers 2`: past the limit every connection is refused, whichever process it reaches."""
     env = {**ON, **({"DATABASE_URL": database_url} if database_url else {})}
@@ -107,9 +113,9 @@ async def test_processes_on_one_port(tmp_path: Path, database_url: str | None) -
         await eventually(lambda: len(listening(served.process)) == 2, 30)
         await wait_for_room(15)
         url = f"{served.url}/v1/auth/capabilities"
-        found = [await fresh(url) for _ in range(LIMIT * 4)]
+        found = [await paced(url) for _ in range(LIMIT * 4)]
         last = [await fresh(url) for _ in range(LIMIT)]
     passed = sum(status == 200 for status, _ in found)
-    assert LIMIT <= passed < LIMIT * 2, passed
+    assert LIMIT <= passed <= LIMIT * 1.6, passed
     assert {status for status, _ in last} == {429}
     assert all(1 <= int(left) <= 60 for _, left in last)
