@@ -104,7 +104,10 @@ class Pipeline:
         request = ctx.request
         target, ctx.match = await self._router.find(request)
         ctx.endpoint = target.label
-        if hdrs.EXPECT in request.headers:
+        expected = request.headers.get(hdrs.EXPECT)
+        if expected is not None:
+            if not expected.isascii():  # aiohttp would repeat it in its refusal, and fail
+                raise web.HTTPExpectationFailed()
             await target.route.handle_expect_header(request)
         if self._cors.is_preflight(request):
             return self._cors.preflight(request)
