@@ -142,7 +142,8 @@ if [ "$command" = test ]; then
     prepare dev
     cd "$here"
     # A file's tests stay together: many share one platform. Four at most, for PostgreSQL's connections.
-    exec "$venv/bin/python" -m pytest -n auto --maxprocesses 4 --dist loadfile "$@"
+    exec "$venv/bin/python" -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
+        "$@"
 fi
 prepare runtime
 # One home and one folder of manifests for every command, wherever it is called from.

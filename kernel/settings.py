@@ -100,7 +100,7 @@ class KernelSettings(Settings):
     redis_url: SecretStr | None = Field(
         None,
         validation_alias=env("REDIS_URL"),
-        description="Redis as the cache store; in process when unset.",
+        description="Redis as the cache store; when unset, in process, or in the database for several API processes.",
     )
     jwt_secret: SecretStr | None = Field(
         None,
