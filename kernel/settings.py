@@ -100,7 +100,7 @@ class KernelSettings(Settings):
     redis_url: SecretStr | None = Field(
         None,
         validation_alias=env("REDIS_URL"),
-        description="Redis as the cache store; when unset, in process, or in the database for several API processes.",
+        description="Redis as the cache store; when unset, in process, or for PLATFORM_WORKERS > 1 the database.",
     )
     jwt_secret: SecretStr | None = Field(
         None,

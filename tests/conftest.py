@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-
 # These files take a minute or more: several processes start with them, so that none ends alone with one.
 LONG = (
     "tests/test_openapi_fuzz.py",
