@@ -100,7 +100,7 @@ class KernelSettings(Settings):
     redis_url: SecretStr | None = Field(
         None,
         validation_alias=env("REDIS_URL"),
-        description="Redis as the cache store; when unset, in process, or for PLATFORM_WORKERS > 1 the database.",
+        description="Redis as the cache store; unset: in process, or, with several workers, the database.",
     )
     jwt_secret: SecretStr | None = Field(
         None,
