@@ -112,7 +112,7 @@ async def _list() -> tuple[list[Account], str]:
 
     async with opened_accounts() as platform:
         if await platform.setup_codes.is_in_use():
-            remedy = "Issue a setup code: platformctl platform-admin setup-code"
+            remedy = "Make one: platformctl platform-admin grant NAME, or setup-code for one who claims"
         elif await platform.platform_admins.awaits_first():
             remedy = "The first administrator to sign in becomes one"
         else:
