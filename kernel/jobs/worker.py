@@ -52,12 +52,22 @@ class Worker:
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set. Jobs that are under way then are handed back to the queue."""
         await self._beat()
-        await asyncio.to_thread(self._launch)
-        log.info("worker %s takes jobs", self._executor)
         try:
-            await self._watch(stop)
+            if await self._launched(stop):
+                log.info("worker %s takes jobs", self._executor)
+                await self._watch(stop)
         finally:
             await self._hand_back()
+
+    async def _launched(self, stop: asyncio.Event) -> bool:
+        """Whether the queue runs; False when the stop came first: a busy SQLite makes a launch take long."""
+        launch = asyncio.create_task(asyncio.to_thread(self._launch))
+        stopped = asyncio.create_task(stop.wait())
+        await asyncio.wait({launch, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if launch.done():
+            launch.result()
+        return launch.done()
 
     def _launch(self) -> None:
         from dbos import DBOS
