@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -273,6 +274,11 @@ def _prepare_sqlite(engine: AsyncEngine, *, begin: str, query_only: bool) -> Non
     pragmas = ["busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"]
     pragmas += ["secure_delete=ON", "temp_store=MEMORY", "cache_size=-16000"]
     pragmas += ["query_only=ON"] if query_only else []
+
+    @event.listens_for(engine.sync_engine, "do_connect")
+    def _try(_dialect: Any, _record: Any, arguments: Any, _options: Any) -> None:
+        # The thread that aiosqlite starts for a file that can't be opened reports to a loop that may be gone.
+        sqlite3.connect(arguments[0]).close()
 
     @event.listens_for(engine.sync_engine, "connect")
     def _connect(dbapi_connection: Any, _record: Any) -> None:
