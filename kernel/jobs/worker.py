@@ -33,7 +33,7 @@ log = logging.getLogger("platform.worker")
 # The queue's own notion of a code version: jobs are looked up by name, so every release may run any job.
 _VERSION = "1"
 # Seconds between looks into a queue. Each look costs 2.5 ms of processor time, also while nothing is to do.
-_POLL: dict[Lane, float] = {"quick": 0.5, "standard": 0.2, "large": 1.0}
+_POLL: dict[Lane, float] = {"quick": 0.5, "standard": 0.1, "large": 1.0}
 _BEAT = 5.0
 _SILENT = timedelta(seconds=30)
 
