@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
@@ -20,17 +21,15 @@ class LiveCache(Generic[V]):
     """Values by integer key; one `load` for all who ask for the same key at once.
 
     A value lives `max_age` seconds, counted from before it was read; one in use is read anew before that, so
-    that nobody waits for it. At most `size` are kept.
+    that nobody waits for it. At most `size` are kept: those that were asked for last.
     """
 
     def __init__(self, load: Callable[[int], Awaitable[V]], max_age: float, size: int = 50_000) -> None:
         self._load_value = load
         self._max_age = max_age
         self._size = size
-        self._values: dict[int, tuple[V, float]] = {}
+        self._values: OrderedDict[int, tuple[V, float]] = OrderedDict()
         self._loading: dict[int, asyncio.Task[V]] = {}
-        self._generation: dict[int, int] = {}
-        self._epoch = 0
 
     async def get(self, key: int) -> V:
         """The value of `key`, read now unless it is remembered."""
@@ -47,6 +46,7 @@ class LiveCache(Generic[V]):
         known = self._values.get(key)
         if known is None:
             return None
+        self._values.move_to_end(key)
         left = known[1] - time.monotonic()
         if 0 < left < self._max_age * _AHEAD:
             self._start_loading(key)
@@ -64,14 +64,11 @@ class LiveCache(Generic[V]):
         """Forget one value, also one that is being read."""
         self._values.pop(key, None)
         self._loading.pop(key, None)
-        self._generation[key] = self._generation.get(key, 0) + 1
 
     def clear(self) -> None:
         """Forget everything, also what is being read."""
         self._values.clear()
         self._loading.clear()
-        self._generation.clear()
-        self._epoch += 1
 
     def _forget_task(self, key: int, task: asyncio.Task[V]) -> None:
         if self._loading.get(key) is task:
@@ -80,11 +77,12 @@ class LiveCache(Generic[V]):
             task.exception()  # whoever waits hears of it; of a reading ahead nobody need
 
     async def _load(self, key: int) -> V:
-        before = (self._epoch, self._generation.get(key, 0))
         asked = time.monotonic()
         value = await self._load_value(key)
-        if before == (self._epoch, self._generation.get(key, 0)):
-            if len(self._values) >= self._size:
-                self.clear()
+        # Who forgot the key, or everything, meanwhile forgot this reading too.
+        if self._loading.get(key) is asyncio.current_task():
             self._values[key] = (value, asked + self._max_age)
+            self._values.move_to_end(key)
+            if len(self._values) > self._size:
+                self._values.popitem(last=False)
         return value

@@ -1,110 +1,148 @@
 """Notices: "this changed", heard by every process within a moment of the commit.
 
-A notice is a row written in the transaction of the change itself, so it can't be lost or come early; every
-process looks for new rows several times a second, on SQLite only after somebody wrote anything at all.
+A notice is a row written in the transaction of the change itself, so it can't be lost or come early. Whoever
+commits one wakes the other processes (`kernel.db.wakeups`), which then look for new rows; should that get
+lost, they look every second or two, on SQLite only after somebody wrote anything at all.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from datetime import timedelta
+from typing import Any
 
 from sqlalchemy import delete, func, select
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from kernel.db.base import utc_now
 from kernel.db.changes import Changes
 from kernel.db.engine import Database, Unit
 from kernel.db.tables import Notice
-from kernel.errors import FAULTS
+from kernel.db.wakeups import Wakeups
+from kernel.errors import ANY_ERROR
 
 log = logging.getLogger("platform.notices")
 
-INTERVAL = 0.2
 _KEEP = timedelta(hours=1)
-_SWEEP_EVERY = 3000
+# Seconds between two looks, however often this process is woken.
+_REST = 0.02
+_AFTER_AN_ERROR = 0.2
 # Ids are not in the order of commits on PostgreSQL: look back this far, and remember what was delivered.
 _OVERLAP = 200
 
 Listener = Callable[[str], None]
 
 
-async def write_notice(unit: Unit, topic: str, key: str) -> None:
-    """Add a notice to the unit; this process hears of it right after the commit."""
-    unit.session.add(Notice(topic=topic, key=key))
-    notices = unit.database.notices
-    if notices is not None:
-        unit.after_commit(lambda: notices.deliver(topic, key))
-
-
 class Notices:
     """Delivers notices of all processes to this one's listeners."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._changes = Changes(database.url)
+    def __init__(self, wakeups: Wakeups) -> None:
+        self._wakeups = wakeups
+        self._woken = asyncio.Event()
+        self._telling: asyncio.Handle | None = None
         self._listeners: dict[str, list[Listener]] = {}
         self._last = 0
         self._seen: set[int] = set()
-        self._rounds = 0
         self._task: asyncio.Task[None] | None = None
 
     def listen(self, topic: str, listener: Listener) -> None:
         """Call `listener(key)` for each notice of `topic`; it must be quick and may hear twice."""
         self._listeners.setdefault(topic, []).append(listener)
 
-    async def deliver(self, topic: str, key: str) -> None:
+    @contextmanager
+    def listening(self, topic: str, listener: Listener) -> Iterator[None]:
+        """Listen for the time of a block."""
+        self.listen(topic, listener)
+        try:
+            yield
+        finally:
+            self._listeners[topic].remove(listener)
+
+    def deliver(self, topic: str, key: str) -> None:
         """Tell this process's listeners."""
-        for listener in self._listeners.get(topic, ()):
+        for listener in list(self._listeners.get(topic, ())):
             try:
                 listener(key)
-            except FAULTS:  # boundary: one listener must not silence the others
+            except ANY_ERROR:  # boundary: one listener must not silence the others
                 log.exception("a listener of '%s' failed", topic)
 
-    async def start(self) -> None:
+    def committed(self, topic: str, key: str) -> None:
+        """This process committed a notice: its own listeners hear of it now, the others are woken."""
+        self.deliver(topic, key)
+        if self._telling is None:  # once for all notices of a commit
+            self._telling = asyncio.get_running_loop().call_soon(self._tell)
+
+    def _tell(self) -> None:
+        self._telling = None
+        self._wakeups.tell()
+
+    async def start(self, database: Database) -> None:
         """Begin to look for notices of other processes."""
-        async with self._database.read() as session:
-            self._last = int(await session.scalar(select(func.max(Notice.id))) or 0)
-            recent = await session.scalars(select(Notice.id).where(Notice.id > self._last - _OVERLAP))
-            self._seen = set(recent)
-        self._task = asyncio.create_task(self._run(), name="notices")
+        await self._wakeups.start(database, self._woken.set)
+        self._last, self._seen = await database.read(_latest)
+        self._task = asyncio.create_task(self._run(database), name="notices")
 
     async def stop(self) -> None:
         """Stop looking."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        self._changes.close()
+        if self._telling is not None:
+            self._telling.cancel()
+            self._tell()
+        await self._wakeups.stop()
 
-    async def _run(self) -> None:
+    async def _run(self, database: Database) -> None:
+        with closing(Changes(database.url)) as changes:
+            await self._follow(database, changes)
+
+    async def _follow(self, database: Database, changes: Changes) -> None:
         reading = True
         while True:
-            await asyncio.sleep(INTERVAL)
+            woken = await self._wait(self._wakeups.patience if reading else _AFTER_AN_ERROR)
             try:
-                if self._changes.since_last_time() or not reading:
-                    await self._look()
-                await self._sweep()
+                if woken or changes.since_last_time() or not reading:
+                    await self._look(database)
             except (SQLAlchemyError, OSError) as error:
                 if reading:
                     log.warning("notices can't be read until the database is back: %s", type(error).__name__)
                 reading = False
             else:
                 reading = True
+            await asyncio.sleep(_REST)
 
-    async def _look(self) -> None:
-        async with self._database.read() as session:
-            query = select(Notice.id, Notice.topic, Notice.key).where(Notice.id > self._last - _OVERLAP)
-            rows = (await session.execute(query.order_by(Notice.id))).all()
-        fresh = [row for row in rows if row.id not in self._seen]
-        for row in fresh:
-            await self.deliver(row.topic, row.key)
+    async def _wait(self, seconds: float) -> bool:
+        """Until this process is woken, which is answered, but so many seconds at most."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
+        woken = self._woken.is_set()
+        self._woken.clear()
+        return woken
+
+    async def _look(self, database: Database) -> None:
+        rows = await database.read(_after, self._last - _OVERLAP)
+        for row in rows:
+            if row.id not in self._seen:
+                self.deliver(row.topic, row.key)
         self._seen = {row.id for row in rows}
         self._last = max(self._seen, default=self._last)
 
-    async def _sweep(self) -> None:
-        self._rounds += 1
-        if self._rounds % _SWEEP_EVERY == 0:
-            async with self._database.unit() as unit:
-                await unit.session.execute(delete(Notice).where(Notice.created_at < utc_now() - _KEEP))
+
+def _latest(session: Session) -> tuple[int, set[int]]:
+    last = session.scalar(select(func.max(Notice.id))) or 0
+    return last, set(session.scalars(select(Notice.id).where(Notice.id > last - _OVERLAP)))
+
+
+def _after(session: Session, last: int) -> Sequence[Any]:
+    query = select(Notice.id, Notice.topic, Notice.key).where(Notice.id > last)
+    return session.execute(query.order_by(Notice.id)).all()
+
+
+def forget_old_notices(unit: Unit) -> None:
+    """Remove notices that every process has heard of long ago."""
+    unit.session.execute(delete(Notice).where(Notice.created_at < utc_now() - _KEEP))

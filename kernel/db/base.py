@@ -39,10 +39,24 @@ class UtcDateTime(TypeDecorator[datetime]):
         value = value.astimezone(UTC)
         return value.replace(tzinfo=None) if dialect.name == "sqlite" else value
 
+    def result_processor(self, dialect: Dialect, coltype: Any) -> Any:
+        """On SQLite from the stored text by one call: lists load a time for each of their rows."""
+        if dialect.name != "sqlite":
+            return super().result_processor(dialect, coltype)
+        return _from_text
+
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         if value is None:
             return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        return value.astimezone(UTC)
+
+
+def _from_text(stored: str | None) -> datetime | None:
+    if stored is None:
+        return None
+    moment = datetime.fromisoformat(stored)
+    # Times that were written past SQLAlchemy may name their zone.
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def json_type() -> JSON:

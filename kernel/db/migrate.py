@@ -63,6 +63,7 @@ def kernel_owner() -> Owner:
     """The kernel's own tables."""
     from kernel.auth import models as _auth  # noqa: F401 - registers its tables
     from kernel.db.tables import Base
+    from kernel.owner_secrets import models as _secrets  # noqa: F401 - registers its table
 
     return Owner("kernel", Tables(Base, SCRIPTS / "versions"))
 
@@ -96,9 +97,7 @@ async def _file_lock(database_path: Path) -> AsyncIterator[None]:
 
 async def pending(database: Database, owner: Owner) -> Pending:
     """What `owner` has that the database lacks. Raises NewerDatabase, or what its scripts raise."""
-    async with database.read() as session:
-        connection = await session.connection()
-        return await connection.run_sync(_pending, owner)
+    return await database.read(lambda session: _pending(session.connection(), owner))
 
 
 def has_revisions(owner: Owner) -> bool:

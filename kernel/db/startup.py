@@ -3,42 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from kernel import hookspecs
 from kernel.db import migrate
+from kernel.db.engine import Database
 from kernel.db.migrate import Owner, Pending
-from kernel.errors import FAULTS, StartupError
+from kernel.declarations import Declarations
+from kernel.errors import ANY_ERROR, StartupError
 from kernel.jobs.queue import migrate_queue
+from kernel.plugin_states import PluginStates
+from kernel.resource_keys import ResourceKey
 
-if TYPE_CHECKING:
-    from kernel.platform import Platform
 
+class Schema:
+    """Brings the tables of one platform up to date, owner by owner.
 
-class SchemaStart:
-    """Brings the tables of one platform up to date, owner by owner."""
+    `pending` is what the last look found and did not apply. With `strict` tables without migrations refuse
+    their plugin; a tool that writes migrations lets them pass.
+    """
 
-    def __init__(self, platform: Platform) -> None:
-        self._platform = platform
-        self._database = platform.database
+    def __init__(
+        self, database: Database, declarations: Declarations, states: PluginStates, *, strict: bool
+    ) -> None:
+        self._database = database
+        self._declarations = declarations
+        self._states = states
+        self._strict = strict
+        self.pending: list[Pending] = []
 
     def owners(self) -> list[Owner]:
         """Who has tables, kernel first; a plugin that claims another owner's table is refused."""
-        declared = [Owner(name, tables) for name, tables in self._platform.declare("register_tables")]
+        declared = [Owner(name, tables) for name, tables in self._declarations.of(hookspecs.register_tables)]
         taken: dict[str, str] = {}
         found = []
         for owner in [migrate.kernel_owner(), *declared]:
             try:
                 migrate.claim(owner, taken)
             except migrate.TableTaken as error:
-                self._platform.fail_plugin(owner.name, str(error))
+                self._states.fail(owner.name, str(error))
             else:
                 found.append(owner)
         return found
 
-    async def migrate(self, *, apply: bool) -> list[Pending]:
-        """Apply what is pending, where `apply` says so; answers what was not applied."""
+    async def migrate(self, *, apply: bool) -> None:
+        """Look at what is pending, and apply it where `apply` says so. Raises StartupError."""
+        try:
+            self.pending = await self._migrate(apply=apply)
+        except (SQLAlchemyError, OSError) as error:
+            raise unusable(error) from error
+
+    async def _migrate(self, *, apply: bool) -> list[Pending]:
         owners = self.owners()
         states = [await self._pending(owner) for owner in owners]
         found = [state for state in states if state is not None and state.revisions]
@@ -48,44 +64,52 @@ class SchemaStart:
             await self._upgrade(owners)
         return []
 
-    def refuse_pending(self, pending: Sequence[Pending]) -> None:
+    def refuse_pending(self) -> None:
         """Nothing runs on tables that are behind: the kernel's stop the start, a plugin's refuse it."""
-        for state in pending:
+        for state in self.pending:
             why = f"the migrations {', '.join(state.revisions)} are pending; run: platformctl db upgrade"
             if state.owner == "kernel":
                 raise StartupError(f"the database is behind: {why}")
-            self._platform.fail_plugin(state.owner, f"its tables are behind: {why}")
+            self._states.fail(state.owner, f"its tables are behind: {why}")
 
     async def _pending(self, owner: Owner) -> Pending | None:
         """What the owner's tables lack; a plugin whose migrations can't be read is refused."""
         has_tables = bool(owner.tables.base.metadata.tables)
-        if has_tables and self._platform.role != "tool" and not migrate.has_revisions(owner):
+        if has_tables and self._strict and not migrate.has_revisions(owner):
             why = "it has tables but no migrations; write one with: platformctl db revision"
-            self._platform.fail_plugin(owner.name, why)
+            self._states.fail(owner.name, why)
             return None
         try:
             return await migrate.pending(self._database, owner)
         except (SQLAlchemyError, OSError):
             raise
-        except FAULTS as error:
+        except ANY_ERROR as error:
             if owner.name == "kernel":
-                raise StartupError(f"the database can't be used: {reason_of(error)}") from error
-            self._platform.fail_plugin(owner.name, f"its migrations can't be used: {reason_of(error)}")
+                raise unusable(error) from error
+            self._states.fail(owner.name, f"its migrations can't be used: {reason_of(error)}")
             return None
 
     async def _upgrade(self, owners: Sequence[Owner]) -> None:
         taken: dict[str, str] = {}
-        await migrate_queue(self._platform.settings.sqlalchemy_url)
+        await migrate_queue(self._database.url)
         for owner in owners:
-            if owner.name != "kernel" and self._platform.host.records[owner.name].status != "loaded":
+            if owner.name != "kernel" and not self._states.is_loaded(owner.name):
                 continue
             try:
                 await migrate.upgrade(self._database, owner, taken)
-            except FAULTS as error:
+            except ANY_ERROR as error:
                 if owner.name == "kernel":
                     raise
                 why = f"its migration failed: {type(error).__name__}: {error}"
-                self._platform.fail_plugin(owner.name, why)
+                self._states.fail(owner.name, why)
+
+
+SCHEMA: ResourceKey[Schema] = ResourceKey("schema")
+
+
+def unusable(error: BaseException) -> StartupError:
+    """The end of a start whose database can't be used."""
+    return StartupError(f"the database can't be used: {reason_of(error)}")
 
 
 def reason_of(error: BaseException) -> str:

@@ -29,21 +29,56 @@ class Notice(Base):
 
 
 class JobRecord(Base):
-    """A durable job as people see it; the queue itself is the job library's."""
+    """A durable job as people see it; the queue itself is the job library's.
+
+    `attempts` counts the starts, `failures` those that ended with an error of the job's own, `faults` those
+    that ended with one of the machine's; the rest died with their worker. A long job has a `title`.
+    `done_before` had been done when the attempt under way started.
+    """
 
     __tablename__ = "kernel_job"
-    __table_args__ = (Index("ix_kernel_job_status_created_at", "status", "created_at"),)
+    __table_args__ = (
+        Index("ix_kernel_job_status_created_at", "status", "created_at"),
+        Index("ix_kernel_job_finished_at", "finished_at"),
+        Index("ix_kernel_job_owner_id_created_at", "owner_id", "created_at"),
+        Index("ix_kernel_job_name_subject", "name", "subject"),
+    )
 
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
     name: Mapped[str] = mapped_column(String(128))
     payload: Mapped[Any] = mapped_column(json_type())
+    lane: Mapped[str] = mapped_column(String(16), default="standard")
     status: Mapped[str] = mapped_column(String(16), default="queued")
     attempts: Mapped[int] = mapped_column(Integer, default=0)
     failures: Mapped[int] = mapped_column(Integer, default=0)
+    faults: Mapped[int] = mapped_column(Integer, default=0)
     error: Mapped[str | None] = mapped_column(Text)
+    title: Mapped[str | None] = mapped_column(String(128))
+    owner_id: Mapped[int | None] = mapped_column(Integer)
+    subject: Mapped[str | None] = mapped_column(String(64))
+    done: Mapped[int] = mapped_column(BigInteger, default=0)
+    done_before: Mapped[int] = mapped_column(BigInteger, default=0)
+    total: Mapped[int | None] = mapped_column(BigInteger)
+    unit: Mapped[str] = mapped_column(String(32), default="")
+    message: Mapped[str] = mapped_column(Text, default="")
+    result: Mapped[str | None] = mapped_column(Text)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
     started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    progress_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    cancel_requested_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class ScheduleRecord(Base):
+    """When a job that runs by the clock is due, and which of its runs was the last."""
+
+    __tablename__ = "kernel_schedule"
+
+    name: Mapped[str] = mapped_column(String(128), primary_key=True)
+    cron: Mapped[str] = mapped_column(String(128))
+    next_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    last_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    job_id: Mapped[str | None] = mapped_column(String(64))
 
 
 class WorkerRecord(Base):

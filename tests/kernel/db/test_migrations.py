@@ -11,9 +11,10 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from kernel.db import migrate
 from kernel.db.base import Tables
+from kernel.db.startup import SCHEMA
 from kernel.errors import StartupError
 from kernel.plugins import Plugin
-from kernel.sdk import plugin_base
+from kernel.sdk import PLUGIN_STATES, plugin_base
 from kernel.testing import Running, Start, environment
 from tests.fakes.echo import EchoPlugin
 from tests.fakes.processes import running_process
@@ -60,7 +61,7 @@ async def write(running: Running, *statements: str) -> None:
 
 async def drift(running: Running) -> list[str]:
     found: list[str] = []
-    for owner in running.platform.owners():
+    for owner in running.platform.resource(SCHEMA).owners():
         found += await migrate.drift(running.platform.database, owner)
     return found
 
@@ -71,7 +72,7 @@ class TestFromNothing:
     ) -> None:
         """What the migrations make from an empty database is what the models say."""
         running = await start_platform(shelf_with_notes, env={"DATABASE_URL": database_url})
-        assert running.platform.host.records["shelf"].status == "loaded"
+        assert running.platform.resource(PLUGIN_STATES).records["shelf"].status == "loaded"
         assert await drift(running) == []
 
     async def test_drift_is_noticed(
@@ -88,8 +89,8 @@ class TestFromNothing:
         """A database that is up to date is left alone."""
         await start_platform(shelf)
         again = await start_platform(shelf)
-        assert again.platform.pending == []
-        assert again.platform.host.records["shelf"].status == "loaded"
+        assert again.platform.resource(SCHEMA).pending == []
+        assert again.platform.resource(PLUGIN_STATES).records["shelf"].status == "loaded"
 
     async def test_four_processes_at_once(self, tmp_path: Path, database_url: str | None) -> None:
         """Processes that start together on an empty database wait for each other; one of them migrates."""
@@ -106,7 +107,7 @@ class TestFromNothing:
 
 _OPEN = """
 import asyncio
-from kernel.platform import open_platform
+from kernel.boot import open_platform
 from kernel.settings import SettingsLoader
 
 async def main():
@@ -132,7 +133,7 @@ class TestOwners:
         first = await start_platform(shelf, env=env)
         await write(first, "INSERT INTO shelf_shelf (id, name) VALUES (1, 'novels')")
         running = await start_platform(broken_shelf, EchoPlugin, env=env)
-        record = running.platform.host.records["shelf"]
+        record = running.platform.resource(PLUGIN_STATES).records["shelf"]
         assert record.status == "failed"
         assert "its migration failed" in (record.reason or "") and "shelf_nowhere" in (record.reason or "")
         assert await rows(running, "SELECT name FROM shelf_shelf") == [("novels",)]
@@ -149,7 +150,7 @@ class TestOwners:
             requires = ("shelf",)
 
         running = await start_platform(broken_shelf, Reader)
-        assert running.platform.host.records["reader"].status == "refused"
+        assert running.platform.resource(PLUGIN_STATES).records["reader"].status == "refused"
 
     async def test_uninstalled_and_installed_again(
         self, start_platform: Start, database_url: str | None, shelf: Plugin, shelf_with_notes: Plugin
@@ -159,7 +160,7 @@ class TestOwners:
         first = await start_platform(shelf, env=env)
         await write(first, "INSERT INTO shelf_shelf (id, name) VALUES (1, 'novels')")
         without = await start_platform(env=env)
-        assert without.platform.pending == []
+        assert without.platform.resource(SCHEMA).pending == []
         back = await start_platform(shelf_with_notes, env=env)
         assert await rows(back, "SELECT name, note FROM shelf_shelf") == [("novels", "")]
         assert await drift(back) == []
@@ -171,7 +172,7 @@ class TestOwners:
         env = {"DATABASE_URL": database_url}
         await start_platform(shelf_with_notes, env=env)
         running = await start_platform(shelf, EchoPlugin, env=env)
-        record = running.platform.host.records["shelf"]
+        record = running.platform.resource(PLUGIN_STATES).records["shelf"]
         assert record.status == "failed"
         assert "0002" in (record.reason or "") and "newer" in (record.reason or "")
         assert (await running.anonymous.get("/v1/echo/open")).status == 200
@@ -189,7 +190,7 @@ class TestOwners:
                 (folder / "0001_step.py").read_text().replace('"0001"', '"0002"')
             )
         running = await start_platform(plugin_with_tables("shelf", shelf_base(), folder), EchoPlugin)
-        assert running.platform.host.records["shelf"].status == "failed"
+        assert running.platform.resource(PLUGIN_STATES).records["shelf"].status == "failed"
         assert (await running.anonymous.get("/v1/echo/open")).status == 200
 
     async def test_names_that_begin_alike(self, start_platform: Start, shelf: Plugin, tmp_path: Path) -> None:
@@ -249,7 +250,7 @@ class TestData:
             "INSERT INTO shelf_book (id, shelf_id) VALUES (7, 1)",
         )
         running = await start_platform(shelf_with_notes, env=env)
-        assert running.platform.host.records["shelf"].reason is None
+        assert running.platform.resource(PLUGIN_STATES).records["shelf"].reason is None
         assert await rows(running, "SELECT id, shelf_id FROM shelf_book") == [(7, 1)]
 
     async def test_references_still_hold_afterwards(
@@ -273,7 +274,7 @@ class TestData:
         careless = 'op.execute("UPDATE shelf_book SET shelf_id = 99")'
         folder = write_migrations(tmp_path / "careless", [SHELF_FIRST, careless])
         running = await start_platform(plugin_with_tables("shelf", shelf_base(), folder))
-        assert running.platform.host.records["shelf"].status == "failed"
+        assert running.platform.resource(PLUGIN_STATES).records["shelf"].status == "failed"
         assert await rows(running, "SELECT shelf_id FROM shelf_book") == [(1,)]
 
 
@@ -287,5 +288,7 @@ class TestByCommand:
         """Then a plugin whose tables are behind is refused, and the platform starts without it."""
         await start_platform()
         running = await start_platform(shelf, EchoPlugin, env={"PLATFORM_MIGRATE_ON_START": "false"})
-        assert "platformctl db upgrade" in (running.platform.host.records["shelf"].reason or "")
+        assert "platformctl db upgrade" in (
+            running.platform.resource(PLUGIN_STATES).records["shelf"].reason or ""
+        )
         assert (await running.anonymous.get("/v1/echo/open")).status == 200

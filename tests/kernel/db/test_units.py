@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from kernel.db.base import UtcDateTime
 from kernel.db.engine import Database
 from kernel.db.tables import Notice
-from kernel.sdk import PUBLIC, Context, Event, Platform, Plugin, RouteTable, hookimpl
+from kernel.sdk import PLUGIN_STATES, PUBLIC, Context, Event, Platform, Plugin, RouteTable, hookimpl
 from kernel.testing import Running, Start
 from tests.fakes.network import raw_client
 from tests.fakes.waiting import eventually
@@ -25,6 +25,8 @@ from tests.fakes.waiting import eventually
 
 class Happened(Event):
     """Something that is told at once."""
+
+    event_name = "listener.happened"
 
     what: str
 
@@ -272,5 +274,5 @@ async def test_events_of_two_plugins(start_platform: Start) -> None:
     async with running.platform.database.unit() as unit:
         unit.emit(Happened(what="first"))
     assert listener.heard == ["first"]
-    problems: list[Any] = running.platform.host.records["bad"].problems
+    problems: list[Any] = running.platform.resource(PLUGIN_STATES).records["bad"].problems
     assert problems == ["on_event raised RuntimeError: no ears"]

@@ -1,0 +1,50 @@
+"""A set of ids as one value of a statement, whose text and plan are then the same for any number of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import BindParameter, Boolean, ColumnElement, Integer, Text
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.engine import Dialect
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import TypeDecorator
+
+
+class Ids(TypeDecorator[Sequence[int]]):
+    """Whole numbers: an array on PostgreSQL, JSON on SQLite."""
+
+    impl = Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> Any:
+        return dialect.type_descriptor(Text() if dialect.name == "sqlite" else ARRAY(Integer))
+
+    def process_bind_param(self, value: Sequence[int] | None, dialect: Dialect) -> Any:
+        return json.dumps(list(value or ())) if dialect.name == "sqlite" else list(value or ())
+
+
+class Among(FunctionElement[bool]):
+    """Whether a column is one of the bound ids. Unlike `in_`, it keeps the statement's text."""
+
+    name = "among"
+    type = Boolean()
+    inherit_cache = True
+
+    def __init__(self, column: ColumnElement[int], ids: BindParameter[Sequence[int]]) -> None:
+        super().__init__(column, ids)
+
+
+@compiles(Among)
+def _array(element: Among, compiler: Any, **options: Any) -> str:
+    column, ids = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"({column} = ANY ({ids}))"
+
+
+@compiles(Among, "sqlite")
+def _json(element: Among, compiler: Any, **options: Any) -> str:
+    column, ids = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"({column} IN (SELECT value FROM json_each({ids})))"

@@ -1,0 +1,44 @@
+"""What a unit of work leaves for others besides its rows: jobs, events and notices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from pydantic import BaseModel
+from sqlalchemy.orm import Session
+
+from kernel.events import Event
+from kernel.jobs.kinds import JobKind, Lane, Placing
+
+
+class Outbox(Protocol):
+    """Where units of work put what others must hear of."""
+
+    def enqueue(self, session: Session, job: JobKind, payload: BaseModel, placing: Placing) -> str:
+        """Write a durable job in the session's transaction; answers its id."""
+
+    def store(self, session: Session, event: Event) -> Lane | None:
+        """Write the delivery of a durable event in the session's transaction; answers where it waits."""
+
+    def deliver(self, topic: str, key: str) -> None:
+        """Tell this process of a notice that is committed. Must be quick."""
+
+    async def publish(self, events: Sequence[Event]) -> None:
+        """Tell of events that are committed."""
+
+
+class NoOutbox:
+    """For a database opened by itself: events and notices reach nobody, and there are no jobs."""
+
+    def enqueue(self, _session: Session, job: JobKind, _payload: BaseModel, _placing: Placing) -> str:
+        raise RuntimeError(f"job '{job.name}' can't be enqueued: this database was opened without jobs")
+
+    def store(self, _session: Session, _event: Event) -> Lane | None:
+        return None
+
+    def deliver(self, _topic: str, _key: str) -> None:
+        return None
+
+    async def publish(self, _events: Sequence[Event]) -> None:
+        return None

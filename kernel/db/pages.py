@@ -1,0 +1,34 @@
+"""A page of a list together with the number of all, by one statement that is built once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlalchemy import CTE, Row, Select, bindparam, func, select, true
+from sqlalchemy.orm import Session
+
+Extend = Callable[[CTE, Select[Any]], Select[Any]]
+
+
+def page_of(records: Select[Any], *order: str, extend: Extend | None = None) -> Select[Any]:
+    """The `records` from `offset` on, `limit` at most, ordered by these of their columns; with their `total`.
+
+    `limit` and `offset` are values of the execution. `extend(page, statement)` may join what is needed for
+    the rows of the page alone. Run it with `read_page`.
+    """
+    ordered = records.order_by(*(records.selected_columns[name] for name in order))
+    page = ordered.limit(bindparam("limit")).offset(bindparam("offset")).cte("page")
+    total = records.with_only_columns(func.count().label("total"), maintain_column_froms=True).subquery(
+        "every"
+    )
+    rows = select(page, total.c.total).select_from(total.outerjoin(page, true()))
+    rows = rows if extend is None else extend(page, rows)
+    return rows.order_by(*(page.c[name] for name in order))
+
+
+def read_page(session: Session, page: Select[Any], values: Mapping[str, Any]) -> tuple[list[Row[Any]], int]:
+    """The rows of a page, whose column `id` is never null, and how many there are in all."""
+    rows = session.connection().execute(page, dict(values)).all()
+    # The number of all comes with a row of nulls where the page is empty.
+    return [row for row in rows if row.id is not None], rows[0].total

@@ -1,0 +1,137 @@
+"""Units on PostgreSQL: plain functions run over asyncpg, by greenlets in the event loop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+from sqlalchemy import event
+from sqlalchemy.engine import URL, Engine, make_url
+from sqlalchemy.exc import DBAPIError, InvalidatePoolError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.util.concurrency import greenlet_spawn
+
+from kernel.db.outbox import Outbox
+from kernel.db.units import Unit, checked, uninterrupted
+
+T = TypeVar("T")
+
+_NOT_FOR_ASYNCPG = frozenset({"connect_timeout", "channel_binding"})
+_FRESH = 0.2  # seconds after its last use in which a connection is taken for alive
+
+
+def postgres_engine(url: str, pool_size: int) -> AsyncEngine:
+    """An engine for an address spelled as libpq does. It keeps up to twice `pool_size` connections.
+
+    Connections that are made and closed again under load would cost more than those that stay.
+    """
+    address = make_url(url)
+    engine = create_async_engine(
+        address.set(query={}),
+        pool_size=2 * pool_size,
+        max_overflow=0,
+        hide_parameters=True,
+        connect_args=_options(address),
+    )
+    _replace_dead_connections(engine.sync_engine)
+    return engine
+
+
+def _replace_dead_connections(engine: Engine) -> None:
+    """Ask connections that rested for a while whether they are alive; a ping each time costs three trips."""
+
+    @event.listens_for(engine, "checkin")
+    def _rests(_connection: Any, record: ConnectionPoolEntry) -> None:
+        record.info["rests_since"] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def _wakes(connection: Any, record: ConnectionPoolEntry, _proxy: Any) -> None:
+        rests_since = record.info.get("rests_since")
+        if rests_since is None or time.monotonic() - rests_since < _FRESH:
+            return
+        try:
+            engine.dialect.do_ping(connection)
+        except engine.dialect.loaded_dbapi.Error as error:
+            raise InvalidatePoolError() from error
+
+
+def _options(address: URL) -> dict[str, Any]:
+    """The options of a PostgreSQL address as asyncpg takes them; addresses spell them as libpq does."""
+    query = {name: value for name, value in address.query.items() if name not in _NOT_FOR_ASYNCPG}
+    options: dict[str, Any] = {"dsn": "postgresql:///?" + urlencode(query)} if query else {}
+    if "connect_timeout" in address.query:
+        options["timeout"] = float(str(address.query["connect_timeout"]))
+    return options
+
+
+class PostgresUnits:
+    """Runs units of reading and writing.
+
+    A read is not wrapped in a transaction, which would cost two round trips more: each statement sees what
+    is committed when it begins. A connection that died in the pool is noticed at its first statement.
+    """
+
+    def __init__(self, engine: AsyncEngine, outbox: Outbox) -> None:
+        self._engine = engine
+        self._outbox = outbox
+        self._single = engine.sync_engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._frozen = engine.sync_engine.execution_options(isolation_level="REPEATABLE READ")
+
+    async def read(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Run `fn(session, …)`, each statement by itself; once more where the connection was dead."""
+        return await greenlet_spawn(_read, self._single, fn, args, kwargs)
+
+    async def snapshot(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Run `fn(session, …)`; all statements see one state of the database."""
+        return await greenlet_spawn(_read, self._frozen, fn, args, kwargs)
+
+    async def write(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Run `fn(unit, …)` in a transaction, commit it, and do what follows."""
+        session = Session(self._engine.sync_engine, expire_on_commit=False, close_resets_only=False)
+        unit = Unit(session, self._outbox, is_sqlite=False)
+        try:
+            result: T = await greenlet_spawn(_write, unit, fn, args, kwargs)
+        except BaseException:
+            await uninterrupted(greenlet_spawn(session.close))
+            raise
+        # A client that leaves cancels its request: between a commit and what follows there is no stop.
+        await uninterrupted(self._complete(unit))
+        return result
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._engine.dispose()
+
+    async def _complete(self, unit: Unit) -> None:
+        try:
+            await greenlet_spawn(unit.session.commit)
+        finally:
+            await greenlet_spawn(unit.session.close)
+        unit.deliver_notices()
+        if unit.has_followers:
+            await unit.follow_up()
+
+
+def _read(engine: Engine, fn: Callable[..., T], args: Any, kwargs: Any) -> T:
+    try:
+        return _read_once(engine, fn, args, kwargs)
+    except DBAPIError as error:
+        if not error.connection_invalidated:
+            raise
+    return _read_once(engine, fn, args, kwargs)
+
+
+def _read_once(engine: Engine, fn: Callable[..., T], args: Any, kwargs: Any) -> T:
+    with Session(engine, autoflush=False, expire_on_commit=False, close_resets_only=False) as session:
+        return checked(fn(session, *args, **kwargs))
+
+
+def _write(unit: Unit, fn: Callable[..., T], args: Any, kwargs: Any) -> T:
+    result = checked(fn(unit, *args, **kwargs))
+    unit.store_events()
+    unit.session.flush()
+    return result

@@ -1,0 +1,357 @@
+"""Units on SQLite: plain functions run in threads, one hand-over each; writes share their commits.
+
+Several reader threads take reads from one queue. One writer thread takes writes: those that wait together
+are run one after the other in one transaction, each under a savepoint of its own, and committed with one
+sync of the disk. Nobody hears of a result before it is durable. `BEGIN IMMEDIATE` queues processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+from sqlalchemy import create_engine, event
+from sqlalchemy.engine import Connection, Engine, RootTransaction, make_url
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import NullPool
+
+from kernel.db.handover import Handover, settle
+from kernel.db.outbox import Outbox
+from kernel.db.units import Unit, checked, uninterrupted
+
+T = TypeVar("T")
+
+READERS = 4
+GROUP_SECONDS = 0.02
+"""How long one transaction may gather units before others, in other processes too, get their turn."""
+_PAUSE = 0.002  # seconds for the turn of another process, after a group that left units waiting
+_PATIENCE = 30.0  # seconds to wait for another process's transaction
+_LOOK = 0.001  # seconds between two looks whether it ended
+
+_PRAGMAS = (
+    "busy_timeout=30000",
+    "journal_mode=WAL",
+    "synchronous=FULL",
+    "foreign_keys=ON",
+    "secure_delete=ON",
+    "temp_store=MEMORY",
+    "cache_size=-16000",
+)
+
+
+class Task:
+    """A unit on its way through a thread. It begins, or it is withdrawn, but never both."""
+
+    __slots__ = ("_first", "args", "context", "fn", "future", "kwargs")
+
+    def __init__(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        self.fn = fn
+        self.args = args
+        self.kwargs = kwargs
+        self.context = contextvars.copy_context()
+        self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._first = threading.Lock()
+
+    def claim(self) -> bool:
+        """Whether the caller is the first: the thread that begins it, or the loop that withdraws it."""
+        return self._first.acquire(blocking=False)
+
+    def run(self, argument: Any) -> Any:
+        """Call the function in the context of who asked for it."""
+        return checked(self.context.run(self.fn, argument, *self.args, **self.kwargs))
+
+
+class SqliteUnits:
+    """Runs units of reading and writing for one event loop."""
+
+    def __init__(self, url: str, outbox: Outbox) -> None:
+        self._url = url
+        self._outbox = outbox
+        self._reads: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._writes: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._following: set[asyncio.Task[None]] = set()
+        self._handover: Handover | None = None
+
+    async def read(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Run `fn(session, …)` in a reader thread, in one snapshot."""
+        task = self._task(fn, args, kwargs)
+        self._reads.put(task)
+        result: T = await task.future
+        return result
+
+    snapshot = read
+
+    async def write(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Run `fn(unit, …)` in the writer thread; answers once it is durable and what follows was done."""
+        task = self._task(fn, args, kwargs)
+        self._writes.put(task)
+        try:
+            result: T = await asyncio.shield(task.future)
+        except asyncio.CancelledError:
+            if not task.claim():  # it has begun: it will be committed, and told of, in any case
+                await uninterrupted(task.future)
+            raise
+        return result
+
+    async def close(self) -> None:
+        """Finish what was begun, and let go of the file."""
+        self._writes.put(None)
+        for _ in range(READERS):
+            self._reads.put(None)
+        await asyncio.to_thread(self._join)
+        if self._following:
+            await asyncio.wait(self._following)
+
+    def _join(self) -> None:
+        for thread in self._threads:
+            thread.join()
+
+    def _task(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Task:
+        if self._handover is None:
+            self._handover = Handover(asyncio.get_running_loop())
+            self._start(self._handover)
+        return Task(fn, args, kwargs)
+
+    def _start(self, handover: Handover) -> None:
+        reader = _engine(self._url, "BEGIN", "query_only=ON")
+        writer = _engine(self._url, "BEGIN IMMEDIATE", "busy_timeout=0")  # it waits by itself, see `_begin`
+        loops: list[tuple[str, Callable[[], None]]] = [
+            (f"db-read-{number}", Reader(reader, self._reads, handover).serve) for number in range(READERS)
+        ]
+        loops.append(("db-write", Writer(writer, self._writes, handover, self._outbox, self._follow).serve))
+        self._threads = [threading.Thread(target=run, name=name, daemon=True) for name, run in loops]
+        for thread in self._threads:
+            thread.start()
+
+    def _follow(self, task: Task, unit: Unit, result: Any) -> None:
+        """In the loop, after the commit."""
+        unit.deliver_notices()
+        if not unit.has_followers:
+            settle(task.future, result, None)
+            return
+        following = asyncio.ensure_future(self._follow_up(task, unit, result))
+        self._following.add(following)
+        following.add_done_callback(self._following.discard)
+
+    async def _follow_up(self, task: Task, unit: Unit, result: Any) -> None:
+        try:
+            await unit.follow_up()
+        except BaseException as error:  # noqa: BLE001 - whoever waits hears of it
+            settle(task.future, None, error)
+        else:
+            settle(task.future, result, None)
+
+
+class Reader:
+    """One thread that reads."""
+
+    def __init__(self, engine: Engine, tasks: queue.SimpleQueue[Task | None], handover: Handover) -> None:
+        self._engine = engine
+        self._tasks = tasks
+        self._handover = handover
+        self._connection: Connection | None = None
+
+    def serve(self) -> None:
+        """Run reads until the queue says to stop."""
+        while (task := self._tasks.get()) is not None:
+            if task.future.cancelled():
+                continue
+            result, error = None, None
+            try:
+                result = self._read(task)
+            except BaseException as caught:  # noqa: BLE001 - whoever waits hears of it
+                error = caught
+            self._handover.give(partial(settle, task.future, result, error))
+        if self._connection is not None:
+            self._connection.close()
+
+    def _read(self, task: Task) -> Any:
+        if self._connection is None:
+            self._connection = self._engine.connect()
+        options: dict[str, Any] = {"autoflush": False, "expire_on_commit": False, "close_resets_only": False}
+        with Session(self._connection, **options) as session:
+            return task.run(session)
+
+
+class Writer:
+    """The one thread of a process that writes."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        tasks: queue.SimpleQueue[Task | None],
+        handover: Handover,
+        outbox: Outbox,
+        follow: Callable[[Task, Unit, Any], None],
+    ) -> None:
+        self._engine = engine
+        self._tasks = tasks
+        self._handover = handover
+        self._outbox = outbox
+        self._follow = follow
+        self._connection: Connection | None = None
+        self._stopping = False
+
+    def serve(self) -> None:
+        """Run writes until the queue says to stop."""
+        while not self._stopping and (task := self._tasks.get()) is not None:
+            if task.claim():
+                self._write_group(task)
+        if self._connection is not None:
+            self._connection.close()
+
+    def _write_group(self, first: Task) -> None:
+        """Run `first` and what waits behind it, and commit once."""
+        try:
+            transaction = self._begin()
+        except BaseException as error:  # noqa: BLE001 - whoever waits hears of it
+            self._fail([first, *self._waiting()], error)
+            return
+        done: list[tuple[Task, Unit, Any]] = []
+        failed: list[tuple[Task, BaseException]] = []
+        until = time.monotonic() + GROUP_SECONDS
+        task: Task | None = first
+        while task is not None:
+            try:
+                done.append((task, *self._run(task, transaction, nested=task is not first)))
+            except BaseException as error:  # noqa: BLE001 - whoever waits hears of it
+                failed.append((task, error))
+            task = self._next() if self._is_open(transaction) and time.monotonic() < until else None
+        self._end(transaction, done, failed)
+        if time.monotonic() >= until:
+            time.sleep(_PAUSE)
+
+    def _run(self, task: Task, transaction: RootTransaction, *, nested: bool) -> tuple[Unit, Any]:
+        """One unit; what it raised is undone alone. The first needs no savepoint: nothing is before it."""
+        options: dict[str, Any] = {"expire_on_commit": False, "close_resets_only": False}
+        options["join_transaction_mode"] = "create_savepoint" if nested else "rollback_only"
+        with Session(transaction.connection, **options) as session:
+            unit = Unit(session, self._outbox, is_sqlite=True)
+            result = task.run(unit)
+            unit.store_events()
+            session.commit()
+            return unit, result
+
+    def _end(
+        self,
+        transaction: RootTransaction,
+        done: list[tuple[Task, Unit, Any]],
+        failed: list[tuple[Task, BaseException]],
+    ) -> None:
+        """Commit, and only then tell everybody."""
+        try:
+            self._commit(transaction, done, failed)
+        except BaseException as error:  # noqa: BLE001 - whoever waits hears of it
+            self._drop_connection()
+            self._fail([task for task, _, _ in done], error)
+        else:
+            for task, unit, result in done:
+                self._handover.give(partial(self._follow, task, unit, result))
+        for task, why in failed:
+            self._fail([task], why)
+
+    def _commit(
+        self,
+        transaction: RootTransaction,
+        done: list[tuple[Task, Unit, Any]],
+        failed: list[tuple[Task, BaseException]],
+    ) -> None:
+        """Commit what was done. Raises the error that made SQLite give up the whole transaction."""
+        if not done:
+            transaction.rollback()
+        elif self._is_open(transaction):
+            transaction.commit()
+        else:
+            raise failed[-1][1] if failed else RuntimeError("a unit ended the transaction by itself")
+
+    @staticmethod
+    def _is_open(transaction: RootTransaction) -> bool:
+        """Whether the transaction goes on; some errors of SQLite's end it as a whole."""
+        connection: Any = transaction.connection.connection.dbapi_connection
+        return transaction.is_active and bool(connection.in_transaction)
+
+    def _begin(self) -> RootTransaction:
+        """Begin a transaction, waiting for that of another process."""
+        until = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                if self._connection is None:
+                    self._connection = self._engine.connect()
+                return self._connection.begin()
+            except DBAPIError as error:
+                if not _is_busy(error) or time.monotonic() > until:
+                    self._drop_connection()
+                    raise
+            time.sleep(_LOOK)
+
+    def _next(self) -> Task | None:
+        """The next unit that waits, if one does."""
+        while True:
+            try:
+                task = self._tasks.get_nowait()
+            except queue.Empty:
+                return None
+            if task is None:
+                self._stopping = True
+                return None
+            if task.claim():
+                return task
+
+    def _waiting(self) -> list[Task]:
+        found = []
+        while (task := self._next()) is not None:
+            found.append(task)
+        return found
+
+    def _fail(self, tasks: list[Task], error: BaseException) -> None:
+        for task in tasks:
+            self._handover.give(partial(settle, task.future, None, error))
+
+    def _drop_connection(self) -> None:
+        """Let go of a connection whose state is unknown."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            try:
+                connection.close()
+            except (SQLAlchemyError, sqlite3.Error):
+                connection.invalidate()
+
+
+def _is_busy(error: DBAPIError) -> bool:
+    return getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def _engine(url: str, begin: str, *pragmas: str) -> Engine:
+    """A synchronous engine whose connections stay with the thread that opened them."""
+    engine = create_engine(make_url(url).set(drivername="sqlite"), poolclass=NullPool, hide_parameters=True)
+    prepare_sqlite(engine, begin, *pragmas)
+    return engine
+
+
+def prepare_sqlite(engine: Engine, begin: str, *pragmas: str) -> None:
+    """Connections in WAL mode, synced and strict, whose transactions begin with `begin`."""
+
+    @event.listens_for(engine, "connect")
+    def _connect(dbapi_connection: Any, _record: Any) -> None:
+        dbapi_connection.isolation_level = None
+        cursor = dbapi_connection.cursor()
+        for pragma in (*_PRAGMAS, *pragmas):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        driver: Any = connection.connection.driver_connection
+        if isinstance(driver, sqlite3.Connection) and begin == "BEGIN":
+            driver.execute(begin)  # it takes no lock, so nothing can go wrong that SQLAlchemy would translate
+        else:
+            connection.exec_driver_sql(begin)

@@ -1,0 +1,184 @@
+"""Units of work: what happens in one transaction, and what follows once it is committed."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+from sqlalchemy import Result, text
+from sqlalchemy.engine.result import FilterResult
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
+from sqlalchemy.util.concurrency import await_, in_greenlet
+
+from kernel.db.outbox import Outbox
+from kernel.db.tables import Notice
+from kernel.errors import ANY_ERROR
+from kernel.events import Event
+from kernel.jobs.kinds import QUEUED, JobKind, Lane, Placing
+
+log = logging.getLogger("platform.db")
+
+AfterCommit = Callable[[], Awaitable[None]]
+T = TypeVar("T")
+
+
+async def uninterrupted(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
+    """Await `work` to its end even if the caller is cancelled meanwhile; the cancellation comes after it."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if not task.done():
+            await asyncio.wait([task])
+        if task.done() and not task.cancelled() and task.exception() is not None:
+            log.error("work for a client that left failed", exc_info=task.exception())
+        raise
+
+
+def off_the_loop(work: Callable[[], T]) -> T:
+    """Do something slow inside a unit, such as loading a library, without holding up the event loop."""
+    made: T = await_(asyncio.to_thread(work)) if in_greenlet() else work()
+    return made
+
+
+class Unit:
+    """One unit of work: a session in one transaction, and what is to happen once it is committed."""
+
+    def __init__(self, session: Session, outbox: Outbox, *, is_sqlite: bool) -> None:
+        self.session: Any = session
+        self.is_sqlite = is_sqlite
+        self._outbox = outbox
+        self._events: list[Event] = []
+        self._notices: list[tuple[str, str]] = []
+        self._after_commit: list[AfterCommit] = []
+
+    def emit(self, event: Event) -> None:
+        """Deliver `event` to `on_event` after the commit; a durable one is stored in this transaction."""
+        self._events.append(event)
+
+    def after_commit(self, callback: AfterCommit) -> None:
+        """Await `callback()` in the event loop once the transaction is committed; never after a rollback."""
+        self._after_commit.append(callback)
+
+    def notify(self, topic: str, key: str) -> Any:
+        """Tell every process, after the commit, that `key` of `topic` changed (see `kernel.notices`)."""
+        if (topic, key) not in self._notices:
+            self.session.add(Notice(topic=topic, key=key))
+            self._notices.append((topic, key))
+
+    def lock(self, name: str) -> Any:
+        """Wait until no other unit holds `name`, and hold it until the end of this one, in every process.
+
+        For guards that look at several rows ("the last owner"). Who takes two locks takes them in the order
+        of their names. SQLite's write transaction excludes all others already.
+        """
+        if not self.is_sqlite:
+            self.session.execute(_LOCK, {"key": _lock_key(name)})
+
+    def enqueue(
+        self,
+        job: JobKind,
+        payload: BaseModel,
+        *,
+        job_id: str | None = None,
+        lane: Lane | None = None,
+        owner_id: int | None = None,
+        subject: str | None = None,
+    ) -> Any:
+        """Write a durable job in this transaction; answers its id. The same id twice is one job.
+
+        `lane` is where it waits, if not in the job's own. Of a long job, `owner_id` is the account for which
+        it works, and `subject` the id of what it works on, by which others may see it.
+        """
+        placed = self._outbox.enqueue(self.session, job, payload, Placing(job_id, lane, owner_id, subject))
+        Unit.notify(self, QUEUED, lane or job.lane)
+        return placed
+
+    def store_events(self) -> None:
+        """Write the deliveries of durable events; the last thing before the commit."""
+        for event in self._events:
+            if event.durable:
+                self._queued(self._outbox.store(self.session, event))
+
+    def _queued(self, lane: Lane | None) -> None:
+        if lane is not None:
+            Unit.notify(self, QUEUED, lane)
+
+    @property
+    def has_followers(self) -> bool:
+        """Whether anything is to be awaited after the commit."""
+        return bool(self._after_commit) or any(not event.durable for event in self._events)
+
+    def deliver_notices(self) -> None:
+        """Tell this process at once; the others find the rows."""
+        for topic, key in self._notices:
+            self._outbox.deliver(topic, key)
+
+    async def follow_up(self) -> None:
+        """Run the callbacks, then publish. An error in one is logged: the commit stands."""
+        for callback in self._after_commit:
+            try:
+                await callback()
+            except ANY_ERROR:  # the transaction is durable already, the caller must hear of its success
+                log.exception("a callback after commit failed")
+        await self._outbox.publish([event for event in self._events if not event.durable])
+
+
+class AsyncUnit(Unit):
+    """The same for code that awaits each statement."""
+
+    def __init__(self, session: AsyncSession, outbox: Outbox, *, is_sqlite: bool) -> None:
+        super().__init__(session.sync_session, outbox, is_sqlite=is_sqlite)
+        self.session = session
+
+    async def notify(self, topic: str, key: str) -> None:
+        super().notify(topic, key)
+
+    async def lock(self, name: str) -> None:
+        if not self.is_sqlite:
+            await self.session.execute(_LOCK, {"key": _lock_key(name)})
+
+    async def enqueue(
+        self,
+        job: JobKind,
+        payload: BaseModel,
+        *,
+        job_id: str | None = None,
+        lane: Lane | None = None,
+        owner_id: int | None = None,
+        subject: str | None = None,
+    ) -> str:
+        placing = Placing(job_id, lane, owner_id, subject)
+        placed: str = await self.session.run_sync(self._outbox.enqueue, job, payload, placing)
+        super().notify(QUEUED, lane or job.lane)
+        return placed
+
+    async def store_durable_events(self) -> None:
+        """Write the deliveries of durable events."""
+        for event in self._events:
+            if event.durable:
+                self._queued(await self.session.run_sync(self._outbox.store, event))
+
+
+def checked(result: T) -> T:
+    """What a unit answers. Raises TypeError for what can't be used outside it."""
+    if inspect.isawaitable(result):
+        if inspect.iscoroutine(result):
+            result.close()
+        raise TypeError("a unit of reading or writing is a plain function: write 'def', not 'async def'")
+    if isinstance(result, Result | FilterResult):
+        raise TypeError("rows can't be read after their unit: answer .all(), .one() or the like")
+    return result
+
+
+_LOCK = text("SELECT pg_advisory_xact_lock(:key)")
+
+
+def _lock_key(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), signed=True)

@@ -1,0 +1,169 @@
+"""Waking the other processes of an installation when a commit left something for them.
+
+Nothing is looked for while nothing happens. On PostgreSQL a trigger on the table of notices sends a
+notification with the commit, and every process listens on a connection of its own. SQLite knows nothing of
+the kind: there every process of the machine has a named pipe beside the home's locks, and whoever committed
+a notice writes a byte into each. A wake-up may be lost (a process killed between its commit and the byte, a
+connection pooler that forwards no notifications): who listens looks by itself now and then as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from kernel.db.engine import Database
+
+log = logging.getLogger("platform.notices")
+
+_CHANNEL = "kernel_notice"
+_PIPES = "wake-*"
+_MANY = 65_536
+_RETRY = 1.0
+# Seconds between looks that nobody asked for: a wake-up may be lost, or there are none.
+_UNLIKELY = 1.0
+_BLIND = 0.2
+
+Wake = Callable[[], None]
+
+
+class Wakeups(Protocol):
+    """How the processes of an installation wake each other."""
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which who was not woken had better look."""
+
+    async def start(self, database: Database, wake: Wake) -> None:
+        """Call `wake()` in the event loop whenever another process committed a notice."""
+
+    def tell(self) -> None:
+        """Wake the others: this process committed a notice."""
+
+    async def stop(self) -> None:
+        """Stop listening."""
+
+
+class Pipes:
+    """Named pipes in a folder that the processes of one machine share."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._own: Path | None = None
+        self._reading: int | None = None
+
+    @property
+    def patience(self) -> float:
+        return _UNLIKELY if self._reading is not None else _BLIND
+
+    async def start(self, _database: Database, wake: Wake) -> None:
+        try:
+            self._reading = self._open()
+        except OSError as error:
+            log.info("no named pipe can be made in %s, looking regularly instead: %s", self._folder, error)
+            return
+        asyncio.get_running_loop().add_reader(self._reading, _drain, self._reading, wake)
+
+    def _open(self) -> int:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        own = self._folder / _PIPES.replace("*", uuid.uuid4().hex)
+        os.mkfifo(own, 0o600)
+        # Open for writing as well: a pipe that its last writer left is at its end, and would wake for ever.
+        reading = os.open(own, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._own = own
+        return reading
+
+    def tell(self) -> None:
+        for pipe in self._folder.glob(_PIPES):
+            if pipe != self._own:
+                _ring(pipe)
+
+    async def stop(self) -> None:
+        if self._reading is None or self._own is None:
+            return
+        asyncio.get_running_loop().remove_reader(self._reading)
+        self._own.unlink(missing_ok=True)
+        os.close(self._reading)
+        self._own = self._reading = None
+
+
+def _drain(reading: int, wake: Wake) -> None:
+    with suppress(BlockingIOError):
+        os.read(reading, _MANY)
+    wake()
+
+
+def _ring(pipe: Path) -> None:
+    """Write a byte; a pipe that nobody reads was left by a process that was killed, and is removed."""
+    try:
+        writing = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            pipe.unlink(missing_ok=True)
+        return
+    try:
+        # A full pipe has woken its reader often enough.
+        with suppress(OSError):
+            os.write(writing, b"\0")
+    finally:
+        os.close(writing)
+
+
+class Notifications:
+    """PostgreSQL's LISTEN, on one connection for each process; the trigger tells (migration 0003)."""
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[None] | None = None
+        self._connected = False
+
+    @property
+    def patience(self) -> float:
+        return 2 * _UNLIKELY if self._connected else _BLIND
+
+    async def start(self, database: Database, wake: Wake) -> None:
+        self._task = asyncio.create_task(self._listen(database, wake), name="wake-ups")
+
+    def tell(self) -> None:
+        """Nothing to do: the commit told."""
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _listen(self, database: Database, wake: Wake) -> None:
+        while True:
+            try:
+                await self._while_connected(database, wake)
+            except (SQLAlchemyError, OSError) as error:
+                log.debug("notifications are away: %s", type(error).__name__)
+            await asyncio.sleep(_RETRY)
+
+    async def _while_connected(self, database: Database, wake: Wake) -> None:
+        lost = asyncio.Event()
+        async with database.session_connection() as connection:
+            driver: Any = (await connection.get_raw_connection()).driver_connection
+            driver.add_termination_listener(lambda _: lost.set())
+            await driver.add_listener(_CHANNEL, lambda *_: wake())
+            self._connected = True
+            wake()
+            try:
+                await lost.wait()
+            finally:
+                self._connected = False
+                # Not back into the pool: what listens there would be handed to somebody else.
+                await connection.invalidate()
+
+
+def wakeups_for(database_url: str, folder: Path) -> Wakeups:
+    """What wakes the processes that share this database; `folder` is for the pipes."""
+    return Pipes(folder) if database_url.startswith("sqlite") else Notifications()

@@ -1,0 +1,465 @@
+"""Units as plain functions: one commit for many, nothing told before it is durable, one state to read."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import ForeignKey, String, func, insert, select, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import IntegrityError, InvalidRequestError, OperationalError
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from kernel.db.engine import Database, DatabaseClosed
+from kernel.db.tables import Notice
+from kernel.sdk import Unit, plugin_base
+from kernel.settings import KernelSettings
+
+Base: Any = plugin_base("shelf")
+
+
+class Shelf(Base):
+    """Somewhere for books."""
+
+    __tablename__ = "shelf_shelf"
+    name: Mapped[str] = mapped_column(String(50), primary_key=True)
+
+
+class Book(Base):
+    """A book, whose shelf is looked for at the commit."""
+
+    __tablename__ = "shelf_book"
+    title: Mapped[str] = mapped_column(String(50), primary_key=True)
+    shelf: Mapped[str | None] = mapped_column(
+        ForeignKey(Shelf.name, deferrable=True, initially="DEFERRED"), default=None
+    )
+
+
+@pytest.fixture
+async def database(tmp_path: Path, database_url: str | None) -> AsyncIterator[Database]:
+    """A fresh database with books."""
+    async with _opened(tmp_path, database_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def sqlite_database(tmp_path: Path) -> AsyncIterator[Database]:
+    """The embedded one."""
+    async with _opened(tmp_path, None) as opened:
+        yield opened
+
+
+class _opened:
+    def __init__(self, home: Path, url: str | None) -> None:
+        self._database = Database(KernelSettings(home=home, database_url=url).sqlalchemy_url)
+
+    async def __aenter__(self) -> Database:
+        async with self._database.schema_change() as connection:
+            await connection.run_sync(Base.metadata.create_all)
+            await connection.run_sync(Notice.__table__.create)  # type: ignore[attr-defined]
+        return self._database
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._database.close()
+
+
+@contextmanager
+def elsewhere(database: Database) -> Iterator[Callable[[str], Any]]:
+    """Another client of the same database: runs a statement by itself, answers its first value if any."""
+    address = make_url(database.url)
+    connection: Any = (
+        sqlite3.connect(str(address.database), timeout=0, isolation_level=None)
+        if database.is_sqlite
+        else psycopg.connect(address.set(drivername="postgresql").render_as_string(False), autocommit=True)
+    )
+
+    def run(statement: str) -> Any:
+        cursor = connection.execute(statement)
+        return cursor.fetchone()[0] if cursor.description else None
+
+    with closing(connection):
+        yield run
+
+
+COUNT = "SELECT count(*) FROM shelf_book"
+
+
+def add(unit: Unit, title: str) -> str:
+    unit.session.add(Book(title=title))
+    return title
+
+
+def titles(session: Session) -> list[str]:
+    return list(session.scalars(select(Book.title).order_by(Book.title)))
+
+
+class Busy:
+    """Holds SQLite's writer, so that what is asked for meanwhile waits together."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._began, self._go_on = threading.Event(), threading.Event()
+
+    async def __aenter__(self) -> None:
+        self._task = asyncio.create_task(self._database.write(self._hold))
+        await asyncio.to_thread(self._began.wait, 5)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._go_on.set()
+        await self._task
+
+    def _hold(self, unit: Unit) -> None:
+        add(unit, "the first")
+        self._began.set()
+        self._go_on.wait(5)
+
+
+class TestOnBoth:
+    async def test_written_and_read(self, database: Database) -> None:
+        """A unit answers what its function answers, once the rows are there for everybody."""
+        assert await database.write(add, "Emma") == "Emma"
+        with elsewhere(database) as other:
+            assert other(COUNT) == 1
+        assert await database.read(titles) == ["Emma"]
+
+    async def test_a_unit_that_raises(self, database: Database) -> None:
+        """Nothing of it stays: no row, no callback, no notice."""
+        called = []
+
+        def fail(unit: Unit) -> None:
+            add(unit, "Emma")
+            unit.notify("topic", "key")
+            unit.session.flush()
+            unit.after_commit(lambda: called.append(1))  # type: ignore[arg-type,return-value]
+            raise ValueError("on purpose")
+
+        with pytest.raises(ValueError, match="on purpose"):
+            await database.write(fail)
+        assert await database.read(titles) == []
+        assert await database.read(lambda session: session.scalar(select(func.count(Notice.id)))) == 0
+        assert not called
+
+    async def test_a_row_that_is_there(self, database: Database) -> None:
+        """The error of a statement that waited for the end reaches the caller, without the row's values."""
+        await database.write(add, "Emma")
+        with pytest.raises(IntegrityError) as caught:
+            await database.write(add, "Emma")
+        assert "Emma" not in str(caught.value).replace("[SQL", "").split("DETAIL")[0]
+        assert await database.write(add, "Persuasion") == "Persuasion"
+
+    async def test_many_at_once(self, database: Database) -> None:
+        """Units that wait together are all done, each by itself."""
+        await asyncio.gather(*(database.write(add, f"{number:03}") for number in range(100)))
+        assert len(await database.read(titles)) == 100
+
+    async def test_callbacks_in_the_loop(self, database: Database) -> None:
+        """What follows the commit runs in the event loop, finds the rows, and is over before the answer."""
+        seen = []
+
+        async def look() -> None:
+            seen.append((threading.current_thread(), await database.read(titles)))
+
+        def write(unit: Unit) -> None:
+            add(unit, "Emma")
+            unit.after_commit(look)
+
+        await database.write(write)
+        assert seen == [(threading.main_thread(), ["Emma"])]
+
+    async def test_one_state(self, database: Database) -> None:
+        """All statements of a snapshot see the database as it was at its first."""
+
+        def twice(session: Session) -> tuple[int, int]:
+            before = len(titles(session))
+            with elsewhere(database) as other:
+                other("INSERT INTO shelf_book (title) VALUES ('Emma')")
+            return before, len(titles(session))
+
+        assert await database.snapshot(twice) == (0, 0)
+        assert await database.read(titles) == ["Emma"]
+
+    async def test_an_open_reader_and_a_writer(self, database: Database) -> None:
+        """A reader in the middle of its unit holds up no writer, and the other way round."""
+        async with database.unit() as unit:
+            unit.session.add(Book(title="unfinished"))
+            await unit.session.flush()
+            assert await asyncio.wait_for(database.read(titles), 5) == []
+
+    async def test_the_callers_context(self, database: Database) -> None:
+        """A unit knows which request it belongs to, so that its log lines do."""
+        from kernel.logs import request_id_var
+
+        token = request_id_var.set("r-1")
+        try:
+            assert await database.read(lambda _session: request_id_var.get()) == "r-1"
+            assert await database.write(lambda _unit: request_id_var.get()) == "r-1"
+        finally:
+            request_id_var.reset(token)
+
+
+class TestMisuse:
+    async def test_a_coroutine_function(self, database: Database) -> None:
+        """An asynchronous function is refused with the remedy, and writes nothing."""
+
+        async def wrong(unit: Unit) -> None:
+            add(unit, "Emma")
+
+        with pytest.raises(TypeError, match="write 'def'"):
+            await database.write(wrong)
+        with pytest.raises(TypeError, match="write 'def'"):
+            await database.read(wrong)  # type: ignore[arg-type]
+        assert await database.read(titles) == []
+
+    async def test_a_unit_within_a_unit(self, database: Database) -> None:
+        """A unit that asks for another gets an error instead of waiting for itself."""
+
+        def nested(unit: Unit) -> Any:
+            add(unit, "Emma")
+            return database.write(add, "Persuasion")
+
+        with pytest.raises(TypeError, match="write 'def'"):
+            await asyncio.wait_for(database.write(nested), 5)
+        assert await database.read(titles) == []
+
+    async def test_rows_that_were_not_fetched(self, database: Database) -> None:
+        """A result that can be read within the unit only is refused with the remedy."""
+        with pytest.raises(TypeError, match=r"\.all\(\)"):
+            await database.read(lambda session: session.execute(select(Book.title)))
+        with pytest.raises(TypeError, match=r"\.all\(\)"):
+            await database.read(lambda session: session.scalars(select(Book.title)))
+
+    async def test_a_session_after_its_unit(self, database: Database) -> None:
+        """A session is closed with its unit."""
+        session = await database.read(lambda session: session)
+        with pytest.raises(InvalidRequestError, match="closed"):
+            session.scalar(select(Book.title))
+
+    async def test_a_closed_database(self, database: Database) -> None:
+        """Who comes too late is told so."""
+        await database.write(add, "Emma")
+        await database.close()
+        with pytest.raises(DatabaseClosed, match="the database is closed"):
+            await database.read(titles)
+        with pytest.raises(DatabaseClosed):
+            await database.write(add, "Persuasion")
+
+    async def test_writing_through_a_reader(self, sqlite_database: Database) -> None:
+        """On SQLite a unit of reading can't write: it would escape the queue of writers."""
+        with pytest.raises(OperationalError, match="readonly"):
+            await sqlite_database.read(
+                lambda session: session.execute(insert(Book).values(title="x")).close()
+            )
+        assert await sqlite_database.read(titles) == []
+
+
+class TestGroups:
+    """SQLite's writer."""
+
+    async def test_one_commit(self, sqlite_database: Database) -> None:
+        """Units that wait together are committed at once, and nobody is told before."""
+        database, seen = sqlite_database, []
+        waiting: list[asyncio.Task[None]] = []
+
+        def look(unit: Unit, title: str) -> None:
+            add(unit, title)
+            unit.session.flush()
+            with elsewhere(database) as other:
+                done = sum(task.done() for task in waiting)
+                seen.append((len(titles(unit.session)), other(COUNT), done))
+
+        async with Busy(database):
+            for title in "abc":
+                waiting.append(asyncio.create_task(database.write(look, title)))
+                await asyncio.sleep(0)
+        await asyncio.gather(*waiting)
+        assert seen == [(2, 0, 0), (3, 0, 0), (4, 0, 0)]
+        assert await database.read(titles) == ["a", "b", "c", "the first"]
+
+    async def test_one_that_fails(self, sqlite_database: Database) -> None:
+        """A unit that raises, or breaks a constraint, is undone alone."""
+        database = sqlite_database
+
+        def fail(unit: Unit) -> None:
+            add(unit, "undone")
+            unit.session.flush()
+            raise ValueError("on purpose")
+
+        async with Busy(database):
+            tasks = [database.write(add, "a"), database.write(fail), database.write(add, "a")]
+            group = asyncio.gather(*tasks, database.write(add, "b"), return_exceptions=True)
+            await asyncio.sleep(0)
+        first, raised, broken, last = await group
+        assert (first, last) == ("a", "b")
+        assert isinstance(raised, ValueError)
+        assert isinstance(broken, IntegrityError)
+        assert await database.read(titles) == ["a", "b", "the first"]
+
+    async def test_a_first_one_that_fails(self, sqlite_database: Database) -> None:
+        """So is one that nothing came before, and the others go on."""
+
+        def fail(_unit: Unit) -> None:
+            raise ValueError
+
+        results = await asyncio.gather(
+            sqlite_database.write(fail),
+            sqlite_database.write(add, "a"),
+            sqlite_database.write(fail),
+            sqlite_database.write(add, "b"),
+            return_exceptions=True,
+        )
+        assert [isinstance(result, ValueError) for result in results] == [True, False, True, False]
+        assert await sqlite_database.read(titles) == ["a", "b"]
+
+    async def test_a_commit_that_fails(self, sqlite_database: Database) -> None:
+        """All who were to be committed hear that they were not, and the next is fine."""
+        database = sqlite_database
+
+        def misplace(unit: Unit) -> None:
+            unit.session.add(Book(title="lost", shelf="nowhere"))
+
+        results: list[Any] = []
+        try:
+            async with Busy(database):
+                group = asyncio.gather(
+                    database.write(add, "a"), database.write(misplace), return_exceptions=True
+                )
+                await asyncio.sleep(0)
+        except IntegrityError as error:
+            results.append(error)
+        results += await group
+        assert [type(result) for result in results] == [IntegrityError] * 3
+        assert await database.read(titles) == []
+        assert await database.write(add, "b") == "b"
+
+    async def test_another_process_that_writes(self, sqlite_database: Database) -> None:
+        """Writers wait for another process's transaction, readers don't."""
+        with elsewhere(sqlite_database) as other:
+            other("BEGIN IMMEDIATE")
+            writing = asyncio.create_task(sqlite_database.write(add, "a"))
+            assert await asyncio.wait_for(sqlite_database.read(titles), 5) == []
+            assert not writing.done()
+            other("COMMIT")
+        assert await asyncio.wait_for(writing, 5) == "a"
+
+    async def test_another_process_gets_its_turn(self, sqlite_database: Database) -> None:
+        """However many write here, another process's transaction begins soon."""
+        going_on = True
+
+        async def keep_writing(name: str) -> None:
+            number = 0
+            while going_on:
+                await sqlite_database.write(add, f"{name}{number}")
+                number += 1
+
+        writers = [asyncio.create_task(keep_writing(name)) for name in "abcdefgh"]
+        path = str(make_url(sqlite_database.url).database)
+        for number in range(3):
+            await asyncio.wait_for(asyncio.to_thread(_insert, path, str(number)), 10)
+        going_on = False
+        await asyncio.gather(*writers)
+
+
+def _insert(path: str, title: str) -> None:
+    with closing(sqlite3.connect(path, timeout=10)) as connection, connection:
+        connection.execute("INSERT INTO shelf_book (title) VALUES (?)", (title,))
+
+
+class TestReaders:
+    async def test_a_long_read(self, sqlite_database: Database) -> None:
+        """A reader that takes its time holds up no other."""
+        go_on = threading.Event()
+        slow = asyncio.create_task(sqlite_database.read(lambda _session: go_on.wait(10)))
+        await asyncio.gather(*(asyncio.wait_for(sqlite_database.read(titles), 5) for _ in range(20)))
+        assert not slow.done()
+        go_on.set()
+        assert await slow
+
+
+class TestCancellation:
+    async def test_before_it_began(self, sqlite_database: Database) -> None:
+        """A unit that waits in the queue is dropped with its caller."""
+        async with Busy(sqlite_database):
+            waiting = asyncio.create_task(sqlite_database.write(add, "dropped"))
+            await asyncio.sleep(0)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+        assert await sqlite_database.read(titles) == ["the first"]
+
+    async def test_after_it_began(self, sqlite_database: Database) -> None:
+        """One that runs is committed and told of; its caller's cancellation comes after that."""
+        began, go_on, told = threading.Event(), threading.Event(), []
+
+        async def tell() -> None:
+            told.append(1)
+
+        def write(unit: Unit) -> None:
+            add(unit, "kept")
+            unit.after_commit(tell)
+            began.set()
+            go_on.wait(5)
+
+        writing = asyncio.create_task(sqlite_database.write(write))
+        await asyncio.to_thread(began.wait, 5)
+        writing.cancel()
+        await asyncio.sleep(0)
+        assert not writing.done()
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await writing
+        assert (told, await sqlite_database.read(titles)) == ([1], ["kept"])
+
+    async def test_a_statement_on_postgresql(self, tmp_path: Path, postgres_url: str) -> None:
+        """A unit that waits for the server is rolled back, at once, and its connection serves the next."""
+        async with _opened(tmp_path, postgres_url) as database:
+
+            def wait(unit: Unit) -> None:
+                add(unit, "undone")
+                unit.session.flush()
+                unit.session.execute(text("SELECT pg_sleep(30)"))
+
+            for unit in (
+                database.write(wait),
+                database.read(lambda s: s.execute(text("SELECT pg_sleep(30)"))),
+            ):
+                running = asyncio.create_task(unit)
+                await asyncio.sleep(0.2)  # until the server sleeps
+                running.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await asyncio.wait_for(running, 5)
+            assert await asyncio.wait_for(database.read(titles), 5) == []
+
+
+class TestOutage:
+    async def test_connections_that_died(self, tmp_path: Path, postgres_url: str) -> None:
+        """After a restart of the server the first read and the first write go through."""
+        async with _opened(tmp_path, postgres_url) as database:
+            for unit in (database.write(add, "Emma"), database.read(titles), database.snapshot(titles)):
+                await asyncio.gather(*(database.read(_nap) for _ in range(3)))
+                with elsewhere(database) as other:
+                    other(
+                        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+                        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                    )
+                await asyncio.sleep(0.3)  # a connection used a moment ago is taken for alive
+                await unit
+            assert await database.read(titles) == ["Emma"]
+
+    async def test_a_file_that_can_not_be_opened(self, tmp_path: Path) -> None:
+        """The error is the driver's, and the next unit tries again."""
+        database = Database(f"sqlite+aiosqlite:///{tmp_path}/missing/platform.db")
+        for unit in (database.read(titles), database.write(add, "a"), database.write(add, "b")):
+            with pytest.raises(OperationalError, match="unable to open"):
+                await unit
+        await database.close()
+
+
+def _nap(session: Session) -> None:
+    session.execute(text("SELECT pg_sleep(0.05)"))
