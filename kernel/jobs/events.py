@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from kernel.db.engine import Unit
-from kernel.events import Event
+from kernel import hookspecs
+from kernel.events import EVENTS, Event, EventCatalogue
 from kernel.jobs.declarations import Job, JobFailed
 
 if TYPE_CHECKING:
@@ -16,32 +15,28 @@ if TYPE_CHECKING:
 
 
 class StoredEvent(BaseModel):
-    """An event by the name of its class, with its fields."""
+    """An event by its name, with its fields."""
 
     event: str
     fields: dict[str, Any]
 
 
-async def store_event(unit: Unit, event: Event) -> None:
-    """Write the event's delivery into the unit's transaction."""
-    stored = StoredEvent(event=event.name(), fields=event.model_dump(mode="json"))
-    await unit.enqueue(DELIVER_EVENT, stored)
+def stored_event(event: Event) -> StoredEvent:
+    """What is kept of an event until its delivery."""
+    return StoredEvent(event=event.event_name, fields=event.model_dump(mode="json"))
 
 
 async def _deliver(platform: Platform, stored: StoredEvent) -> None:
-    errors = await platform.hooks.tell("on_event", platform=platform, event=_revive(stored))
+    event = _revive(platform.resource(EVENTS), stored)
+    errors = await platform.hooks.tell(hookspecs.on_event, platform=platform, event=event)
     if errors:
         raise errors[0]
 
 
-def _revive(stored: StoredEvent) -> Event:
-    module, _, name = stored.event.partition(":")
-    try:
-        cls = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError):
-        raise JobFailed(f"the event '{stored.event}' is no longer known") from None
-    if not (isinstance(cls, type) and issubclass(cls, Event)):
-        raise JobFailed(f"'{stored.event}' is not an event")
+def _revive(known: EventCatalogue, stored: StoredEvent) -> Event:
+    cls = known.find(stored.event)
+    if cls is None:
+        raise JobFailed(f"no plugin declares the event '{stored.event}'")
     return cls.model_validate(stored.fields)
 
 

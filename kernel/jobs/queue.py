@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 from sqlalchemy import select
 from sqlalchemy.engine import make_url
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.orm import Session
 
-from kernel.db.engine import Unit
 from kernel.db.tables import JobRecord
-from kernel.jobs.declarations import JobRef, Lane
+from kernel.db.units import off_the_loop
+from kernel.jobs.kinds import JobKind, Lane, Placing
+from kernel.resource_keys import ResourceKey
 
 if TYPE_CHECKING:
     from dbos import DBOSClient, EnqueueOptions
@@ -53,33 +55,25 @@ class JobQueue:
         self._url = sqlalchemy_url
         self._client: DBOSClient | None = None
 
-    async def enqueue(
-        self,
-        unit: Unit,
-        job: JobRef,
-        payload: BaseModel,
-        job_id: str | None = None,
-        lane: Lane | None = None,
-    ) -> str:
-        """Write a job in the unit's transaction; the same id twice is one job."""
-        job_id = job_id or uuid.uuid4().hex
-        known = await unit.session.scalar(select(JobRecord.id).where(JobRecord.id == job_id))
-        if known is not None:
-            return job_id
-        unit.session.add(JobRecord(id=job_id, name=job.name, payload=payload.model_dump(mode="json")))
-        await unit.session.flush()
-        await self._place(await unit.session.connection(), job_id, QUEUES[lane or job.lane])
+    def enqueue(self, session: Session, job: JobKind, payload: BaseModel, placing: Placing) -> str:
+        """Write a job in the session's transaction; the same id twice is one job."""
+        job_id = placing.job_id or uuid.uuid4().hex
+        if session.scalar(select(JobRecord.id).where(JobRecord.id == job_id)) is None:
+            record = _record(job_id, job, payload, placing)
+            session.add(record)
+            session.flush()
+            self._place(session, job_id, QUEUES[placing.lane or job.lane])
         return job_id
 
-    async def _place(self, connection: AsyncConnection, job_id: str, queue: str) -> None:
-        client = await self._connected()
+    def _place(self, session: Session, job_id: str, queue: str) -> None:
         options: EnqueueOptions = {"queue_name": queue, "workflow_name": WORKFLOW, "workflow_id": job_id}
-        await connection.run_sync(lambda sync: client.enqueue_in_transaction(sync, options, job_id))
+        self._connected().enqueue_in_transaction(session.connection(), options, job_id)
 
-    async def _connected(self) -> DBOSClient:
+    def _connected(self) -> DBOSClient:
         """The client, made at the first job: its library is not imported before something needs it."""
         if self._client is None:
-            self._client = await asyncio.to_thread(self._make)
+            made = off_the_loop(self._make)
+            self._client = self._client or made
         return self._client
 
     def _make(self) -> DBOSClient:
@@ -87,7 +81,27 @@ class JobQueue:
 
         return DBOSClient(system_database_url=dbos_url(self._url), lazy=True)
 
+    async def forget(self, job_ids: Sequence[str]) -> None:
+        """Remove jobs that ended from the queue's own tables."""
+        client = await asyncio.to_thread(self._connected)
+        await asyncio.to_thread(client.delete_workflows, list(job_ids))
+
     async def close(self) -> None:
         """Close the client's connections."""
         if self._client is not None:
             await asyncio.to_thread(self._client.destroy)
+
+
+def _record(job_id: str, job: JobKind, payload: BaseModel, placing: Placing) -> JobRecord:
+    return JobRecord(
+        id=job_id,
+        name=job.name,
+        payload=payload.model_dump(mode="json"),
+        lane=placing.lane or job.lane,
+        title=job.title,
+        owner_id=placing.owner_id,
+        subject=placing.subject,
+    )
+
+
+JOB_QUEUE: ResourceKey[JobQueue] = ResourceKey("job queue")

@@ -1,25 +1,39 @@
-"""Running one job: attempts, retries with growing pauses, giving up with a reason."""
+"""Running one job: attempts, retries with growing pauses, giving up with a reason, ending when cancelled."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from sqlalchemy import select, update
+from pydantic import BaseModel, ValidationError
+from sqlalchemy.exc import SQLAlchemyError
 
 from kernel.db.base import utc_now
+from kernel.db.outages import is_outage
 from kernel.db.tables import JobRecord
-from kernel.errors import FAULTS, PlatformError
-from kernel.jobs.declarations import JobFailed, JobRef
+from kernel.errors import ANY_ERROR, PlatformError
+from kernel.jobs import records
+from kernel.jobs.cancelling import TELL_OF_CANCEL
+from kernel.jobs.declarations import JobFailed, JobRef, LongJob
+from kernel.jobs.kinds import Lane
+from kernel.jobs.progress import Progress
+from kernel.jobs.stopping import Cancelled, StopSignal
 from kernel.logs import mask
+from kernel.machine_faults import SENTENCES, Fault, machine_fault
+from kernel.offers import OFFERS
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
 
 log = logging.getLogger("platform.jobs")
 
+T = TypeVar("T")
+
 _LONGEST_PAUSE = 60.0
+_SAVE_EVERY = 1.0
 
 
 class JobRunner:
@@ -27,74 +41,173 @@ class JobRunner:
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
+        self._signals: dict[str, StopSignal] = {}
 
-    async def run(self, job_id: str) -> None:
-        """Run the job until it is done or given up. Cancelling it leaves it to be run again."""
-        while True:
-            record = await self._begin(job_id)
-            if record is None:
-                return
-            pause = await self._attempt(record)
-            if pause is None:
-                return
-            await asyncio.sleep(pause)
+    async def run(self, job_id: str) -> Lane | None:
+        """Run the job until it is done, given up or cancelled; answers its lane if there was anything to do.
 
-    async def _begin(self, job_id: str) -> JobRecord | None:
-        """Count the attempt; None when there is nothing left to do."""
-        async with self._platform.database.unit() as unit:
-            change = (
-                update(JobRecord)
-                .where(JobRecord.id == job_id, JobRecord.status.in_(("queued", "running")))
-                .values(status="running", attempts=JobRecord.attempts + 1, started_at=utc_now())
-                .returning(JobRecord)
-            )
-            return await unit.session.scalar(change)
+        Cancelling the task leaves the job to be run again.
+        """
+        # Before the record is read: a cancel that comes later is heard, one that came earlier is read.
+        signal = self._signals[job_id] = StopSignal()
+        lane: Lane | None = None
+        try:
+            while record := await self._write(records.claim, job_id):
+                lane = cast(Lane, record.lane)
+                pause = await self._attempt(record, signal)
+                if pause is None:
+                    break
+                await signal.pause(pause)
+        finally:
+            del self._signals[job_id]
+        return lane
 
-    async def _attempt(self, record: JobRecord) -> float | None:
+    def cancel(self, job_id: str) -> None:
+        """A person cancelled the job: end it, if it runs here."""
+        if job_id in self._signals:
+            self._signals[job_id].request()
+
+    async def _attempt(self, record: JobRecord, signal: StopSignal) -> float | None:
         """One attempt; answers the pause before the next one, None when it was the last."""
-        job = self._platform.jobs.get(record.name)
+        job = self._platform.resource(OFFERS).jobs.get(record.name)
         if job is None:
-            await self._end(record, "failed", f"no plugin offers the job '{record.name}' any more")
-            return None
-        payload = job.payload.model_validate(record.payload)
-        if record.attempts > job.crashes:
-            await self._give_up(record, job, payload, f"the worker died {job.crashes} times over it")
+            await self._close(record, "failed", error=f"no plugin offers the job '{record.name}' any more")
             return None
         try:
-            await job.handler(self._platform, payload)
+            payload = job.payload.model_validate(record.payload)
+        except ValidationError as error:
+            await self._close(record, "failed", error=_unreadable(error))
+            return None
+        if record.cancel_requested_at is not None or signal.requested:
+            await self._cancel(record, job)
+            return None
+        if record.attempts - record.failures - record.faults > job.crashes:
+            await self._give_up(record, job, payload, f"the worker died {job.crashes} times over it")
+            return None
+        return await self._handle(record, job, payload, signal)
+
+    async def _handle(
+        self, record: JobRecord, job: JobRef, payload: BaseModel, signal: StopSignal
+    ) -> float | None:
+        progress = Progress(record.done, record.total, record.unit)
+        try:
+            async with signal.stops():
+                result = await self._call(record, job, payload, progress)
+        except Cancelled:
+            await self._cancel(record, job, progress.values())
         except JobFailed as error:
             await self._give_up(record, job, payload, str(error))
-        except FAULTS as error:  # boundary: a job may fail in any way
+        except ANY_ERROR as error:  # boundary: a job may fail in any way
             return await self._failed(record, job, payload, error)
         else:
-            await self._end(record, "done", None)
+            await self._close(record, "done", error=None, result=result, **progress.values())
         return None
 
+    async def _call(
+        self, record: JobRecord, job: JobRef, payload: BaseModel, progress: Progress
+    ) -> str | None:
+        if isinstance(job, LongJob):
+            async with self._saving(record, progress):
+                return await job.handler(self._platform, payload, progress)
+        await job.handler(self._platform, payload)
+        return None
+
+    @asynccontextmanager
+    async def _saving(self, record: JobRecord, progress: Progress) -> AsyncIterator[None]:
+        """Write the progress once a second, if it changed; what it says last is written with the outcome."""
+        saving = asyncio.create_task(self._save(record, progress), name=f"progress of {record.id}")
+        try:
+            yield
+        finally:
+            saving.cancel()
+            await asyncio.gather(saving, return_exceptions=True)
+
+    async def _save(self, record: JobRecord, progress: Progress) -> None:
+        while True:
+            await asyncio.sleep(_SAVE_EVERY)
+            if values := progress.unsaved():
+                await self._write(records.note, record, {**values, "progress_at": utc_now()})
+
     async def _failed(
-        self, record: JobRecord, job: JobRef, payload: object, error: BaseException
+        self, record: JobRecord, job: JobRef, payload: BaseModel, error: BaseException
     ) -> float | None:
+        fault = machine_fault(error)
+        if fault is not None:
+            return await self._hindered(record, job, fault)
         log.warning("job %s (%s) failed", record.name, record.id, exc_info=error)
         failures = record.failures + 1
         if failures > job.retries:
             await self._give_up(record, job, payload, _reason(error, failures))
             return None
-        async with self._platform.database.unit() as unit:
-            values = {"failures": failures, "error": mask(f"{type(error).__name__}: {error}")[:500]}
-            await unit.session.execute(update(JobRecord).where(JobRecord.id == record.id).values(**values))
-        return float(min(job.first_pause * 2 ** (failures - 1), _LONGEST_PAUSE))
+        pause = _pause(job, failures)
+        values = {
+            "failures": failures,
+            "error": mask(f"{type(error).__name__}: {error}")[:500],
+            "message": f"Attempt {failures} failed; trying again in {pause:g} s",
+        }
+        await self._write(records.note, record, values)
+        return pause
 
-    async def _give_up(self, record: JobRecord, job: JobRef, payload: object, reason: str) -> None:
+    async def _hindered(self, record: JobRecord, job: JobRef, fault: Fault) -> float:
+        """The machine is at fault: that is not counted, and tried again for as long as it takes."""
+        faults = record.faults + 1
+        pause = _pause(job, faults)
+        message = f"{SENTENCES[fault].partition(';')[0]}; trying again in {pause:g} s"
+        log.warning("job %s (%s) waits: %s", record.name, record.id, message)
+        await self._write(records.note, record, {"faults": faults, "message": message, "error": message})
+        return pause
+
+    async def _give_up(self, record: JobRecord, job: JobRef, payload: BaseModel, reason: str) -> None:
         if job.on_give_up is not None:
-            await job.on_give_up(self._platform, payload, reason)
-        await self._end(record, "failed", reason)
+            await self._tell(record, job, payload, reason)
+        await self._close(record, "failed", error=reason)
 
-    async def _end(self, record: JobRecord, status: str, error: str | None) -> None:
-        """Close the books. What a finished job was about is forgotten: it may have been deleted since."""
-        async with self._platform.database.unit() as unit:
-            values: dict[str, Any] = {"status": status, "error": error, "finished_at": utc_now()}
-            if status == "done":
-                values["payload"] = {}
-            await unit.session.execute(update(JobRecord).where(JobRecord.id == record.id).values(**values))
+    async def _tell(self, record: JobRecord, job: JobRef, payload: BaseModel, reason: str) -> None:
+        """Tell the plugin that its job is given up; it is retried like the job itself."""
+        tries = failures = 0
+        while job.on_give_up is not None:
+            try:
+                await job.on_give_up(self._platform, payload, reason)
+                return
+            except ANY_ERROR as error:  # boundary: the plugin's record of its failure may fail in any way
+                log.exception("job %s (%s): its failure can't be recorded", record.name, record.id)
+                tries += 1
+                failures += machine_fault(error) is None
+            if failures > job.retries:
+                return
+            await asyncio.sleep(_pause(job, tries))
+
+    async def _cancel(
+        self, record: JobRecord, job: JobRef, progress: Mapping[str, Any] | None = None
+    ) -> None:
+        told = TELL_OF_CANCEL if isinstance(job, LongJob) and job.on_cancel is not None else None
+        await self._write(records.cancel, record, told, progress or {})
+
+    async def _close(self, record: JobRecord, status: str, **values: Any) -> None:
+        await self._write(records.close, record, status, values)
+
+    async def _write(self, change: Callable[..., T], *args: Any) -> T:
+        """Write the books, for as long as it takes: a database that is away must not make a job run twice."""
+        tries = 0
+        while True:
+            try:
+                return await self._platform.database.write(change, *args)
+            except (SQLAlchemyError, OSError) as error:
+                if not (is_outage(error) or machine_fault(error)):
+                    raise
+                tries += 1
+                log.warning("the books of a job can't be written: %s; trying again", type(error).__name__)
+            await asyncio.sleep(min(2.0**tries, _LONGEST_PAUSE))
+
+
+def _pause(job: JobRef, tries: int) -> float:
+    return float(min(job.first_pause * 2 ** min(tries - 1, 30), _LONGEST_PAUSE))
+
+
+def _unreadable(error: ValidationError) -> str:
+    """Why a payload does not fit, by the names of its fields: its values may be private."""
+    fields = sorted({".".join(str(part) for part in item["loc"]) or "payload" for item in error.errors()})
+    return f"what was stored for this job doesn't fit this version of its plugin: {', '.join(fields)}"[:500]
 
 
 def _reason(error: BaseException, failures: int) -> str:
@@ -109,11 +222,7 @@ async def drain(platform: Platform) -> int:
     The same runner as in a worker, without the queue: for tests and for one-shot commands.
     """
     runner, ran = JobRunner(platform), 0
-    while True:
-        async with platform.database.read() as session:
-            waiting = select(JobRecord.id).where(JobRecord.status.in_(("queued", "running")))
-            job_id = await session.scalar(waiting.order_by(JobRecord.created_at, JobRecord.id).limit(1))
-        if job_id is None:
-            return ran
+    while job_id := await platform.database.read(records.next_waiting):
         await runner.run(job_id)
         ran += 1
+    return ran

@@ -5,91 +5,82 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import logging
+import secrets
 import socket
 import threading
+import time
 from collections.abc import AsyncIterator
 from concurrent.futures import CancelledError, Future
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from sqlalchemy import delete, select, update
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from kernel.db.base import utc_now
+from kernel.db.engine import Unit
 from kernel.db.tables import WorkerRecord
-from kernel.jobs.declarations import Lane
-from kernel.jobs.queue import QUEUES, WORKFLOW, dbos_url
+from kernel.jobs.kinds import CANCEL, QUEUED, Lane
+from kernel.jobs.lanes import Lanes
 from kernel.jobs.runner import JobRunner
+from kernel.jobs.schedules import Scheduler
 
 if TYPE_CHECKING:
-    from dbos import DBOSConfig
-
     from kernel.platform import Platform
 
 log = logging.getLogger("platform.worker")
 
-# The queue's own notion of a code version: jobs are looked up by name, so every release may run any job.
-_VERSION = "1"
-# Seconds between looks into a queue. Each look costs 2.5 ms of processor time, also while nothing is to do.
-_POLL: dict[Lane, float] = {"quick": 0.5, "standard": 0.1, "large": 1.0}
-_BEAT = 5.0
+_BEAT = 10.0
+_LEFT = "kernel.jobs.worker_left"
 _SILENT = timedelta(seconds=30)
 
 
 class Worker:
     """Runs jobs until it is told to stop. One for each process: DBOS keeps one instance."""
 
-    def __init__(self, platform: Platform, executor: str) -> None:
+    def __init__(self, platform: Platform, slot: str) -> None:
         self._platform = platform
-        self._executor = executor
+        self._slot = slot
+        # Another name with each start: what the queue holds under an earlier one is nobody's any more.
+        self._executor = executor = f"{slot}:{secrets.token_hex(4)}"
         self._runner = JobRunner(platform)
+        settings = platform.settings
+        slots = settings.worker_concurrency
+        self._lanes = Lanes(settings.sqlalchemy_url, executor, slots, self._workflow)
         self._loop = asyncio.get_running_loop()
-        self._running: set[Future[None]] = set()
-        self._stopping = threading.Event()
+        self._running: set[Future[Lane | None]] = set()
+        self._left = asyncio.Event()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set. Jobs that are under way then are handed back to the queue."""
+        await self._platform.database.write(_bury, self._slot)
         await self._beat()
+        listen = self._platform.notices.listen
+        listen(QUEUED, lambda lane: self._lanes.ring((lane,)))
+        listen(CANCEL, self._runner.cancel)
+        listen(_LEFT, lambda _: self._left.set())
         try:
             if await self._launched(stop):
                 log.info("worker %s takes jobs", self._executor)
+                await self._guarded_beat()
+                scheduling = asyncio.create_task(Scheduler(self._platform).run(), name="schedules")
                 await self._watch(stop)
+                scheduling.cancel()
         finally:
             await self._hand_back()
 
     async def _launched(self, stop: asyncio.Event) -> bool:
         """Whether the queue runs; False when the stop came first: a busy SQLite makes a launch take long."""
-        launch = asyncio.create_task(asyncio.to_thread(self._launch))
+        launch = asyncio.create_task(asyncio.to_thread(self._lanes.open))
         stopped = asyncio.create_task(stop.wait())
         await asyncio.wait({launch, stopped}, return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
         if launch.done():
             launch.result()
         return launch.done()
-
-    def _launch(self) -> None:
-        from dbos import DBOS
-
-        settings = self._platform.settings
-        config: DBOSConfig = {
-            "name": "platform",
-            "system_database_url": dbos_url(settings.sqlalchemy_url),
-            "application_version": _VERSION,
-            "executor_id": self._executor,
-            "run_migrations": False,
-            "log_level": "WARNING",
-            "max_executor_threads": len(QUEUES) * settings.worker_concurrency + 8,
-        }
-        DBOS(config=config)
-        # A function: DBOS marks what it is given, and a bound method takes no attributes.
-        DBOS.workflow(name=WORKFLOW, max_recovery_attempts=1_000_000)(lambda job_id: self._workflow(job_id))
-        DBOS.launch()
-        slots = settings.worker_concurrency
-        for lane, queue in QUEUES.items():
-            at_once = max(1, slots - 1) if lane == "large" else slots
-            DBOS.register_queue(queue, worker_concurrency=at_once, polling_interval_sec=_POLL[lane])
 
     def _workflow(self, job_id: str) -> None:
         """Runs in a thread of DBOS; the job itself runs in the platform's event loop.
@@ -98,13 +89,13 @@ class Worker:
         until the process goes, one whose bookkeeping fails (a database that is away) is tried again.
         """
         while not self._run_once(job_id):
-            self._stopping.wait(_BEAT)
+            time.sleep(_BEAT)
 
     def _run_once(self, job_id: str) -> bool:
         future = asyncio.run_coroutine_threadsafe(self._runner.run(job_id), self._loop)
         self._running.add(future)
         try:
-            future.result()
+            lane = future.result()
         except CancelledError:
             threading.Event().wait()
         except Exception:  # boundary: the runner's own bookkeeping failed
@@ -112,13 +103,19 @@ class Worker:
             return False
         finally:
             self._running.discard(future)
+        if lane is not None:
+            self._lanes.left(lane)
         return True
 
     async def _watch(self, stop: asyncio.Event) -> None:
+        """Show life now and then; look after the jobs of others, at once when one of them says goodbye."""
+        stopped = asyncio.create_task(stop.wait())
         while not stop.is_set():
-            try:
-                await asyncio.wait_for(stop.wait(), _BEAT)
-            except TimeoutError:
+            left = asyncio.create_task(self._left.wait())
+            await asyncio.wait({stopped, left}, timeout=_BEAT, return_when=asyncio.FIRST_COMPLETED)
+            left.cancel()
+            self._left.clear()
+            if not stop.is_set():
                 await self._guarded_beat()
 
     async def _guarded_beat(self) -> None:
@@ -129,43 +126,55 @@ class Worker:
             log.warning("no sign of life could be written: %s", type(error).__name__)
 
     async def _beat(self) -> None:
-        async with self._platform.database.unit() as unit:
-            known = update(WorkerRecord).where(WorkerRecord.id == self._executor).values(seen_at=utc_now())
-            result: Any = await unit.session.execute(known)
-            if result.rowcount == 0:
-                unit.session.add(WorkerRecord(id=self._executor))
+        await self._platform.database.write(_show_life, self._executor)
 
     async def _take_over(self) -> None:
         """Put the jobs of silent workers back into the queue."""
-        async with self._platform.database.read() as session:
-            silent = select(WorkerRecord.id).where(WorkerRecord.seen_at < utc_now() - _SILENT)
-            dead = list(await session.scalars(silent.where(WorkerRecord.id != self._executor)))
+        dead = await self._platform.database.read(_silent_workers, self._executor)
         if not dead:
             return
         log.warning("taking over from silent workers: %s", ", ".join(dead))
-        await asyncio.to_thread(_requeue, dead)
-        async with self._platform.database.unit() as unit:
-            await unit.session.execute(delete(WorkerRecord).where(WorkerRecord.id.in_(dead)))
+        await asyncio.to_thread(self._lanes.requeue, dead)
+        await self._platform.database.write(_forget_workers, dead)
 
     async def _hand_back(self) -> None:
         """Cancel what runs, and let other workers take it over at once."""
         for future in list(self._running):
             future.cancel()
-        async with self._platform.database.unit() as unit:
-            gone = utc_now() - timedelta(days=1)
-            change = update(WorkerRecord).where(WorkerRecord.id == self._executor).values(seen_at=gone)
-            await unit.session.execute(change)
+        await self._platform.database.write(_leave, self._executor)
 
 
-def _requeue(executors: list[str]) -> None:
-    from dbos import DBOS
+def _bury(unit: Unit, slot: str) -> None:
+    """Whoever held this slot before is dead, however lately it was seen."""
+    known = unit.session.scalars(select(WorkerRecord.id))
+    dead = [executor for executor in known if executor == slot or executor.startswith(f"{slot}:")]
+    change = update(WorkerRecord).where(WorkerRecord.id.in_(dead)).values(seen_at=_long_ago())
+    unit.session.execute(change)
 
-    for queue in QUEUES.values():
-        pending = DBOS.list_workflows(
-            status="PENDING", executor_id=executors, queue_name=queue, load_input=False, load_output=False
-        )
-        if pending:
-            DBOS.resume_workflows([workflow.workflow_id for workflow in pending], queue_name=queue)
+
+def _long_ago() -> datetime:
+    return utc_now() - timedelta(days=1)
+
+
+def _show_life(unit: Unit, executor: str) -> None:
+    known = update(WorkerRecord).where(WorkerRecord.id == executor).values(seen_at=utc_now())
+    if unit.session.execute(known).rowcount == 0:
+        unit.session.add(WorkerRecord(id=executor))
+
+
+def _silent_workers(session: Session, but: str) -> list[str]:
+    silent = select(WorkerRecord.id).where(WorkerRecord.seen_at < utc_now() - _SILENT)
+    return list(session.scalars(silent.where(WorkerRecord.id != but)))
+
+
+def _forget_workers(unit: Unit, executors: list[str]) -> None:
+    unit.session.execute(delete(WorkerRecord).where(WorkerRecord.id.in_(executors)))
+
+
+def _leave(unit: Unit, executor: str) -> None:
+    left = update(WorkerRecord).where(WorkerRecord.id == executor).values(seen_at=_long_ago())
+    unit.session.execute(left)
+    unit.notify(_LEFT, executor)
 
 
 @asynccontextmanager

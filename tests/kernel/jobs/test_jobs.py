@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ class Payload(BaseModel):
 class Happened(Event):
     """A durable event."""
 
+    event_name = "jobs_under_test.happened"
     durable = True
 
     word: str
@@ -40,8 +42,12 @@ class JobsPlugin(Plugin):
         self.given_up: list[str] = []
         self.events: list[str] = []
         self.failures = 0
+        self.faults: list[BaseException] = []
+        self.give_up_fails = False
         self.started = asyncio.Event()
-        self.work: Job[Payload] = Job("test.work", Payload, self._work, self._give_up, 2, 3, 0.0)
+        self.work: Job[Payload] = Job(
+            "test.work", Payload, self._work, self._give_up, retries=2, crashes=3, first_pause=0.0
+        )
         self.hang: Job[Payload] = Job("test.hang", Payload, self._hang)
 
     async def _work(self, platform: Platform, payload: Payload) -> None:
@@ -52,6 +58,8 @@ class JobsPlugin(Plugin):
             raise SystemExit(2)
         if payload.word == "away":
             raise Unavailable("The thing is away; call it back")
+        if self.faults:
+            raise self.faults.pop()
         if self.failures:
             self.failures -= 1
             raise RuntimeError("not this time")
@@ -62,10 +70,16 @@ class JobsPlugin(Plugin):
 
     async def _give_up(self, platform: Platform, payload: Payload, reason: str) -> None:
         self.given_up.append(reason)
+        if self.give_up_fails:
+            raise RuntimeError("the failure can't be recorded")
 
     @hookimpl
     def register_jobs(self) -> list[Job[Any]]:
         return [self.work, self.hang]
+
+    @hookimpl
+    def register_events(self) -> list[type[Event]]:
+        return [Happened]
 
     @hookimpl
     async def on_event(self, event: Event) -> None:
@@ -207,3 +221,38 @@ async def test_hook_on_event_durable(running: Running, plugin: JobsPlugin) -> No
     assert plugin.events == []
     await running.run_jobs()
     assert plugin.events == ["committed"]
+
+
+async def test_a_payload_that_no_longer_fits_fails_the_job(running: Running, plugin: JobsPlugin) -> None:
+    """After an upgrade a payload may lack a field: the job ends with the field's name, and not its values."""
+    job_id = await enqueue(running, plugin.work, "hello")
+    async with running.platform.database.unit() as unit:
+        (await unit.session.get_one(JobRecord, job_id)).payload = {"word": ["s3cret"]}
+    async with asyncio.timeout(20):
+        await running.run_jobs()
+    found = await record(running, job_id)
+    assert (found.status, plugin.ran) == ("failed", [])
+    assert "word" in (found.error or "") and "s3cret" not in (found.error or "")
+
+
+async def test_a_give_up_that_fails_ends_the_job(running: Running, plugin: JobsPlugin) -> None:
+    """What records the failure may fail itself, again and again: the job ends all the same."""
+    plugin.give_up_fails = True
+    job_id = await enqueue(running, plugin.work, "hopeless")
+    async with asyncio.timeout(20):
+        await running.run_jobs()
+    found = await record(running, job_id)
+    assert (found.status, found.error) == ("failed", "it can't be done")
+    assert len(plugin.given_up) == plugin.work.retries + 1
+
+
+async def test_a_fault_of_the_machine_is_not_the_jobs(running: Running, plugin: JobsPlugin) -> None:
+    """No space, no memory, no handles: tried again more often than failures are, and done in the end."""
+    faults = [OSError(errno.ENOSPC, "full"), MemoryError(), OSError(errno.EMFILE, "handles")]
+    plugin.faults = [*faults, *faults]
+    job_id = await enqueue(running, plugin.work, "patient")
+    async with asyncio.timeout(20):
+        await running.run_jobs()
+    found = await record(running, job_id)
+    assert (found.status, found.failures, found.faults, found.error) == ("done", 0, 6, None)
+    assert plugin.given_up == []

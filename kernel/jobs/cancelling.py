@@ -1,0 +1,43 @@
+"""Cancelling a job: one that waits ends at once, one that runs is told, wherever it runs.
+
+The request is a fact in the job's record and a notice to the workers, so it survives the death of either
+side: whoever takes the job up again finds the request before it does anything.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kernel.db.base import utc_now
+from kernel.db.engine import Unit
+from kernel.db.tables import JobRecord
+from kernel.jobs import records
+from kernel.jobs.declarations import Job, JobRef, LongJob
+from kernel.jobs.kinds import CANCEL
+from kernel.offers import OFFERS
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
+
+
+def request_cancel(unit: Unit, record: JobRecord, job: JobRef | None) -> None:
+    """Cancel a job that is under way; its record must be locked in this unit."""
+    if record.status == "queued":
+        told = TELL_OF_CANCEL if isinstance(job, LongJob) and job.on_cancel is not None else None
+        records.cancel(unit, record, told, {"cancel_requested_at": utc_now()})
+    else:
+        records.note(unit, record, {"cancel_requested_at": utc_now()})
+        unit.notify(CANCEL, record.id)
+
+
+async def _tell(platform: Platform, cancelled: records.CancelledJob) -> None:
+    """Let the plugin record that its job was cancelled."""
+    record = await platform.database.read(lambda session: session.get(JobRecord, cancelled.job_id))
+    if record is None:
+        return
+    job = platform.resource(OFFERS).jobs.get(record.name)
+    if isinstance(job, LongJob) and job.on_cancel is not None:
+        await job.on_cancel(platform, job.payload.model_validate(record.payload))
+
+
+TELL_OF_CANCEL = Job("kernel.job_cancelled", records.CancelledJob, _tell, lane="quick")

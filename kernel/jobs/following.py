@@ -1,0 +1,145 @@
+"""Long jobs for whoever may see them: the list, one of them, its changes as they happen, its cancel."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import suppress
+
+from sqlalchemy import ColumnElement, and_, false, func, or_, select
+from sqlalchemy.orm import Session
+
+from kernel.auth.audit import audit
+from kernel.auth.callers import Caller
+from kernel.auth.ownership import Scope
+from kernel.auth.scopes import scope_of
+from kernel.db.engine import Unit
+from kernel.db.tables import JobRecord
+from kernel.errors import Conflict, Forbidden, NotFound
+from kernel.http.responses import Page
+from kernel.jobs.cancelling import request_cancel
+from kernel.jobs.declarations import JobRef, LongJob
+from kernel.jobs.kinds import CHANGED, UNDER_WAY
+from kernel.jobs.schemas import JobOut, JobQuery, render
+from kernel.offers import OFFERS
+
+# A stream says something at least this often: proxies end one that is silent.
+_BREATH = 15.0
+
+
+class JobNotFound(NotFound):
+    code = "job_not_found"
+    default_detail = "No such job"
+
+
+class JobFinished(Conflict):
+    code = "job_finished"
+    default_detail = "The job has ended already"
+
+
+class NotYourJob(Forbidden):
+    code = "not_your_job"
+    default_detail = "Only the one who started the job, or an administrator, may cancel it"
+
+
+async def list_page(caller: Caller, query: JobQuery) -> Page[JobOut]:
+    """Long jobs that the caller may see, newest first."""
+    visible = await _visible_to(caller)
+    return await caller.platform.database.snapshot(_list, visible, query)
+
+
+def _list(session: Session, visible: ColumnElement[bool], query: JobQuery) -> Page[JobOut]:
+    where = and_(visible, *_wanted(query))
+    total = session.scalar(select(func.count()).select_from(JobRecord).where(where)) or 0
+    newest = select(JobRecord).where(where).order_by(JobRecord.created_at.desc(), JobRecord.id)
+    rows = session.scalars(newest.limit(query.limit).offset(query.offset))
+    items = [render(row) for row in rows]
+    return Page[JobOut](items=items, total=total, limit=query.limit, offset=query.offset)
+
+
+def _wanted(query: JobQuery) -> Iterable[ColumnElement[bool]]:
+    columns = {"status": JobRecord.status, "kind": JobRecord.name, "subject": JobRecord.subject}
+    given = {name: getattr(query, name) for name in columns}
+    return [columns[name] == value for name, value in given.items() if value is not None]
+
+
+async def get(caller: Caller, job_id: str) -> JobOut:
+    """One long job. Raises JobNotFound, also for one that the caller may not see."""
+    return await caller.platform.database.read(_get, job_id, await _visible_to(caller))
+
+
+def _get(session: Session, job_id: str, visible: ColumnElement[bool]) -> JobOut:
+    return render(_find(session, job_id, visible))
+
+
+def _find(session: Session, job_id: str, visible: ColumnElement[bool], *, lock: bool = False) -> JobRecord:
+    query = select(JobRecord).where(JobRecord.id == job_id, visible)
+    found: JobRecord | None = session.scalar(query.with_for_update() if lock else query)
+    if found is None:
+        raise JobNotFound()
+    return found
+
+
+async def follow(caller: Caller, job_id: str) -> AsyncGenerator[tuple[str, JobOut], None]:
+    """The job as it is, then as `job` events whenever it changes, until it has ended. Raises JobNotFound.
+
+    What the caller may see is asked each time: the stream ends with a 404 when it no longer may.
+    """
+    changed = asyncio.Event()
+
+    def listen(key: str) -> None:
+        if key == job_id:
+            changed.set()
+
+    with caller.platform.notices.listening(CHANGED, listen):
+        while True:
+            changed.clear()
+            job = await get(caller, job_id)
+            yield "job", job
+            if job.status not in UNDER_WAY:
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_BREATH):
+                    await changed.wait()
+
+
+async def cancel(caller: Caller, job_id: str) -> JobOut:
+    """Cancel a job: at once when it waits, soon when it runs; a second time changes nothing.
+
+    Raises JobNotFound, NotYourJob, JobFinished.
+    """
+    scope = await scope_of(caller.platform, caller.principal)
+    return await caller.platform.database.write(_cancel, caller, scope, job_id)
+
+
+def _cancel(unit: Unit, caller: Caller, scope: Scope, job_id: str) -> JobOut:
+    jobs = caller.platform.resource(OFFERS).jobs
+    record = _find(unit.session, job_id, visible(jobs.values(), scope), lock=True)
+    if not (scope.everything or (scope.account_id is not None and record.owner_id == scope.account_id)):
+        raise NotYourJob()
+    if record.status in ("done", "failed"):
+        raise JobFinished()
+    if record.status in UNDER_WAY and record.cancel_requested_at is None:
+        request_cancel(unit, record, jobs.get(record.name))
+        audit(unit, "job.cancelled", "job", record.id, origin=caller.origin)
+        unit.session.refresh(record)
+    return render(record)
+
+
+async def _visible_to(caller: Caller) -> ColumnElement[bool]:
+    scope = await scope_of(caller.platform, caller.principal)
+    return visible(caller.platform.resource(OFFERS).jobs.values(), scope)
+
+
+def visible(jobs: Iterable[JobRef], scope: Scope) -> ColumnElement[bool]:
+    """The predicate of the long jobs that a scope sees: its own, and those that work on what it sees."""
+    long = JobRecord.title.is_not(None)
+    if scope.everything:
+        return long
+    if scope.nothing:
+        return false()
+    ways = [] if scope.account_id is None else [JobRecord.owner_id == scope.account_id]
+    for job in jobs:
+        if isinstance(job, LongJob) and job.visible is not None:
+            ways.append((JobRecord.name == job.name) & JobRecord.subject.in_(job.visible(scope)))
+    return and_(long, or_(false(), *ways))

@@ -1,0 +1,53 @@
+"""`/v1/jobs`: following long jobs and cancelling them."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from kernel.http.context import Context
+from kernel.http.responses import Page, send_events
+from kernel.http.routes import AUTHENTICATED, RouteTable
+from kernel.jobs import following
+from kernel.jobs.following import JobFinished, JobNotFound, NotYourJob
+from kernel.jobs.schemas import JobOut, JobQuery
+
+routes = RouteTable("Jobs")
+
+
+@routes.get("/v1/jobs", access=AUTHENTICATED, query=JobQuery, returns=Page[JobOut])
+async def list_jobs(ctx: Context, query: JobQuery) -> Page[JobOut]:
+    """Long jobs, newest first: your own, and those that work on what you may see."""
+    return await following.list_page(ctx.caller, query)
+
+
+@routes.get("/v1/jobs/{job_id}", access=AUTHENTICATED, returns=JobOut, errors=(JobNotFound,))
+async def get_job(ctx: Context, job_id: str) -> JobOut:
+    """One long job: its state, how far it is, and how long it will take."""
+    return await following.get(ctx.caller, job_id)
+
+
+@routes.get(
+    "/v1/jobs/{job_id}/events",
+    access=AUTHENTICATED,
+    media_type="text/event-stream",
+    returns=JobOut,
+    errors=(JobNotFound,),
+)
+async def follow_job(ctx: Context, job_id: str) -> web.StreamResponse:
+    """The job as server-sent events named `job`, each the whole job: now, at each change, until it has ended.
+
+    At least one event every 15 seconds.
+    """
+    return await send_events(ctx.request, following.follow(ctx.caller, job_id))
+
+
+@routes.post(
+    "/v1/jobs/{job_id}/cancel",
+    access=AUTHENTICATED,
+    status=202,
+    returns=JobOut,
+    errors=(JobNotFound, NotYourJob, JobFinished),
+)
+async def cancel_job(ctx: Context, job_id: str) -> JobOut:
+    """Cancel a job, if you started it or are an administrator; one that runs ends a moment later."""
+    return await following.cancel(ctx.caller, job_id)

@@ -1,0 +1,74 @@
+"""How far a long job is, as its handler reports it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+LONGEST_UNIT = 32
+LONGEST_MESSAGE = 500
+
+
+class Progress:
+    """How far a long job is. Reporting costs nothing: it is written at most once a second, by the worker.
+
+    May be called from any thread. `done` and `total` count `unit`s (plural, such as "pages"); after a kill
+    they are as they were written last. `message` is one line for people, with nothing secret in it.
+    """
+
+    def __init__(self, done: int = 0, total: int | None = None, unit: str = "", message: str = "") -> None:
+        self.done = done
+        self.total = total
+        self.unit = unit
+        self.message = message
+        self._saved = self.values()
+
+    def report(
+        self,
+        done: int | None = None,
+        *,
+        total: int | None = None,
+        unit: str | None = None,
+        message: str | None = None,
+    ) -> None:
+        """Say what changed; what is left out stays."""
+        self.done = self.done if done is None else done
+        self.total = self.total if total is None else total
+        self.unit = self.unit if unit is None else unit
+        self.message = self.message if message is None else message
+
+    def advance(self, by: int = 1) -> None:
+        """That many more are done. For a handler with one thread: two at once may count as one."""
+        self.done += by
+
+    def values(self) -> Mapping[str, Any]:
+        """What is kept of it."""
+        return {
+            "done": self.done,
+            "total": self.total,
+            "unit": self.unit[:LONGEST_UNIT],
+            "message": self.message[:LONGEST_MESSAGE],
+        }
+
+    def unsaved(self) -> Mapping[str, Any]:
+        """What is to be written, and counts as written from now on; empty when nothing changed."""
+        values = self.values()
+        if values == self._saved:
+            return {}
+        self._saved = values
+        return values
+
+
+def seconds_left(
+    done: int, done_before: int, total: int | None, started_at: datetime, progress_at: datetime, now: datetime
+) -> int | None:
+    """The rest at the pace of this run, in whole seconds; None while the pace or the end is unknown.
+
+    `done_before` had been done when this run started; `progress_at` is when `done` was written.
+    """
+    made, took = done - done_before, (progress_at - started_at).total_seconds()
+    if total is None or made <= 0 or took <= 0:
+        return None
+    left = (total - done) * took / made - (now - progress_at).total_seconds()
+    return max(0, round(left))

@@ -1,0 +1,128 @@
+"""Jobs that run by the clock: one run at a time over all workers and machines, a missed run made up once.
+
+When a job is due is a row that all workers share, looked at and moved on under one lock. Whoever finds it due
+enqueues the run and sets the next time after now, so that however many times were missed, one run follows; a
+run that is still under way holds back the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from kernel.db.base import utc_now
+from kernel.db.engine import Unit
+from kernel.db.tables import JobRecord, ScheduleRecord
+from kernel.jobs.declarations import JobRef
+from kernel.jobs.kinds import UNDER_WAY
+from kernel.offers import OFFERS
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
+
+log = logging.getLogger("platform.schedules")
+
+KERNEL = "kernel"
+# Seconds between two looks: at most, and while a run that is due waits for the one before it.
+_LONGEST = 60.0
+_SHORTEST = 5.0
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A job that runs by the clock, whose it is, and when: five cron fields or a word such as ``@hourly``."""
+
+    job: JobRef
+    plugin: str
+    cron: str
+
+
+def schedules_of(platform: Platform) -> list[Schedule]:
+    """What is scheduled, by the names of the jobs. One whose times can't be read is logged and left out."""
+    from croniter import croniter
+
+    offers, found = platform.resource(OFFERS), []
+    for name, job in sorted(offers.jobs.items()):
+        cron = job.schedule(platform) if callable(job.schedule) else job.schedule
+        if cron is not None and not croniter.is_valid(cron):
+            log.error("the job '%s' never runs: '%s' is not a schedule, write '0 3 * * *'", name, cron)
+        elif cron is not None:
+            found.append(Schedule(job, offers.job_plugins.get(name, KERNEL), cron))
+    return found
+
+
+def next_time(cron: str, now: datetime, zone: ZoneInfo) -> datetime:
+    """The first time after `now`, by the clocks of the zone; in UTC."""
+    from croniter import croniter
+
+    found: datetime = croniter(cron, now.astimezone(zone)).get_next(datetime)
+    return found.astimezone(UTC)
+
+
+class Scheduler:
+    """Enqueues what is due. Every worker has one."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        self._zone = ZoneInfo(platform.settings.time_zone)
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        while True:
+            pause = _LONGEST
+            try:
+                pause = await self.turn(utc_now())
+            except (SQLAlchemyError, OSError) as error:
+                log.warning("schedules can't be read until the database is back: %s", type(error).__name__)
+            await asyncio.sleep(pause)
+
+    async def turn(self, now: datetime) -> float:
+        """Enqueue what is due at `now`; answers the seconds until the next look."""
+        known = await self._platform.database.read(known_schedules)
+        due = []
+        for schedule in schedules_of(self._platform):
+            if schedule.plugin != KERNEL and not self._platform.is_on(schedule.plugin):
+                continue
+            record = known.get(schedule.job.name)
+            if record is None or record.cron != schedule.cron or record.next_at <= now:
+                due.append(await self._platform.database.write(_advance, schedule, now, self._zone))
+            else:
+                due.append(record.next_at)
+        seconds = min(((moment - now).total_seconds() for moment in due), default=_LONGEST)
+        return min(max(seconds, _SHORTEST), _LONGEST)
+
+
+def known_schedules(session: Session) -> Mapping[str, ScheduleRecord]:
+    """The rows of all schedules, by the names of their jobs."""
+    return {record.name: record for record in session.scalars(select(ScheduleRecord))}
+
+
+def _advance(unit: Unit, schedule: Schedule, now: datetime, zone: ZoneInfo) -> datetime:
+    """Enqueue the run if it is due and the last one has ended; answers when to look again."""
+    unit.lock("schedules")
+    name, following = schedule.job.name, next_time(schedule.cron, now, zone)
+    record = unit.session.get(ScheduleRecord, name)
+    if record is None:
+        unit.session.add(ScheduleRecord(name=name, cron=schedule.cron, next_at=following))
+        return following
+    if record.cron != schedule.cron:
+        record.cron, record.next_at = schedule.cron, following
+    elif record.next_at <= now and not _runs(unit.session, record.job_id):
+        record.job_id = unit.enqueue(schedule.job, schedule.job.payload())
+        record.last_at, record.next_at = now, following
+    found: datetime = record.next_at
+    return found
+
+
+def _runs(session: Session, job_id: str | None) -> bool:
+    under_way = select(JobRecord.id).where(JobRecord.id == job_id, JobRecord.status.in_(UNDER_WAY))
+    return job_id is not None and session.scalar(under_way) is not None

@@ -1,0 +1,79 @@
+"""Long jobs as clients see them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from kernel.db.base import utc_now
+from kernel.db.tables import JobRecord
+from kernel.http.responses import PageQuery
+from kernel.jobs.kinds import Status
+from kernel.jobs.progress import seconds_left
+
+
+class JobProgress(BaseModel):
+    """How far a job is; `total` is null while nobody knows it."""
+
+    done: int
+    total: int | None
+    unit: str = Field(description="What is counted, such as `pages`; empty while nothing is.")
+
+
+class JobOut(BaseModel):
+    """A long job."""
+
+    id: str
+    kind: str = Field(description="What kind of work it is, such as `rag.ingest_document`.")
+    title: str
+    status: Status
+    progress: JobProgress
+    message: str = Field(description="What it is doing now, in one line.")
+    eta_seconds: int | None = Field(description="Seconds it will probably take still; null when unknown.")
+    cancel_requested: bool
+    error: str | None = Field(description="Why it failed.")
+    result: str | None = Field(description="Where to find what it made.")
+    subject: str | None = Field(description="The id of what it works on.")
+    owner_id: int | None
+    created_at: datetime
+    started_at: datetime | None = Field(description="When the attempt under way, or the last one, began.")
+    finished_at: datetime | None
+
+
+class JobQuery(PageQuery):
+    """Which jobs to list; what is given must all fit."""
+
+    status: Status | None = Field(None, description="In this state.")
+    kind: str | None = Field(None, max_length=128, description="Of this kind.")
+    subject: str | None = Field(None, max_length=64, description="Working on the thing with this id.")
+
+
+def render(record: JobRecord) -> JobOut:
+    """A record as clients see it. Errors of attempts that are followed by another are not for them."""
+    return JobOut(
+        id=record.id,
+        kind=record.name,
+        title=record.title or record.name,
+        status=record.status,
+        progress=JobProgress(done=record.done, total=record.total, unit=record.unit),
+        message=record.message,
+        eta_seconds=_eta(record),
+        cancel_requested=record.cancel_requested_at is not None,
+        error=record.error if record.status == "failed" else None,
+        result=record.result,
+        subject=record.subject,
+        owner_id=record.owner_id,
+        created_at=record.created_at,
+        started_at=record.started_at,
+        finished_at=record.finished_at,
+    )
+
+
+def _eta(record: Any) -> int | None:
+    if record.status != "running" or record.started_at is None or record.progress_at is None:
+        return None
+    return seconds_left(
+        record.done, record.done_before, record.total, record.started_at, record.progress_at, utc_now()
+    )

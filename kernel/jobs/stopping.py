@@ -1,0 +1,53 @@
+"""Stopping one job under way because a person cancelled it; a worker that ends stops its jobs otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+
+class Cancelled(Exception):
+    """A person cancelled the job."""
+
+
+class StopSignal:
+    """Whether one job under way was cancelled, and how its handler hears of it."""
+
+    def __init__(self) -> None:
+        self._requested = asyncio.Event()
+        self._limit: asyncio.Timeout | None = None
+
+    @property
+    def requested(self) -> bool:
+        """Whether a person cancelled the job."""
+        return self._requested.is_set()
+
+    def request(self) -> None:
+        """Cancel the job."""
+        self._requested.set()
+        if self._limit is not None:
+            self._limit.reschedule(asyncio.get_running_loop().time())
+
+    @asynccontextmanager
+    async def stops(self) -> AsyncIterator[None]:
+        """End the block, by a CancelledError inside it, when the job is cancelled. Raises Cancelled."""
+        if self.requested:
+            raise Cancelled
+        limit = asyncio.timeout(None)
+        try:
+            async with limit:
+                self._limit = limit
+                yield
+        except TimeoutError:
+            if limit.expired():
+                raise Cancelled from None
+            raise
+        finally:
+            self._limit = None
+
+    async def pause(self, seconds: float) -> None:
+        """Wait, less if the job is cancelled meanwhile."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._requested.wait()

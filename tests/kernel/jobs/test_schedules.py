@@ -1,0 +1,214 @@
+"""Jobs that run by the clock: when they are due, once over all workers, a missed run made up once."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from pydantic import BaseModel
+from sqlalchemy import func, select, text, update
+
+from kernel.db.base import utc_now
+from kernel.db.tables import JobRecord, Notice, ScheduleRecord
+from kernel.errors import StartupError
+from kernel.housekeeping import HOUSEKEEP
+from kernel.jobs.schedules import Scheduler, next_time, schedules_of
+from kernel.offers import OFFERS
+from kernel.plugin_states import PLUGIN_STATES
+from kernel.sdk import Job, JobRef, Platform, Plugin, Unit, hookimpl
+from kernel.settings import KernelSettings, SettingsLoader
+from kernel.testing import Running, Start
+
+HOUR = timedelta(hours=1)
+
+
+class Nothing(BaseModel):
+    """A scheduled job is told nothing."""
+
+
+class Clock(Plugin):
+    """Jobs that run by the clock."""
+
+    name = "clock"
+
+    def __init__(self) -> None:
+        self.struck = 0
+        self.hour: str | None = "@hourly"
+        self.strike: Job[Nothing] = Job("clock.strike", Nothing, self._strike, schedule=lambda _: self.hour)
+        self.wrong: Job[Nothing] = Job("clock.wrong", Nothing, self._strike, schedule="at noon")
+
+    async def _strike(self, platform: Platform, payload: Nothing) -> None:
+        self.struck += 1
+
+    @hookimpl
+    def register_jobs(self) -> list[JobRef]:
+        return [self.strike, self.wrong]
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """The plugin of a test."""
+    return Clock()
+
+
+@pytest.fixture
+async def running(start_platform: Start, clock: Clock, database_url: str | None) -> Running:
+    """A platform with it, on each database."""
+    return await start_platform(clock, env={"DATABASE_URL": database_url})
+
+
+async def runs(running: Running) -> int:
+    """How many runs of the test's job were enqueued."""
+    query = select(func.count()).select_from(JobRecord).where(JobRecord.name == "clock.strike")
+    return int(await running.platform.database.read(lambda session: session.scalar(query)) or 0)
+
+
+async def test_due_once_an_hour(running: Running, clock: Clock) -> None:
+    """Not at first sight, then once in each hour."""
+    scheduler, now = Scheduler(running.platform), utc_now()
+    await scheduler.turn(now)
+    assert await runs(running) == 0
+    for _ in range(3):
+        await scheduler.turn(now + HOUR)
+    assert await runs(running) == 1
+    await running.run_jobs()
+    await scheduler.turn(now + 2 * HOUR)
+    await running.run_jobs()
+    assert clock.struck == 2
+
+
+async def test_missed_runs_are_made_up_once(running: Running, clock: Clock) -> None:
+    """After two days without a worker, one run follows and not forty-eight."""
+    scheduler, now = Scheduler(running.platform), utc_now()
+    await scheduler.turn(now)
+    for _ in range(3):
+        await scheduler.turn(now + 48 * HOUR)
+        await running.run_jobs()
+    assert clock.struck == 1
+
+
+async def test_one_run_at_a_time(running: Running, clock: Clock) -> None:
+    """While a run waits or works, none is added; what was missed meanwhile follows it, once."""
+    scheduler, now = Scheduler(running.platform), utc_now()
+    await scheduler.turn(now)
+    for hours in range(1, 6):
+        await scheduler.turn(now + hours * HOUR)
+    assert await runs(running) == 1
+    await running.run_jobs()
+    await scheduler.turn(now + 5 * HOUR)
+    assert await runs(running) == 2
+
+
+async def test_many_workers_enqueue_one_run(running: Running, clock: Clock) -> None:
+    """All look at the same moment."""
+    now = utc_now()
+    await Scheduler(running.platform).turn(now)
+    workers = [Scheduler(running.platform) for _ in range(8)]
+    await asyncio.gather(*(worker.turn(now + HOUR) for worker in workers))
+    assert await runs(running) == 1
+
+
+async def test_a_new_schedule_on_many_workers(running: Running, clock: Clock) -> None:
+    """Also when none has ever seen it."""
+    workers = [Scheduler(running.platform) for _ in range(8)]
+    await asyncio.gather(*(worker.turn(utc_now()) for worker in workers))
+    query = select(func.count()).select_from(ScheduleRecord).where(ScheduleRecord.name == "clock.strike")
+    assert await running.platform.database.read(lambda session: session.scalar(query)) == 1
+
+
+async def test_switched_off_with_its_plugin(running: Running, clock: Clock) -> None:
+    """Nothing runs meanwhile; what was missed follows once when it is switched on again."""
+    scheduler, now = Scheduler(running.platform), utc_now()
+    await scheduler.turn(now)
+    states = running.platform.resource(PLUGIN_STATES)
+    states.switch_off(["clock"])
+    await scheduler.turn(now + 3 * HOUR)
+    assert await runs(running) == 0
+    states.switch_off([])
+    await scheduler.turn(now + 3 * HOUR)
+    assert await runs(running) == 1
+
+
+async def test_a_schedule_from_a_setting(running: Running, clock: Clock) -> None:
+    """Another time counts from now on; none stops it."""
+    scheduler, now = Scheduler(running.platform), utc_now()
+    await scheduler.turn(now)
+    clock.hour = "0 0 1 1 *"
+    await scheduler.turn(now + HOUR)
+    await scheduler.turn(now + 2 * HOUR)
+    assert await runs(running) == 0
+    clock.hour = None
+    await scheduler.turn(now + 24 * 400 * HOUR)
+    assert await runs(running) == 0
+
+
+async def test_a_schedule_that_cannot_be_read(
+    running: Running, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is named in the log, and stops no other."""
+    names = [schedule.job.name for schedule in schedules_of(running.platform)]
+    assert names == ["clock.strike", "kernel.housekeeping"]
+    assert "clock.wrong" in caplog.text and "at noon" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("cron", "zone", "now", "expected"),
+    [
+        ("@hourly", "UTC", "2026-03-01T10:00:00", "2026-03-01T11:00:00"),
+        ("0 3 * * *", "UTC", "2026-03-01T03:00:00", "2026-03-02T03:00:00"),
+        ("0 3 * * *", "Europe/Berlin", "2026-01-10T00:00:00", "2026-01-10T02:00:00"),
+        ("0 3 * * *", "Europe/Berlin", "2026-07-10T00:00:00", "2026-07-10T01:00:00"),
+        ("0 3 * * *", "Europe/Berlin", "2026-03-28T12:00:00", "2026-03-29T01:00:00"),
+        ("0 3 * * *", "Europe/Berlin", "2026-10-24T12:00:00", "2026-10-25T02:00:00"),
+    ],
+)
+def test_next_time(cron: str, zone: str, now: str, expected: str) -> None:
+    """By the clocks on the wall, summer time included."""
+    moment = datetime.fromisoformat(now).replace(tzinfo=UTC)
+    assert next_time(cron, moment, ZoneInfo(zone)) == datetime.fromisoformat(expected).replace(tzinfo=UTC)
+
+
+def test_an_unknown_time_zone_stops_the_start() -> None:
+    """With the name of the setting."""
+    loader = SettingsLoader({"PLATFORM_TIME_ZONE": "Europe/Atlantis"})
+    with pytest.raises(StartupError, match="PLATFORM_TIME_ZONE"):
+        loader.load("kernel", KernelSettings)
+
+
+async def test_every_own_schedule_can_be_read(start_platform: Start) -> None:
+    """Those of the kernel and of what is built in; their jobs need to be told nothing."""
+    from kernel.plugins import installed
+
+    running = await start_platform(*(candidate.name for candidate in installed()))
+    offered = running.platform.resource(OFFERS).jobs.values()
+    declared = [job.name for job in offered if job.schedule is not None]
+    found = schedules_of(running.platform)
+    assert [schedule.job.name for schedule in found] == sorted(declared)
+    for schedule in found:
+        schedule.job.payload()
+
+
+def _execute(unit: Unit, change: Any) -> None:
+    unit.session.execute(change)
+
+
+async def test_housekeeping_forgets(running: Running, clock: Clock) -> None:
+    """Old notices; ordinary jobs done a day ago, others when their time is over; in the queue's books too."""
+    write, read = running.platform.database.write, running.platform.database.read
+    ages = {"fresh": timedelta(hours=2), "done": timedelta(days=2), "long": timedelta(days=31)}
+    for job_id in ages:
+        await write(lambda unit, job_id=job_id: unit.enqueue(clock.strike, Nothing(), job_id=job_id))
+    await running.run_jobs()
+    for job_id, age in ages.items():
+        ended = {"finished_at": utc_now() - age, "status": "failed" if job_id == "long" else "done"}
+        await write(_execute, update(JobRecord).where(JobRecord.id == job_id).values(**ended))
+    await write(_execute, update(Notice).values(created_at=utc_now() - timedelta(hours=2)))
+    await HOUSEKEEP.handler(running.platform, HOUSEKEEP.payload())
+    table = "workflow_status" if running.platform.database.is_sqlite else "dbos.workflow_status"
+    for query in (select(JobRecord.id), text(f"SELECT workflow_uuid FROM {table}")):
+        assert await read(lambda session, query=query: list(session.scalars(query))) == ["fresh"]
+    notices = select(func.count()).select_from(Notice)
+    assert await read(lambda session: session.scalar(notices)) == 0
