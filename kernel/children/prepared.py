@@ -1,0 +1,200 @@
+"""The platform's end of a prepared process: start it, hand it tasks, hear how they ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from kernel.children.messages import Lines, Task, send
+from kernel.machine_faults import MachineFault, machine_fault
+
+log = logging.getLogger("platform.children")
+
+_PROGRAM: Final = "kernel.children.zygote"
+_START_SECONDS: Final = 60.0
+_SEND_SECONDS: Final = 5.0
+_END_SECONDS: Final = 10.0
+_LONGEST_TASK: Final = 65_536
+ENVIRONMENT: Final = {
+    "PATH": os.defpath,
+    "LANG": "C.UTF-8",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MALLOC_ARENA_MAX": "1",
+}
+"""What every child may know: where programs are, and to use one thread (each takes address space)."""
+
+
+class Ended(NamedTuple):
+    """How a child ended: its exit status (negative: the signal), processor seconds, and peak memory."""
+
+    status: int
+    cpu_seconds: float
+    peak_mb: int
+
+
+class Running:
+    """A child under way."""
+
+    def __init__(self) -> None:
+        self.pid: int | None = None
+        self.ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+
+
+class Prepared:
+    """One prepared process. Its loss ends every task under way with a MachineFault."""
+
+    def __init__(self, process: asyncio.subprocess.Process, control: socket.socket) -> None:
+        self._process = process
+        self._control = control
+        self._lines = Lines(control)
+        self._running: dict[int, Running] = {}
+        self._count = 0
+        self._ready = asyncio.get_running_loop().create_future()
+        self.is_lost = False
+        asyncio.get_running_loop().add_reader(control, self._receive)
+
+    @classmethod
+    async def start(cls, modules: Sequence[str]) -> Prepared:
+        """Start a process that imports `modules`. Raises MachineFault."""
+        ours, theirs = socket.socketpair()
+        ours.settimeout(_SEND_SECONDS)
+        try:
+            with theirs:
+                process = await _spawn(theirs, modules)
+        except OSError as error:
+            ours.close()
+            raise MachineFault(_fault(error)) from error
+        self = cls(process, ours)
+        try:
+            async with asyncio.timeout(_START_SECONDS):
+                await self._ready
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no child is under way."""
+        return not self._running
+
+    def begin(self, task: Task, descriptors: Sequence[int]) -> Running:
+        """Fork a child for the task. Raises ValueError for arguments beyond 64 KB: put them into a file."""
+        self._count += 1
+        line = task._replace(number=self._count).dump()
+        if len(line) > _LONGEST_TASK:
+            raise ValueError("the arguments of a child are too long; put them into a file")
+        running = self._running[self._count] = Running()
+        try:
+            sent = socket.send_fds(self._control, [line], list(descriptors))
+            self._control.sendall(line[sent:])
+        except OSError:
+            self._lose()
+        return running
+
+    async def end(self, running: Running) -> None:
+        """Kill the child, if it still runs, with all that it started; returns when it is gone."""
+        number = next((number for number, item in self._running.items() if item is running), None)
+        if number is None:
+            return
+        try:
+            send(self._control, {"kill": number})
+            async with asyncio.timeout(_END_SECONDS):
+                await asyncio.wait([running.ended])
+        except (OSError, TimeoutError):
+            log.error("a child could not be ended; its prepared process is given up")
+            self._lose()
+
+    async def close(self) -> None:
+        """End the process with all its children."""
+        self._lose()
+        await self._process.wait()
+
+    def _receive(self) -> None:
+        try:
+            messages = self._lines.receive()
+        except OSError:
+            messages = None
+        if messages is None:
+            self._lose()
+            return
+        for message in messages:
+            self._take(message)
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if "ready" in message:
+            for module, reason in message["ready"].items():
+                log.warning("%s can't be imported ahead: %s", module, reason)
+            self._ready.set_result(None)
+            return
+        running = self._running.get(message["number"])
+        if running is None:
+            return
+        if "pid" in message:
+            running.pid = message["pid"]
+            return
+        del self._running[message["number"]]
+        if "errno" in message:
+            fault = _fault(OSError(message["errno"], "fork"))
+            _settle(running, MachineFault(fault))
+        else:
+            _settle(running, Ended(message["status"], message["cpu_seconds"], message["peak_mb"]))
+
+    def _lose(self) -> None:
+        """Give the process up: it leaves with its children when it finds its line cut."""
+        if self.is_lost:
+            return
+        self.is_lost = True
+        asyncio.get_running_loop().remove_reader(self._control)
+        self._control.close()
+        if not self._ready.done():
+            self._ready.set_exception(MachineFault("processes"))
+        for running in self._running.values():
+            # Where the process was killed, nobody else ends what its children started.
+            if running.pid is not None:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(running.pid, signal.SIGKILL)
+            _settle(running, MachineFault("processes"))
+        self._running.clear()
+
+
+async def _spawn(control: socket.socket, modules: Sequence[str]) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", _PROGRAM, str(control.fileno()), str(os.getpid()), *modules),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=_environment(),
+        pass_fds=[control.fileno()],
+        start_new_session=True,
+    )
+
+
+def _environment() -> dict[str, str]:
+    """What the prepared process may know, and its children with it: the rest is where modules are."""
+    modules = (str(Path(entry or ".").absolute()) for entry in sys.path)
+    return {**ENVIRONMENT, "PYTHONPATH": os.pathsep.join(modules), "PYTHONUTF8": "1", "PYTHONHASHSEED": "0"}
+
+
+def _fault(error: OSError) -> Any:
+    return "processes" if error.errno == errno.EAGAIN else machine_fault(error) or "processes"
+
+
+def _settle(running: Running, outcome: Ended | MachineFault) -> None:
+    if running.ended.done():
+        return
+    if isinstance(outcome, Ended):
+        running.ended.set_result(outcome)
+    else:
+        running.ended.set_exception(outcome)
+        running.ended.exception()  # looked at: a task that was cancelled doesn't ask again
