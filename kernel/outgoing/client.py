@@ -1,0 +1,290 @@
+"""The client of every call that the platform makes to another server."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import aiohttp
+from yarl import URL
+
+from kernel import __version__
+from kernel.metrics import Metrics
+from kernel.outgoing.destinations import CheckedResolver, Destinations
+from kernel.outgoing.errors import (
+    AnswerBroken,
+    AnswerTooLarge,
+    CallFailed,
+    CallTimedOut,
+    DestinationRefused,
+    OutgoingError,
+)
+from kernel.resource_keys import ResourceKey
+
+log = logging.getLogger("platform.outgoing")
+
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_SECRET_HEADERS: Final = frozenset({"authorization", "cookie", "proxy-authorization"})
+_BODY_HEADERS: Final = frozenset({"content-type", "content-length"})
+_NAMES_SECONDS: Final = 10
+
+
+@dataclass(frozen=True)
+class CallLimits:
+    """What one call may take: seconds in all, for a connection and of silence; bytes of the decompressed
+    body; redirects that are followed, each checked as the first address was.
+    """
+
+    total_seconds: float = 30
+    connect_seconds: float = 10
+    silence_seconds: float | None = None
+    body_bytes: int = 1024 * 1024
+    redirects: int = 0
+
+
+@dataclass(frozen=True)
+class OutgoingCall:
+    """What is told of a call when it is over. It holds no path, query, header or body."""
+
+    client: str
+    method: str
+    host: str
+    status: int | None
+    seconds: float
+    error: str | None
+
+
+Trace = Callable[[OutgoingCall], None]
+
+
+class OutgoingReply:
+    """An answer whose head has arrived. Use it in ``async with``: leaving it early closes the connection."""
+
+    def __init__(
+        self, response: aiohttp.ClientResponse, limits: CallLimits, ended: Callable[[str | None], None]
+    ) -> None:
+        self._response = response
+        self._limits = limits
+        self._ended = ended
+        self._error: str | None = None
+        self.status = response.status
+        self.headers: Mapping[str, str] = response.headers
+        self.url = str(response.url)
+
+    async def __aenter__(self) -> OutgoingReply:
+        return self
+
+    async def __aexit__(self, *_exception: object) -> None:
+        self.close()
+
+    async def pieces(self, most: int | None = None) -> AsyncGenerator[bytes, None]:
+        """The decompressed body as it arrives, at most `most` bytes where the limits allow more.
+
+        Raises CallTimedOut, AnswerBroken, AnswerTooLarge.
+        """
+        host, size = self._response.url.host or "", 0
+        limit = self._limits.body_bytes if most is None else min(most, self._limits.body_bytes)
+        try:
+            with _translated(host, answering=True):
+                async for piece in self._response.content.iter_any():
+                    size += len(piece)
+                    if size > limit:
+                        raise AnswerTooLarge(host, limit)
+                    yield piece
+        except OutgoingError as error:
+            self._error = type(error).__name__
+            raise
+
+    async def read(self, most: int | None = None) -> bytes:
+        """The whole body. Raises as `pieces` does."""
+        return b"".join([piece async for piece in self.pieces(most)])
+
+    def close(self) -> None:
+        """Keep the connection for the next call if the answer was read to its end, else close it.
+
+        A closed connection is how a server learns that nobody wants the rest.
+        """
+        if self._response.content.at_eof():
+            self._response.release()
+        else:
+            self._response.close()
+        self._ended(self._error)
+
+
+class OutgoingClient:
+    """Calls servers within its destinations. No cookies, no proxy, no redirects unasked."""
+
+    def __init__(self, name: str, destinations: Destinations, limits: CallLimits, trace: Trace) -> None:
+        self._name = name
+        self._destinations = destinations
+        self._limits = limits
+        self._trace = trace
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                resolver=CheckedResolver(destinations), ttl_dns_cache=_NAMES_SECONDS, limit=0
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": f"Platform/{__version__}"},
+            trust_env=False,
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._session.close()
+
+    async def call(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        json: Any = None,
+        body: str | bytes | None = None,
+        limits: CallLimits | None = None,
+    ) -> OutgoingReply:
+        """Send a request; answers when the head of the answer is there, whatever its status.
+
+        Raises DestinationRefused, CallFailed, CallTimedOut, AnswerBroken.
+        """
+        limits = limits or self._limits
+        request = _Request(method, _parsed(url), dict(headers or {}), json, body)
+        started = time.perf_counter()
+
+        def tell(host: str, status: int | None, error: str | None) -> None:
+            seconds = time.perf_counter() - started
+            self._trace(OutgoingCall(self._name, method, host, status, seconds, error))
+
+        try:
+            response = await self._follow(request, limits)
+        except OutgoingError as error:
+            tell(request.url.host or "", None, type(error).__name__)
+            raise
+        host, status = response.url.host or "", response.status
+        return OutgoingReply(response, limits, lambda error: tell(host, status, error))
+
+    async def _follow(self, request: _Request, limits: CallLimits) -> aiohttp.ClientResponse:
+        for _ in range(limits.redirects):
+            response = await self._send(request, limits)
+            place = response.headers.get("Location")
+            if response.status not in _REDIRECTS or place is None:
+                return response
+            response.close()
+            request = request.redirected(response.status, place)
+        return await self._send(request, limits)
+
+    async def _send(self, request: _Request, limits: CallLimits) -> aiohttp.ClientResponse:
+        self._destinations.check(request.url)
+        with _translated(request.url.host or "", answering=False):
+            return await self._session.request(
+                request.method,
+                request.url,
+                headers=request.headers,
+                json=request.json,
+                data=request.body,
+                timeout=aiohttp.ClientTimeout(
+                    total=limits.total_seconds,
+                    sock_connect=limits.connect_seconds,
+                    sock_read=limits.silence_seconds,
+                ),
+                allow_redirects=False,
+            )
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is sent, to the first address or to that of a redirect."""
+
+    method: str
+    url: URL
+    headers: dict[str, str]
+    json: Any
+    body: str | bytes | None
+
+    def redirected(self, status: int, place: str) -> _Request:
+        """The request that a redirect asks for (RFC 9110 section 15.4); secrets stay with their origin."""
+        url = self.url.join(_parsed(place))
+        if self.url.scheme == "https" and url.scheme != "https":
+            raise DestinationRefused(f"{self.url.host} redirects from https:// to an address without TLS")
+        dropped = _SECRET_HEADERS if url.origin() != self.url.origin() else frozenset[str]()
+        if status in (307, 308) or self.method in ("GET", "HEAD"):
+            return _Request(self.method, url, self._without(dropped), self.json, self.body)
+        return _Request("GET", url, self._without(dropped | _BODY_HEADERS), None, None)
+
+    def _without(self, dropped: frozenset[str]) -> dict[str, str]:
+        return {name: value for name, value in self.headers.items() if name.lower() not in dropped}
+
+
+class Outgoing:
+    """Makes the clients, each with its own destinations beside those that the operator allows for all.
+
+    Raises ValueError for a wrong entry of `allowed`.
+    """
+
+    def __init__(self, allowed: Iterable[str], metrics: Metrics) -> None:
+        self._allowed = tuple(allowed)
+        Destinations(allowed=self._allowed)
+        self._durations = metrics.histogram(
+            "outgoing_call_duration_seconds", "Time of calls to other servers.", ("client", "outcome")
+        )
+
+    @asynccontextmanager
+    async def client(
+        self,
+        name: str,
+        *,
+        named: Iterable[str] = (),
+        hosts: Iterable[str] | None = None,
+        limits: CallLimits | None = None,
+        trace: Trace | None = None,
+    ) -> AsyncIterator[OutgoingClient]:
+        """A client for the length of the block; see `Destinations` for `named` and `hosts`.
+
+        `trace` hears of each call when it is over, beside the metrics and the log.
+        """
+
+        def told(call: OutgoingCall) -> None:
+            self._note(call)
+            if trace is not None:
+                trace(call)
+
+        client = OutgoingClient(name, Destinations(named, self._allowed, hosts), limits or CallLimits(), told)
+        try:
+            yield client
+        finally:
+            await client.close()
+
+    def _note(self, call: OutgoingCall) -> None:
+        outcome = call.error or f"{(call.status or 0) // 100}xx"
+        self._durations.labels(call.client, outcome).observe(call.seconds)
+        log.debug("%s: %s %s: %s, %.3f s", call.client, call.method, call.host, outcome, call.seconds)
+
+
+OUTGOING: ResourceKey[Outgoing] = ResourceKey("outgoing calls")
+
+
+def _parsed(url: str) -> URL:
+    try:
+        return URL(url)
+    except ValueError:
+        raise DestinationRefused("the address of the call is malformed") from None
+
+
+@contextmanager
+def _translated(host: str, *, answering: bool) -> Iterator[None]:
+    """Errors of the library in our words; those of a driver may hold addresses and secrets."""
+    try:
+        yield
+    except aiohttp.ConnectionTimeoutError:
+        raise CallTimedOut(host, connecting=True) from None
+    except TimeoutError:
+        raise CallTimedOut(host) from None
+    except (aiohttp.ClientConnectionError, aiohttp.InvalidURL) as error:
+        if answering:
+            raise AnswerBroken(f"{host} broke off its answer") from None
+        raise CallFailed(f"{host} can't be reached ({type(error).__name__})") from None
+    except (aiohttp.ClientError, ValueError) as error:
+        raise AnswerBroken(f"{host} sent an answer that can't be read ({type(error).__name__})") from None

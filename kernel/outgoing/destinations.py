@@ -1,0 +1,136 @@
+"""Where calls may go: public addresses, and what an operator named."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.resolver import DefaultResolver
+from yarl import URL
+
+from kernel.outgoing.errors import DestinationRefused
+
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_REMEDY: Final = "an operator can name it in PLATFORM_OUTGOING_ALLOWED"
+# Public by its number, but answered by the host of a virtual machine (Azure's platform services).
+_HOST_SERVICES: Final = ipaddress.ip_address("168.63.129.16")
+_NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
+
+
+def is_public(address: Address) -> bool:
+    """Whether an address is anybody's on the internet, also behind the ways IPv6 wraps an IPv4 address."""
+    if isinstance(address, ipaddress.IPv6Address):
+        inside = address.ipv4_mapped or address.sixtofour
+        if inside is None and address in _NAT64:
+            inside = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        if inside is not None:
+            return is_public(inside)
+        if address.teredo is not None:
+            return False
+    return address.is_global and not (
+        address.is_multicast or address.is_reserved or address == _HOST_SERVICES
+    )
+
+
+class Destinations:
+    """Which hosts and addresses calls may reach.
+
+    `named` are base addresses from an operator's settings: their hosts may be anywhere, on their own ports.
+    `allowed` is an operator's list of networks and hosts (``10.0.0.0/8``, ``wiki.corp``, ``*.corp``) inside
+    which calls may go as well. `hosts`, where given, is the list of all hosts that may be called beside
+    those, in the same spelling. Raises ValueError for an entry of `allowed` that is neither.
+    """
+
+    def __init__(
+        self, named: Iterable[str] = (), allowed: Iterable[str] = (), hosts: Iterable[str] | None = None
+    ) -> None:
+        urls = [URL(base) for base in named]
+        self._named = {(_spelled(url.host or ""), url.port) for url in urls}
+        self._networks: list[Network] = []
+        self._private_hosts: list[str] = []
+        for entry in allowed:
+            self._allow(entry)
+        self._hosts = None if hosts is None else [_spelled(host) for host in hosts]
+
+    def check(self, url: URL) -> None:
+        """Raise DestinationRefused for a URL that may not be called, as far as that shows without DNS."""
+        host = _spelled(url.host or "")
+        if url.scheme not in ("http", "https") or not host:
+            raise DestinationRefused("only http:// and https:// addresses with a host can be called")
+        if self._is_named(host, url.port):
+            return
+        if self._hosts is not None and not _fits(host, self._hosts):
+            raise DestinationRefused(f"{host} is not on the list of hosts that may be called")
+        literal = _literal(host)
+        if literal is not None and not self.permits(host, url.port or 0, literal):
+            raise DestinationRefused(f"{host} is not a public address; {_REMEDY}")
+
+    def permits(self, host: str, port: int, address: Address) -> bool:
+        """Whether a connection for `host` may go to `address`."""
+        host = _spelled(host)
+        if is_public(address) or self._is_named(host, port) or _fits(host, self._private_hosts):
+            return True
+        inside = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+        return any((inside or address) in network for network in self._networks)
+
+    def _is_named(self, host: str, port: int | None) -> bool:
+        return (host, port) in self._named
+
+    def _allow(self, entry: str) -> None:
+        try:
+            self._networks.append(ipaddress.ip_network(entry, strict=False))
+        except ValueError:
+            if "/" in entry or ":" in entry or not entry.strip("*."):
+                raise ValueError(f"'{entry}' is neither a host nor a network such as 10.0.0.0/8") from None
+            self._private_hosts.append(_spelled(entry))
+
+
+class CheckedResolver(AbstractResolver):
+    """Resolves a host once for each connection, and hands out only addresses that the call may reach.
+
+    The connection goes to the very addresses that were checked, so a name that changes its mind between the
+    check and the connection (DNS rebinding) gains nothing.
+    """
+
+    def __init__(self, destinations: Destinations, inner: AbstractResolver | None = None) -> None:
+        self._destinations = destinations
+        self._inner = inner or DefaultResolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """The addresses of a host. Raises DestinationRefused when none of them may be reached."""
+        found = await self._inner.resolve(host, port, family)
+        good = [item for item in found if self._is_good(host, port, item["host"])]
+        if found and not good:
+            raise DestinationRefused(f"{host} has no public address; {_REMEDY}")
+        return good
+
+    async def close(self) -> None:
+        """Close the resolver that does the work."""
+        await self._inner.close()
+
+    def _is_good(self, host: str, port: int, found: str) -> bool:
+        address = _literal(found)
+        return address is not None and self._destinations.permits(host, port, address)
+
+
+def _spelled(host: str) -> str:
+    return host.lower().rstrip(".")
+
+
+def _literal(host: str) -> Address | None:
+    try:
+        return ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return None
+
+
+def _fits(host: str, entries: Iterable[str]) -> bool:
+    """Whether a host is one of the entries, or inside one that begins with ``*.``."""
+    return any(host == entry or (entry.startswith("*.") and host.endswith(entry[1:])) for entry in entries)
