@@ -1,0 +1,86 @@
+"""The keys that secrets are sealed with: the newest seals, older ones still open."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import Final, NamedTuple
+
+from kernel.secrets import SecretStore
+
+NAME: Final = "owner-secrets"
+_PURPOSE: Final = b"owner secrets v1"
+_ID_CHARS: Final = 12
+_NONCE_BYTES: Final = 12
+
+
+class SealBroken(Exception):
+    """What was sealed does not open: it, its place or its key is another."""
+
+
+class Key(NamedTuple):
+    """One key, and the name that rows know it by, which tells nothing of it."""
+
+    id: str
+    value: bytes
+
+    def seal(self, text: str, place: bytes) -> tuple[bytes, bytes]:
+        """A nonce and the sealed text (AES-256-GCM); it opens at the same `place` only."""
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        return nonce, AESGCM(self.value).encrypt(nonce, text.encode(), place)
+
+    def open(self, nonce: bytes, sealed: bytes, place: bytes) -> str:
+        """The text. Raises SealBroken."""
+        from cryptography.exceptions import InvalidTag
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        try:
+            return AESGCM(self.value).decrypt(nonce, sealed, place).decode()
+        except (InvalidTag, ValueError):
+            raise SealBroken from None
+
+
+class KeyRing:
+    """The keys in the home's secret `owner-secrets`, one a line, the newest first.
+
+    Read from the file each time, so that what one process changes holds in all of them. Several machines on
+    one database need the same file, or the variable PLATFORM_SECRET_OWNER_SECRETS.
+    """
+
+    def __init__(self, store: SecretStore) -> None:
+        self._store = store
+
+    def newest(self) -> Key:
+        """The key that seals; made at the first use."""
+        return _key(self._store.ensure(NAME).split("\n", 1)[0])
+
+    def find(self, key_id: str) -> Key | None:
+        """The key of this name, if it is here."""
+        return next((key for key in map(_key, self._lines()) if key.id == key_id), None)
+
+    def add(self) -> Key:
+        """Make a new key, which seals from now on."""
+        line = secrets.token_urlsafe(48)
+        self._store.set(NAME, "\n".join([line, *self._lines()]))
+        return _key(line)
+
+    def forget(self, used: set[str]) -> None:
+        """Drop the keys that nothing is sealed with, but for the newest and the one before.
+
+        A process that read the file just before a key was added may seal with the one before.
+        """
+        lines = self._lines()
+        kept = [line for place, line in enumerate(lines) if place < 2 or _key(line).id in used]
+        if kept != lines:
+            self._store.set(NAME, "\n".join(kept))
+
+    def _lines(self) -> list[str]:
+        return [line for line in (self._store.get(NAME) or "").split("\n") if line]
+
+
+def _key(line: str) -> Key:
+    # The line is random enough (384 bits) that a plain hash makes a key of it.
+    value = hashlib.blake2b(line.encode(), digest_size=32, person=_PURPOSE).digest()
+    return Key(hashlib.sha256(value).hexdigest()[:_ID_CHARS], value)
