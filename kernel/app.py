@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from functools import partial
 
 from aiohttp import web
 
 from kernel.collecting import OWN_ROUTES
 from kernel.errors import Unavailable
 from kernel.gateway import handlers as gateway_handlers
+from kernel.gateway.local import LocalService, require_token_for_writes
+from kernel.gateway.proxy import PROXY
 from kernel.gateway.services import GATEWAY, SLOTS, Mount, Service, Slot, slot_of
 from kernel.http.application import Application
 from kernel.http.context import Context
 from kernel.http.docs_routes import docs_routes
 from kernel.http.endpoint import Endpoint
-from kernel.http.router import Serve
 from kernel.http.routes import Route
+from kernel.offers import OFFERS
 from kernel.platform import Platform
+from kernel.plugin_states import PLUGIN_STATES
+
+PassOn = Callable[[Mount, Context], Awaitable[web.StreamResponse]]
 
 
 def gateway_app(platform: Platform) -> Application:
@@ -24,10 +30,9 @@ def gateway_app(platform: Platform) -> Application:
     app = Application(platform, is_gateway=True)
     _add(app, _gateway_endpoints(platform))
     documented = list(app.endpoints)
-    for slot in SLOTS:
-        if slot.name in platform.settings.remote_services or slot.name not in platform.services:
-            _forward(app, platform, slot)
     _add_docs(app, platform, documented, "Platform")
+    for slot in SLOTS:
+        _add_mounts(app, slot, _passing_on(platform, slot))
     return app
 
 
@@ -45,12 +50,13 @@ def service_app(platform: Platform, service: Service) -> Application:
 def _gateway_endpoints(platform: Platform) -> Iterator[Endpoint]:
     for table in OWN_ROUTES:
         yield from (_endpoint(platform, route, route.path, GATEWAY) for route in table.routes)
-    for plugin, table in list(platform.route_tables):
+    for plugin, table in list(platform.resource(OFFERS).route_tables):
         if table.service is None:
             for route in table.routes:
                 yield _endpoint(platform, route, route.path, plugin, plugin=plugin)
         elif slot_of(table.service) is None:
-            platform.fail_plugin(plugin, f"it has routes for '{table.service}', which is not a service")
+            why = f"it has routes for '{table.service}', which is not a service"
+            platform.resource(PLUGIN_STATES).fail(plugin, why)
     for slot in SLOTS:
         if slot.name not in platform.settings.remote_services:
             yield from _mounted(platform, slot)
@@ -75,10 +81,11 @@ def _service_endpoints(platform: Platform, service: Service) -> Iterator[Endpoin
 
 def _routes(platform: Platform, service: str) -> Iterator[tuple[str, Route]]:
     """(plugin, route) of a service: its own plugin's, then those that other plugins contribute to it."""
-    if service in platform.services:
-        plugin, offered = platform.services[service]
+    offers = platform.resource(OFFERS)
+    if service in offers.services:
+        plugin, offered = offers.services[service]
         yield from ((plugin, route) for table in offered.tables for route in table.routes)
-    for plugin, table in list(platform.route_tables):
+    for plugin, table in list(offers.route_tables):
         if table.service == service:
             yield from ((plugin, route) for route in table.routes)
 
@@ -105,25 +112,27 @@ def _add_docs(app: Application, platform: Platform, endpoints: list[Endpoint], t
         app.add("GET", path, serve)
 
 
-def _forward(app: Application, platform: Platform, slot: Slot) -> None:
-    """Catch everything under the slot's mounts and pass it to where the service lives."""
-    base = platform.settings.remote_services.get(slot.name)
+def _add_mounts(app: Application, slot: Slot, pass_on: PassOn) -> None:
+    """Hand what comes to the slot's mounts, and is bound to nothing yet, to where the service lives."""
     for mount in slot.mounts:
-        serve = _forwarder(platform, slot, mount, base)
+        serve = partial(pass_on, mount)
         for method in mount.methods:
             app.add(method, mount.prefix, serve)
             app.add(method, mount.prefix + "/{path:.*}", serve)
 
 
-def _forwarder(platform: Platform, slot: Slot, mount: Mount, base: str | None) -> Serve:
-    async def forward(ctx: Context) -> web.StreamResponse:
-        if base is None:
-            return _absent(ctx, slot, mount)
-        return await platform.proxy.forward(ctx, base, slot, mount)
+def _passing_on(platform: Platform, slot: Slot) -> PassOn:
+    """The way to a service: on another machine, in this process, or nowhere."""
+    base = platform.settings.remote_services.get(slot.name)
+    if base is not None:
+        proxy = platform.resource(PROXY)
+        return lambda mount, ctx: proxy.forward(ctx, base, slot, mount)
+    offered = platform.resource(OFFERS).services.get(slot.name)
+    if offered is not None:
+        return LocalService(partial(service_app, platform, offered[1])).serve
+    return partial(_absent, slot)
 
-    return forward
 
-
-def _absent(ctx: Context, slot: Slot, mount: Mount) -> web.StreamResponse:
-    gateway_handlers.require_token_for_writes(ctx, mount)
+async def _absent(slot: Slot, mount: Mount, ctx: Context) -> web.StreamResponse:
+    require_token_for_writes(ctx, mount)
     raise Unavailable(f"{slot.name} is unreachable: no plugin offers it here; see GET /v1/status")

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Sequence
 
 from kernel.logs import AccessEntry, AccessFormatter
+from kernel.resource_keys import ResourceKey
 
 log = logging.getLogger("platform.access")
 
@@ -44,6 +45,9 @@ class AccessLog:
         if entries:
             for handler in _handlers():
                 _emit(handler, entries)
+
+
+ACCESS_LOG: ResourceKey[AccessLog] = ResourceKey("access_log")
 
 
 def _handlers() -> list[logging.Handler]:

@@ -6,7 +6,7 @@ import ipaddress
 
 from aiohttp import web
 
-from kernel.settings import split_list
+from kernel.settings_checks import split_list
 
 
 class ClientAddresses:

@@ -37,10 +37,10 @@ class Application:
 
     def __init__(self, platform: Platform, *, is_gateway: bool) -> None:
         self.endpoints: list[Endpoint] = []
-        self._router = Router()
+        self.router = Router()
         cors = Cors(platform.settings.cors_allowed_origins)
         self._common = CommonHeaders(cors)
-        self.serve = Pipeline(platform, self._router, cors, is_gateway=is_gateway).serve
+        self.serve = Pipeline(platform, self.router, cors, is_gateway=is_gateway).serve
 
     def add_endpoint(self, endpoint: Endpoint) -> None:
         """Serve a declared route."""
@@ -51,7 +51,7 @@ class Application:
     def add(self, method: str, path: str, serve: Serve, *, judges_credential: bool = False) -> None:
         """Serve a path in aiohttp's syntax, HEAD along with GET."""
         for served in ("GET", "HEAD") if method == "GET" else (method,):
-            self._router.add(served, path, serve, judges_credential=judges_credential)
+            self.router.add(served, path, serve, judges_credential=judges_credential)
 
     def request(
         self,

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
 
+from kernel.auth.callers import Caller
 from kernel.auth.principals import ANONYMOUS, Principal
+from kernel.http.addresses import network_of
 
 if TYPE_CHECKING:
     from kernel.db.engine import Unit
     from kernel.http.wire import Request
     from kernel.platform import Platform
-    from kernel.resources import ResourceKey
+    from kernel.resource_keys import ResourceKey
     from kernel.settings import Settings
 
 UNMATCHED = "__unmatched__"
 NO_PARAMETERS: Mapping[str, str] = {}
 
+P = ParamSpec("P")
 T = TypeVar("T")
 S = TypeVar("S", bound="Settings")
 
@@ -50,9 +54,21 @@ class Context:
         """A unit of work: commits when its block ends, rolls back when it raises."""
         return self.platform.database.unit()
 
-    def read(self) -> AbstractAsyncContextManager[AsyncSession]:
-        """A session that only reads."""
-        return self.platform.database.read()
+    @overload
+    def read(self) -> AbstractAsyncContextManager[AsyncSession]: ...
+
+    @overload
+    async def read(
+        self, fn: Callable[Concatenate[Session, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T: ...
+
+    def read(self, fn: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Run the plain function `fn(session, …)`, which only reads; see `Database.read`."""
+        return self.platform.database.read(fn, *args, **kwargs)
+
+    async def write(self, fn: Callable[Concatenate[Unit, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run the plain function `fn(unit, …)` in one transaction; see `Database.write`."""
+        return await self.platform.database.write(fn, *args, **kwargs)
 
     def resource(self, key: ResourceKey[T]) -> T:
         """An opened resource; raises Unavailable when its plugin did not open it."""
@@ -63,11 +79,21 @@ class Context:
         return self.platform.settings_of(cls)
 
     @property
+    def network(self) -> str:
+        """Where the request comes from, for counting: the client's address, for IPv6 its /64 network."""
+        return network_of(self.client_ip)
+
+    @property
     def bearer(self) -> str | None:
         """The caller's token as sent, for calls on the caller's behalf."""
         header = self.request.headers.get("Authorization", "")
         scheme, _, token = header.partition(" ")
         return token.strip() if scheme.lower() == "bearer" else None
+
+    @property
+    def caller(self) -> Caller:
+        """Who sends the request, for a service that decides, changes or audits."""
+        return Caller(self.platform, self.principal, self.audit_origin())
 
     def audit_origin(self) -> dict[str, Any]:
         """Who and from where, for an audit entry."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aiohttp import hdrs, web
 from multidict import CIMultiDict
 
-from kernel.settings import split_list
+from kernel.settings_checks import split_list
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -20,11 +20,11 @@ class Cors:
         exposed = (hdrs.ACCESS_CONTROL_EXPOSE_HEADERS, _EXPOSED)
         if "*" in listed:
             self._without: Headers = ()
-            self._stranger: Headers = ((hdrs.ACCESS_CONTROL_ALLOW_ORIGIN, "*"), exposed)
+            self._any_origin: Headers = ((hdrs.ACCESS_CONTROL_ALLOW_ORIGIN, "*"), exposed)
             self._known: dict[str, Headers] = {}
         else:
             self._without = ((hdrs.VARY, hdrs.ORIGIN),)
-            self._stranger = (*self._without, exposed)
+            self._any_origin = (*self._without, exposed)
             self._known = {origin: (*self._without, *_trust(origin), exposed) for origin in listed}
 
     def is_preflight(self, request: web.Request) -> bool:
@@ -45,7 +45,7 @@ class Cors:
 
     def headers(self, origin: str | None) -> Headers:
         """What lets the sender's page read the answer, where its origin is allowed."""
-        return self._without if origin is None else self._known.get(origin, self._stranger)
+        return self._without if origin is None else self._known.get(origin, self._any_origin)
 
     def add_headers(self, origin: str | None, headers: CIMultiDict[str]) -> None:
         """Add them to an answer; only its own Vary stays beside ours."""

@@ -35,11 +35,21 @@ _PAGE = """<!doctype html>
 {styles}
 </head>
 <body>
-<div id="{root}" data-openapi-url="{openapi}"></div>
+{before}<div id="{root}" data-openapi-url="{openapi}"></div>
 <noscript>This page needs JavaScript. The document itself is at <a href="{openapi}">{openapi}</a>.</noscript>
 {scripts}
 </body>
 </html>
+"""
+
+
+# Sent by the script: the policy allows no form to be submitted.
+_SIGN_IN = """<form id="sign-in" hidden>
+<label>Name <input name="username" autocomplete="username" required></label>
+<label>Password <input name="password" type="password" autocomplete="current-password" required></label>
+<button type="submit">Sign in</button>
+<output></output>
+</form>
 """
 
 
@@ -54,7 +64,8 @@ def swagger_page(openapi_url: str, static_url: str, title: str = "API") -> str:
         static_url,
         title,
         styles=("page.css", "swagger-ui/swagger-ui.css"),
-        scripts=("swagger-ui/swagger-ui-bundle.js", "swagger-init.js"),
+        scripts=("swagger-ui/swagger-ui-bundle.js", "sign-in.js", "swagger-init.js"),
+        before=_SIGN_IN,
     )
 
 
@@ -77,10 +88,12 @@ def _page(
     title: str,
     styles: tuple[str, ...],
     scripts: tuple[str, ...],
+    before: str = "",
 ) -> str:
     static = escape(static_url.rstrip("/"))
     return _PAGE.format(
         root=root,
+        before=before,
         title=escape(title),
         openapi=escape(openapi_url),
         static=static,

@@ -28,10 +28,10 @@ def docs_routes(platform: Platform, endpoints: list[Endpoint], title: str) -> di
         return web.Response(body=document.body(), content_type="application/json")
 
     async def docs(_ctx: Context) -> web.Response:
-        return _page(swagger_page("/openapi.json", _STATIC, title))
+        return _page(swagger_page("openapi.json", _STATIC.lstrip("/"), title))
 
     async def redoc(_ctx: Context) -> web.Response:
-        return _page(redoc_page("/openapi.json", _STATIC, title))
+        return _page(redoc_page("openapi.json", _STATIC.lstrip("/"), title))
 
     return {"/openapi.json": openapi, "/docs": docs, "/redoc": redoc, _STATIC + "/{name:.*}": _assets()}
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import typing
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 from pydantic import TypeAdapter
 
-from kernel.errors import NotFound, PlatformError, PluginDisabled, Unauthorized
+from kernel.errors import PlatformError, PluginDisabled, Unauthorized
+from kernel.http.access_control import ACCESS_CONTROL
 from kernel.http.context import Context
 from kernel.http.paths import PathTemplate
+from kernel.http.request_limits import REQUEST_LIMITS
 from kernel.http.responses import Answer, json_response
 from kernel.http.routes import AUTHENTICATED, RawBody, Route, Upload
 from kernel.http.validation import QueryParser, parse_body, read_body
+from kernel.plugin_states import PLUGIN_STATES
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -43,40 +47,42 @@ class Endpoint:
         self.plugin = plugin
         self.template = PathTemplate(path)
         self.judges_credential = route.judges_credential
-        self._platform = platform
+        self._states = platform.resource(PLUGIN_STATES)
+        self._access = platform.resource(ACCESS_CONTROL)
+        self._limits = platform.resource(REQUEST_LIMITS)
+        self._patience = platform.settings.body_timeout
         self._limit = route.max_body or platform.settings.max_body_size_mb * 1024 * 1024
         self._query = QueryParser(route.query) if route.query else None
         self._body = _body_adapter(route)
-        # The serializer itself: the adapter's own method costs as much again for a small answer.
-        adapter = TypeAdapter(Any if route.returns is None else route.returns)
-        self._to_json = partial(adapter.serializer.to_json, by_alias=route.returns is not None)
+        self._to_json = _renderer(route, strict=platform.settings.strict_answers)
         self._kept: tuple[int, bytes] | None = None
 
     async def __call__(self, ctx: Context) -> web.StreamResponse:
         """Serve one request whose sender is known already."""
-        if self.plugin in self._platform.switched_off:
+        if self.plugin in self._states.switched_off:
             raise PluginDisabled(f"The plugin '{self.plugin}' is disabled; an administrator can enable it")
         params = self._params(ctx)
-        await self._platform.guard.check(ctx, self.route, params)
+        await self._access.check(ctx, self.route, params)
+        await self._limits.check_route(ctx, self.route)
         if self.route.fixed:
             return await self._fixed(ctx)
         arguments: dict[str, Any] = params
         if self._query is not None:
             arguments["query"] = self._query.parse(ctx.request)
         if self._body is not None:
-            raw = await read_body(ctx.request, self._limit, self._platform.settings.body_timeout)
+            raw = await read_body(ctx.request, self._limit, self._patience)
             arguments["body"] = parse_body(self._body, ctx.request, raw)
         return self._answer(await self.route.handler(ctx, **arguments))
 
     async def _fixed(self, ctx: Context) -> web.StreamResponse:
         """The answer as it was made for the declarations in force."""
-        revision = self._platform.revision
+        revision = self._states.revision
         if self._kept is None or self._kept[0] != revision:
             self._kept = (revision, self._to_json(await self.route.handler(ctx)))
         return json_response(self._kept[1], self.route.status)
 
     def _params(self, ctx: Context) -> dict[str, Any]:
-        """The path's parameters. Whether an id is well-formed is nothing that strangers are told."""
+        """The path's parameters. Anonymous callers do not learn whether an id is well-formed."""
         try:
             return self.template.values(ctx.match)
         except PlatformError:
@@ -101,6 +107,25 @@ def _body_adapter(route: Route) -> TypeAdapter[Any] | None:
     return TypeAdapter(route.body)
 
 
-def not_found(_ctx: Context) -> typing.NoReturn:
-    """What an unknown path answers."""
-    raise NotFound()
+def _renderer(route: Route, *, strict: bool) -> Callable[[Any], bytes]:
+    """From the handler's answer to JSON. With `strict` one that does not fit the declared type raises."""
+    adapter = TypeAdapter[Any](Any if route.returns is None else route.returns)
+    # The serializer itself: the adapter's own method costs as much again for a small answer.
+    to_json = partial(adapter.serializer.to_json, by_alias=route.returns is not None)
+    return _checked(adapter, to_json) if strict else to_json
+
+
+def _checked(adapter: TypeAdapter[Any], to_json: Callable[..., bytes]) -> Callable[[Any], bytes]:
+    """The same, held to the schema that clients read."""
+    from jsonschema import Draft202012Validator
+
+    validator: list[Any] = []
+
+    def checked(answer: Any) -> bytes:
+        body = to_json(answer, warnings="error")
+        if not validator:
+            validator.append(Draft202012Validator(adapter.json_schema(mode="serialization")))
+        validator[0].validate(json.loads(body))
+        return body
+
+    return checked

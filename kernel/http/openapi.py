@@ -86,10 +86,16 @@ def _operation(endpoint: Endpoint, schemas: Schemas, taken: set[str]) -> dict[st
     body = _request_body(route, schemas)
     if body is not None:
         operation["requestBody"] = body
-    operation["security"] = [{}, {"bearer": []}] if route.access.kind == "public" else [{"bearer": []}]
+    operation["security"] = [{"bearer": []}] if _takes_token(route) else []
     if route.deprecated:
         operation["deprecated"] = True
     return operation
+
+
+def _takes_token(route: Route) -> bool:
+    """Whether a client should send its token. An empty alternative would mean the same to a standard, but a
+    padlock that is closed to Swagger UI."""
+    return route.access.kind != "public" or route.judges_credential or route.access.better_with_token
 
 
 def _operation_id(endpoint: Endpoint, taken: set[str]) -> str:
@@ -133,11 +139,27 @@ def _request_body(route: Route, schemas: Schemas) -> dict[str, Any] | None:
     if isinstance(route.body, Upload):
         return {"required": True, "content": {"multipart/form-data": {"schema": _upload_schema(route.body)}}}
     if isinstance(route.body, RawBody):
-        schema = route.body.schema or {}
-        return {"content": {media_type: {"schema": schema} for media_type in route.body.media_types}}
+        return {"content": _raw_content(route.body)}
     schema = schemas.of(route.body, "validation")
     optional = any(item == {"type": "null"} for item in schema.get("anyOf", ()))
-    return {"required": not optional, "content": {"application/json": {"schema": schema}}}
+    content = {"schema": schema, **_example(schemas, schema)}
+    return {"required": not optional, "content": {"application/json": content}}
+
+
+def _raw_content(body: RawBody) -> dict[str, Any]:
+    content: dict[str, Any] = {media_type: {"schema": body.schema} for media_type in body.media_types}
+    if body.example is not None:
+        content[body.media_types[0]]["example"] = body.example
+    return content
+
+
+def _example(schemas: Schemas, schema: dict[str, Any]) -> dict[str, Any]:
+    """The example that the body's model brings, where not every viewer looks for it: beside the schema."""
+    for part in (schema, *schema.get("anyOf", ())):
+        found = schemas.target(part).get("examples")
+        if found:
+            return {"example": found[0]}
+    return {}
 
 
 def _upload_schema(upload: Upload) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from kernel.errors import (
-    FAULTS,
+    ANY_ERROR,
     BadRequest,
     NotFound,
     PayloadTooLarge,
@@ -22,14 +22,19 @@ from kernel.errors import (
     Unauthorized,
 )
 from kernel.gateway.services import mount_of
+from kernel.http.access_log import ACCESS_LOG
 from kernel.http.addresses import ClientAddresses
 from kernel.http.context import Context
 from kernel.http.cors import Cors
 from kernel.http.endpoint import WRITES
+from kernel.http.identification import IDENTIFICATION
+from kernel.http.request_limits import REQUEST_LIMITS
 from kernel.http.responses import error_response
 from kernel.http.router import Router, not_allowed
+from kernel.http.streams import OPEN_STREAMS
 from kernel.http.wire import Request
 from kernel.logs import AccessEntry, request_id_var
+from kernel.store_errors import store_error
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -44,9 +49,11 @@ class Pipeline:
         self._platform = platform
         self._router = router
         self._cors = cors
-        self._guard = platform.guard
+        self._identification = platform.resource(IDENTIFICATION)
+        self._limits = platform.resource(REQUEST_LIMITS)
+        self._streams = platform.resource(OPEN_STREAMS)
         self._metrics = platform.metrics.requests
-        self._access_log = platform.access_log
+        self._access_log = platform.resource(ACCESS_LOG)
         self._addresses = ClientAddresses(platform.settings.trusted_proxy_cidrs)
         self._is_gateway = is_gateway
 
@@ -70,7 +77,7 @@ class Pipeline:
         """The error boundary: what a client may see of anything that goes wrong."""
         try:
             return await self._serve(ctx)
-        except FAULTS as error:  # boundary: unknown errors become a plain 500
+        except ANY_ERROR as error:  # boundary: unknown errors become a plain 500
             if _client_left(ctx.request, error):
                 raise
             return self._refuse(ctx, error)
@@ -94,8 +101,8 @@ class Pipeline:
         if isinstance(error, web.HTTPException):
             return _from_aiohttp(error)
         if isinstance(error, web.RequestPayloadError | HttpProcessingError):
-            return BadRequest("The body is damaged: its encoding could not be undone")
-        known = self._platform.translate(error)
+            return BadRequest("The body is damaged: it could not be decompressed")
+        known = store_error(error, self._platform.disk)
         if known is None:
             log.error("unexpected error in %s %s", ctx.request.method, ctx.endpoint, exc_info=error)
         return known or PlatformError()
@@ -112,14 +119,16 @@ class Pipeline:
         if self._cors.is_preflight(request):
             return self._cors.preflight(request)
         try:
-            ctx.principal = await self._guard.identify(ctx, judge=not target.judges_credential)
+            ctx.principal = await self._identification.identify(
+                ctx.platform, request, judge=not target.judges_credential
+            )
         finally:
             if self._is_gateway:
-                await self._guard.limit(ctx)
+                await self._limits.check_general(ctx)
         if target.is_miss:
             self._gate(ctx)
         if ctx.principal.id is not None:
-            request.principal, request.streams = ctx.principal, self._platform.streams
+            request.principal, request.streams = ctx.principal, self._streams
         return await target.serve(ctx)
 
     def _gate(self, ctx: Context) -> None:
@@ -155,7 +164,7 @@ def _cut(request: web.Request) -> ConnectionResetError:
     """End an answer that is half out: a clean end would pass for a whole one."""
     if request.transport is not None:
         request.transport.abort()
-    return ConnectionResetError("the answer was cut off")
+    return ConnectionResetError("the response was cut off")
 
 
 def _from_aiohttp(error: web.HTTPException) -> PlatformError:

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 from aiohttp import ClientConnectionResetError, web
 from pydantic import BaseModel, ConfigDict, Field
 
-from kernel.errors import FAULTS, PlatformError, Unauthorized
+from kernel.errors import ANY_ERROR, PlatformError, Unauthorized
 from kernel.http.wire import JSON, BodyResponse, Request
 
 T = TypeVar("T")
@@ -35,8 +35,8 @@ class MessageWithId(Message):
 class ErrorBody(BaseModel):
     """Body of every error but a 422."""
 
-    detail: Any = Field(description="What went wrong, in words; a few routes put an object here.")
-    code: str = Field(description="Stable snake_case code.")
+    detail: Any = Field(description="What went wrong, in plain text; an object on a few routes.")
+    code: str = Field(description="Stable code for programs, in snake_case.")
 
 
 class ValidationProblem(BaseModel):
@@ -60,8 +60,8 @@ class HTTPValidationError(BaseModel):
 class PageQuery(BaseModel):
     """`limit` and `offset` of a list (decisions.md, list bounds)."""
 
-    limit: int = Field(50, ge=1, le=500, description="How many items to answer at most.")
-    offset: int = Field(0, ge=0, le=2**53, description="How many items to skip.")
+    limit: int = Field(50, ge=1, le=500, description="Largest number of items to return.")
+    offset: int = Field(0, ge=0, le=2**53, description="Number of items to skip.")
 
 
 class Page(BaseModel, Generic[T]):
@@ -155,7 +155,7 @@ async def _with_errors(
         yield "error", _said(error)
     except (ConnectionError, ClientConnectionResetError):
         raise
-    except FAULTS:  # boundary: the status is out, the stream itself must say it
+    except ANY_ERROR:  # boundary: the status is out, the stream itself must say it
         log.exception("a stream broke")
         yield "error", {"detail": PlatformError.default_detail, "code": PlatformError.code}
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pydantic import BaseModel, TypeAdapter
 
 from kernel.auth.permissions import Permission
+from kernel.http.handler_checks import handler_problem
 from kernel.http.paths import PathTemplate
 from kernel.http.routes import Access, RawBody, Route, RouteTable, Upload
 
@@ -46,11 +47,11 @@ class RouteChecks:
 def problem_of(route: Route, permissions: Mapping[str, Permission]) -> str | None:
     """What is wrong with one route by itself, as the end of a sentence that begins with it."""
     if not isinstance(route.access, Access):
-        return "names no access; add access=… to its decorator"
+        return "does not say who may use it; add access=… to its decorator"
     if route.access.kind == "permission" and route.access.permission not in permissions:
-        return f"needs '{route.access.permission}', which nobody declares; add it to register_permissions"
+        return f"needs '{route.access.permission}', which no plugin declares; add it to register_permissions"
     if route.access.kind == "permission" and not _is_placed(route, permissions):
-        return "must say within which path parameter it needs its permission: permission(KEY, within=…)"
+        return "must name the path parameter its permission applies to: permission(KEY, within=…)"
     if route.access.or_self is not None and f"{{{route.access.or_self}:int}}" not in route.path:
         return f"lets '{route.access.or_self}' pass, which is no integer parameter of its path"
     if not route.path.startswith("/"):
@@ -63,7 +64,7 @@ def problem_of(route: Route, permissions: Mapping[str, Permission]) -> str | Non
         _build(route)
     except Exception as error:  # noqa: BLE001 - pydantic may raise anything for a strange type
         return f"can't be served: {str(error).splitlines()[0]}"
-    return None
+    return handler_problem(route)
 
 
 def _is_placed(route: Route, permissions: Mapping[str, Permission]) -> bool:

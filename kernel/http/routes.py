@@ -31,12 +31,14 @@ class Access:
     within: str | None = None
     or_admin: bool = False
     or_self: str | None = None
+    better_with_token: bool = False
 
     def __str__(self) -> str:
         return self.permission or self.kind
 
 
 PUBLIC = Access("public", description="open to anyone")
+PUBLIC_OR_MORE = Access("public", description="open to anyone; a token opens more", better_with_token=True)
 AUTHENTICATED = Access("authenticated", description="any valid token")
 ADMIN = Access("admin", description="instance administrators")
 PLATFORM_ADMIN = Access("platform_admin", description="Platform Admins")
@@ -68,10 +70,11 @@ class Upload:
 
 @dataclass(frozen=True)
 class RawBody:
-    """A body that the handler reads itself, of one of these media types."""
+    """A body that the handler reads itself, of one of these media types; `example` is of the first."""
 
     media_types: tuple[str, ...] = ("application/json",)
-    schema: dict[str, Any] | None = None
+    schema: dict[str, Any] = field(default_factory=lambda: {"type": "object"})
+    example: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,10 @@ class Schemas:
 
     def resolved(self, kind: Any, mode: Mode) -> dict[str, Any]:
         """The schema itself, without the reference."""
-        schema = self.of(kind, mode)
+        return self.target(self.of(kind, mode))
+
+    def target(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """What a reference refers to; any other schema itself."""
         name = str(schema.get("$ref", "")).rpartition("/")[2]
         return dict(self.definitions.get(name, schema))
 

@@ -12,15 +12,12 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from kernel.auth.principals import Principal
 from kernel.auth.states import AccountStates
-
-if TYPE_CHECKING:
-    from kernel.http.wire import Request
+from kernel.resource_keys import ResourceKey
 
 log = logging.getLogger("platform.http")
 
@@ -55,12 +52,15 @@ class OpenStreams:
         self._looking: asyncio.Task[None] | None = None
         self._checks: set[asyncio.Task[None]] = set()
 
-    def watch(self, request: Request, principal: Principal) -> OpenStream | None:
-        """Watch the answer that the current task is about to stream; None for who has no session."""
+    def watch(self, principal: Principal, cut: Callable[[], None]) -> OpenStream | None:
+        """Watch the answer that the current task is about to stream; None for who has no session.
+
+        `cut` ends the answer in the middle, when the session is over.
+        """
         task = asyncio.current_task()
         if principal.id is None or task is None:
             return None
-        stream = OpenStream(self._epoch_of(principal), lambda: _cut(request))
+        stream = OpenStream(self._epoch_of(principal), cut)
         self._open.setdefault(principal.id, set()).add(stream)
         task.add_done_callback(lambda _: self._forget(principal.id, stream))
         if self._looking is None or self._looking.done():
@@ -117,7 +117,4 @@ class OpenStreams:
                     stream.end()
 
 
-def _cut(request: Any) -> None:
-    """End an answer in the middle: aiohttp then cancels whoever writes it."""
-    if request.transport is not None:
-        request.transport.abort()
+OPEN_STREAMS: ResourceKey[OpenStreams] = ResourceKey("open_streams")

@@ -55,7 +55,12 @@ class Request(web.Request):
         if self.common is not None:
             self.common.add_to(response, self)
         if self.streams is not None and _is_streaming(response):
-            self.stream = self.streams.watch(self, self.principal)
+            self.stream = self.streams.watch(self.principal, self._cut)
+
+    def _cut(self) -> None:
+        """End an answer in the middle: aiohttp then cancels whoever writes it."""
+        if self.transport is not None:
+            self.transport.abort()
 
 
 def _is_streaming(response: web.StreamResponse) -> bool:

@@ -2,7 +2,7 @@
 
 window.addEventListener("DOMContentLoaded", () => {
   const root = document.getElementById("swagger-ui");
-  window.SwaggerUIBundle({
+  const ui = window.SwaggerUIBundle({
     url: root.dataset.openapiUrl,
     domNode: root,
     deepLinking: true,
@@ -12,5 +12,6 @@ window.addEventListener("DOMContentLoaded", () => {
     presets: [window.SwaggerUIBundle.presets.apis],
     queryConfigEnabled: false,
     validatorUrl: null,
+    onComplete: () => window.platformSignIn(ui),
   });
 });

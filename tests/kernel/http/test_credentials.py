@@ -21,7 +21,7 @@ from sqlalchemy import update
 
 from kernel.auth.models import Account
 from kernel.http.addresses import ClientAddresses
-from kernel.sdk import revoke_sessions
+from kernel.sdk import TOKENS, revoke_sessions
 from kernel.testing import Actor, Running, Start, platforms
 from tests.fakes.echo import EchoPlugin
 
@@ -250,7 +250,7 @@ async def actors(shared: Running, ana: Actor) -> list[Actor]:
         change = update(Account).where(Account.username == "pat").values(platform_admin=True)
         await unit.session.execute(change)
     await shared.user(role="admin")  # the first administrator to sign in becomes a Platform Admin
-    service = Actor(shared, shared.platform.tokens.mint_service("indexer", 1))
+    service = Actor(shared, shared.platform.resource(TOKENS).mint_service("indexer", 1))
     return [shared.anonymous, ana, await shared.user(role="admin"), pat, service]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernel.sdk import AUTHENTICATED, RouteTable, hookimpl
+from kernel.sdk import AUTHENTICATED, PLUGIN_STATES, RouteTable, hookimpl
 from kernel.testing import Start
 from tests.fakes.echo import EchoPlugin
 
@@ -33,7 +33,7 @@ async def test_made_once(start_platform: Start) -> None:
     running = await start_platform(Counting, EchoPlugin)
     user, other = await running.user(), await running.user()
     assert [(await actor.get("/v1/counting")).json() for actor in (user, other, user)] == [1, 1, 1]
-    running.platform.switch_off(["echo"])
+    running.platform.resource(PLUGIN_STATES).switch_off(["echo"])
     assert [(await actor.get("/v1/counting")).json() for actor in (user, other)] == [2, 2]
 
 
@@ -43,5 +43,5 @@ async def test_a_kept_answer_is_guarded(start_platform: Start) -> None:
     user = await running.user()
     assert (await user.get("/v1/counting")).status == 200
     assert (await running.anonymous.get("/v1/counting")).status == 401
-    running.platform.switch_off(["counting"])
+    running.platform.resource(PLUGIN_STATES).switch_off(["counting"])
     assert (await user.get("/v1/counting")).status == 403

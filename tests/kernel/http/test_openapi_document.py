@@ -89,6 +89,16 @@ class TestDocument:
         for path, method, operation in operations(found):
             used = {name for requirement in operation["security"] for name in requirement}
             assert used <= schemes, f"{method} {path}"
+        security = {path: found["paths"][path]["post"]["security"] for path in _POSTS}
+        assert security == _POSTS
+
+
+# What is open has no padlock; what looks at a token by itself is asked for one like the rest.
+_POSTS: dict[str, list[dict[str, list[str]]]] = {
+    "/v1/auth/login": [],
+    "/v1/auth/refresh": [{"bearer": []}],
+    "/v1/auth/change-password": [{"bearer": []}],
+}
 
 
 class TestErrors:

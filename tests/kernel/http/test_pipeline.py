@@ -17,6 +17,7 @@ import pytest_asyncio
 from aiohttp import web
 from pydantic import BaseModel
 
+from kernel.http.access_log import ACCESS_LOG
 from kernel.logs import configure
 from kernel.sdk import PUBLIC, Conflict, Context, RouteTable, hookimpl
 from kernel.testing import Running, Start, platforms
@@ -283,7 +284,7 @@ class TestLogs:
         """Each line that a request causes carries its id; the access line names route, status and time."""
         running = await start_platform(EchoPlugin)
         await running.anonymous.get("/v1/echo/boom", headers={"X-Request-ID": "find-me"})
-        running.platform.access_log.flush()
+        running.platform.resource(ACCESS_LOG).flush()
         mine = [line for line in logged() if line.get("request_id") == "find-me"]
         assert {line["logger"] for line in mine} == {"platform.http", "platform.access"}
         access = next(line for line in mine if line["logger"] == "platform.access")
@@ -303,7 +304,7 @@ class TestLogs:
         change = {"current_password": "wrong battery", "new_password": "brand new one"}
         await zoe.post("/v1/auth/change-password", json=change)
         await zoe.get("/v1/echo/boom", params={"token": "query-token-value"})
-        running.platform.access_log.flush()
+        running.platform.resource(ACCESS_LOG).flush()
         text = json.dumps(logged())
         secrets = [
             "correct horse",

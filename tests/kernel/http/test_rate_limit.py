@@ -52,7 +52,7 @@ class TestGeneralLimit:
         refused = answers[-1]
         assert refused.detail.startswith("Rate limit exceeded: ")
         assert 1 <= int(refused.headers["Retry-After"]) <= 60
-        assert refused.json()["code"] == "rate_limited"
+        assert refused.json()["code"] == "rate_limit_per_minute"
         other = await running.anonymous.get("/v1/echo/open", headers={"X-Forwarded-For": "203.0.113.77"})
         assert other.status == 200
 
@@ -81,14 +81,37 @@ class TestGeneralLimit:
         assert guesses + await statuses(running, "/nowhere", 3) == [401, 401, 404, 404, 429]
 
     async def test_accounts_are_counted_apart(self, start_platform: Start) -> None:
-        """Two accounts behind one address do not use up each other's allowance."""
+        """Two accounts behind one address do not use up each other's allowance, nor the address's."""
         _wait_for_room(8)
-        running = await start_platform(EchoPlugin, env={**ON, "RATE_LIMIT_PER_MINUTE": "3"})
+        env = {**ON, "RATE_LIMIT_PER_MINUTE": "3", "RATE_LIMIT_ACCOUNT_PER_MINUTE": "5"}
+        running = await start_platform(EchoPlugin, env=env)
         ana, bob = await running.user(), await running.user()
-        for _ in range(3):
+        for _ in range(5):
             assert (await ana.get("/v1/echo/private")).status == 200
-        assert (await ana.get("/v1/echo/private")).status == 429
+        refused = await ana.get("/v1/echo/private")
+        assert (refused.status, refused.json()["code"]) == (429, "rate_limit_account_per_minute")
+        assert 1 <= int(refused.headers["Retry-After"]) <= 60
         assert (await bob.get("/v1/echo/private")).status == 200
+        assert await statuses(running, "/v1/echo/open", 2) == [200, 429]
+
+    async def test_an_account_with_many_addresses(self, start_platform: Start) -> None:
+        """An account has one allowance, wherever its requests come from."""
+        _wait_for_room(8)
+        env = {**ON, "RATE_LIMIT_ACCOUNT_PER_MINUTE": "2", "TRUSTED_PROXY_CIDRS": "127.0.0.0/8"}
+        running = await start_platform(EchoPlugin, env=env)
+        ana = await running.user()
+        found = [
+            (await ana.get("/v1/echo/private", headers={"X-Forwarded-For": f"203.0.113.{number}"})).status
+            for number in range(3)
+        ]
+        assert found == [200, 200, 429]
+
+    async def test_the_first_minute_of_a_program(self, start_platform: Start) -> None:
+        """A signed-in program that asks more than once a second is not held up by the defaults."""
+        _wait_for_room(8)
+        running = await start_platform(EchoPlugin, env=ON)
+        ana = await running.user()
+        assert {(await ana.get("/v1/echo/private")).status for _ in range(100)} == {200}
 
     async def test_exempt_paths(self, start_platform: Start) -> None:
         """Health, metrics and documentation are never limited."""

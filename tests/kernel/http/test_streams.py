@@ -16,7 +16,17 @@ from sqlalchemy import delete, update
 from kernel.auth.models import Account
 from kernel.auth.states import TOPIC
 from kernel.db.tables import Notice
-from kernel.sdk import PUBLIC, Context, Plugin, RouteTable, hookimpl, revoke_sessions, send_events
+from kernel.sdk import (
+    ADMINISTRATION,
+    PUBLIC,
+    TOKENS,
+    Context,
+    Plugin,
+    RouteTable,
+    hookimpl,
+    revoke_sessions,
+    send_events,
+)
 from kernel.testing import Actor, Running, Start
 
 SECRET = {"JWT_SECRET": "a secret of at least thirty-two bytes, for tests"}
@@ -196,7 +206,7 @@ class TestWhoStays:
         """Other accounts' streams, services' and strangers' go on, and so does one of a fresh session."""
         running = await start_platform(Streaming, env=SECRET)
         ana, bob = await running.user("ana"), await running.user("bob")
-        service = Actor(running, running.platform.tokens.mint_service("indexer", 1))
+        service = Actor(running, running.platform.resource(TOKENS).mint_service("indexer", 1))
         await revoke(running, ana)
         fresh = await running.sign_in("ana", ana.password)
         for actor in (bob, service, running.anonymous, fresh):
@@ -225,7 +235,9 @@ class TestWhoStays:
             actor = await running.user(name)
             async with opened(actor, running, "/v1/streaming/events") as answer:
                 if name == "ana":
-                    await running.platform.administration.set_active(actor.user["id"], False, by=None)
+                    await running.platform.resource(ADMINISTRATION).set_active(
+                        actor.user["id"], False, by=None
+                    )
                 else:
                     async with running.platform.database.unit() as unit:
                         await unit.session.execute(delete(Account).where(Account.username == name))

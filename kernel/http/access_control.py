@@ -1,0 +1,59 @@
+"""Whether a caller may use a route: the hook `decide_access`, one veto is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kernel import hookspecs
+from kernel.auth.identity import Identity
+from kernel.auth.permissions import Decision
+from kernel.errors import Forbidden, Unauthorized
+from kernel.hooks import Hooks
+from kernel.http.context import Context
+from kernel.http.routes import Access, Route
+from kernel.resource_keys import ResourceKey
+
+
+class AccessControl:
+    """Decides over the access that each route declares."""
+
+    def __init__(self, hooks: Hooks, identity: Identity) -> None:
+        self._hooks = hooks
+        self._identity = identity
+
+    async def check(self, ctx: Context, route: Route, params: dict[str, Any]) -> None:
+        """Raise Unauthorized or Forbidden unless the caller may use the route with these parameters."""
+        if route.access.kind != "public" or len(self._hooks.implementations(hookspecs.decide_access)) > 1:
+            await self.require(ctx, route.access, params)
+
+    async def require(self, ctx: Context, access: Access, params: dict[str, Any]) -> None:
+        """Raise Unauthorized or Forbidden unless the sender has `access`."""
+        decisions = await self._decisions(ctx, access, params)
+        if Decision.DENY not in decisions and Decision.ALLOW in decisions:
+            return
+        if ctx.principal.kind == "anonymous":
+            raise Unauthorized()
+        raise Forbidden(f"This needs: {access.description or access}")
+
+    async def _decisions(
+        self, ctx: Context, access: Access, params: dict[str, Any]
+    ) -> Sequence[Decision | None]:
+        """What all say; where only the kernel is asked, without the way through the hooks."""
+        judges = self._hooks.implementations(hookspecs.decide_access)
+        if access.kind != "platform_admin" and len(judges) == 1:
+            return (self._identity.decide(ctx.principal, access, params),)
+        return await self._hooks.ask(
+            hookspecs.decide_access, ctx=ctx, principal=ctx.principal, access=access, params=params
+        )
+
+
+ACCESS_CONTROL: ResourceKey[AccessControl] = ResourceKey("access_control")
+
+
+async def require_access(ctx: Context, access: Access) -> None:
+    """Raise Unauthorized or Forbidden unless the caller has `access`, which names nothing in the path.
+
+    For what only the handler knows, such as the access of the action that a path names.
+    """
+    await ctx.resource(ACCESS_CONTROL).require(ctx, access, {})

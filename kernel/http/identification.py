@@ -1,0 +1,46 @@
+"""Who sends a request: the hook `identify_actor`, and what was judged before."""
+
+from __future__ import annotations
+
+from aiohttp import hdrs, web
+
+from kernel import hookspecs
+from kernel.auth.identity import Identity
+from kernel.auth.principals import ANONYMOUS, Principal
+from kernel.errors import BadRequest, Unauthorized
+from kernel.hooks import Hooks
+from kernel.platform import Platform
+from kernel.resource_keys import ResourceKey
+
+
+class Identification:
+    """Finds the verified sender of each request."""
+
+    def __init__(self, hooks: Hooks, identity: Identity) -> None:
+        self._hooks = hooks
+        self._identity = identity
+
+    async def identify(self, platform: Platform, request: web.Request, *, judge: bool = True) -> Principal:
+        """The verified sender. Raises BadRequest (two headers) or Unauthorized (a bad credential).
+
+        Without `judge` the sender stays anonymous: the handler looks at the credential itself.
+        """
+        sent = request.headers.getall(hdrs.AUTHORIZATION, ())
+        if len(sent) > 1:
+            raise BadRequest("Send one Authorization header, not two")
+        if not judge:
+            return ANONYMOUS
+        authorization = sent[0] if sent else None
+        if authorization is not None and len(self._hooks.implementations(hookspecs.identify_actor)) == 1:
+            known = self._identity.recall(authorization)
+            if known is not None:
+                return known
+        principal = await self._hooks.ask(
+            hookspecs.identify_actor, platform=platform, request=request, authorization=authorization
+        )
+        if principal is None:
+            raise Unauthorized("The Authorization header must be 'Bearer <token>'")
+        return principal
+
+
+IDENTIFICATION: ResourceKey[Identification] = ResourceKey("identification")
