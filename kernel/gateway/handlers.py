@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import TYPE_CHECKING, Any, Literal
 
 import aiohttp
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict
 
-from kernel import __version__
 from kernel.auth.permissions import Permission
-from kernel.errors import Unauthorized
-from kernel.gateway.services import GATEWAY, SLOTS, Mount, Service, Slot
-from kernel.health import Health, HealthCheck, run_checks
+from kernel.gateway.health import gateway_health, service_health
+from kernel.gateway.proxy import PROXY
+from kernel.gateway.services import GATEWAY, SLOTS, Service, Slot
+from kernel.health import Health
 from kernel.http.context import Context
-from kernel.http.endpoint import WRITES
 from kernel.http.responses import Answer
 from kernel.http.routes import AUTHENTICATED, PUBLIC, RouteTable
 from kernel.metrics import CONTENT_TYPE
-from kernel.plugins import PluginRecord
+from kernel.offers import OFFERS
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
-
-log = logging.getLogger("platform.health")
 
 routes = RouteTable("Operations")
 
@@ -113,44 +109,6 @@ async def permissions(ctx: Context) -> PermissionList:
     return PermissionList(permissions=shown)
 
 
-async def gateway_health(platform: Platform) -> Health:
-    """Everything that this process checks."""
-    checks = [*platform.kernel_checks(), *(check for _, check in _checks(platform))]
-    plugins = {r.name: {"status": _status(platform, r), "reason": r.reason} for r in platform.plugins}
-    for entry in await platform.directory.offered():
-        plugins[entry.name] = {"status": entry.status, "reason": entry.reason or entry.problem}
-    return await run_checks(GATEWAY, __version__, platform.settings.environment, checks, {"plugins": plugins})
-
-
-def _checks(platform: Platform) -> list[tuple[str, HealthCheck]]:
-    return [(plugin, check) for plugin, check in platform.health_checks if platform.is_on(plugin)]
-
-
-def _status(platform: Platform, record: PluginRecord) -> str:
-    return record.status if platform.is_on(record.name) else "disabled"
-
-
-async def service_health(platform: Platform, service: Service) -> Health:
-    """What a service's own `/health` says."""
-    own = [check for _, check in _checks(platform) if check.service == service.name]
-    database = HealthCheck("database", platform.database.ping, critical=True)
-    extra = await _figures(platform, service)
-    return await run_checks(
-        service.name, service.version, platform.settings.environment, [database, *own], extra
-    )
-
-
-async def _figures(platform: Platform, service: Service) -> dict[str, Any]:
-    """The service's own fields; none when it can't tell them, for health is asked when things go wrong."""
-    if service.health_extra is None:
-        return {}
-    try:
-        return await service.health_extra(platform)
-    except Exception as error:  # noqa: BLE001 - the checks say what is wrong
-        log.warning("%s can't tell its figures: %s", service.name, type(error).__name__)
-        return {}
-
-
 def service_routes(service: Service) -> RouteTable:
     """Routes that every service has at its root."""
     table = RouteTable("Operations")
@@ -165,20 +123,15 @@ def service_routes(service: Service) -> RouteTable:
     return table
 
 
-def require_token_for_writes(ctx: Context, mount: Mount) -> None:
-    """The write gate of spec 5.1 rule 6, for what is forwarded."""
-    if mount.gated and ctx.request.method in WRITES and ctx.principal.kind == "anonymous":
-        raise Unauthorized()
-
-
 async def _probe(platform: Platform, slot: Slot) -> ServiceStatus:
     if slot.name == GATEWAY:
         return _reached(slot, (await gateway_health(platform)).model_dump(include=_SHOWN))
     base = platform.settings.remote_services.get(slot.name)
     if base is not None:
         return await _probe_remote(platform, slot, base)
-    if slot.name in platform.services:
-        plugin, service = platform.services[slot.name]
+    offered = platform.resource(OFFERS).services.get(slot.name)
+    if offered is not None:
+        plugin, service = offered
         if not platform.is_on(plugin):
             return _unreachable(slot, f"the plugin '{plugin}' is disabled")
         body = await service_health(platform, service)
@@ -191,7 +144,7 @@ _SHOWN = {"status", "version", "environment", "checks"}
 
 async def _probe_remote(platform: Platform, slot: Slot, base: str) -> ServiceStatus:
     try:
-        body = await platform.proxy.fetch_json(f"{base}/health", _PROBE_TIMEOUT)
+        body = await platform.resource(PROXY).fetch_json(f"{base}/health", _PROBE_TIMEOUT)
     except (aiohttp.ClientError, TimeoutError, ValueError, OSError) as error:
         return _unreachable(slot, f"{type(error).__name__}")
     return _reached(slot, {key: body[key] for key in _SHOWN if key in body})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 from aiohttp import web
@@ -21,16 +21,14 @@ from kernel.errors import (
     GatewayTimeout,
     PayloadTooLarge,
     PlatformError,
-    Unauthorized,
     Unavailable,
 )
+from kernel.gateway.local import require_token_for_writes
 from kernel.gateway.services import Mount, Slot
 from kernel.http.context import Context
-from kernel.http.endpoint import WRITES
 from kernel.http.validation import iter_body
-
-if TYPE_CHECKING:
-    from kernel.platform import Platform
+from kernel.resource_keys import ResourceKey
+from kernel.settings import KernelSettings
 
 log = logging.getLogger("platform.proxy")
 
@@ -71,9 +69,9 @@ _NOT_BACK = _HOP_BY_HOP | {
 class Proxy:
     """Forwards requests to services that live elsewhere, over one pool of connections."""
 
-    def __init__(self, platform: Platform) -> None:
-        self._platform = platform
-        self._limit = platform.settings.max_proxy_body_size_mb * 1024 * 1024
+    def __init__(self, settings: KernelSettings) -> None:
+        self._limit = settings.max_proxy_body_size_mb * 1024 * 1024
+        self._patience = settings.body_timeout
         self.timeout = TIMEOUT
         self.long_timeout = LONG_TIMEOUT
         self._session: aiohttp.ClientSession | None = None
@@ -95,11 +93,10 @@ class Proxy:
     async def forward(self, ctx: Context, base: str, slot: Slot, mount: Mount) -> web.StreamResponse:
         """Pass the request on and the answer back."""
         request = ctx.request
-        if mount.gated and request.method in WRITES and ctx.principal.kind == "anonymous":
-            raise Unauthorized()
+        require_token_for_writes(ctx, mount)
         if request.content_length is not None and request.content_length > self._limit:
             raise PayloadTooLarge(f"The body is larger than {self._limit} bytes")
-        target = self._target(ctx, base, mount)
+        target = URL(base + mount.target_of(request.rel_url), encoded=True)
         seconds = self.long_timeout if slot.long else self.timeout
         sent = _Sent()
         try:
@@ -118,15 +115,6 @@ class Proxy:
                 raise sent.error from None
             log.warning("%s: %s", slot.name, type(error).__name__)
             raise BadGateway(f"{slot.name} sent an answer that could not be read") from None
-
-    def _target(self, ctx: Context, base: str, mount: Mount) -> URL:
-        """The raw path and query as the client wrote them, under the service's address."""
-        # The router has matched the prefix however it was escaped; only its segments are counted here.
-        segments = mount.prefix.count("/") + 1
-        rest = ctx.request.rel_url.raw_path.split("/", segments)[segments:]
-        path = "/".join([mount.target, *rest]) or "/"
-        query = ctx.request.rel_url.raw_query_string
-        return URL(base + path + (f"?{query}" if query else ""), encoded=True)
 
     def _open(
         self, ctx: Context, target: URL, seconds: float, sent: _Sent
@@ -160,7 +148,7 @@ class Proxy:
     async def _body(self, request: web.Request, sent: _Sent) -> AsyncIterator[bytes]:
         size = 0
         try:
-            async for chunk in iter_body(request, self._platform.settings.body_timeout):
+            async for chunk in iter_body(request, self._patience):
                 size += len(chunk)
                 if size > self._limit:
                     raise PayloadTooLarge(f"The body is larger than {self._limit} bytes")
@@ -188,6 +176,9 @@ class Proxy:
                 connector=connector, auto_decompress=True, cookie_jar=aiohttp.DummyCookieJar()
             )
         return self._session
+
+
+PROXY: ResourceKey[Proxy] = ResourceKey("proxy")
 
 
 class _Sent:

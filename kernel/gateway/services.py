@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from yarl import URL
+
 from kernel.http.routes import RouteTable
 
 if TYPE_CHECKING:
@@ -49,6 +51,15 @@ class Mount:
                 return None
             return (self.target + public[len(self.prefix) :]) or "/"
         return None
+
+    def target_of(self, public: URL) -> str:
+        """The service's path and query for an address that the router matched, as the client wrote them."""
+        # However the prefix was escaped, it has as many segments.
+        segments = self.prefix.count("/") + 1
+        rest = public.raw_path.split("/", segments)[segments:]
+        path = "/".join([self.target, *rest]) or "/"
+        query = public.raw_query_string
+        return path + (f"?{query}" if query else "")
 
     def public_path(self, service_path: str) -> str | None:
         """The public path of a service's route; None when the mount does not cover it."""
@@ -125,7 +136,7 @@ SLOTS: tuple[Slot, ...] = (
 
 
 def slot_of(name: str) -> Slot | None:
-    """The slot of a service name; None for a stranger."""
+    """The slot of a service name; None for an unknown name."""
     return next((slot for slot in SLOTS if slot.name == name), None)
 
 

@@ -23,6 +23,9 @@ NAMES = [
 ]
 
 
+SECRET = {"JWT_SECRET": "a secret of at least thirty-two bytes, for tests"}
+
+
 class TestHealth:
     async def test_shape(self, start_platform: Start) -> None:
         """The fields of wire-facts 2.1."""
@@ -32,7 +35,12 @@ class TestHealth:
         assert (answer.status, body["status"], body["service"]) == (200, "healthy", "api-gateway")
         assert datetime.fromisoformat(body["timestamp"]).tzinfo is not None
         assert (body["environment"], bool(body["version"])) == ("test", True)
-        assert body["checks"] == {"database": "healthy", "cache": "healthy", "plugins": "healthy"}
+        services = [name.replace("-", "_") for name in NAMES[1:]]
+        assert body["checks"] == {
+            **dict.fromkeys(("database", "disk", "cache", "plugins"), "healthy"),
+            **dict.fromkeys(services, "not installed"),
+        }
+        assert (body["phase"], "message" in body) == (1, False)
         assert body["plugins"] == {"echo": {"status": "loaded", "reason": None}}
 
     async def test_database_away(self, start_platform: Start, postgres_url: str) -> None:
@@ -55,6 +63,48 @@ class TestHealth:
             await wire.start()
             assert (await running.anonymous.post("/v1/auth/login", json=login)).status == 200
             assert (await running.anonymous.get("/health")).status == 200
+
+    async def test_services(self, start_platform: Start) -> None:
+        """Each core service by its name: here, on another machine, unreachable, or not installed."""
+        speech = SpeechPlugin()
+        there = await start_platform(speech, only="tts-stt", env=SECRET)
+        here = await start_platform(speech, env=SECRET)
+        urls = f"tts-stt={there.url},graph-rag=http://127.0.0.1:9"
+        gateway = await start_platform(env={**SECRET, "PLATFORM_SERVICE_URLS": urls})
+        assert (await here.anonymous.get("/health")).json()["checks"]["tts_stt"] == "healthy"
+        answer = await gateway.anonymous.get("/health")
+        body = answer.json()
+        assert (answer.status, body["status"]) == (200, "degraded")
+        assert body["checks"]["tts_stt"] == "healthy"
+        assert body["checks"]["graph_rag"].startswith("unhealthy: it can't be reached")
+        assert body["checks"]["rag_pipeline"] == "not installed"
+        assert body["message"] == "Working, except for: graph_rag"
+
+    async def test_a_service_that_is_unhealthy(self, start_platform: Start) -> None:
+        """A critical check of a service shows under the service's name, in process as elsewhere."""
+        speech = SpeechPlugin()
+        there = await start_platform(speech, only="tts-stt", env=SECRET)
+        here = await start_platform(speech, env=SECRET)
+        gateway = await start_platform(env={**SECRET, "PLATFORM_SERVICE_URLS": f"tts-stt={there.url}"})
+        speech.healthy = False
+        for running in (here, gateway):
+            checks = (await running.anonymous.get("/health")).json()["checks"]
+            assert checks["tts_stt"] == "unhealthy: tts_engine: the engine is missing"
+
+    async def test_critical_services(self, start_platform: Start) -> None:
+        """The registry is critical; from phase 2 on RAG and models are."""
+        urls = "rag-pipeline=http://127.0.0.1:9"
+        for phase, status in ((1, 200), (2, 503)):
+            env = {"PLATFORM_SERVICE_URLS": urls, "PLATFORM_PHASE": str(phase)}
+            assert (await (await start_platform(env=env)).anonymous.get("/health")).status == status
+        lost = await start_platform(env={"PLATFORM_SERVICE_URLS": "plugin-registry=http://127.0.0.1:9"})
+        assert (await lost.anonymous.get("/health")).status == 503
+
+    async def test_redis(self, start_platform: Start, redis_url: str) -> None:
+        """Where Redis is the cache store, it is named as well."""
+        running = await start_platform(env={"REDIS_URL": redis_url})
+        checks = (await running.anonymous.get("/health")).json()["checks"]
+        assert (checks["cache"], checks["redis"]) == ("healthy", "healthy")
 
     async def test_livez_and_readyz(self, start_platform: Start) -> None:
         """A probe for the process, and one for its readiness."""

@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager, suppress
 import aiohttp
 import pytest
 
-from kernel.sdk import revoke_sessions
+from kernel.gateway.proxy import PROXY
+from kernel.sdk import ADMINISTRATION, revoke_sessions
 from kernel.testing import Running, Start
 from tests.fakes.network import raw_client
 from tests.fakes.processes import free_port
@@ -68,7 +69,7 @@ async def silence(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 async def gateway_to(start_platform: Start, url: str, name: str = "tts-stt", timeout: float = 5) -> Running:
     running = await start_platform(env={"PLATFORM_SERVICE_URLS": f"{name}={url}"})
-    running.platform.proxy.timeout = running.platform.proxy.long_timeout = timeout
+    running.platform.resource(PROXY).timeout = running.platform.resource(PROXY).long_timeout = timeout
     return running
 
 
@@ -163,7 +164,7 @@ class TestTimeLimits:
         """A quick service is given up sooner than one that may take long."""
         async with odd_service(silence) as url:
             running = await gateway_to(start_platform, url, name="marketplace")
-            running.platform.proxy.timeout, running.platform.proxy.long_timeout = 0.2, 60
+            running.platform.resource(PROXY).timeout, running.platform.resource(PROXY).long_timeout = 0.2, 60
             assert (await running.anonymous.get("/v1/marketplace/plugins")).status == 504
 
     async def test_a_stream_that_goes_on(self, start_platform: Start) -> None:
@@ -291,7 +292,7 @@ class TestNotForwarded:
                 async with running.platform.database.unit() as unit:
                     await revoke_sessions(unit, ana.user["id"])
             else:
-                await running.platform.administration.set_active(ana.user["id"], False, by=None)
+                await running.platform.resource(ADMINISTRATION).set_active(ana.user["id"], False, by=None)
             assert [(await ana.get("/v1/tts")).status, (await ana.post("/v1/tts")).status] == [401, 401]
         assert connections == 0
 

@@ -1,0 +1,156 @@
+"""What `/health` says: of this process and all that it checks, or of one service (wire-facts 2.1)."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+
+from kernel import __version__
+from kernel.directory import DIRECTORY
+from kernel.errors import Unhealthy
+from kernel.gateway.proxy import PROXY
+from kernel.gateway.services import GATEWAY, SLOTS, Service
+from kernel.health import Health, HealthCheck, NotChecked, is_failure, run_check, run_checks
+from kernel.offers import OFFERS
+from kernel.plugins import PluginRecord
+from kernel.stores.protocols import CacheUnavailable
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
+
+log = logging.getLogger("platform.health")
+
+_PATIENCE = 3.0  # less than a check may take
+_PHASE_OF_MODELS = 2
+
+
+async def gateway_health(platform: Platform) -> Health:
+    """Everything that this process checks, and each core service (decisions.md, Health)."""
+    checks = [
+        *kernel_checks(platform),
+        *service_checks(platform),
+        *(check for _, check in _checks(platform)),
+    ]
+    plugins = {r.name: {"status": _status(platform, r), "reason": r.reason} for r in platform.plugins}
+    for entry in await platform.resource(DIRECTORY).offered():
+        plugins[entry.name] = {"status": entry.status, "reason": entry.reason or entry.problem}
+    extra = {"phase": platform.settings.phase, "plugins": plugins}
+    health = await run_checks(platform, GATEWAY, __version__, checks, extra)
+    failed = [name for name, text in health.checks.items() if is_failure(text)]
+    if health.status == "degraded":
+        return health.model_copy(update={"message": f"Working, except for: {', '.join(failed)}"})
+    return health
+
+
+def _checks(platform: Platform) -> list[tuple[str, HealthCheck]]:
+    return [
+        (plugin, check) for plugin, check in platform.resource(OFFERS).health_checks if platform.is_on(plugin)
+    ]
+
+
+def _status(platform: Platform, record: PluginRecord) -> str:
+    return record.status if platform.is_on(record.name) else "disabled"
+
+
+async def service_health(platform: Platform, service: Service) -> Health:
+    """What a service's own `/health` says."""
+    own = [check for _, check in _checks(platform) if check.service == service.name]
+    extra = await _figures(platform, service)
+    return await run_checks(platform, service.name, service.version, [_DATABASE, *own], extra)
+
+
+async def _figures(platform: Platform, service: Service) -> dict[str, Any]:
+    """The service's own fields; none when it can't tell them, for health is asked when things go wrong."""
+    if service.health_extra is None:
+        return {}
+    try:
+        return await service.health_extra(platform)
+    except Exception as error:  # noqa: BLE001 - the checks say what is wrong
+        log.warning("%s can't tell its figures: %s", service.name, type(error).__name__)
+        return {}
+
+
+async def _check_database(platform: Platform) -> None:
+    await platform.database.ping()
+
+
+async def _check_disk(platform: Platform) -> None:
+    await platform.disk.check()
+
+
+async def _check_cache(platform: Platform) -> None:
+    try:
+        await platform.cache.ping()
+    except CacheUnavailable as error:
+        why = f"the cache store does not answer ({error}); requests are not rate-limited"
+        raise Unhealthy(why) from None
+
+
+async def _check_plugins(platform: Platform) -> None:
+    bad = [record for record in platform.plugins if record.status in ("failed", "refused")]
+    if bad:
+        raise Unhealthy("; ".join(f"{record.name}: {record.reason}" for record in bad))
+
+
+_DATABASE = HealthCheck("database", _check_database, critical=True)
+
+
+def kernel_checks(platform: Platform) -> list[HealthCheck]:
+    """Database, disk, cache (as `redis` too, where it is Redis) and plugins."""
+    settings = platform.settings
+    redis = settings.redis_url is not None and settings.cache_store == "auto"
+    cache = ("cache", "redis") if redis else ("cache",)
+    return [
+        _DATABASE,
+        HealthCheck("disk", _check_disk, critical=True),
+        *(HealthCheck(name, _check_cache) for name in cache),
+        HealthCheck("plugins", _check_plugins),
+    ]
+
+
+def service_checks(platform: Platform) -> list[HealthCheck]:
+    """One check for each core service, under its name in snake case."""
+    critical = {"plugin-registry"}
+    if platform.settings.phase >= _PHASE_OF_MODELS:
+        critical |= {"rag-pipeline", "model-management"}
+    return [
+        HealthCheck(name.replace("-", "_"), partial(_check_service, name=name), name in critical)
+        for name in (slot.name for slot in SLOTS)
+        if name != GATEWAY
+    ]
+
+
+async def _check_service(platform: Platform, name: str) -> None:
+    base = platform.settings.remote_services.get(name)
+    if base is not None:
+        await _check_elsewhere(platform, base)
+        return
+    offered = platform.resource(OFFERS).services.get(name)
+    if offered is None:
+        raise NotChecked("not installed")
+    plugin = offered[0]
+    if not platform.is_on(plugin):
+        raise Unhealthy(f"the plugin '{plugin}' is disabled")
+    await _check_here(platform, name)
+
+
+async def _check_here(platform: Platform, name: str) -> None:
+    """What is critical to a service in this process; its other checks stand beside it by their names."""
+    for _, check in _checks(platform):
+        if check.service == name and check.critical and is_failure(text := await run_check(platform, check)):
+            raise Unhealthy(f"{check.name}: {text.removeprefix('unhealthy: ')}")
+
+
+async def _check_elsewhere(platform: Platform, base: str) -> None:
+    try:
+        body = await platform.resource(PROXY).fetch_json(f"{base}/health", _PATIENCE)
+    except (aiohttp.ClientError, TimeoutError, ValueError, OSError) as error:
+        raise Unhealthy(f"it can't be reached: {type(error).__name__}") from None
+    checks = body.get("checks")
+    if body.get("status") == "unhealthy":
+        texts = checks.items() if isinstance(checks, dict) else ()
+        found = (f"{check}: {str(text)[11:]}" for check, text in texts if is_failure(str(text)))
+        raise Unhealthy(next(found, "it says so itself"))

@@ -1,0 +1,43 @@
+"""A service in this process, by the paths of its own root: what a proxy does for one on another machine.
+
+The gateway binds a service's declared routes to their public paths. Whatever else it has at its root
+(aliases, `/health`, its API documents) is found here, so that a prefix means the same in both cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from aiohttp import web
+from yarl import URL
+
+from kernel.errors import Unauthorized
+from kernel.gateway.services import Mount
+from kernel.http.application import Application
+from kernel.http.context import Context
+from kernel.http.endpoint import WRITES
+
+
+class LocalService:
+    """The service's own application, made when somebody first asks for it."""
+
+    def __init__(self, make: Callable[[], Application]) -> None:
+        self._make = make
+        self._app: Application | None = None
+
+    async def serve(self, mount: Mount, ctx: Context) -> web.StreamResponse:
+        """Answer as the service does at the path that the public one stands for."""
+        require_token_for_writes(ctx, mount)
+        if self._app is None:
+            self._app = self._make()
+        path = URL(mount.target_of(ctx.request.rel_url), encoded=True)
+        target, ctx.match = await self._app.router.find(ctx.request.clone(rel_url=path))
+        if not target.is_miss:
+            ctx.endpoint = mount.prefix + target.label.removeprefix(mount.target)
+        return await target.serve(ctx)
+
+
+def require_token_for_writes(ctx: Context, mount: Mount) -> None:
+    """The write gate of spec 5.1 rule 6, for what the gateway passes on."""
+    if mount.gated and ctx.request.method in WRITES and ctx.principal.kind == "anonymous":
+        raise Unauthorized()

@@ -1,0 +1,89 @@
+"""`GET /`: what this server is and where to go on, for a browser and for a program."""
+
+from __future__ import annotations
+
+from html import escape
+
+from aiohttp import hdrs, web
+from pydantic import BaseModel, Field
+
+from kernel import __version__
+from kernel.gateway.services import GATEWAY
+from kernel.http.context import Context
+from kernel.http.responses import Answer
+from kernel.http.routes import PUBLIC, RouteTable
+
+routes = RouteTable("Operations")
+
+_CSP = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
+_ABOUT = "Answers with sources from your own documents, and plugins around them."
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Platform</title>
+<style>
+body {{ font: 1rem/1.6 system-ui, sans-serif; max-width: 36rem; margin: 4rem auto; padding: 0 1rem; }}
+:root {{ color-scheme: light dark; }}
+</style>
+</head>
+<body>
+<h1>Platform {version}</h1>
+<p>{about}</p>
+<p>This address serves the API. Sign in through the client, or read the documents below.</p>
+<ul>
+{links}
+</ul>
+</body>
+</html>
+"""
+
+
+class Root(BaseModel):
+    """What this server is, and the paths to go on with."""
+
+    service: str
+    version: str
+    about: str
+    docs: str = Field(description="The API documents, to read and to try out.")
+    redoc: str = Field(description="The same, to read.")
+    openapi: str = Field(description="The OpenAPI document.")
+    health: str
+    status: str = Field(description="The state of each service.")
+    client: str | None = Field(None, description="The web client, where the operator named one.")
+
+
+@routes.get("/", access=PUBLIC, returns=Root, also_media_types=("text/html",))
+async def root(ctx: Context) -> Answer | web.Response:
+    """What this server is: a page for a browser, JSON otherwise."""
+    found = Root(
+        service=GATEWAY,
+        version=__version__,
+        about=_ABOUT,
+        docs="/docs",
+        redoc="/redoc",
+        openapi="/openapi.json",
+        health="/health",
+        status="/v1/status",
+        client=ctx.platform.settings.client_url or None,
+    )
+    vary = {"Vary": "Accept"}
+    if "text/html" not in ctx.request.headers.get(hdrs.ACCEPT, ""):
+        return Answer(found, headers=vary)
+    headers = {**vary, "Content-Security-Policy": _CSP}
+    return web.Response(text=_page(found), content_type="text/html", headers=headers)
+
+
+def _page(found: Root) -> str:
+    links = [
+        ("API documents", found.docs),
+        ("API documents, to read", found.redoc),
+        ("OpenAPI document", found.openapi),
+        ("Health", found.health),
+        ("State of each service", found.status),
+    ]
+    if found.client is not None:
+        links.insert(0, ("Client", found.client))
+    items = (f'<li><a href="{escape(address)}">{escape(title)}</a></li>' for title, address in links)
+    return _PAGE.format(version=escape(found.version), about=escape(found.about), links="\n".join(items))
