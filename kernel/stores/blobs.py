@@ -11,7 +11,6 @@ import hashlib
 import logging
 import os
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import delete, func, select
@@ -21,6 +20,8 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from kernel.db.engine import Database, Unit
 from kernel.db.tables import BlobRecord, BlobReference
 from kernel.errors import PayloadTooLarge
+from kernel.stores.disk import DiskSpace
+from kernel.stores.protocols import Staged
 from kernel.stores.scratch import Scratch
 
 log = logging.getLogger("platform.blobs")
@@ -28,29 +29,21 @@ log = logging.getLogger("platform.blobs")
 _BUFFER = 1024 * 1024
 
 
-@dataclass(frozen=True)
-class Staged:
-    """Content that has arrived, hashed, measured and synced, but is not kept yet."""
-
-    path: Path
-    sha256: str
-    size: int
-
-    def discard(self) -> None:
-        """Drop it, if it was not kept."""
-        self.path.unlink(missing_ok=True)
-
-
 class FileBlobs:
     """Blobs as files under one folder."""
 
-    def __init__(self, database: Database, folder: Path) -> None:
+    def __init__(self, database: Database, folder: Path, disk: DiskSpace) -> None:
         self._database = database
         self._folder = folder
+        self._disk = disk
         self._scratch = Scratch(folder / "staging")
 
     async def stage(self, chunks: AsyncIterator[bytes], limit: int) -> Staged:
-        """Write the stream to a synced temporary file. Raises PayloadTooLarge past `limit` bytes."""
+        """Write the stream to a synced temporary file.
+
+        Raises PayloadTooLarge past `limit` bytes, InsufficientStorage when the disk is short of room.
+        """
+        self._disk.require()
         path = await asyncio.to_thread(self._scratch.new)
         try:
             return await self._write(path, chunks, limit)
@@ -69,6 +62,7 @@ class FileBlobs:
                 waiting += chunk
                 if len(waiting) >= _BUFFER:
                     piece, waiting = waiting, bytearray()
+                    self._disk.require()
                     await asyncio.to_thread(_append, handle, digest, piece)
             await asyncio.to_thread(_append, handle, digest, waiting)
             await asyncio.to_thread(os.fsync, handle.fileno())
@@ -92,6 +86,10 @@ class FileBlobs:
             await self._remove_unheld(sha256)
 
         unit.after_commit(remove)
+
+    async def local(self, sha256: str) -> Path:
+        """Where the content is."""
+        return self.path(sha256)
 
     def path(self, sha256: str) -> Path:
         """Where the content is; the file exists while somebody holds it."""
@@ -125,7 +123,7 @@ class FileBlobs:
     async def _insert(
         self, unit: Unit, table: type[BlobRecord | BlobReference], values: dict[str, object]
     ) -> None:
-        insert = sqlite_insert if unit.database.is_sqlite else postgresql_insert
+        insert = sqlite_insert if unit.is_sqlite else postgresql_insert
         await unit.session.execute(insert(table).values(**values).on_conflict_do_nothing())
 
     def _place(self, staged: Staged) -> None:

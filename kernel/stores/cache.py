@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from kernel.db.engine import Database
+from kernel.stores.protocols import Cache, CacheUnavailable
 from kernel.stores.shared_counters import SharedCounters
 
 if TYPE_CHECKING:
@@ -16,33 +17,6 @@ if TYPE_CHECKING:
 _SWEEP_ABOVE = 50_000
 _PATIENCE = 0.25
 _REST = 1.0
-
-
-class Cache(Protocol):
-    """Short-lived shared state. Losing it loses no data."""
-
-    async def increment(self, key: str, window: int) -> tuple[int, int]:
-        """Count one more for `key` in the current fixed window of `window` seconds.
-
-        Answers (count, seconds left in the window). Raises CacheUnavailable.
-        """
-        ...
-
-    async def count(self, key: str, window: int) -> int:
-        """What `increment` has counted in the current window. Raises CacheUnavailable."""
-        ...
-
-    async def ping(self) -> None:
-        """Raise CacheUnavailable when the store does not answer."""
-        ...
-
-    async def close(self) -> None:
-        """Give up connections."""
-        ...
-
-
-class CacheUnavailable(Exception):
-    """The cache store does not answer."""
 
 
 class MemoryCache:

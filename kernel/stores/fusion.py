@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 import numpy as np
 import numpy.typing as npt
 
-from kernel.stores.ranked import Labels, Ranked, as_labels
+from kernel.stores.ranked import Judged, Labels, Ranked, as_labels
 
 MEANING_WEIGHT = 0.8
 """The share of the dense leg for a question in plain words."""
@@ -42,8 +42,14 @@ def weight_for(question: str) -> float:
 
 
 def hybrid(
-    dense: Search, text: Search, k: int, *, weight: float, allowed: npt.ArrayLike | None = None
-) -> Ranked:
+    dense: Search,
+    text: Search,
+    k: int,
+    *,
+    weight: float,
+    unrelated: float = 0.0,
+    allowed: npt.ArrayLike | None = None,
+) -> Judged:
     """The `k` best of two legs, each candidate of one leg being scored by the other as well.
 
     Without the second look a text found by one leg alone would count as worth nothing to the other. Each leg
@@ -52,7 +58,7 @@ def hybrid(
     among = None if allowed is None else as_labels(allowed)
     depth = depth_for(k)
     near, worded = dense(depth, among), text(depth, among)
-    return fuse(_completed(near, worded, dense), _completed(worded, near, text), k, weight)
+    return fuse(_completed(near, worded, dense), _completed(worded, near, text), k, weight, unrelated)
 
 
 async def both_legs(dense: AsyncSearch, text: AsyncSearch, k: int) -> tuple[Ranked, Ranked]:
@@ -78,11 +84,15 @@ def joined(own: Ranked, more: Ranked) -> Ranked:
     return Ranked(labels, np.concatenate([own.scores, more.scores]), own.full if own.size else more.full)
 
 
-def fuse(dense: Ranked, text: Ranked, k: int, weight: float = MEANING_WEIGHT) -> Ranked:
+def fuse(
+    dense: Ranked, text: Ranked, k: int, weight: float = MEANING_WEIGHT, unrelated: float = 0.0
+) -> Judged:
     """The `k` best by `weight` * dense + (1 - `weight`) * text, at most 1; equal ones by label.
 
-    A cosine counts in relation to the best one, BM25 in relation to a full match, or to a better one if there
-    is. What a leg does not list counts 0 in it; with one leg empty the other's order stays as it is.
+    A cosine counts in relation to the best one, both measured from `unrelated`, the cosine that the model
+    gives two texts that have nothing to do with each other; BM25 counts in relation to a full match, or to a
+    better one if there is. What a leg does not list counts 0 in it; with one leg empty the other's order
+    stays as it is.
 
     Raises:
         ValueError: `weight` is not within 0 to 1.
@@ -90,10 +100,15 @@ def fuse(dense: Ranked, text: Ranked, k: int, weight: float = MEANING_WEIGHT) ->
     if not 0.0 <= weight <= 1.0:
         raise ValueError(f"weight must be within 0 to 1, not {weight}")
     labels = np.union1d(dense.labels, text.labels)
-    scores = weight * _spread(_by_best(dense), dense.labels, labels)
-    scores += (1.0 - weight) * _spread(_by_full_match(text), text.labels, labels)
+    words = _spread(_by_full_match(text), text.labels, labels)
+    scores = weight * _spread(_by_best(dense, unrelated), dense.labels, labels) + (1.0 - weight) * words
     order = np.argsort(-scores, kind="stable")[: max(0, k)]
-    return Ranked(labels[order], scores[order].clip(-_HUGE, _HUGE).astype(np.float32))
+    cosines = _spread(dense.scores, dense.labels, labels)
+    return Judged(labels[order], _single(scores[order]), _single(cosines[order]), _single(words[order]))
+
+
+def _single(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+    return scores.clip(-_HUGE, _HUGE).astype(np.float32)
 
 
 def _completed(own: Ranked, other: Ranked, search: Search) -> Ranked:
@@ -106,16 +121,17 @@ async def _completed_async(own: Ranked, other: Ranked, search: AsyncSearch) -> R
     return joined(own, await search(len(unseen), unseen)) if len(unseen) else own
 
 
-def _by_best(dense: Ranked) -> npt.NDArray[np.float64]:
-    best = float(dense.scores.max(initial=0.0))
-    return dense.scores.astype(np.float64) / (best if best > 0.0 else 1.0)
+def _by_best(dense: Ranked, unrelated: float) -> npt.NDArray[np.float64]:
+    above = dense.scores.astype(np.float64) - unrelated
+    best = float(above.max(initial=0.0))
+    return above / (best if best > 0.0 else 1.0)
 
 
 def _by_full_match(text: Ranked) -> npt.NDArray[np.float64]:
     return text.scores.astype(np.float64) / max(text.full, float(text.scores.max(initial=0.0)))
 
 
-def _spread(scores: npt.NDArray[np.float64], labels: Labels, over: Labels) -> npt.NDArray[np.float64]:
+def _spread(scores: npt.NDArray[np.floating], labels: Labels, over: Labels) -> npt.NDArray[np.float64]:
     """`scores` of `labels` laid out along the sorted labels `over`, 0 where there is none."""
     laid = np.zeros(len(over))
     laid[np.searchsorted(over, labels)] = scores

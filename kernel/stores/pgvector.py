@@ -25,7 +25,7 @@ from kernel.stores.pgvector_graphs import BUILD_ABOVE, Graphs
 from kernel.stores.pgvector_search import Nearest
 from kernel.stores.points import SqlVectorStore
 from kernel.stores.protocols import Point, Query
-from kernel.stores.ranked import Labels, Ranked
+from kernel.stores.ranked import Judged, Labels, Ranked
 
 _WRITE = sql(
     "INSERT INTO kernel_point_vector (label, collection_id, embedding)"
@@ -63,29 +63,21 @@ class PgVectorStore(SqlVectorStore):
         unit.after_commit(look)
         return count
 
-    async def drop(self, unit: Unit, collection: str) -> None:
-        """See `VectorStore.drop`."""
-        await super().drop(unit, collection)
+    async def purge(self) -> None:
+        """Remove what dropped collections held, and then their graphs."""
+        await super().purge()
+        self.graphs.look_after()
 
-        async def look() -> None:
-            self.graphs.look_after()
-
-        unit.after_commit(look)
-
-    async def rank(
-        self, session: AsyncSession, found: CollectionRecord, query: Query
-    ) -> tuple[Ranked, dict[int, float]]:
+    async def rank(self, session: AsyncSession, found: CollectionRecord, query: Query) -> Judged:
         """The nearest points by SQL; for hybrid search fused with BM25."""
         nearest = Nearest(session, found, query)
         if query.text is None:
-            ranked = known = await nearest.best(query.k)
-        else:
-            ranked, known = await self._fused(session, found, query, nearest)
-        return ranked, dict(zip(known.labels.tolist(), known.scores.tolist(), strict=True))
+            return Judged.by_cosine(await nearest.best(query.k))
+        return await self._fused(session, found, query, nearest)
 
     async def _fused(
         self, session: AsyncSession, found: CollectionRecord, query: Query, nearest: Nearest
-    ) -> tuple[Ranked, Ranked]:
+    ) -> Judged:
         words = query.text or ""
         index = await self.indexes(found).text.catch_up(session, found)
         allowed = await self.allowed(session, found, query)
@@ -97,7 +89,7 @@ class PgVectorStore(SqlVectorStore):
             return await asyncio.to_thread(index.search, words, k, allowed if among is None else among)
 
         dense, text = await both_legs(near, worded, query.k)
-        return fuse(dense, text, query.k, weight_for(words)), dense
+        return fuse(dense, text, query.k, weight_for(words), query.unrelated)
 
     def is_followed(self, found: CollectionRecord, query: Query) -> bool:
         """Vectors are searched in the database; only words have an index here."""
@@ -105,6 +97,7 @@ class PgVectorStore(SqlVectorStore):
 
     async def start(self) -> None:
         """Build, in the background, the graphs that collections have grown to want."""
+        await super().start()
         self.graphs.look_after()
 
     async def close(self) -> None:

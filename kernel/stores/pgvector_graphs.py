@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from kernel.db.engine import Database
+from kernel.stores.purging import DROPPED
 
 log = logging.getLogger("platform.vectors")
 
@@ -30,6 +31,7 @@ _LOCK_KEY = 0x686E7377  # "hnsw": one builder at a time
 _WANTED = sql(
     "SELECT c.id, c.dimension FROM kernel_collection c"
     " WHERE (CAST(:ids AS integer[]) IS NULL OR c.id = ANY(:ids)) AND c.dimension <= :dimension"
+    f" AND NOT starts_with(c.name, '{DROPPED}')"
     " AND NOT EXISTS (SELECT FROM pg_index WHERE indisvalid"
     f" AND indexrelid = to_regclass('{_PREFIX}' || c.id))"
     " AND (SELECT count(*) FROM (SELECT FROM kernel_point_vector v WHERE v.collection_id = c.id"

@@ -28,7 +28,8 @@ from kernel.stores.indexes import CollectionIndexes, text_follower
 from kernel.stores.locks import AsyncSharedLock
 from kernel.stores.point_rows import COLUMNS, check_fit, find_collection, row_of, stored_of
 from kernel.stores.protocols import EngineMismatch, Hit, Point, Query, StoredPoint
-from kernel.stores.ranked import Labels, Ranked
+from kernel.stores.purging import purge, set_aside
+from kernel.stores.ranked import Judged, Labels, Ranked
 from kernel.stores.upkeep import Upkeep, in_abandonable_thread
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class SqlVectorStore:
         self._locks: WeakValueDictionary[str, AsyncSharedLock] = WeakValueDictionary()
         self._searches: set[asyncio.Task[list[Hit]]] = set()
         self._upkeep = Upkeep()
+        self._has_dropped = False
 
     async def ensure(self, unit: Unit, collection: str, dimension: int, engine: str) -> None:
         """See `VectorStore.ensure`."""
@@ -105,14 +107,26 @@ class SqlVectorStore:
         found = await find_collection(unit.session, collection)
         if found is None:
             return
-        for table in (PointRecord, TombstoneRecord):
-            await unit.session.execute(delete(table).where(table.collection_id == found.id))
-        await unit.session.execute(delete(CollectionRecord).where(CollectionRecord.id == found.id))
+        await unit.session.execute(set_aside(found.id))
 
         async def forget() -> None:
             self._loaded.pop(found.id, None)
+            self._begin_purge()
 
         unit.after_commit(forget)
+
+    def _begin_purge(self) -> None:
+        self._has_dropped = True
+        self._upkeep.begin("removing what dropped collections held", self._purge)
+
+    async def _purge(self) -> None:
+        while self._has_dropped:  # set again by who drops meanwhile
+            self._has_dropped = False
+            await self.purge()
+
+    async def purge(self) -> None:
+        """Remove, bit by bit, what dropped collections held."""
+        await purge(self._database)
 
     async def search(self, collection: str, query: Query) -> list[Hit]:
         """See `VectorStore.search`."""
@@ -143,10 +157,10 @@ class SqlVectorStore:
             check_fit(found, query)
             if not follow and not self.is_followed(found, query):
                 return None
-            ranked, cosines = await self.rank(session, found, query)
+            judged = await self.rank(session, found, query)
             if follow:
                 self._look_after(collection, found)
-            return await self._hits(session, ranked, cosines)
+            return await self._hits(session, judged)
 
     def is_followed(self, found: CollectionRecord, query: Query) -> bool:
         """Whether the indexes that `rank` needs are as of `found` already."""
@@ -200,10 +214,8 @@ class SqlVectorStore:
             seen = (CollectionRecord.name == collection) & PointRecord.version.is_not(None)
             return int(await session.scalar(query.where(seen)) or 0)
 
-    async def rank(
-        self, session: AsyncSession, found: CollectionRecord, query: Query
-    ) -> tuple[Ranked, dict[int, float]]:
-        """The best labels, and their cosines; another backend replaces this step."""
+    async def rank(self, session: AsyncSession, found: CollectionRecord, query: Query) -> Judged:
+        """The best labels with their scores; another backend replaces this step."""
         indexes = self.indexes(found)
         dense = await indexes.dense.catch_up(session, found)
         text = None if query.text is None else await indexes.text.catch_up(session, found)
@@ -211,7 +223,8 @@ class SqlVectorStore:
         return await asyncio.to_thread(_rank, dense, text, query, allowed)
 
     async def start(self) -> None:
-        """Begin what goes on in the background from the start; nothing here."""
+        """Begin what goes on in the background from the start."""
+        self._begin_purge()
 
     async def settled(self) -> None:
         """Wait until nothing goes on in the background."""
@@ -222,12 +235,13 @@ class SqlVectorStore:
         await asyncio.gather(*self._searches, return_exceptions=True)
         await self._upkeep.close()
 
-    async def _hits(self, session: AsyncSession, ranked: Ranked, cosines: dict[int, float]) -> list[Hit]:
-        labels = ranked.labels.tolist()
+    async def _hits(self, session: AsyncSession, judged: Judged) -> list[Hit]:
+        labels = judged.labels.tolist()
         rows = await session.execute(select(PointRecord.label, *COLUMNS).where(PointRecord.label.in_(labels)))
         stored = {row.label: stored_of(row) for row in rows.all()}
-        scores = zip(labels, ranked.scores.tolist(), strict=True)
-        return [Hit(stored[at], score, cosines.get(at)) for at, score in scores if at in stored]
+        words = [None] * len(labels) if judged.words is None else judged.words.tolist()
+        scores = zip(labels, judged.scores.tolist(), judged.cosines.tolist(), words, strict=True)
+        return [Hit(stored[at], *legs) for at, *legs in scores if at in stored]
 
     async def allowed(self, session: AsyncSession, found: CollectionRecord, query: Query) -> Labels | None:
         """The labels of the groups that a query is limited to; None for one without limits."""
@@ -279,26 +293,22 @@ class SqlVectorStore:
         return found
 
     def _insert(self, unit: Unit, table: Any, rows: list[dict[str, Any]]) -> Any:
-        statement = sqlite_insert if unit.database.is_sqlite else postgresql_insert
+        statement = sqlite_insert if unit.is_sqlite else postgresql_insert
         return statement(table).values(rows).on_conflict_do_nothing()
 
 
-def _rank(
-    dense: DenseIndex, text: TextIndex | None, query: Query, allowed: Labels | None
-) -> tuple[Ranked, dict[int, float]]:
+def _rank(dense: DenseIndex, text: TextIndex | None, query: Query, allowed: Labels | None) -> Judged:
     def near(k: int, among: Labels | None) -> Ranked:
         return dense.search(query.vector, k, among)
 
     if text is None or query.text is None:
-        ranked = known = near(query.k, allowed)
-    else:
-        words, index = query.text, text
-        ranked = hybrid(
-            near,
-            lambda k, among: index.search(words, k, among),
-            query.k,
-            weight=weight_for(words),
-            allowed=allowed,
-        )
-        known = near(ranked.size, ranked.labels)
-    return ranked, dict(zip(known.labels.tolist(), known.scores.tolist(), strict=True))
+        return Judged.by_cosine(near(query.k, allowed))
+    words, index = query.text, text
+    return hybrid(
+        near,
+        lambda k, among: index.search(words, k, among),
+        query.k,
+        weight=weight_for(words),
+        unrelated=query.unrelated,
+        allowed=allowed,
+    )

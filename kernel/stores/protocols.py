@@ -1,9 +1,10 @@
-"""What a vector store offers. Writes join the caller's transaction; searches filter before they rank."""
+"""What stores offer. Writes join the caller's transaction; searches filter before they rank."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,10 +17,19 @@ Vector = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Embedded:
-    """What `embed_texts` answers: float32 vectors [n, d] of unit length, and the identity of their engine."""
+    """What `embed_texts` answers: float32 vectors [n, d] of unit length, and the identity of their engine.
+
+    `unrelated` is the cosine that the model gives two texts that have nothing to do with each other: what a
+    cosine says begins there.
+    """
 
     vectors: npt.NDArray[np.float32]
     engine: str
+    unrelated: float = 0.0
+
+    def similarity(self, cosine: float) -> float:
+        """A cosine on a scale on which 0 is unrelated and 1 the same text, whatever the model."""
+        return (cosine - self.unrelated) / (1.0 - self.unrelated)
 
 
 @dataclass(frozen=True)
@@ -50,19 +60,24 @@ class StoredPoint:
 
 @dataclass(frozen=True)
 class Hit:
-    """A found point with its score: cosine for dense, normalised to at most 1 for hybrid."""
+    """A found point with its score: cosine for dense, normalised to at most 1 for hybrid.
+
+    `words` is the share of a full match by BM25, 0 to 1; None for a dense search.
+    """
 
     point: StoredPoint
     score: float
-    cosine: float | None
+    cosine: float
+    words: float | None = None
 
 
 @dataclass(frozen=True)
 class Query:
     """A search in one collection. `groups` limits it to these groups, before ranking.
 
-    `text` with a `vector` asks for hybrid search: BM25 and dense scores, fused. `engine` says which engine
-    made the vector: a collection of another engine is not searched with it (EngineMismatch).
+    `text` with a `vector` asks for hybrid search: BM25 and dense scores, fused, cosines counting from
+    `unrelated`. `engine` says which engine made the vector: a collection of another engine is not searched
+    with it (EngineMismatch).
     """
 
     vector: Vector
@@ -70,6 +85,7 @@ class Query:
     text: str | None = None
     groups: Sequence[str] | None = None
     engine: str | None = None
+    unrelated: float = 0.0
 
 
 class VectorStore(Protocol):
@@ -96,7 +112,10 @@ class VectorStore(Protocol):
         ...
 
     async def drop(self, unit: Unit, collection: str) -> None:
-        """Remove a collection with all its points."""
+        """Remove a collection with all its points.
+
+        However many they are, nobody finds one after the commit; they leave the disk in the background.
+        """
         ...
 
     async def search(self, collection: str, query: Query) -> list[Hit]:
@@ -127,3 +146,70 @@ class EngineMismatch(Exception):
         self.stored = stored
         self.given = given
         super().__init__(f"the collection holds vectors of {stored}, not of {given}")
+
+
+@dataclass(frozen=True)
+class Staged:
+    """Content that has arrived, hashed, measured and synced, but is not kept yet."""
+
+    path: Path
+    sha256: str
+    size: int
+
+    def discard(self) -> None:
+        """Drop it, if it was not kept."""
+        self.path.unlink(missing_ok=True)
+
+
+class BlobStore(Protocol):
+    """Contents by the SHA-256 of their bytes. Held to by `kernel.stores.conformance.BlobStoreConformance`."""
+
+    async def stage(self, chunks: AsyncIterator[bytes], limit: int) -> Staged:
+        """Write the stream to a synced temporary file.
+
+        Raises PayloadTooLarge past `limit` bytes, InsufficientStorage when there is no room for it.
+        """
+        ...
+
+    async def keep(self, unit: Unit, staged: Staged, holder: str) -> None:
+        """Make the content a blob that `holder` refers to; it is durable when the unit commits."""
+        ...
+
+    async def release(self, unit: Unit, sha256: str, holder: str) -> None:
+        """Drop the holder's reference; the last one takes the content with it, after the commit."""
+        ...
+
+    async def local(self, sha256: str) -> Path:
+        """A file with the content, to be read only; it is there as long as somebody holds the content."""
+        ...
+
+    async def sweep(self) -> int:
+        """Remove what a killed process left behind; answers how much. Called at each start."""
+        ...
+
+
+class Cache(Protocol):
+    """Short-lived shared state. Losing it loses no data."""
+
+    async def increment(self, key: str, window: int) -> tuple[int, int]:
+        """Count one more for `key` in the current fixed window of `window` seconds.
+
+        Answers (count, seconds left in the window). Raises CacheUnavailable.
+        """
+        ...
+
+    async def count(self, key: str, window: int) -> int:
+        """What `increment` has counted in the current window. Raises CacheUnavailable."""
+        ...
+
+    async def ping(self) -> None:
+        """Raise CacheUnavailable when the store does not answer."""
+        ...
+
+    async def close(self) -> None:
+        """Give up connections."""
+        ...
+
+
+class CacheUnavailable(Exception):
+    """The cache store does not answer."""

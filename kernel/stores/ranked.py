@@ -32,6 +32,28 @@ class Ranked(NamedTuple):
         return len(self.labels)
 
 
+class Judged(NamedTuple):
+    """A ranking with what each leg said: float32 [n] beside the labels; `words` None without a text leg.
+
+    `cosines` are as the vectors have them. `words` are shares of a full match, 0 to 1.
+    """
+
+    labels: Labels
+    scores: Scores
+    cosines: Scores
+    words: Scores | None = None
+
+    @property
+    def size(self) -> int:
+        """How many were found."""
+        return len(self.labels)
+
+    @classmethod
+    def by_cosine(cls, found: Ranked) -> Judged:
+        """A ranking by the dense leg alone."""
+        return cls(found.labels, found.scores, found.scores)
+
+
 def as_labels(labels: npt.ArrayLike) -> Labels:
     """`labels` as a contiguous int64 [n] array.
 

@@ -96,8 +96,8 @@ class SharedCounters:
         here = found.count if found is not None and found.end == end else 0
         query = select(_TABLE.c.count).where(_TABLE.c.key_hash == _hash(key), _TABLE.c.window_end == end)
         try:
-            async with self._patience(), self._database.read() as session:
-                return max(here, await session.scalar(query) or 0)
+            async with self._patience():
+                return max(here, await self._database.read(lambda session: session.scalar(query)) or 0)
         except _UNAVAILABLE as error:
             self._warn(error)
             return here
@@ -181,8 +181,7 @@ class SharedCounters:
             index_elements=[_TABLE.c.key_hash, _TABLE.c.window_end],
             set_={"count": _TABLE.c.count + insert.excluded.count},
         ).returning(_TABLE.c.key_hash, _TABLE.c.window_end, _TABLE.c.count)
-        async with self._database.unit() as unit:
-            found = (await unit.session.execute(statement, rows)).all()
+        found = await self._database.write(lambda unit: unit.session.execute(statement, rows).all())
         return {(key_hash, end): count for key_hash, end, count in found}
 
     async def _sweep(self, now: int) -> None:
@@ -190,13 +189,9 @@ class SharedCounters:
         if self._swept is not None and time.monotonic() - self._swept < _SWEEP_EVERY:
             return
         self._swept = time.monotonic()
-        rows = select(func.count()).select_from(_TABLE)
         try:
-            async with self._patience(), self._database.unit() as unit:
-                await unit.lock("rate-windows")
-                await _remove_until(unit, now)
-                if (await unit.session.scalar(rows) or 0) > _MOST_ROWS:
-                    await _remove_until(unit, now + _SHORT)
+            async with self._patience():
+                await self._database.write(_remove_old, now)
         except _UNAVAILABLE as error:
             self._warn(error)
 
@@ -214,8 +209,15 @@ class SharedCounters:
             )
 
 
-async def _remove_until(unit: Unit, end: int) -> None:
-    await unit.session.execute(delete(_TABLE).where(_TABLE.c.window_end <= end))
+def _remove_old(unit: Unit, now: int) -> None:
+    unit.lock("rate-windows")
+    _remove_until(unit, now)
+    if (unit.session.scalar(select(func.count()).select_from(_TABLE)) or 0) > _MOST_ROWS:
+        _remove_until(unit, now + _SHORT)
+
+
+def _remove_until(unit: Unit, end: int) -> None:
+    unit.session.execute(delete(_TABLE).where(_TABLE.c.window_end <= end))
 
 
 def _hash(key: str) -> str:

@@ -16,9 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kernel.stores.ranked import Labels, Ranked, as_labels
+from kernel.stores.words import Words
 
 _LABEL, _TEXT, _ANALYZER = "label", "text", "platform"
 _LONGEST_TOKEN = 256
+_TOKEN = r"[\w&&[^_]]+"
 _MOST_TERMS = 128  # of a question, the rarest: a whole page pasted into the box is a question too
 _WRITER_MEMORY = 15_000_000  # tantivy's least; a block of this size becomes a segment
 _LARGE_FILTER = 1_000
@@ -28,12 +30,13 @@ _SPARE = 4
 class TextIndex:
     """A BM25 index of one collection. All methods may be called from any thread.
 
-    Words are lower-cased, folded to ASCII and stemmed. A label is stored once: adding it again replaces its
-    text.
+    Words of every script are brought into a form that compares (`Words`); English ones are lower-cased and
+    stemmed. A label is stored once: adding it again replaces its text.
     """
 
     def __init__(self, language: str = "english") -> None:
-        """`language` names the stemmer and its stop words, as the Snowball project spells it."""
+        """`language`, as Snowball spells it, names the stemmer and the stop words of ASCII words."""
+        self._words = Words()
         self._schema = _schema()
         self._analyzer = _analyzer(language, stop=False)
         self._question_analyzer = _analyzer(language, stop=True)
@@ -112,7 +115,8 @@ class TextIndex:
 
     def _frequencies(self, query: str, searcher: Any) -> dict[str, int]:
         """The question's terms, stop words only if it has no other, with how many texts hold each."""
-        terms = self._question_analyzer.analyze(query) or self._analyzer.analyze(query)
+        words = self._words.prepare(query)
+        terms = self._question_analyzer.analyze(words) or self._analyzer.analyze(words)
         return {term: searcher.doc_freq(_TEXT, term) for term in dict.fromkeys(terms)}
 
     def _any_of(self, terms: Sequence[str]) -> Any:
@@ -140,7 +144,7 @@ class TextIndex:
             if before:
                 writer.delete_documents_by_query(self._one_of(replaced))
             for label, text in zip(replaced.tolist(), texts, strict=False):
-                writer.add_document(_document(label, text))
+                writer.add_document(_document(label, self._words.prepare(text)))
             writer.commit()
             writer.wait_merging_threads()
             self._index.reload()
@@ -163,11 +167,10 @@ def _schema() -> Any:
 
 def _analyzer(language: str, *, stop: bool) -> Any:
     tantivy = _tantivy()
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.regex(_TOKEN))
     filters = [
         tantivy.Filter.remove_long(_LONGEST_TOKEN),
         tantivy.Filter.lowercase(),
-        tantivy.Filter.ascii_fold(),
         *([tantivy.Filter.stopword(language)] if stop else []),
         tantivy.Filter.stemmer(language),
     ]

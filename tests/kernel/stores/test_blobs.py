@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
 
 from kernel.db.engine import Database
+from kernel.housekeeping import housekeep
 from kernel.stores.blobs import FileBlobs
 from kernel.stores.conformance import BlobStoreConformance
+from kernel.stores.protocols import BlobStore
 from kernel.stores.scratch import Scratch
 from kernel.testing import Running, Start
 
@@ -27,7 +30,18 @@ class TestFileBlobs(BlobStoreConformance):
     @pytest.fixture
     def blobs(self, running: Running, tmp_path: Path) -> FileBlobs:
         """A store of its own folder."""
-        return FileBlobs(running.platform.database, tmp_path / "blobs")
+        return FileBlobs(running.platform.database, tmp_path / "blobs", running.platform.disk)
+
+    async def held(self, blobs: BlobStore) -> int:
+        """The files in its folder."""
+        folder = (await blobs.local("00" * 32)).parent.parent
+        return sum(path.is_file() for path in folder.rglob("*"))
+
+    async def abandon(self, blobs: BlobStore, content: bytes) -> None:
+        """A file in its place, without a row."""
+        path = await blobs.local(hashlib.sha256(content).hexdigest())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
 
 
 async def test_leftovers_of_a_killed_process(start_platform: Start, platform_home: Path) -> None:
@@ -39,5 +53,5 @@ async def test_leftovers_of_a_killed_process(start_platform: Start, platform_hom
     for path in (mine, dead):
         path.touch()
     running = await start_platform()
-    await running.platform.housekeep()
+    await housekeep(running.platform)
     assert (mine.exists(), dead.exists()) == (True, False)

@@ -11,8 +11,9 @@ from sqlalchemy import func, select
 
 from kernel.db.engine import Database
 from kernel.db.tables import RateWindow
-from kernel.stores.cache import Cache, CacheUnavailable, MemoryCache, RedisCache
+from kernel.stores.cache import MemoryCache, RedisCache
 from kernel.stores.conformance import CacheConformance
+from kernel.stores.protocols import Cache, CacheUnavailable
 from kernel.stores.shared_counters import SharedCounters
 from kernel.testing import Start
 from tests.fakes.waiting import eventually

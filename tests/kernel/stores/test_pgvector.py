@@ -156,6 +156,7 @@ async def test_a_large_collection_gets_a_graph_and_loses_it_when_dropped(
     assert recalled >= 190  # of 200
     async with database.unit() as unit:
         await store.drop(unit, COLLECTION)
+    await store.settled()
     await store.graphs.settled()
     assert await graphs(database) == []
 
@@ -230,6 +231,7 @@ async def test_vectors_go_with_their_points(database: Database, store: PgVectorS
     assert await left() == 5
     async with database.unit() as unit:
         await store.drop(unit, COLLECTION)
+    await store.settled()
     assert await left() == 0
 
 

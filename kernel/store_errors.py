@@ -1,0 +1,23 @@
+"""What a client may hear when a store fails: a database that is away, a machine that is at fault."""
+
+from __future__ import annotations
+
+import logging
+
+from kernel.db.outages import is_outage
+from kernel.errors import PlatformError, Unavailable
+from kernel.machine_faults import machine_fault, public_error
+from kernel.stores.disk import DiskSpace
+
+log = logging.getLogger("platform")
+
+
+def store_error(error: BaseException, disk: DiskSpace) -> PlatformError | None:
+    """What a client hears of a failing store or machine, which is logged; None for any other error."""
+    fault = machine_fault(error)
+    if fault is None and not is_outage(error):
+        return None
+    if fault == "disk" and disk.is_short():
+        fault = "disk_full"
+    log.error("%s: %s", fault or "a store is unreachable", type(error).__name__, exc_info=error)
+    return Unavailable("The database is unreachable; try again") if fault is None else public_error(fault)

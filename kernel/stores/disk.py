@@ -1,0 +1,62 @@
+"""How much room is left on the disks that the platform writes to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from sqlalchemy.engine import make_url
+
+from kernel.errors import InsufficientStorage, Unhealthy
+from kernel.machine_faults import SENTENCES
+
+_MB = 1024 * 1024
+
+
+class DiskSpace:
+    """The disks of some folders; short of room when less than `min_free_mb` is free on one of them.
+
+    What is kept free lets a server whose disk fills up go on: refuse uploads, delete, and say what is wrong.
+    """
+
+    def __init__(self, folders: Iterable[Path], min_free_mb: int) -> None:
+        self._folders = tuple(dict.fromkeys(folders))
+        self._min_free = min_free_mb * _MB
+
+    def free_bytes(self) -> int:
+        """Bytes that this process may still write on the fullest disk. Quick enough for the event loop."""
+        return min(map(_free, self._folders))
+
+    def is_short(self) -> bool:
+        """Whether a disk is full, or nearly so."""
+        return self.free_bytes() < max(self._min_free, 1)
+
+    def require(self) -> None:
+        """Raise InsufficientStorage when a disk is short of room."""
+        if self.is_short():
+            raise InsufficientStorage(SENTENCES["disk_full"])
+
+    async def check(self) -> None:
+        """A health check."""
+        free = self.free_bytes()
+        if free < max(self._min_free, 1):
+            raise Unhealthy(
+                f"the server's disk is full: {free // _MB} MB are free; make room"
+                f" (PLATFORM_MIN_FREE_DISK_MB keeps {self._min_free // _MB} free)"
+            )
+
+
+def folders_written(home: Path, sqlalchemy_url: str) -> list[Path]:
+    """The home, and the folder of an SQLite database that is kept elsewhere."""
+    url = make_url(sqlalchemy_url)
+    is_file = url.get_backend_name() == "sqlite" and url.database not in (None, "", ":memory:")
+    return [home, Path(str(url.database)).absolute().parent] if is_file else [home]
+
+
+def _free(folder: Path) -> int:
+    """Room on the disk of `folder`, or of the nearest folder above it that exists."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize

@@ -1,0 +1,51 @@
+"""What a dropped collection leaves behind: renamed at once, so that nobody finds it, and removed bit by bit.
+
+The new name is the record of what is still to be done: any process that starts later goes on with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.orm import Session
+
+from kernel.db.engine import Database, Unit
+from kernel.db.tables import CollectionRecord, PointRecord, TombstoneRecord
+
+DROPPED = "dropped:"
+_AT_ONCE = 2000  # rows of one transaction: writers wait some 50 ms for it
+
+
+def set_aside(collection_id: int) -> Any:
+    """The statement that makes a collection unknown under its name, whatever is in it."""
+    mine = CollectionRecord.id == collection_id
+    return update(CollectionRecord).where(mine).values(name=f"{DROPPED}{collection_id}")
+
+
+async def purge(database: Database) -> bool:
+    """Remove all that dropped collections hold; whether there was anything."""
+    found = False
+    while (dropped := await database.read(_next_dropped)) is not None:
+        found = True
+        while await database.write(_remove_some, dropped):
+            pass
+    if found:
+        await database.scrub()
+    return found
+
+
+def _next_dropped(session: Session) -> int | None:
+    """The collection to go on with."""
+    query = select(CollectionRecord.id).where(CollectionRecord.name.startswith(DROPPED, autoescape=True))
+    return session.scalar(query.order_by(CollectionRecord.id).limit(1))
+
+
+def _remove_some(unit: Unit, collection_id: int) -> bool:
+    """Remove some rows, or the collection when none is left; whether it is still there."""
+    for table in (PointRecord, TombstoneRecord):
+        some = select(table.label).where(table.collection_id == collection_id).limit(_AT_ONCE)
+        if unit.session.execute(delete(table).where(table.label.in_(some))).rowcount:
+            return True
+    unit.session.execute(delete(CollectionRecord).where(CollectionRecord.id == collection_id))
+    return False

@@ -1,0 +1,118 @@
+"""What the text index makes of a text before it splits it: words of every script in a form that compares.
+
+English needs nothing here. Other texts are normalised (NFKC) and case-folded; scripts that are written
+without spaces become overlapping pairs of characters; words of other scripts get the Snowball stemmer that
+their script suggests; a Latin word with accents counts with and without them. An identifier counts as a
+whole beside its parts.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import regex
+
+_WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")
+_UNSPACED = regex.compile(
+    r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}ー々〆]+"
+)
+_LATIN = regex.compile(r"\p{Latin}")
+_ACCENTED_OR_FOREIGN = regex.compile(r"[^\x00-\x7F\p{P}\p{S}\p{Z}]")
+_COMPOUND = re.compile(r"[^\W_]+(?:[_.:/-][^\W_]+)+")
+_TELLING = re.compile(r"[\d_]")  # of CK-381, v4.2 and max_connections, but not of well-known
+_JOINT = re.compile(r"[_.:/-]")
+_MOST_IDENTIFIER = 64
+
+# By the first letter's Unicode name, which begins with its script.
+_STEMMERS = {
+    "CYRILLIC": "russian",
+    "ARABIC": "arabic",
+    "DEVANAGARI": "hindi",
+    "GREEK": "greek",
+    "ARMENIAN": "armenian",
+    "TAMIL": "tamil",
+}
+
+
+class Words:
+    """Prepares texts. May be called from any thread: the stemmers, which may not, take turns."""
+
+    def __init__(self) -> None:
+        self._stemmers: dict[str, Any] = {}
+        self._turn = threading.Lock()
+
+    def prepare(self, text: str) -> str:
+        """`text` as words that the index splits at spaces and punctuation, and compares as they are."""
+        foreign = not text.isascii() and _ACCENTED_OR_FOREIGN.search(text)
+        plain = self._folded(text) if foreign else text
+        return " ".join((plain, *_identifiers(text)))
+
+    def _folded(self, text: str) -> str:
+        folded = unicodedata.normalize("NFKC", text).casefold()
+        with self._turn:
+            return " ".join(term for word in _WORD.findall(folded) for term in self._terms(word))
+
+    def _terms(self, word: str) -> Iterator[str]:
+        if word.isascii():
+            yield word
+        elif _LATIN.match(word):
+            yield from _with_and_without_accents(word)
+        else:
+            yield from self._foreign(word)
+
+    def _foreign(self, word: str) -> Iterator[str]:
+        at = 0
+        for run in _UNSPACED.finditer(word):
+            if run.start() > at:
+                yield self._stemmed(word[at : run.start()])
+            yield from _pairs(run[0])
+            at = run.end()
+        if at < len(word):
+            yield self._stemmed(word[at:])
+
+    def _stemmed(self, word: str) -> str:
+        language = _STEMMERS.get(unicodedata.name(word[0], "").partition(" ")[0])
+        if language is None:
+            return word
+        if language not in self._stemmers:
+            import Stemmer
+
+            self._stemmers[language] = Stemmer.Stemmer(language)
+        stem: str = self._stemmers[language].stemWord(word)
+        return stem
+
+
+def _identifiers(text: str) -> Iterator[str]:
+    """Each identifier in one piece: `CK-381` as ck381."""
+    if not _TELLING.search(text):
+        return
+    for found in _COMPOUND.findall(text):
+        if len(found) <= _MOST_IDENTIFIER and _TELLING.search(found):
+            yield _JOINT.sub("", found).casefold()
+
+
+def _with_and_without_accents(word: str) -> Iterator[str]:
+    """As written, and as somebody types it whose keyboard lacks the accents."""
+    decomposed = unicodedata.normalize("NFD", word)
+    bare = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+    bare = bare.translate(_LETTERS)
+    yield bare
+    if bare != word:
+        yield word
+
+
+_LETTERS = str.maketrans({"ø": "o", "đ": "d", "ð": "d", "ł": "l", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
+
+
+def _pairs(run: str) -> Iterator[str]:
+    """Overlapping pairs of letters, each with the marks that belong to it; a single letter stands alone."""
+    letters = regex.findall(r"\p{L}\p{M}*|\p{N}", run)
+    if len(letters) < 2:
+        yield from letters
+    for one, other in pairwise(letters):
+        yield one + other

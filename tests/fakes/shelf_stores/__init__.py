@@ -1,0 +1,1 @@
+"""A plugin by somebody else that brings stores: it knows `kernel.sdk` alone."""

@@ -1,0 +1,136 @@
+"""A vector store that compares with everything: right, and slow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from sqlalchemy import ColumnElement, delete, func, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from kernel.sdk import Database, EngineMismatch, Hit, Point, Query, StoredPoint, Unit
+
+from .models import ShelfCollection, ShelfPoint
+
+
+class ShelfVectors:
+    """A `VectorStore` in two tables of its own."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def ensure(self, unit: Unit, collection: str, dimension: int, engine: str) -> None:
+        await unit.lock(f"shelf:{collection}")
+        found = await unit.session.get(ShelfCollection, collection)
+        if found is None:
+            unit.session.add(ShelfCollection(name=collection, dimension=dimension, engine=engine))
+            await unit.session.flush()
+        elif (found.dimension, found.engine) != (dimension, engine):
+            raise EngineMismatch(found.engine, engine)
+
+    async def stage(self, unit: Unit, collection: str, points: Sequence[Point]) -> None:
+        found = await unit.session.get(ShelfCollection, collection)
+        if found is None:
+            raise LookupError(f"nobody made the collection '{collection}'")
+        for point in points:
+            _check(point.vector, found.dimension, point.id)
+        known = await unit.session.scalars(
+            select(ShelfPoint.id).where(ShelfPoint.collection == collection, _among([p.id for p in points]))
+        )
+        there = set(known)
+        rows = [_row(collection, point) for point in points if point.id not in there]
+        if rows:
+            await unit.session.execute(insert(ShelfPoint), rows)
+
+    async def staged(self, collection: str, group: str) -> int:
+        async with self._database.read() as session:
+            return await _number(session, _of(collection, group))
+
+    async def publish(self, unit: Unit, collection: str, group: str) -> int:
+        change = update(ShelfPoint).where(_of(collection, group)).values(published=True)
+        await unit.session.execute(change, execution_options={"synchronize_session": False})
+        return await _number(unit.session, _of(collection, group))
+
+    async def remove_group(self, unit: Unit, collection: str, group: str) -> int:
+        count = await _number(unit.session, _of(collection, group))
+        await unit.session.execute(delete(ShelfPoint).where(_of(collection, group)))
+        return count
+
+    async def drop(self, unit: Unit, collection: str) -> None:
+        await unit.session.execute(delete(ShelfPoint).where(ShelfPoint.collection == collection))
+        await unit.session.execute(delete(ShelfCollection).where(ShelfCollection.name == collection))
+
+    async def search(self, collection: str, query: Query) -> list[Hit]:
+        async with self._database.snapshot() as session:
+            found = await session.get(ShelfCollection, collection)
+            if found is None:
+                return []
+            if query.engine not in (None, found.engine):
+                raise EngineMismatch(found.engine, str(query.engine))
+            _check(query.vector, found.dimension, "the question")
+            seen = select(ShelfPoint).where(ShelfPoint.collection == collection, ShelfPoint.published)
+            if query.groups is not None:
+                seen = seen.where(ShelfPoint.group_key.in_(query.groups))
+            hits = [_hit(row, query) for row in await session.scalars(seen)]
+        return sorted(hits, key=lambda hit: -hit.score)[: query.k]
+
+    async def points(
+        self, collection: str, group: str, limit: int, offset: int
+    ) -> tuple[list[StoredPoint], int]:
+        seen = _of(collection, group) & ShelfPoint.published
+        page = select(ShelfPoint).where(seen).order_by(ShelfPoint.position).limit(limit).offset(offset)
+        async with self._database.snapshot() as session:
+            rows = list(await session.scalars(page))
+            return [_stored(row) for row in rows], await _number(session, seen)
+
+    async def count(self, collection: str) -> int:
+        async with self._database.read() as session:
+            return await _number(session, (ShelfPoint.collection == collection) & ShelfPoint.published)
+
+
+async def _number(session: AsyncSession, condition: ColumnElement[bool]) -> int:
+    return await session.scalar(select(func.count()).select_from(ShelfPoint).where(condition)) or 0
+
+
+def _of(collection: str, group: str) -> ColumnElement[bool]:
+    return (ShelfPoint.collection == collection) & (ShelfPoint.group_key == group)
+
+
+def _among(ids: Sequence[str]) -> ColumnElement[bool]:
+    return ShelfPoint.id.in_(ids)
+
+
+def _check(vector: np.ndarray, dimension: int, of: str) -> None:
+    if len(vector) != dimension or not np.isfinite(vector).all():
+        raise ValueError(f"the vector of {of} must be {dimension} finite numbers")
+
+
+def _row(collection: str, point: Point) -> dict[str, object]:
+    return {
+        "collection": collection,
+        "id": point.id,
+        "group_key": point.group,
+        "position": point.position,
+        "text": point.text,
+        "payload": dict(point.payload),
+        "vector": np.asarray(point.vector, np.float32).tobytes(),
+        "published": False,
+    }
+
+
+def _stored(row: ShelfPoint) -> StoredPoint:
+    return StoredPoint(row.id, row.group_key, row.position, row.text, row.payload)
+
+
+def _hit(row: ShelfPoint, query: Query) -> Hit:
+    cosine = float(np.frombuffer(row.vector, np.float32) @ query.vector)
+    if query.text is None:
+        return Hit(_stored(row), cosine, cosine)
+    wanted, there = _words(query.text), _words(row.text)
+    share = len(wanted & there) / len(wanted) if wanted else 0.0
+    return Hit(_stored(row), (share * 2 + cosine) / 3, cosine)
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))

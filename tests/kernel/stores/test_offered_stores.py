@@ -1,0 +1,185 @@
+"""Stores of a plugin: chosen by a setting, held to the kernel's own suites, and used by everything above."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernel.db.engine import Database
+from kernel.sdk import (
+    BLOB_STORE,
+    CACHE_STORE,
+    PLUGIN_STATES,
+    VECTOR_STORE,
+    BlobStore,
+    Cache,
+    Plugin,
+    StartupError,
+    StoreKind,
+    StoreNeeds,
+    StoreOffer,
+    hookimpl,
+)
+from kernel.stores.conformance import BlobStoreConformance, CacheConformance
+from kernel.stores.conformance_vectors import Stores, VectorStoreConformance
+from kernel.testing import Start
+from tests.builtin_plugins.rag.rag_support import HANDBOOK, ask, ingest, make_base, make_pipeline
+from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.shelf_stores.blobs import ShelfBlobs
+from tests.fakes.shelf_stores.cache import ShelfCache
+from tests.fakes.shelf_stores.plugin import ShelfPlugin
+from tests.fakes.shelf_stores.vectors import ShelfVectors
+
+CHOSEN = {f"PLATFORM_{kind}_STORE": "shelf" for kind in ("VECTOR", "BLOB", "CACHE")}
+
+
+@pytest.fixture
+async def database(start_platform: Start, database_url: str | None) -> Database:
+    """A database with the plugin's tables."""
+    return (await start_platform(ShelfPlugin, env={"DATABASE_URL": database_url})).platform.database
+
+
+class TestVectors(VectorStoreConformance):
+    @pytest.fixture
+    def stores(self, database: Database) -> Stores:
+        """Two, as two processes have them."""
+        return ShelfVectors(database), ShelfVectors(database)
+
+
+class TestBlobs(BlobStoreConformance):
+    @pytest.fixture
+    def blobs(self, tmp_path: Path) -> ShelfBlobs:
+        """A store of its own folder."""
+        return ShelfBlobs(tmp_path / "shelf")
+
+    async def held(self, blobs: BlobStore) -> int:
+        """What is packed, and what is staged."""
+        assert isinstance(blobs, ShelfBlobs)
+        return len([*blobs.packed.glob("*.gz"), *blobs.here.glob("*.staged")])
+
+    async def abandon(self, blobs: BlobStore, content: bytes) -> None:
+        """A packed file without holders."""
+        assert isinstance(blobs, ShelfBlobs)
+        name = hashlib.sha256(content).hexdigest()
+        (blobs.packed / f"{name}.gz").write_bytes(gzip.compress(content))
+
+
+class TestCache(CacheConformance):
+    @pytest.fixture
+    def cache(self) -> Cache:
+        """A dictionary."""
+        return ShelfCache()
+
+
+async def test_the_chosen_stores_serve(start_platform: Start, database_url: str | None) -> None:
+    """A document goes through them from its upload to its answer and its deletion; requests are counted."""
+    env = {**CHOSEN, "DATABASE_URL": database_url, "RATE_LIMIT_ENABLED": "true"}
+    running = await start_platform("rag", HashEmbeddings(), ShelfPlugin, env=env)
+    platform = running.platform
+    blobs, cache = platform.blobs, platform.cache
+    assert isinstance(platform.vectors, ShelfVectors)
+    assert isinstance(blobs, ShelfBlobs) and isinstance(cache, ShelfCache)
+    ann = await running.user("ann")
+    base = await make_base(ann)
+    document = await ingest(running, ann, base, "handbook.md", HANDBOOK)
+    assert document["status"] == "completed"
+    path = f"/v1/rag/knowledge-bases/{base}/documents/{document['document_id']}"
+    assert (await ann.get(f"{path}/content")).body == HANDBOOK.encode()
+    answer = await ask(ann, await make_pipeline(ann, base), "What is the daily allowance for meals?")
+    assert answer["sources"]
+    assert list(blobs.packed.glob("*.gz"))
+    assert (await ann.delete(path)).status == 200
+    assert await platform.vectors.count(f"rag:{base}") == 0
+    assert not list(blobs.packed.glob("*.gz"))
+    assert sum(cache.counts.values()) > 3
+
+
+async def test_a_chosen_cache_that_is_away(start_platform: Start) -> None:
+    """It is named in /health, and requests are answered as with any other cache store that is away."""
+    running = await start_platform(ShelfPlugin, env={"PLATFORM_CACHE_STORE": "shelf"})
+    cache = running.platform.cache
+    assert isinstance(cache, ShelfCache)
+    cache.away = True
+    health = (await running.anonymous.get("/health")).json()
+    assert "does not answer (ShelfCache)" in health["checks"]["cache"]
+
+
+class TestChoosing:
+    async def test_nothing_is_opened_unasked(self, start_platform: Start) -> None:
+        """A plugin that offers stores changes nothing by itself."""
+        running = await start_platform(ShelfPlugin)
+        assert not isinstance(running.platform.vectors, ShelfVectors)
+        assert not (running.platform.settings.home / "shelf").exists()
+
+    @pytest.mark.parametrize("kind", ["VECTOR", "BLOB", "CACHE"])
+    async def test_a_store_that_nobody_offers(self, start_platform: Start, kind: str) -> None:
+        """Stops the start, naming the setting, what there is, and where to look."""
+        name = f"PLATFORM_{kind}_STORE"
+        with pytest.raises(StartupError, match=rf"{name} is 'cellar', but no plugin.*shelf.*plugins list"):
+            await start_platform(ShelfPlugin, env={name: "cellar"})
+
+    @pytest.mark.parametrize("fault", ["raises", "hangs"])
+    async def test_a_store_that_can_not_be_opened(self, start_platform: Start, fault: str) -> None:
+        """Stops the start: what is stored there can't be done without."""
+        said = {"raises": "can't be opened: OSError: no route", "hangs": r"did not open within 0\.3 s"}[fault]
+        with pytest.raises(StartupError, match=rf"vector store 'far' of the plugin 'far' {said}"):
+            env = {"PLATFORM_VECTOR_STORE": "far", "PLATFORM_PLUGIN_START_TIMEOUT": "0.3"}
+            await start_platform(Far(fault), env=env)
+
+    @pytest.mark.parametrize(
+        ("kind", "name", "holder"),
+        [(VECTOR_STORE, "faiss", "the platform"), (BLOB_STORE, "shelf", "shelf"), (CACHE_STORE, "auto", "")],
+    )
+    async def test_a_name_that_is_taken(
+        self, start_platform: Start, kind: StoreKind[Any], name: str, holder: str
+    ) -> None:
+        """The plugin that came later is refused."""
+        running = await start_platform(ShelfPlugin, Thief(StoreOffer(kind, name, _nothing)))
+        reason = running.platform.resource(PLUGIN_STATES).records["thief"].reason or ""
+        assert f"its {kind.name} '{name}' has the name of one of {holder}" in reason
+
+
+class Thief(Plugin):
+    """Offers a store under a name that somebody has."""
+
+    name = "thief"
+    after = ("shelf",)
+
+    def __init__(self, offer: StoreOffer[Any]) -> None:
+        self.offer = offer
+
+    @hookimpl
+    def register_stores(self) -> Sequence[StoreOffer[Any]]:
+        return [self.offer]
+
+
+class Far(Plugin):
+    """Offers a store that can't be reached."""
+
+    name = "far"
+
+    def __init__(self, fault: str) -> None:
+        self.fault = fault
+
+    @hookimpl
+    def register_stores(self) -> Sequence[StoreOffer[Any]]:
+        return [StoreOffer(VECTOR_STORE, "far", self._open)]
+
+    @asynccontextmanager
+    async def _open(self, needs: StoreNeeds) -> AsyncIterator[ShelfVectors]:
+        if self.fault == "raises":
+            raise OSError("no route")
+        await asyncio.Event().wait()
+        yield ShelfVectors(needs.database)
+
+
+@asynccontextmanager
+async def _nothing(needs: StoreNeeds) -> AsyncIterator[None]:
+    yield None
