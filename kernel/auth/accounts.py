@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import func, select, update
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
 
+from kernel import hookspecs
 from kernel.auth.audit import audit
 from kernel.auth.errors import (
     AccountDisabled,
@@ -21,15 +24,17 @@ from kernel.auth.errors import (
 )
 from kernel.auth.models import Account
 from kernel.auth.password_resets import forget_resets
+from kernel.auth.passwords import Passwords
+from kernel.auth.platform_admins import PlatformAdmins
 from kernel.auth.principals import Principal
-from kernel.auth.states import TOPIC, AccountState
-from kernel.auth.tokens import account_id
-from kernel.db.engine import Unit
+from kernel.auth.states import TOPIC, AccountState, AccountStates
+from kernel.auth.tokens import Tokens, account_id
+from kernel.db.engine import Database, Unit
 from kernel.errors import Unauthorized
-
-if TYPE_CHECKING:
-    from kernel.platform import Platform
-
+from kernel.hooks import Hooks
+from kernel.rate_limits import RateLimits
+from kernel.resource_keys import ResourceKey
+from kernel.settings import KernelSettings
 
 _REFRESHES = 10
 
@@ -37,8 +42,26 @@ _REFRESHES = 10
 class Accounts:
     """The behaviour behind `/v1/auth`."""
 
-    def __init__(self, platform: Platform) -> None:
-        self._platform = platform
+    def __init__(
+        self,
+        settings: KernelSettings,
+        database: Database,
+        hooks: Hooks,
+        *,
+        passwords: Passwords,
+        tokens: Tokens,
+        states: AccountStates,
+        admins: PlatformAdmins,
+        limits: RateLimits,
+    ) -> None:
+        self._settings = settings
+        self._database = database
+        self._hooks = hooks
+        self._passwords = passwords
+        self._tokens = tokens
+        self._states = states
+        self._admins = admins
+        self._limits = limits
 
     async def register(
         self,
@@ -48,16 +71,16 @@ class Accounts:
         *,
         role: str = "user",
         origin: dict[str, Any] | None = None,
-        stranger: bool = False,
+        anonymous: bool = False,
     ) -> Account:
         """A new active account. Raises AlreadyExists naming the field that is taken.
 
-        A `stranger` registers on his own and may hear TooManySignIns.
+        With `anonymous`, the caller is not signed in, and TooManySignIns may be raised.
         """
-        password_hash = await self._platform.passwords.hash(password, stranger=stranger)
+        password_hash = await self._passwords.hash(password, anonymous=anonymous)
         try:
-            async with self._platform.database.unit() as unit:
-                await self._refuse_taken(unit, username, email)
+            async with self._database.unit() as unit:
+                await _refuse_taken(unit.session, username, email)
                 return await self._create(unit, username, email, password_hash, role, origin)
         except IntegrityError:
             raise AlreadyExists("A user with this username or email already exists") from None
@@ -83,16 +106,14 @@ class Accounts:
         await unit.session.flush()
         after = {"username": username, "role": role}
         audit(unit, "account.created", "account", account.id, after=after, origin=origin)
-        await self._platform.hooks.ask_all("on_account_event", unit=unit, account=account, change="created")
+        await self._hooks.ask(hookspecs.on_account_event, unit=unit, account=account, change="created")
         await unit.notify(TOPIC, str(account.id))
         return account
 
-    async def _refuse_taken(self, unit: Unit, username: str, email: str) -> None:
-        query = select(Account.id).limit(1)
-        if await unit.session.scalar(query.where(Account.username_key == username.casefold())):
-            raise AlreadyExists("A user with this username already exists")
-        if await unit.session.scalar(query.where(Account.email_key == email.casefold())):
-            raise AlreadyExists("A user with this email already exists")
+    async def refuse_taken(self, username: str, email: str) -> None:
+        """Raise AlreadyExists, naming the field, when another account has the name or the address."""
+        async with self._database.read() as session:
+            await _refuse_taken(session, username, email)
 
     async def sign_in(
         self, username: str, password: str, origin: dict[str, Any] | None = None
@@ -100,7 +121,7 @@ class Accounts:
         """The account and a token. Raises BadCredentials, or AccountDisabled when the password was right."""
         account = await self._find(username)
         stored = account.password_hash if account else None
-        right = await self._platform.passwords.verify(stored, password, stranger=True)
+        right = await self._passwords.verify(stored, password, anonymous=True)
         if not right or account is None:
             raise BadCredentials()
         if not account.is_active:
@@ -113,9 +134,8 @@ class Accounts:
 
     async def _find(self, username: str) -> Account | None:
         key = username.casefold()
-        async with self._platform.database.read() as session:
-            query = select(Account).where((Account.username_key == key) | (Account.email_key == key))
-            rows = (await session.scalars(query.limit(2))).all()
+        query = select(Account).where((Account.username_key == key) | (Account.email_key == key)).limit(2)
+        rows = await self._database.read(lambda session: session.scalars(query).all())
         return next((row for row in rows if row.username_key == key), rows[0] if rows else None)
 
     async def refresh(self, claims: dict[str, Any]) -> str:
@@ -124,24 +144,23 @@ class Accounts:
         if claims.get("role") == "service" or subject is None:
             raise Unauthorized("This token can't be refreshed")
         self._check_age(claims)
-        _check_session(await self._platform.account_states.get(subject), claims)
+        _check_session(await self._states.get(subject), claims)
         # After the checks, so that a dead token of the account can't use up its refreshes; before the hooks.
-        await self._platform.guard.count(f"refresh:{subject}", _REFRESHES)
-        async with self._platform.database.read() as session:
-            account = await session.get(Account, subject)
+        await self._limits.count(f"refresh:{subject}", _REFRESHES)
+        account = await self._database.read(lambda session: session.get(Account, subject))
         _check_session(account, claims)
         assert account is not None
         return await self._mint(account, "refreshed", claims)
 
     def _check_age(self, claims: dict[str, Any]) -> None:
-        grace = self._platform.settings.jwt_refresh_grace_minutes * 60
+        grace = self._settings.jwt_refresh_grace_minutes * 60
         if time.time() > claims["exp"] + grace:
             raise SessionOver("The token expired too long ago; sign in again")
         self._check_cap(claims)
 
     def _check_cap(self, claims: Mapping[str, Any]) -> None:
         """Nothing that mints goes past the cap of a session, which counts from its sign-in."""
-        cap = self._platform.settings.jwt_session_max_hours * 3600
+        cap = self._settings.jwt_session_max_hours * 3600
         if cap and time.time() > claims.get("auth_time", claims["iat"]) + cap:
             raise SessionOver()
 
@@ -150,23 +169,22 @@ class Accounts:
     ) -> str:
         """Replace the password, end all sessions, answer a token that goes on with that of `claims`."""
         self._check_cap(claims)
-        async with self._platform.database.read() as session:
-            account = await session.get_one(Account, account_id)
+        account = await self._database.read(lambda session: session.get_one(Account, account_id))
         _check_session(account, claims)
         if account.password_hash is None:
             raise SsoAccount()
-        if not await self._platform.passwords.verify(account.password_hash, current):
+        if not await self._passwords.verify(account.password_hash, current):
             raise WrongPassword()
         if current == new:
             raise SamePassword()
-        changed = await self._replace_password(account, await self._platform.passwords.hash(new), origin)
+        changed = await self._replace_password(account, await self._passwords.hash(new), origin)
         return await self._mint(changed, "refreshed", claims)
 
     async def _replace_password(
         self, account: Account, password_hash: str, origin: dict[str, Any]
     ) -> Account:
         """The account as this change left it: its epoch is dead if another revocation follows."""
-        async with self._platform.database.unit() as unit:
+        async with self._database.unit() as unit:
             change = (
                 update(Account)
                 .where(Account.id == account.id, Account.password_hash == account.password_hash)
@@ -185,8 +203,7 @@ class Accounts:
     async def reissue(self, principal: Principal, claims: Mapping[str, Any]) -> str:
         """A token that goes on with the caller's session, asking for further `claims` (`token_claims`)."""
         self._check_cap(principal.claims)
-        async with self._platform.database.read() as session:
-            account = await session.get_one(Account, principal.id)
+        account = await self._database.read(lambda session: session.get_one(Account, principal.id))
         if not account.is_active or account.epoch != principal.claims.get("epoch", 0):
             raise Unauthorized("The session was revoked; sign in again")
         return await self._mint(account, "refreshed", {**principal.claims, **claims})
@@ -199,28 +216,47 @@ class Accounts:
         origin: dict[str, Any] | None = None,
     ) -> str:
         claims: dict[str, Any] = {}
-        hooks, admins = self._platform.hooks, self._platform.platform_admins
+        hooks, admins = self._hooks, self._admins
         first = change == "signed_in" and await admins.may_be_first(account)
-        if first or hooks.exists("token_claims") or hooks.exists("on_account_event"):
-            async with self._platform.database.unit() as unit:
+        if first or self._has_listeners():
+            async with self._database.unit() as unit:
                 if first:
                     await admins.bootstrap(unit, account, origin)
-                await hooks.ask_all("on_account_event", unit=unit, account=account, change=change)
-                for extra in await hooks.ask_all("token_claims", unit=unit, account=account, previous=old):
+                await hooks.ask(hookspecs.on_account_event, unit=unit, account=account, change=change)
+                extras = await hooks.ask(hookspecs.token_claims, unit=unit, account=account, previous=old)
+                for extra in extras:
                     claims.update(extra)
         auth_time = old.get("auth_time", old["iat"]) if old else None
-        return self._platform.tokens.mint(account, claims, auth_time=auth_time)
+        return self._tokens.mint(account, claims, auth_time=auth_time)
+
+    def _has_listeners(self) -> bool:
+        """Whether a plugin wants to hear of sessions, or to add to their tokens."""
+        asked = self._hooks.implementations
+        return bool(asked(hookspecs.token_claims) or asked(hookspecs.on_account_event))
 
     async def list(self, limit: int = 500, offset: int = 0) -> tuple[list[Account], int]:
         """Accounts by id, and how many there are."""
-        async with self._platform.database.read() as session:
-            rows = await session.scalars(select(Account).order_by(Account.id).limit(limit).offset(offset))
-            total = await session.scalar(select(func.count()).select_from(Account))
-            return list(rows), int(total or 0)
+        return await self._database.read(_page, limit, offset)
 
 
 def _check_session(account: Account | AccountState | None, claims: Mapping[str, Any]) -> None:
     if account is None or not account.is_active:
-        raise Unauthorized("The account is disabled or gone")
+        raise Unauthorized("The account is disabled or was deleted")
     if claims.get("epoch", 0) != account.epoch:
         raise Unauthorized("The session was revoked; sign in again")
+
+
+def _page(session: Session, limit: int, offset: int) -> tuple[list[Account], int]:
+    rows = session.scalars(select(Account).order_by(Account.id).limit(limit).offset(offset))
+    return list(rows), session.scalar(select(func.count()).select_from(Account)) or 0
+
+
+async def _refuse_taken(session: AsyncSession, username: str, email: str) -> None:
+    query = select(Account.id).limit(1)
+    if await session.scalar(query.where(Account.username_key == username.casefold())):
+        raise AlreadyExists("A user with this username already exists")
+    if await session.scalar(query.where(Account.email_key == email.casefold())):
+        raise AlreadyExists("A user with this email already exists")
+
+
+ACCOUNTS: ResourceKey[Accounts] = ResourceKey("accounts")

@@ -5,23 +5,24 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from sqlalchemy import select
 
+from kernel import hookspecs
 from kernel.auth.audit import audit
 from kernel.auth.errors import OwnAccount, SsoAccount
-from kernel.auth.guards import ACCOUNTS, is_sso, refuse_last_admin, refuse_last_platform_admin
+from kernel.auth.guards import ACCOUNTS_LOCK, is_sso, refuse_last_admin, refuse_last_platform_admin
 from kernel.auth.models import Account
 from kernel.auth.password_resets import forget_resets
+from kernel.auth.passwords import Passwords
 from kernel.auth.principals import Principal
 from kernel.auth.sessions import revoke_sessions
 from kernel.auth.states import TOPIC
-from kernel.db.engine import Unit
+from kernel.db.engine import Database, Unit
 from kernel.errors import NotFound
-
-if TYPE_CHECKING:
-    from kernel.platform import Platform
+from kernel.hooks import Hooks
+from kernel.resource_keys import ResourceKey
 
 Origin = dict[str, Any]
 Check = Callable[[Unit, Account], Awaitable[None]]
@@ -36,8 +37,10 @@ class Administration:
     transaction and raises what forbids it. Raises NotFound for an unknown account.
     """
 
-    def __init__(self, platform: Platform) -> None:
-        self._platform = platform
+    def __init__(self, database: Database, hooks: Hooks, passwords: Passwords) -> None:
+        self._database = database
+        self._hooks = hooks
+        self._passwords = passwords
 
     async def set_active(
         self,
@@ -97,7 +100,7 @@ class Administration:
         """Give the account a temporary password, which is answered and kept nowhere. Ends all sessions."""
         given = new_password if mode == "set" else None
         password = secrets.token_urlsafe(_GENERATED_BYTES) if given is None else given
-        password_hash = await self._platform.passwords.hash(password)
+        password_hash = await self._passwords.hash(password)
         async with self._change(account_id, check) as (unit, account):
             _refuse_own(account, by)
             if is_sso(account):
@@ -113,12 +116,12 @@ class Administration:
     @asynccontextmanager
     async def _change(self, account_id: int, check: Check | None) -> AsyncIterator[tuple[Unit, Account]]:
         """The account, held against other changes until the end of the transaction."""
-        async with self._platform.database.unit() as unit:
-            await unit.lock(ACCOUNTS)
+        async with self._database.unit() as unit:
+            await unit.lock(ACCOUNTS_LOCK)
             query = select(Account).where(Account.id == account_id).with_for_update()
             account = await unit.session.scalar(query)
             if account is None:
-                raise NotFound("There is no such user")
+                raise NotFound("User not found")
             if check is not None:
                 await check(unit, account)
             yield unit, account
@@ -130,7 +133,10 @@ class Administration:
             await revoke_sessions(unit, account.id)
         else:
             await unit.notify(TOPIC, str(account.id))
-        await self._platform.hooks.ask_all("on_account_event", unit=unit, account=account, change=change)
+        await self._hooks.ask(hookspecs.on_account_event, unit=unit, account=account, change=change)
+
+
+ADMINISTRATION: ResourceKey[Administration] = ResourceKey("administration")
 
 
 def _audit(

@@ -5,7 +5,7 @@ address that never signed in to the account, `_CALM` tries in 15 minutes are let
 `_ATTACK` tries arrive for one name from such addresses together, `_WARY` from each. What other addresses do
 never refuses an address its own first tries, so the owner with the right password gets in from anywhere; and
 an address that once signed in to the account (remembered for at most 30 days, in the cache store) is never
-counted, so a stranger behind the owner's own router can't lock the owner out either. Guessing from one
+counted, so somebody else behind the owner's own router can't lock the owner out either. Guessing from one
 address is held by the limit of 10 a minute, from many by three tries each.
 
 Names are counted as they were written, known or not: counting by account would tell that a name and an e-mail
@@ -16,13 +16,11 @@ count too, and an unknown name costs the same calls.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
 
 from kernel.errors import TooManyRequests
 from kernel.http.addresses import network_of
-
-if TYPE_CHECKING:
-    from kernel.http.guard import Guard
+from kernel.rate_limits import RateLimits
+from kernel.resource_keys import ResourceKey
 
 _WINDOW = 15 * 60
 _CALM, _WARY, _ATTACK = 10, 3, 100
@@ -32,25 +30,28 @@ _KNOWN_FOR = 30 * 86_400
 class Attempts:
     """Tries at passwords, counted in the cache store."""
 
-    def __init__(self, guard: Guard) -> None:
-        self._guard = guard
+    def __init__(self, limits: RateLimits) -> None:
+        self._limits = limits
 
     async def admit(self, name: str, address: str) -> None:
         """Count a try. Raises TooManyRequests when this address has tried this name too often."""
         who, place = _digest(name.casefold()), _digest(network_of(address))
-        if await self._guard.seen(f"sign-in:known:{who}:{place}", _KNOWN_FOR):
+        if await self._limits.seen(f"sign-in:known:{who}:{place}", _KNOWN_FOR):
             return
-        attacked = await self._guard.exceeds(f"sign-in:all:{who}", _ATTACK, _WINDOW)
-        if await self._guard.exceeds(f"sign-in:{who}:{place}", _WARY if attacked else _CALM, _WINDOW):
+        attacked = await self._limits.exceeds(f"sign-in:all:{who}", _ATTACK, _WINDOW)
+        if await self._limits.exceeds(f"sign-in:{who}:{place}", _WARY if attacked else _CALM, _WINDOW):
             raise TooManyRequests(
-                "Too many tries for this account from your address; try again in a quarter of an hour",
+                "Too many attempts for this account from your address; try again in 15 minutes",
                 headers={"Retry-After": str(_WINDOW)},
             )
 
     async def succeeded(self, name: str, address: str) -> None:
         """Remember where an account was signed in to."""
         who, place = _digest(name.casefold()), _digest(network_of(address))
-        await self._guard.exceeds(f"sign-in:known:{who}:{place}", 0, _KNOWN_FOR)
+        await self._limits.exceeds(f"sign-in:known:{who}:{place}", 0, _KNOWN_FOR)
+
+
+ATTEMPTS: ResourceKey[Attempts] = ResourceKey("attempts")
 
 
 def _digest(text: str) -> str:

@@ -21,7 +21,7 @@ def audit(
 ) -> None:
     """Record that `action` was done to a target. `before` and `after` must not hold secrets.
 
-    `origin` is `Context.audit_origin()`; without one the operator acted on the server itself.
+    `origin` is `Caller.origin`; without one the operator acted on the server itself.
     """
     unit.session.add(
         AuditEntry(

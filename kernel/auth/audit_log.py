@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
 
+from kernel import hookspecs
 from kernel.auth.models import AuditEntry
 from kernel.auth.principals import Principal
+from kernel.auth.states import ACCOUNT_STATES
 from kernel.errors import Forbidden
 from kernel.http.responses import PageQuery
 
@@ -32,15 +36,15 @@ Moment = Annotated[datetime, AfterValidator(_in_utc)]
 class AuditQuery(PageQuery):
     """Which entries to list; what is given must all fit."""
 
-    action: str | None = Field(None, max_length=128, description="Exactly this action.")
-    actor_id: int | None = Field(None, ge=1, le=_LARGEST_ID, description="Done by this account.")
-    target_type: str | None = Field(None, max_length=64, description="Done to a target of this kind.")
-    target_id: str | None = Field(None, max_length=255, description="Done to this target.")
+    action: str | None = Field(None, max_length=128, description="Only this action.")
+    actor_id: int | None = Field(None, ge=1, le=_LARGEST_ID, description="Only actions by this account.")
+    target_type: str | None = Field(None, max_length=64, description="Only actions on targets of this type.")
+    target_id: str | None = Field(None, max_length=255, description="Only actions on this target.")
     org_id: int | None = Field(
-        None, ge=1, le=_LARGEST_ID, description="In this organization or one below it."
+        None, ge=1, le=_LARGEST_ID, description="Only in this organization and those below it."
     )
-    since: Moment | None = Field(None, description="At this time or later; UTC without an offset.")
-    until: Moment | None = Field(None, description="At this time or earlier; not before `since`.")
+    since: Moment | None = Field(None, description="Not before this time; taken as UTC if it has no offset.")
+    until: Moment | None = Field(None, description="Not after this time; must not be before `since`.")
 
     @field_validator("until")
     @classmethod
@@ -82,29 +86,37 @@ class AuditLogListResponse(BaseModel):
 async def list_entries(platform: Platform, principal: Principal, query: AuditQuery) -> AuditLogListResponse:
     """The entries that the caller may see and asks for. Raises Forbidden for one who may see none."""
     where = [*await _visible(platform, principal, query.org_id), *_wanted(query)]
+    found, total = await platform.database.snapshot(_page, where, query)
+    return AuditLogListResponse(entries=found, total=total, limit=query.limit, offset=query.offset)
+
+
+def _page(
+    session: Session, where: Sequence[ColumnElement[bool]], query: AuditQuery
+) -> tuple[list[AuditLogEntry], int]:
     entries = select(AuditEntry).where(*where).order_by(AuditEntry.created_at.desc(), AuditEntry.id.desc())
-    async with platform.database.snapshot() as session:
-        total = await session.scalar(select(func.count()).select_from(AuditEntry).where(*where))
-        rows = await session.scalars(entries.limit(query.limit).offset(query.offset))
-        found = [AuditLogEntry.model_validate(row) for row in rows]
-    return AuditLogListResponse(entries=found, total=total or 0, limit=query.limit, offset=query.offset)
+    rows = session.scalars(entries.limit(query.limit).offset(query.offset))
+    total = session.scalar(select(func.count()).select_from(AuditEntry).where(*where))
+    return [AuditLogEntry.model_validate(row) for row in rows], total or 0
 
 
 async def _visible(platform: Platform, principal: Principal, org_id: int | None) -> list[ColumnElement[bool]]:
     """The conditions under which the caller may see an entry: none for a Platform Admin who asks for all."""
     if not principal.is_user or principal.id is None:
-        raise Forbidden("Only Platform Admins and managers of organizations read the audit log")
-    sees_all = await platform.account_states.is_platform_admin(principal.id)
+        raise Forbidden("Only Platform Admins and managers of organizations can read the audit log")
+    sees_all = await platform.resource(ACCOUNT_STATES).is_platform_admin(principal.id)
     if sees_all and org_id is None:
         return []
-    found = await platform.hooks.first(
-        "find_audited_organizations", principal=principal, organization_id=org_id
+    found = await platform.hooks.ask(
+        hookspecs.find_audited_organizations,
+        platform=platform,
+        principal=principal,
+        organization_id=org_id,
     )
     organizations = set(found or ())
     if sees_all and org_id is not None:
         organizations.add(org_id)  # also one that is gone: its entries stay
     if not organizations:
-        raise Forbidden("Only Platform Admins and managers of organizations read the audit log")
+        raise Forbidden("Only Platform Admins and managers of organizations can read the audit log")
     return [AuditEntry.scope_org_id.in_(organizations)]
 
 

@@ -27,7 +27,7 @@ class RegistrationClosed(Forbidden):
 
 class SessionOver(Unauthorized):
     code = "session_over"
-    default_detail = "The session has reached its longest age; sign in again"
+    default_detail = "The session has reached its maximum length; sign in again"
 
 
 class WrongPassword(BadRequest):
@@ -47,7 +47,7 @@ class SsoAccount(Conflict):
 
 class OwnAccount(Conflict):
     code = "own_account"
-    default_detail = "This can't be done to your own account"
+    default_detail = "You can't do this to your own account"
 
 
 class LastPlatformAdmin(Conflict):
@@ -62,9 +62,9 @@ class LastAdmin(Conflict):
 
 class MailOff(NotFound):
     code = "mail_off"
-    default_detail = "This platform sends no e-mail; ask an administrator to reset the password"
+    default_detail = "This platform does not send e-mail; ask an administrator to reset your password"
 
 
 class BadResetToken(BadRequest):
     code = "bad_reset_token"
-    default_detail = "This link was used, replaced or has expired; ask for a new one"
+    default_detail = "This link was already used or replaced, or it has expired; request a new one"

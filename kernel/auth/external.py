@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 
+from kernel import hookspecs
+from kernel.auth.accounts import ACCOUNTS
 from kernel.auth.audit import audit
 from kernel.auth.errors import AccountDisabled, LastAdmin
 from kernel.auth.external_names import free_email, free_username, local_name
 from kernel.auth.external_schemas import ExternalIdentity
-from kernel.auth.guards import ACCOUNTS, refuse_last_admin
+from kernel.auth.guards import ACCOUNTS_LOCK, refuse_last_admin
 from kernel.auth.models import Account, LinkApproval, PasswordReset
+from kernel.auth.platform_admins import PLATFORM_ADMINS
 from kernel.auth.sessions import revoke_sessions
 from kernel.auth.states import TOPIC
 from kernel.db.base import utc_now
@@ -47,8 +50,8 @@ async def sign_in_external(
             account = await _settle(platform, identity, origin)
         except IntegrityError:
             continue
-        return account, await platform.accounts.open_session(account, origin)
-    raise Unavailable("The account could not be made; try again")
+        return account, await platform.resource(ACCOUNTS).open_session(account, origin)
+    raise Unavailable("The account could not be created; try again")
 
 
 async def end_external_sessions(unit: Unit, issuer: str, subject: str, origin: Origin) -> bool:
@@ -64,7 +67,7 @@ async def end_external_sessions(unit: Unit, issuer: str, subject: str, origin: O
 async def _settle(platform: Platform, identity: ExternalIdentity, origin: Origin) -> Account:
     """In one transaction: find, link or create. Sign-ins of one identity come here one after the other."""
     async with platform.database.unit() as unit:
-        await unit.lock(ACCOUNTS)
+        await unit.lock(ACCOUNTS_LOCK)
         change = _SignIn(platform, unit, identity, origin)
         account = await _find(unit, identity.issuer, identity.subject)
         if account is not None:
@@ -130,7 +133,7 @@ class _SignIn:
                 await refuse_last_admin(self._unit, account)
             except LastAdmin:
                 log.warning(
-                    "'%s' stays administrator though the provider says otherwise: the last one",
+                    "'%s' stays an administrator, although the provider says otherwise: it is the last one",
                     account.username,
                 )
                 self._audit(
@@ -162,7 +165,8 @@ class _SignIn:
         account.role = self._identity.role or "user"
         await self._take_email(account)
         await self._session.flush()
-        if not await self._platform.platform_admins.clear_flag(self._unit, account, self._origin):
+        admins = self._platform.resource(PLATFORM_ADMINS)
+        if not await admins.clear_flag(self._unit, account, self._origin):
             await revoke_sessions(self._unit, account.id)
         after = {**_shown(account), "role": account.role, "platform_admin": False}
         self._audit("sso_link.completed", account, before, {**after, "issuer": self._identity.issuer})
@@ -171,7 +175,9 @@ class _SignIn:
     async def create(self, refused: Account | None) -> Account:
         """A new account without a password; `refused` is the local one that has the name already."""
         if refused is not None:
-            log.warning("the local account '%s' was not linked: nobody approved it", refused.username)
+            log.warning(
+                "the local account '%s' was not linked: an operator has not approved it", refused.username
+            )
             self._audit("sso_link.refused", refused, None, self._named())
         username = await free_username(self._session, self._identity)
         email = await free_email(self._session, self._identity)
@@ -203,8 +209,8 @@ class _SignIn:
         audit(self._unit, action, "account", account.id, before=before, after=after, origin=self._origin)
 
     async def _tell(self, account: Account, change: str) -> None:
-        await self._platform.hooks.ask_all(
-            "on_account_event", unit=self._unit, account=account, change=change
+        await self._platform.hooks.ask(
+            hookspecs.on_account_event, unit=self._unit, account=account, change=change
         )
 
 

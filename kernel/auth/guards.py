@@ -12,7 +12,7 @@ from kernel.auth.errors import LastAdmin, LastPlatformAdmin
 from kernel.auth.models import Account
 from kernel.db.engine import Unit
 
-ACCOUNTS = "accounts"
+ACCOUNTS_LOCK = "accounts"
 
 
 def is_sso(account: Account) -> bool:

@@ -6,22 +6,21 @@ import hashlib
 import hmac
 import time
 from collections.abc import Awaitable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiohttp import web
 
-from kernel.auth.permissions import Decision
+from kernel.auth.permissions import Decision, Permission
 from kernel.auth.principals import ANONYMOUS, Principal
-from kernel.auth.states import AccountState
-from kernel.auth.tokens import account_id
+from kernel.auth.states import AccountState, AccountStates
+from kernel.auth.tokens import Tokens, account_id
 from kernel.errors import Unauthorized
-from kernel.hookspecs import hookimpl
+from kernel.hook_types import hookimpl
 from kernel.http.addresses import ClientAddresses
 from kernel.http.context import Context
 from kernel.http.routes import Access
-
-if TYPE_CHECKING:
-    from kernel.platform import Platform
+from kernel.resource_keys import ResourceKey
+from kernel.settings import KernelSettings
 
 _PRINCIPALS = 10_000
 
@@ -31,11 +30,19 @@ class Identity:
 
     name = "kernel"
 
-    def __init__(self, platform: Platform) -> None:
-        self._platform = platform
-        token = platform.settings.service_sync_token
+    def __init__(
+        self,
+        settings: KernelSettings,
+        tokens: Tokens,
+        states: AccountStates,
+        permissions: Mapping[str, Permission],
+    ) -> None:
+        self._tokens = tokens
+        self._states = states
+        self._permissions = permissions
+        token = settings.service_sync_token
         self._service_token = token.get_secret_value().encode() if token else b""
-        self._addresses = ClientAddresses(platform.settings.trusted_proxy_cidrs)
+        self._addresses = ClientAddresses(settings.trusted_proxy_cidrs)
         self._recent: dict[bytes, tuple[Principal, AccountState, float]] = {}
 
     def recall(self, authorization: str) -> Principal | None:
@@ -45,7 +52,7 @@ class Identity:
         if known is None or known[2] <= time.time():
             return None
         principal, state, expires = known
-        current = self._platform.account_states.peek(state.id)
+        current = self._states.peek(state.id)
         if current is not state:  # read anew
             if current is None or current != state:
                 return None
@@ -63,7 +70,7 @@ class Identity:
         token = token.strip()
         if not token:
             raise Unauthorized("The Authorization header must be 'Bearer <token>'")
-        principal, state = await self._judge(self._platform.tokens.verify(token))
+        principal, state = await self._judge(self._tokens.verify(token))
         if state is not None:
             self._remember(authorization, principal, state)
         return principal
@@ -78,9 +85,9 @@ class Identity:
         subject = account_id(claims)
         if subject is None:
             raise Unauthorized("Invalid token")
-        state = await self._platform.account_states.get(subject)
+        state = await self._states.get(subject)
         if state is None or not state.is_active:
-            raise Unauthorized("The account is disabled or gone")
+            raise Unauthorized("The account is disabled or was deleted")
         if claims.get("epoch", 0) != state.epoch:
             raise Unauthorized("The session was revoked; sign in again")
         return _user(claims, state), state
@@ -119,7 +126,7 @@ class Identity:
         return _allow(_fits(principal, access.kind))
 
     def _holds(self, principal: Principal, access: Access) -> bool:
-        needed = self._platform.permissions[access.permission or ""]
+        needed = self._permissions[access.permission or ""]
         if needed.scope != "instance":
             return access.or_admin and principal.is_admin
         granted = needed.granted_to
@@ -130,7 +137,10 @@ class Identity:
     async def _judge_platform_admin(self, principal: Principal) -> Decision | None:
         if not principal.is_user or principal.id is None:
             return None
-        return _allow(await self._platform.account_states.is_platform_admin(principal.id))
+        return _allow(await self._states.is_platform_admin(principal.id))
+
+
+IDENTITY: ResourceKey[Identity] = ResourceKey("identity")
 
 
 def _user(claims: dict[str, Any], state: AccountState) -> Principal:

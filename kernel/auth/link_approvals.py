@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from kernel.auth.audit import audit
 from kernel.auth.errors import SsoAccount
-from kernel.auth.guards import ACCOUNTS, is_sso
+from kernel.auth.guards import ACCOUNTS_LOCK, is_sso
 from kernel.auth.models import Account, LinkApproval
 from kernel.auth.platform_admins import find_by_username
 from kernel.db.engine import Unit
@@ -25,10 +25,10 @@ async def approve(platform: Platform, username: str, origin: Origin) -> tuple[Ac
     Raises NotFound, or SsoAccount for an account that is linked already.
     """
     async with platform.database.unit() as unit:
-        await unit.lock(ACCOUNTS)
+        await unit.lock(ACCOUNTS_LOCK)
         account = await find_by_username(unit.session, username)
         if is_sso(account):
-            raise SsoAccount(f"'{account.username}' signs in through the identity provider already")
+            raise SsoAccount(f"'{account.username}' already signs in through the identity provider")
         if await unit.session.get(LinkApproval, account.id) is not None:
             return account, False
         unit.session.add(LinkApproval(account_id=account.id))
@@ -39,7 +39,7 @@ async def approve(platform: Platform, username: str, origin: Origin) -> tuple[Ac
 async def withdraw(platform: Platform, username: str, origin: Origin) -> tuple[Account, bool]:
     """Take an approval back; whether there was one. Raises NotFound."""
     async with platform.database.unit() as unit:
-        await unit.lock(ACCOUNTS)
+        await unit.lock(ACCOUNTS_LOCK)
         account = await find_by_username(unit.session, username)
         approval = await unit.session.get(LinkApproval, account.id)
         if approval is None:

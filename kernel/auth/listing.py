@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sqlalchemy import ColumnElement, false, func, not_, select
+from sqlalchemy.orm import Session
 
+from kernel import hookspecs
 from kernel.auth.guards import where_sso
 from kernel.auth.models import Account
 from kernel.auth.schemas import UsersQuery
@@ -16,18 +19,22 @@ if TYPE_CHECKING:
 
 async def find_accounts(platform: Platform, wanted: UsersQuery) -> tuple[list[Account], int]:
     """Accounts that fit, oldest first, and how many fit in all. Of an unknown organization: none."""
-    conditions = _conditions(platform, wanted)
-    async with platform.database.snapshot() as session:
-        query = select(Account).where(*conditions).order_by(Account.id)
-        rows = await session.scalars(query.limit(wanted.limit).offset(wanted.offset))
-        total = await session.scalar(select(func.count()).select_from(Account).where(*conditions))
-        return list(rows), int(total or 0)
+    return await platform.database.snapshot(_page, _conditions(platform, wanted), wanted)
+
+
+def _page(
+    session: Session, conditions: Sequence[ColumnElement[bool]], wanted: UsersQuery
+) -> tuple[list[Account], int]:
+    query = select(Account).where(*conditions).order_by(Account.id)
+    rows = session.scalars(query.limit(wanted.limit).offset(wanted.offset)).all()
+    total = session.scalar(select(func.count()).select_from(Account).where(*conditions))
+    return list(rows), int(total or 0)
 
 
 def _conditions(platform: Platform, wanted: UsersQuery) -> list[ColumnElement[bool]]:
     found: list[ColumnElement[bool]] = []
     if wanted.org_id is not None:
-        members = platform.hooks.first_now("select_members", organization_id=wanted.org_id)
+        members = platform.hooks.ask_now(hookspecs.select_members, organization_id=wanted.org_id)
         found.append(false() if members is None else Account.id.in_(members))
     if wanted.q is not None:
         part = wanted.q.casefold()

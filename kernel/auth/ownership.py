@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, String, and_, false, or_, true
+from sqlalchemy import BindParameter, ColumnElement, Integer, String, and_, bindparam, literal_column, or_
 from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.types import TypeEngine
 
-from kernel.auth.principals import Principal
-
-if TYPE_CHECKING:
-    from kernel.platform import Platform
+from kernel.db.among import Among, Ids
 
 VISIBILITIES = ("private", "team", "organization", "shared")
+
+_NOTHING, _OWN, _EVERYTHING = 0, 1, 2
 
 
 class Owned:
@@ -41,40 +42,45 @@ class Scope:
 
     def sees(self, table: type[Any]) -> ColumnElement[bool]:
         """The predicate for a query over an `Owned` table: rows that the caller may read."""
-        if self.everything:
-            return true()
-        if self.nothing:
-            return false()
-        ways = [table.owner_id == self.account_id, table.owner_id.is_(None), table.visibility == "shared"]
-        if self.teams:
-            ways.append(and_(table.visibility == "team", table.team_id.in_(self.teams)))
-        if self.organizations:
-            ways.append(
-                and_(table.visibility == "organization", table.organization_id.in_(self.organizations))
-            )
-        return or_(*ways)
+        return _visible(table, self.binds)
+
+    @property
+    def binds(self) -> dict[str, Any]:
+        """The values for a statement built with `visible`."""
+        return {
+            "scope_reach": _EVERYTHING if self.everything else _NOTHING if self.nothing else _OWN,
+            "scope_account": self.account_id,
+            "scope_teams": self.teams,
+            "scope_organizations": self.organizations,
+        }
 
     def owns(self, row: Any) -> bool:
         """Whether the caller may change a row."""
         return self.everything or row.owner_id is None or row.owner_id == self.account_id
 
 
-async def scope_of(platform: Platform, principal: Principal) -> Scope:
-    """The caller's scope: from the hook `find_scope` where a plugin knows better, else from the token.
+def visible(table: Any) -> ColumnElement[bool]:
+    """`Scope.sees` for a statement that is built once: execute it with `scope.binds` among its values.
 
-    Administrators and services see everything; their own teams still say what they may share with.
+    Its text is the same for every caller, so that a database compiles and plans it once. `table` is an
+    `Owned` table or its columns (`__table__.c`), which are cheaper to read than the mapped ones.
     """
-    if principal.kind == "anonymous":
-        return Scope(None, nothing=True)
-    found = await platform.hooks.first("find_scope", principal=principal) if principal.is_user else None
-    scope = found if isinstance(found, Scope) else _claimed(principal)
-    return replace(scope, everything=True) if principal.is_service or principal.is_admin else scope
+    return _visible(table, {})
 
 
-def _claimed(principal: Principal) -> Scope:
-    return Scope(principal.id, teams=principal.teams, organizations=_organizations(principal))
+def _visible(table: Any, values: Mapping[str, Any]) -> ColumnElement[bool]:
+    def value(name: str, kind: TypeEngine[Any]) -> BindParameter[Any]:
+        return bindparam(name, values[name], kind) if values else bindparam(name, type_=kind)
 
-
-def _organizations(principal: Principal) -> tuple[int, ...]:
-    listed = principal.claims.get("orgs") or ()
-    return tuple(item["id"] for item in listed if isinstance(item, dict) and isinstance(item.get("id"), int))
+    reach = value("scope_reach", Integer())
+    ways = or_(
+        table.owner_id == value("scope_account", Integer()),
+        table.owner_id.is_(None),
+        table.visibility == literal_column("'shared'"),
+        and_(table.visibility == literal_column("'team'"), Among(table.team_id, value("scope_teams", Ids()))),
+        and_(
+            table.visibility == literal_column("'organization'"),
+            Among(table.organization_id, value("scope_organizations", Ids())),
+        ),
+    )
+    return or_(reach == literal_column(str(_EVERYTHING)), and_(reach == literal_column(str(_OWN)), ways))

@@ -11,15 +11,21 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 from sqlalchemy import delete, select
 
+from kernel import hookspecs
 from kernel.auth.audit import audit
 from kernel.auth.errors import BadResetToken
 from kernel.auth.guards import is_sso
 from kernel.auth.models import Account, PasswordReset
+from kernel.auth.passwords import Passwords
 from kernel.auth.sessions import revoke_sessions
 from kernel.db.base import utc_now
-from kernel.db.engine import Unit
+from kernel.db.engine import Database, Unit
+from kernel.hooks import Hooks
 from kernel.jobs.declarations import Job, JobFailed
-from kernel.mail import MailFailed
+from kernel.mail import Mail, MailFailed
+from kernel.rate_limits import RateLimits
+from kernel.resource_keys import ResourceKey
+from kernel.settings import KernelSettings
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -44,14 +50,28 @@ class PasswordResets:
     the address and does not look; the job is carried out later, by a worker.
     """
 
-    def __init__(self, platform: Platform) -> None:
-        self._platform = platform
+    def __init__(
+        self,
+        settings: KernelSettings,
+        database: Database,
+        hooks: Hooks,
+        *,
+        mail: Mail,
+        passwords: Passwords,
+        limits: RateLimits,
+    ) -> None:
+        self._settings = settings
+        self._database = database
+        self._hooks = hooks
+        self._mail = mail
+        self._passwords = passwords
+        self._limits = limits
 
     async def request(self, email: str) -> None:
         """Have an e-mail sent, if there is somebody to send it to; at most a few to one address."""
         address = hashlib.sha256(email.casefold().encode()).hexdigest()
-        too_often = await self._platform.guard.exceeds(f"password-reset:{address}", _PER_ADDRESS, _WINDOW)
-        async with self._platform.database.unit() as unit:
+        too_often = await self._limits.exceeds(f"password-reset:{address}", _PER_ADDRESS, _WINDOW)
+        async with self._database.unit() as unit:
             # One that was asked for too often is enqueued all the same: it takes the same time.
             await unit.enqueue(SEND_RESET, Forgotten(email=email, too_often=too_often))
 
@@ -64,7 +84,7 @@ class PasswordResets:
             return
         account, token = issued
         try:
-            await self._platform.mail.send(account.email, _SUBJECT, self._text(account.username, token))
+            await self._mail.send(account.email, _SUBJECT, self._text(account.username, token))
         except MailFailed as error:
             if error.permanent:
                 raise JobFailed(str(error)) from None
@@ -72,20 +92,20 @@ class PasswordResets:
 
     async def _issue(self, email: str) -> tuple[Account, str] | None:
         token = secrets.token_urlsafe(32)
-        async with self._platform.database.unit() as unit:
+        async with self._database.unit() as unit:
             query = select(Account).where(Account.email_key == email.casefold()).with_for_update()
             account = await unit.session.scalar(query)
             if account is None or not _may_reset(account):
                 return None
             await forget_resets(unit, account.id)
-            life = timedelta(minutes=self._platform.settings.password_reset_minutes)
+            life = timedelta(minutes=self._settings.password_reset_minutes)
             expires = utc_now() + life
             row = PasswordReset(token_hash=_hash(token), account_id=account.id, expires_at=expires)
             unit.session.add(row)
             return account, token
 
     def _text(self, username: str, token: str) -> str:
-        settings = self._platform.settings
+        settings = self._settings
         if settings.client_url:
             way = f"Open this link to choose one:\n\n{settings.client_url}/reset-password#token={token}"
         else:
@@ -99,28 +119,32 @@ class PasswordResets:
     async def confirm(self, token: str, new_password: str, origin: dict[str, Any]) -> None:
         """Set a new password and end all sessions. Raises BadResetToken."""
         await self._refuse_dead(token)
-        password_hash = await self._platform.passwords.hash(new_password, stranger=True)
-        async with self._platform.database.unit() as unit:
+        password_hash = await self._passwords.hash(new_password, anonymous=True)
+        async with self._database.unit() as unit:
             account = await _redeem(unit, token)
             account.password_hash = password_hash
             account.must_change_password = False
             await unit.session.flush()
             await forget_resets(unit, account.id)
             await revoke_sessions(unit, account.id)
-            hooks = self._platform.hooks
-            await hooks.ask_all("on_account_event", unit=unit, account=account, change="password_reset")
+            await self._hooks.ask(
+                hookspecs.on_account_event, unit=unit, account=account, change="password_reset"
+            )
             audit(
                 unit, "account.password_reset", "account", account.id, after={"mode": "email"}, origin=origin
             )
 
     async def _refuse_dead(self, token: str) -> None:
         """A look before the costly work of a hash."""
-        async with self._platform.database.read() as session:
+        async with self._database.read() as session:
             expires: datetime | None = await session.scalar(
                 select(PasswordReset.expires_at).where(PasswordReset.token_hash == _hash(token))
             )
         if expires is None or expires <= utc_now():
             raise BadResetToken()
+
+
+PASSWORD_RESETS: ResourceKey[PasswordResets] = ResourceKey("password_resets")
 
 
 async def forget_resets(unit: Unit, account_id: int) -> None:
@@ -155,7 +179,7 @@ def _hash(token: str) -> str:
 
 
 async def _send(platform: Platform, wanted: Forgotten) -> None:
-    await platform.password_resets.send(wanted)
+    await platform.resource(PASSWORD_RESETS).send(wanted)
 
 
 async def _given_up(_platform: Platform, _wanted: Forgotten, reason: str) -> None:

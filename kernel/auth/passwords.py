@@ -16,6 +16,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from kernel.errors import Unavailable
+from kernel.resource_keys import ResourceKey
 
 T = TypeVar("T")
 
@@ -28,13 +29,13 @@ _NOBODY = "$argon2id$v=19$m=65536,t=3,p=1$c29tZS1maXhlZC1zYWx0IQ$MTIzNDU2Nzg5MDE
 
 class TooManySignIns(Unavailable):
     code = "too_many_sign_ins"
-    default_detail = "Too many people are signing in at this moment; try again in a few seconds"
+    default_detail = "Too many sign-ins at the moment; try again in a few seconds"
 
 
 class Passwords:
     """Hashes and verifies with half the cores at most, at a lower priority than requests.
 
-    Memory is bounded by threads x 64 MiB. Of strangers' passwords `WAITING` more may wait for a thread, about
+    Memory is bounded by threads x 64 MiB. Of anonymous callers, `WAITING` more may wait for a thread, about
     two seconds' worth on an idle machine and never longer than `PATIENCE` seconds; past that TooManySignIns
     says so at once. A waiting client that leaves frees its place.
     """
@@ -48,20 +49,20 @@ class Passwords:
         self._waiting = 0
 
     def refuse_when_full(self) -> None:
-        """Raise TooManySignIns where one more stranger could not even wait: before any other work is done."""
+        """Raise TooManySignIns if there is no room for another anonymous caller to wait. Call it first."""
         if self._waiting >= WAITING:
             raise _turned_away()
 
-    async def hash(self, password: str, *, stranger: bool = False) -> str:
-        """The argon2id hash of `password`. Raises TooManySignIns, for a `stranger` only."""
-        return await self._run(lambda: self._hasher.hash(password), stranger)
+    async def hash(self, password: str, *, anonymous: bool = False) -> str:
+        """The argon2id hash of `password`. Raises TooManySignIns, only with `anonymous`."""
+        return await self._run(lambda: self._hasher.hash(password), anonymous)
 
-    async def verify(self, stored: str | None, password: str, *, stranger: bool = False) -> bool:
+    async def verify(self, stored: str | None, password: str, *, anonymous: bool = False) -> bool:
         """Whether `password` fits. An unknown account (None) costs the same time as a wrong password.
 
-        Raises TooManySignIns, for a `stranger` only: nobody who is signed in is sent away because of others.
+        Raises TooManySignIns, only with `anonymous`: signed-in callers are never turned away.
         """
-        right = await self._run(lambda: self._verify(stored or _NOBODY, password), stranger)
+        right = await self._run(lambda: self._verify(stored or _NOBODY, password), anonymous)
         return right and stored is not None
 
     def _verify(self, stored: str, password: str) -> bool:
@@ -70,15 +71,15 @@ class Passwords:
         except (VerificationError, InvalidHashError):
             return False
 
-    async def _run(self, work: Callable[[], T], stranger: bool) -> T:
-        await self._take_turn(stranger)
+    async def _run(self, work: Callable[[], T], anonymous: bool) -> T:
+        await self._take_turn(anonymous)
         job = asyncio.get_running_loop().run_in_executor(self._threads, work)
         # A thread can't be stopped: its place is free when it is done, whether or not somebody still waits.
         job.add_done_callback(lambda _: self._free.release())
         return await asyncio.shield(job)
 
-    async def _take_turn(self, stranger: bool) -> None:
-        if not stranger:
+    async def _take_turn(self, anonymous: bool) -> None:
+        if not anonymous:
             await self._free.acquire()
             return
         self.refuse_when_full()
@@ -94,6 +95,9 @@ class Passwords:
     def close(self) -> None:
         """Let go of the threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+PASSWORDS: ResourceKey[Passwords] = ResourceKey("passwords")
 
 
 def _turned_away() -> TooManySignIns:

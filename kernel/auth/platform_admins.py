@@ -7,40 +7,40 @@ operator or the first claimed setup code, closes setup codes (spec 3.6).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from kernel import hookspecs
 from kernel.auth.audit import audit
 from kernel.auth.errors import AccountDisabled
-from kernel.auth.guards import ACCOUNTS
+from kernel.auth.guards import ACCOUNTS_LOCK
 from kernel.auth.models import Account, Milestone
 from kernel.auth.sessions import revoke_sessions
 from kernel.auth.states import TOPIC
-from kernel.db.engine import Unit
+from kernel.db.engine import Database, Unit
 from kernel.errors import Conflict, NotFound
-
-if TYPE_CHECKING:
-    from kernel.platform import Platform
+from kernel.hooks import Hooks
+from kernel.resource_keys import ResourceKey
 
 MILESTONE = "platform_admin"
 CODES_CLOSED = "setup_codes_closed"
-UPGRADED = "upgraded"  # by the migration: there were administrators before there could be Platform Admins
 
 Origin = dict[str, Any]
 
 
 class AlreadyPlatformAdmin(Conflict):
     code = "already_platform_admin"
-    default_detail = "This account is a Platform Admin already"
+    default_detail = "This account is already a Platform Admin"
 
 
 class PlatformAdmins:
     """Grants and withdraws the flag. Each change is audited and reported in its own transaction."""
 
-    def __init__(self, platform: Platform) -> None:
-        self._platform = platform
+    def __init__(self, database: Database, hooks: Hooks) -> None:
+        self._database = database
+        self._hooks = hooks
         self._closed = False  # a milestone, once reached, stays
 
     async def may_be_first(self, account: Account) -> bool:
@@ -50,7 +50,7 @@ class PlatformAdmins:
     async def awaits_first(self) -> bool:
         """Whether this is a fresh install that never had a Platform Admin."""
         if not self._closed:
-            async with self._platform.database.read() as session:
+            async with self._database.read() as session:
                 self._closed = await reached(session)
         return not self._closed
 
@@ -60,7 +60,7 @@ class PlatformAdmins:
         Happens once in the life of an instance. `account` is changed in place, so that the token minted next
         carries the claim. An account that was local before its link is never the one.
         """
-        await unit.lock(ACCOUNTS)
+        await unit.lock(ACCOUNTS_LOCK)
         current = await unit.session.get(Account, account.id, populate_existing=True)
         if current is None or current.epoch != account.epoch:  # revoked since the password was looked at
             return
@@ -76,8 +76,8 @@ class PlatformAdmins:
 
         It shows in the account's token at the next refresh or sign-in. Raises NotFound, AccountDisabled.
         """
-        async with self._platform.database.unit() as unit:
-            await unit.lock(ACCOUNTS)
+        async with self._database.unit() as unit:
+            await unit.lock(ACCOUNTS_LOCK)
             account = await find_by_username(unit.session, username)
             if account.platform_admin:
                 return account, False
@@ -91,8 +91,8 @@ class PlatformAdmins:
 
         Also from the last Platform Admin: this is the operator's word, and the operator can grant anew.
         """
-        async with self._platform.database.unit() as unit:
-            await unit.lock(ACCOUNTS)
+        async with self._database.unit() as unit:
+            await unit.lock(ACCOUNTS_LOCK)
             account = await find_by_username(unit.session, username)
             return account, await self.clear_flag(unit, account, origin)
 
@@ -129,14 +129,18 @@ class PlatformAdmins:
             origin=origin,
         )
         await unit.notify(TOPIC, str(account.id))
-        hooks = self._platform.hooks
-        await hooks.ask_all("on_account_event", unit=unit, account=account, change=f"platform_admin_{change}")
+        await self._hooks.ask(
+            hookspecs.on_account_event, unit=unit, account=account, change=f"platform_admin_{change}"
+        )
 
     async def list(self) -> list[Account]:
         """The Platform Admins, deactivated ones too, by id."""
-        async with self._platform.database.read() as session:
+        async with self._database.read() as session:
             query = select(Account).where(Account.platform_admin).order_by(Account.id)
             return list(await session.scalars(query))
+
+
+PLATFORM_ADMINS: ResourceKey[PlatformAdmins] = ResourceKey("platform_admins")
 
 
 async def reached(session: AsyncSession, *names: str) -> bool:

@@ -39,10 +39,5 @@ class Principal:
         """An instance administrator (spec 5.7)."""
         return self.kind == "user" and self.role == "admin"
 
-    @property
-    def teams(self) -> tuple[int, ...]:
-        """Ids of the caller's teams, from the `teams` claim."""
-        return tuple(self.claims.get("teams") or ())
-
 
 ANONYMOUS = Principal("anonymous", "")

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, EmailStr, Field, ValidationInfo, field_validator
 
 from kernel.auth.external_schemas import SignInMethod
+from kernel.http.examples import example
 from kernel.http.responses import PageQuery
 
 _USERNAME = re.compile(r"[A-Za-z0-9_.-]{1,50}", re.ASCII)
@@ -35,6 +36,8 @@ InstanceRole = Literal["user", "admin"]
 class RegisterRequest(BaseModel):
     """A new account; a `role` in the body is ignored."""
 
+    model_config = example(username="ada", email="ada@example.org", password="correct horse battery")
+
     username: Username
     email: Email
     password: NewPassword
@@ -59,6 +62,8 @@ class RegisterResult(BaseModel):
 
 class LoginRequest(BaseModel):
     """Username (or email) and password."""
+
+    model_config = example(username="ada", password="correct horse battery")
 
     username: str = Field(min_length=1, max_length=320)
     password: GivenPassword
@@ -87,6 +92,8 @@ class LoginResult(TokenResult):
 class ChangePasswordRequest(BaseModel):
     """Spec 2.4."""
 
+    model_config = example(current_password="correct horse battery", new_password="a better staple")
+
     current_password: GivenPassword
     new_password: NewPassword
 
@@ -94,11 +101,15 @@ class ChangePasswordRequest(BaseModel):
 class ForgottenPasswordRequest(BaseModel):
     """Whose password was forgotten."""
 
+    model_config = example(email="ada@example.org")
+
     email: Email
 
 
 class ForgottenPasswordConfirm(BaseModel):
     """The token of the e-mail and the password to be."""
+
+    model_config = example(token="the token of the e-mail", new_password="a better staple")
 
     token: str = Field(min_length=1, max_length=256)
     new_password: NewPassword
@@ -118,17 +129,23 @@ class Capabilities(BaseModel):
 class AccountStatusRequest(BaseModel):
     """Whether an account may be used (spec 2.4)."""
 
+    model_config = example(is_active=False)
+
     is_active: bool
 
 
 class RoleRequest(BaseModel):
     """The instance role to be (spec 2.4)."""
 
+    model_config = example(role="admin")
+
     role: InstanceRole
 
 
 class ResetPasswordRequest(BaseModel):
     """How an administrator resets a password (spec 2.4)."""
+
+    model_config = example(mode="generate")
 
     mode: Literal["set", "generate"]
     new_password: NewPassword | None = Field(

@@ -13,21 +13,24 @@ import hashlib
 import hmac
 import secrets
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from kernel.auth.audit import audit
-from kernel.auth.guards import ACCOUNTS
+from kernel.auth.guards import ACCOUNTS_LOCK
 from kernel.auth.models import Account, SetupAttempt, SetupCode
-from kernel.auth.platform_admins import CODES_CLOSED, AlreadyPlatformAdmin, Origin, reached
+from kernel.auth.platform_admins import (
+    CODES_CLOSED,
+    AlreadyPlatformAdmin,
+    Origin,
+    PlatformAdmins,
+    reached,
+)
 from kernel.db.base import utc_now
-from kernel.db.engine import Unit
+from kernel.db.engine import Database, Unit
 from kernel.errors import Conflict, Forbidden, NotFound, PlatformError
-
-if TYPE_CHECKING:
-    from kernel.platform import Platform
+from kernel.resource_keys import ResourceKey
 
 # Crockford's base 32: no letter looks like a digit. Three groups are 90 bits.
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -43,17 +46,17 @@ class NoSetupCode(NotFound):
 
 class ClaimRefused(Forbidden):
     code = "claim_refused"
-    default_detail = "The claim was refused"
+    default_detail = "The setup code was refused"
 
 
 class NotAdministrator(ClaimRefused):
     code = "not_administrator"
-    default_detail = "Only an active instance administrator may claim a setup code"
+    default_detail = "Only an active instance administrator can use a setup code"
 
 
 class NoActiveCode(ClaimRefused):
     code = "no_active_code"
-    default_detail = "There is no active setup code; the operator can issue one"
+    default_detail = "There is no valid setup code; the operator can issue one"
 
 
 class ExpiredCode(ClaimRefused):
@@ -68,7 +71,7 @@ class WrongCode(ClaimRefused):
 
 class TooManyWrongCodes(ClaimRefused):
     code = "too_many_wrong_codes"
-    default_detail = "Too many wrong codes were tried for this setup code; the operator can issue a new one"
+    default_detail = "Too many wrong codes were entered; the operator can issue a new setup code"
 
 
 class SetupCodesClosed(Conflict):
@@ -79,17 +82,18 @@ class SetupCodesClosed(Conflict):
 class SetupCodes:
     """Issues and redeems."""
 
-    def __init__(self, platform: Platform) -> None:
-        self._platform = platform
+    def __init__(self, database: Database, admins: PlatformAdmins) -> None:
+        self._database = database
+        self._admins = admins
 
     async def issue(self, origin: Origin | None = None) -> tuple[str, datetime]:
         """A new code and its end; earlier ones are worth nothing from now on. Raises SetupCodesClosed."""
         code = "-".join("".join(secrets.choice(_ALPHABET) for _ in range(GROUP)) for _ in range(GROUPS))
-        async with self._platform.database.unit() as unit:
-            await unit.lock(ACCOUNTS)
+        async with self._database.unit() as unit:
+            await unit.lock(ACCOUNTS_LOCK)
             if not await reached(unit.session):
                 raise SetupCodesClosed(
-                    "This is a fresh install: the first administrator who signs in becomes Platform Admin"
+                    "This is a new installation: the first administrator to sign in becomes Platform Admin"
                 )
             if not await _in_use(unit.session):
                 raise SetupCodesClosed(
@@ -105,7 +109,7 @@ class SetupCodes:
 
     async def is_in_use(self) -> bool:
         """Whether somebody may become Platform Admin by a setup code."""
-        async with self._platform.database.read() as session:
+        async with self._database.read() as session:
             return await _in_use(session)
 
     async def claim(self, account_id: int, code: str, origin: Origin) -> None:
@@ -113,8 +117,8 @@ class SetupCodes:
 
         Of two accounts that claim at once, one wins: the code is consumed in the transaction of the grant.
         """
-        async with self._platform.database.unit() as unit:
-            await unit.lock(ACCOUNTS)
+        async with self._database.unit() as unit:
+            await unit.lock(ACCOUNTS_LOCK)
             refusal = await self._redeem(unit, account_id, code, origin)
             if refusal is not None:
                 reason = {"reason": refusal.code}
@@ -139,8 +143,11 @@ class SetupCodes:
         refusal = await _judge(unit, current, account, code)
         if refusal is None and current is not None:
             current.consumed_at = utc_now()
-            await self._platform.platform_admins.set_flag(unit, account, origin, "setup code")
+            await self._admins.set_flag(unit, account, origin, "setup code")
         return refusal
+
+
+SETUP_CODES: ResourceKey[SetupCodes] = ResourceKey("setup_codes")
 
 
 async def _judge(unit: Unit, current: SetupCode | None, account: Account, code: str) -> PlatformError | None:

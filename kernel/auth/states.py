@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
+from sqlalchemy.orm import Session
 
 from kernel.auth.models import Account
 from kernel.db.engine import Database
 from kernel.live_cache import LiveCache
+from kernel.resource_keys import ResourceKey
 
 TOPIC = "account"
 _BATCH = 500
@@ -52,26 +55,18 @@ class AccountStates:
         self._cache.clear()
 
     async def _read(self, account_id: int) -> AccountState | None:
-        async with self._database.read() as session:
-            account = await session.get(Account, account_id)
-        return None if account is None else state_of(account)
+        return await self._database.read(_state, account_id)
 
     async def read_epochs(self, account_ids: Iterable[int]) -> dict[int, int]:
         """The session epochs of those of these accounts that are active now, past every cache."""
-        found: dict[int, int] = {}
-        wanted = list(account_ids)
-        async with self._database.read() as session:
-            for start in range(0, len(wanted), _BATCH):
-                some = Account.id.in_(wanted[start : start + _BATCH])
-                rows = await session.execute(select(Account.id, Account.epoch).where(some, Account.is_active))
-                found.update({row.id: row.epoch for row in rows})
-        return found
+        return await self._database.read(_epochs, list(account_ids))
 
     async def is_platform_admin(self, account_id: int) -> bool:
         """The flag as the database has it now (spec 5.7), past every cache."""
-        async with self._database.read() as session:
-            query = select(Account.platform_admin).where(Account.id == account_id, Account.is_active)
-            return bool(await session.scalar(query))
+        return await self._database.read(_is_platform_admin, account_id)
+
+
+ACCOUNT_STATES: ResourceKey[AccountStates] = ResourceKey("account_states")
 
 
 def state_of(account: Account) -> AccountState:
@@ -79,3 +74,33 @@ def state_of(account: Account) -> AccountState:
     return AccountState(
         account.id, account.username, account.role, account.platform_admin, account.is_active, account.epoch
     )
+
+
+_ACCOUNT: Any = Account.__table__.c
+_STATE = select(
+    _ACCOUNT.id,
+    _ACCOUNT.username,
+    _ACCOUNT.role,
+    _ACCOUNT.platform_admin,
+    _ACCOUNT.is_active,
+    _ACCOUNT.epoch,
+).where(_ACCOUNT.id == bindparam("account"))
+
+
+def _state(session: Session, account_id: int) -> AccountState | None:
+    row = session.execute(_STATE, {"account": account_id}).one_or_none()
+    return None if row is None else AccountState(*row)
+
+
+def _epochs(session: Session, wanted: Sequence[int]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for start in range(0, len(wanted), _BATCH):
+        some = Account.id.in_(wanted[start : start + _BATCH])
+        rows = session.execute(select(Account.id, Account.epoch).where(some, Account.is_active))
+        found.update({row.id: row.epoch for row in rows})
+    return found
+
+
+def _is_platform_admin(session: Session, account_id: int) -> bool:
+    query = select(Account.platform_admin).where(Account.id == account_id, Account.is_active)
+    return bool(session.scalar(query))

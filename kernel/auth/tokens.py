@@ -12,6 +12,7 @@ import jwt
 
 from kernel.auth.models import Account
 from kernel.errors import Unauthorized
+from kernel.resource_keys import ResourceKey
 from kernel.settings import KernelSettings
 
 ALGORITHM = "HS256"
@@ -113,6 +114,9 @@ class Tokens:
         claims: dict[str, Any] = jwt.decode(token, secret, algorithms=[ALGORITHM], options=options)
         _check_shape(claims)
         return claims
+
+
+TOKENS: ResourceKey[Tokens] = ResourceKey("tokens")
 
 
 def _check_shape(claims: dict[str, Any]) -> None:

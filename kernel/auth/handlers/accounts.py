@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from kernel import hookspecs
+from kernel.auth.accounts import ACCOUNTS
+from kernel.auth.attempts import ATTEMPTS
 from kernel.auth.errors import (
     AccountDisabled,
     AlreadyExists,
@@ -12,7 +15,7 @@ from kernel.auth.errors import (
     WrongPassword,
 )
 from kernel.auth.models import Account
-from kernel.auth.passwords import TooManySignIns
+from kernel.auth.passwords import PASSWORDS, TooManySignIns
 from kernel.auth.schemas import (
     Capabilities,
     ChangePasswordRequest,
@@ -24,6 +27,7 @@ from kernel.auth.schemas import (
     TokenResult,
     User,
 )
+from kernel.auth.tokens import TOKENS
 from kernel.errors import Unauthorized
 from kernel.http.context import Context
 from kernel.http.routes import AUTHENTICATED, PUBLIC, Rate, RouteTable
@@ -45,8 +49,8 @@ async def register(ctx: Context, body: RegisterRequest) -> RegisterResult:
     if ctx.platform.settings.registration_mode == "closed":
         raise RegistrationClosed()
     origin = ctx.audit_origin()
-    account = await ctx.platform.accounts.register(
-        body.username, body.email, body.password, origin=origin, stranger=True
+    account = await ctx.resource(ACCOUNTS).register(
+        body.username, body.email, body.password, origin=origin, anonymous=True
     )
     return RegisterResult(message="Account created", user=RegisteredUser(**_fields(account)))
 
@@ -61,13 +65,13 @@ async def register(ctx: Context, body: RegisterRequest) -> RegisterResult:
 )
 async def login(ctx: Context, body: LoginRequest) -> LoginResult:
     """Sign in."""
-    origin, attempts = ctx.audit_origin(), ctx.platform.attempts
-    ctx.platform.passwords.refuse_when_full()
+    origin, attempts = ctx.audit_origin(), ctx.resource(ATTEMPTS)
+    ctx.resource(PASSWORDS).refuse_when_full()
     await attempts.admit(body.username, ctx.client_ip)
-    account, token = await ctx.platform.accounts.sign_in(body.username, body.password, origin)
+    account, token = await ctx.resource(ACCOUNTS).sign_in(body.username, body.password, origin)
     await attempts.succeeded(body.username, ctx.client_ip)
     user = User(**_fields(account), must_change_password=account.must_change_password)
-    return LoginResult(access_token=token, expires_in=ctx.platform.tokens.lifetime, user=user)
+    return LoginResult(access_token=token, expires_in=ctx.resource(TOKENS).lifetime, user=user)
 
 
 @routes.post(
@@ -83,9 +87,9 @@ async def refresh(ctx: Context) -> TokenResult:
     token = ctx.bearer
     if token is None:
         raise Unauthorized()
-    claims = ctx.platform.tokens.verify_for_refresh(token)
-    fresh = await ctx.platform.accounts.refresh(claims)
-    return TokenResult(access_token=fresh, expires_in=ctx.platform.tokens.lifetime)
+    claims = ctx.resource(TOKENS).verify_for_refresh(token)
+    fresh = await ctx.resource(ACCOUNTS).refresh(claims)
+    return TokenResult(access_token=fresh, expires_in=ctx.resource(TOKENS).lifetime)
 
 
 @routes.post(
@@ -100,21 +104,21 @@ async def change_password(ctx: Context, body: ChangePasswordRequest) -> TokenRes
     """Change the own password; every other session ends, the answer keeps this one signed in."""
     if ctx.principal.id is None:
         raise Unauthorized("A service has no password")
-    token = await ctx.platform.accounts.change_password(
+    token = await ctx.resource(ACCOUNTS).change_password(
         ctx.principal.id,
         body.current_password,
         body.new_password,
         ctx.principal.claims,
         ctx.audit_origin(),
     )
-    return TokenResult(access_token=token, expires_in=ctx.platform.tokens.lifetime)
+    return TokenResult(access_token=token, expires_in=ctx.resource(TOKENS).lifetime)
 
 
 @routes.get("/v1/auth/capabilities", access=PUBLIC, returns=Capabilities)
 async def capabilities(ctx: Context) -> Capabilities:
     """What a sign-in page may offer."""
     settings, mail = ctx.platform.settings, ctx.platform.mail.configured
-    methods = await ctx.platform.hooks.ask_each("sign_in_methods", None)
+    methods = await ctx.platform.hooks.ask(hookspecs.sign_in_methods, platform=ctx.platform)
     return Capabilities(
         password_reset_email=mail,
         email_verification=False,

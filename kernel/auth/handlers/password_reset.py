@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kernel.auth.errors import BadResetToken, MailOff
+from kernel.auth.password_resets import PASSWORD_RESETS
 from kernel.auth.passwords import TooManySignIns
 from kernel.auth.schemas import ForgottenPasswordConfirm, ForgottenPasswordRequest
 from kernel.http.context import Context
@@ -11,7 +12,7 @@ from kernel.http.routes import PUBLIC, Rate, RouteTable
 
 routes = RouteTable("Authentication")
 
-_SENT = "If an account with this address has a password here, an e-mail is on its way"
+_SENT = "If there is an account with this address and a password, an e-mail was sent to it"
 
 
 @routes.post(
@@ -27,7 +28,7 @@ async def request_reset(ctx: Context, body: ForgottenPasswordRequest) -> Message
     """Ask for an e-mail with a link to a new password; the answer never tells whether an account exists."""
     if not ctx.platform.mail.configured:
         raise MailOff()
-    await ctx.platform.password_resets.request(body.email)
+    await ctx.resource(PASSWORD_RESETS).request(body.email)
     return Message(message=_SENT)
 
 
@@ -43,4 +44,4 @@ async def confirm_reset(ctx: Context, body: ForgottenPasswordConfirm) -> None:
     """Set a new password with the token of the e-mail. All sessions end."""
     if not ctx.platform.mail.configured:
         raise MailOff()
-    await ctx.platform.password_resets.confirm(body.token, body.new_password, ctx.audit_origin())
+    await ctx.resource(PASSWORD_RESETS).confirm(body.token, body.new_password, ctx.audit_origin())

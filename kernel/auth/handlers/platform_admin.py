@@ -10,6 +10,7 @@ from kernel.auth.platform_admins import AlreadyPlatformAdmin
 from kernel.auth.setup_codes import (
     GROUP,
     GROUPS,
+    SETUP_CODES,
     ExpiredCode,
     NoActiveCode,
     NoSetupCode,
@@ -20,7 +21,9 @@ from kernel.auth.setup_codes import (
 )
 from kernel.errors import TooManyRequests
 from kernel.http.context import Context
+from kernel.http.examples import example
 from kernel.http.routes import ADMIN, AUTHENTICATED, Rate, RouteTable
+from kernel.rate_limits import RATE_LIMITS
 
 routes = RouteTable("Platform Admin")
 
@@ -30,19 +33,22 @@ _CLAIMS_PER_ACCOUNT = 10  # in a minute; wrong codes have their own, lasting cou
 def _shaped(value: str) -> str:
     code = plain(value)
     if not (value.isascii() and code.isalnum() and len(code) == GROUPS * GROUP):
-        raise ValueError("write it as the server printed it: XXXXXX-XXXXXX-XXXXXX")
+        raise ValueError("expected the code as it was printed: XXXXXX-XXXXXX-XXXXXX")
     return code
 
 
 class ClaimRequest(BaseModel):
     """The setup code (spec 2.4)."""
 
+    model_config = example(code="A1B2C3-D4E5F6-A7B8C9")
+
     code: Annotated[
         str,
         AfterValidator(_shaped),
         Field(
             max_length=100,
-            description="XXXXXX-XXXXXX-XXXXXX; small letters do, dashes and spaces don't matter.",
+            description="XXXXXX-XXXXXX-XXXXXX. Upper and lower case are the same; dashes and "
+            "spaces are ignored.",
         ),
     ]
 
@@ -66,7 +72,7 @@ async def check_claim(ctx: Context) -> ClaimCheck:
 
     404 where none is in use: on a fresh install, and once there has been a Platform Admin.
     """
-    if not await ctx.platform.setup_codes.is_in_use():
+    if not await ctx.resource(SETUP_CODES).is_in_use():
         raise NoSetupCode()
     return ClaimCheck(setup_code_required=True)
 
@@ -96,6 +102,6 @@ async def claim(ctx: Context, body: ClaimRequest) -> ClaimResult:
     """
     if ctx.principal.id is None:
         raise NotAdministrator()
-    await ctx.platform.guard.count(f"claim:{ctx.principal.id}", _CLAIMS_PER_ACCOUNT)
-    await ctx.platform.setup_codes.claim(ctx.principal.id, body.code, ctx.audit_origin())
+    await ctx.resource(RATE_LIMITS).count(f"claim:{ctx.principal.id}", _CLAIMS_PER_ACCOUNT)
+    await ctx.resource(SETUP_CODES).claim(ctx.principal.id, body.code, ctx.audit_origin())
     return ClaimResult(granted=True, refresh_required=True)

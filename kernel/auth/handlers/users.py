@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from kernel import hookspecs
+from kernel.auth.administration import ADMINISTRATION
 from kernel.auth.errors import LastAdmin, LastPlatformAdmin, OwnAccount, SsoAccount
 from kernel.auth.guards import is_sso
 from kernel.auth.listing import find_accounts
@@ -42,7 +43,7 @@ async def list_users(ctx: Context, query: UsersQuery) -> Page[UserRecord]:
 )
 async def change_role(ctx: Context, user_id: int, body: RoleRequest) -> UserRecord:
     """Promote or demote an account. A demotion ends its sessions; a promotion shows at the next refresh."""
-    account = await ctx.platform.administration.set_role(
+    account = await ctx.resource(ADMINISTRATION).set_role(
         user_id, body.role, by=ctx.principal, origin=ctx.audit_origin()
     )
     return (await _records(ctx, [account]))[0]
@@ -57,7 +58,7 @@ async def change_role(ctx: Context, user_id: int, body: RoleRequest) -> UserReco
 )
 async def change_status(ctx: Context, user_id: int, body: AccountStatusRequest) -> UserRecord:
     """Deactivate an account, which ends its sessions and keeps its data, or reactivate it."""
-    account = await ctx.platform.administration.set_active(
+    account = await ctx.resource(ADMINISTRATION).set_active(
         user_id, body.is_active, by=ctx.principal, origin=ctx.audit_origin()
     )
     return (await _records(ctx, [account]))[0]
@@ -72,7 +73,7 @@ async def change_status(ctx: Context, user_id: int, body: AccountStatusRequest) 
 )
 async def reset_password(ctx: Context, user_id: int, body: ResetPasswordRequest) -> Answer:
     """Give an account a temporary password, told in this answer only, and end its sessions."""
-    password = await ctx.platform.administration.reset_password(
+    password = await ctx.resource(ADMINISTRATION).reset_password(
         user_id, body.mode, body.new_password, by=ctx.principal, origin=ctx.audit_origin()
     )
     result = ResetPasswordResult(temporary_password=password)
@@ -81,8 +82,9 @@ async def reset_password(ctx: Context, user_id: int, body: ResetPasswordRequest)
 
 async def _records(ctx: Context, accounts: Sequence[Account]) -> list[UserRecord]:
     ids = [account.id for account in accounts]
-    found = await ctx.platform.hooks.first("find_memberships", account_ids=ids) if ids else None
-    memberships: dict[int, list[dict[str, Any]]] = found or {}
+    hooks, spec = ctx.platform.hooks, hookspecs.find_memberships
+    found = await hooks.ask(spec, platform=ctx.platform, account_ids=ids) if ids else None
+    memberships = found or {}
     names = [name for name in UserRecord.model_fields if name not in ("sso", "organizations")]
     return [
         UserRecord(

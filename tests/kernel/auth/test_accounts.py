@@ -14,7 +14,7 @@ from sqlalchemy import select, update
 
 from kernel.auth.models import Account, AuditEntry
 from kernel.errors import StartupError
-from kernel.sdk import AUTHENTICATED, Context, Plugin, RouteTable, hookimpl
+from kernel.sdk import ACCOUNTS, AUTHENTICATED, TOKENS, Context, Plugin, RouteTable, hookimpl
 from kernel.testing import Actor, Running, Start, platforms
 
 SECRET = "a secret of at least thirty-two bytes, for tests"
@@ -176,7 +176,7 @@ class TestLogin:
 
     async def test_disabled(self, shared: Running) -> None:
         """The right password of a disabled account is 403, a wrong one stays 401."""
-        await shared.platform.accounts.register("dora", "dora@example.org", PASSWORD)
+        await shared.platform.resource(ACCOUNTS).register("dora", "dora@example.org", PASSWORD)
         await change(shared, "dora", is_active=False)
         right = await shared.anonymous.post("/v1/auth/login", json={"username": "dora", "password": PASSWORD})
         wrong = await shared.anonymous.post("/v1/auth/login", json={"username": "dora", "password": "wrong"})
@@ -184,7 +184,7 @@ class TestLogin:
 
     async def test_without_a_password(self, shared: Running) -> None:
         """An account of the identity provider has no password, and none fits."""
-        await shared.platform.accounts.register("sso", "sso@example.org", PASSWORD)
+        await shared.platform.resource(ACCOUNTS).register("sso", "sso@example.org", PASSWORD)
         await change(shared, "sso", password_hash=None)
         answer = await shared.anonymous.post("/v1/auth/login", json={"username": "sso", "password": PASSWORD})
         assert answer.status == 401
@@ -276,7 +276,7 @@ class TestRefresh:
 
     async def test_a_service_token(self, shared: Running) -> None:
         """A service token can't be refreshed."""
-        token = shared.platform.tokens.mint_service("indexer", 1)
+        token = shared.platform.resource(TOKENS).mint_service("indexer", 1)
         answer = await Actor(shared, token).post("/v1/auth/refresh")
         assert (answer.status, answer.detail) == (401, "This token can't be refreshed")
 
@@ -402,7 +402,7 @@ class TestChangePassword:
 
     async def test_a_service(self, shared: Running) -> None:
         """A service has no password."""
-        service = Actor(shared, shared.platform.tokens.mint_service("indexer", 1))
+        service = Actor(shared, shared.platform.resource(TOKENS).mint_service("indexer", 1))
         body = {"current_password": PASSWORD, "new_password": "battery staple"}
         assert (await service.post("/v1/auth/change-password", json=body)).status == 401
 
@@ -474,7 +474,7 @@ class Switch(Plugin):
         @table.post("/v1/switch", access=AUTHENTICATED, returns=str)
         async def switch(ctx: Context) -> str:
             """Re-issue the caller's token."""
-            return await ctx.platform.accounts.reissue(ctx.principal, {"place": 7})
+            return await ctx.platform.resource(ACCOUNTS).reissue(ctx.principal, {"place": 7})
 
         return [table]
 

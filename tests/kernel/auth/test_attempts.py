@@ -16,6 +16,7 @@ from sqlalchemy import update
 
 from kernel.auth.models import Account
 from kernel.auth.passwords import WAITING, Passwords, TooManySignIns
+from kernel.sdk import ACCOUNTS
 from kernel.testing import Actor, Reply, Running, Start, platforms
 from tests.fakes.statements import statements
 
@@ -47,7 +48,7 @@ async def guess(running: Running, name: str, address: str, times: int) -> list[i
 
 
 async def register(running: Running, name: str) -> None:
-    await running.platform.accounts.register(name, f"{name}@example.org", PASSWORD)
+    await running.platform.resource(ACCOUNTS).register(name, f"{name}@example.org", PASSWORD)
 
 
 @pytest.fixture
@@ -191,14 +192,14 @@ class TestFlood:
         waiting: list[asyncio.Task[bool]] = []
         refused = False
         while not refused:
-            waiting.append(asyncio.create_task(passwords.verify(None, "x", stranger=True)))
+            waiting.append(asyncio.create_task(passwords.verify(None, "x", anonymous=True)))
             await asyncio.sleep(0)
             refused = waiting[-1].done()
         assert isinstance(waiting[-1].exception(), TooManySignIns)
         for task in waiting[:-1]:
             task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
-        assert await passwords.verify(None, "x", stranger=True) is False
+        assert await passwords.verify(None, "x", anonymous=True) is False
         passwords.close()
 
 

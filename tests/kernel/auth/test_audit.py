@@ -14,7 +14,7 @@ from sqlalchemy import delete, text, update
 from sqlalchemy.exc import DBAPIError
 
 from kernel.auth.models import AuditEntry
-from kernel.sdk import Plugin, Principal, audit, hookimpl
+from kernel.sdk import TOKENS, Plugin, Principal, audit, hookimpl
 from kernel.testing import Actor, Running, Start
 from tests.fakes.audit import audited
 
@@ -176,7 +176,7 @@ class TestWhoMayRead:
         """No user, no administrator who is no Platform Admin, no service, nobody without a token."""
         await running.user("ada", role="admin")
         ulla, bea = await running.user("ulla"), await running.user("bea", role="admin")
-        service = Actor(running, running.platform.tokens.mint_service("backup", 1))
+        service = Actor(running, running.platform.resource(TOKENS).mint_service("backup", 1))
         found = [(await actor.get("/v1/audit")).status for actor in (ulla, bea, service, running.anonymous)]
         assert found == [403, 403, 403, 401]
 

@@ -15,6 +15,8 @@ from pydantic import Field, SecretStr
 
 from kernel.auth.link_approvals import approve, withdraw
 from kernel.auth.models import AuditEntry
+from kernel.auth.platform_admins import PLATFORM_ADMINS
+from kernel.auth.setup_codes import SETUP_CODES
 from kernel.sdk import ExternalIdentity, Plugin, Settings, hookimpl, sign_in_external
 from kernel.testing import Actor, Reply, Running, Start
 from tests.fakes.audit import audited
@@ -108,15 +110,15 @@ class Walk:
 
     async def platform_admins(self) -> None:
         """A setup code, a wrong one, the claim, and the operator's grants."""
-        code, _ = await self.platform.setup_codes.issue()
+        code, _ = await self.platform.resource(SETUP_CODES).issue()
         ada = await self.sign_in("ada")
         claim = "/v1/auth/platform-admin/claim"
         wrong = await ada.post(claim, json={"code": self.keep("CANARY-CANARY-CANARY")})
         assert wrong.status == 403, wrong.body
         made(await ada.post(claim, json={"code": self.keep(code)}))
         self.keep(code.replace("-", ""))
-        await self.platform.platform_admins.grant("bea")
-        await self.platform.platform_admins.revoke("bea")
+        await self.platform.resource(PLATFORM_ADMINS).grant("bea")
+        await self.platform.resource(PLATFORM_ADMINS).revoke("bea")
 
     async def links(self) -> None:
         """An approval, its withdrawal, a link that nobody approved, one that was, and a synchronised role."""

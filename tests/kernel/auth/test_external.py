@@ -17,7 +17,10 @@ from sqlalchemy import select
 from kernel.auth.errors import AccountDisabled
 from kernel.auth.link_approvals import approve
 from kernel.auth.models import Account, AuditEntry, LinkApproval
+from kernel.auth.platform_admins import PLATFORM_ADMINS
 from kernel.sdk import (
+    ACCOUNTS,
+    ADMINISTRATION,
     Conflict,
     ExternalIdentity,
     Plugin,
@@ -63,7 +66,7 @@ async def enter(running: Running, identity: ExternalIdentity) -> tuple[Account, 
 
 async def accounts(running: Running) -> dict[str, Account]:
     """All accounts by name."""
-    rows, _ = await running.platform.accounts.list()
+    rows, _ = await running.platform.resource(ACCOUNTS).list()
     return {row.username: row for row in rows}
 
 
@@ -226,7 +229,7 @@ class TestLink:
         """Approval consumed, password and sessions gone, flag cleared, role and address the provider's."""
         name = str(anna.username)
         local, other = await running.user(name, role="admin"), await running.user()
-        await running.platform.platform_admins.grant(name)
+        await running.platform.resource(PLATFORM_ADMINS).grant(name)
         await approve(running.platform, name, {})
         account, session = await enter(running, anna)
         assert account.id == local.user["id"]
@@ -284,7 +287,7 @@ class TestLink:
         """It is not linked, and the approval waits."""
         local = await running.user(anna.username)
         await approve(running.platform, str(anna.username), {})
-        await running.platform.administration.set_active(local.user["id"], False, by=None)
+        await running.platform.resource(ADMINISTRATION).set_active(local.user["id"], False, by=None)
         with pytest.raises(AccountDisabled):
             await enter(running, anna)
         assert (await accounts(running))[str(anna.username)].sso_subject is None
@@ -353,7 +356,7 @@ class TestRole:
 async def test_deactivated_account_is_refused(running: Running, anna: ExternalIdentity) -> None:
     """And stays as it is."""
     account, session = await enter(running, anna)
-    await running.platform.administration.set_active(account.id, False, by=None)
+    await running.platform.resource(ADMINISTRATION).set_active(account.id, False, by=None)
     with pytest.raises(AccountDisabled):
         await enter(running, replace(anna, email="new@corp.example"))
     assert (await accounts(running))[str(anna.username)].email == anna.email
@@ -425,8 +428,10 @@ async def test_plugins_hear_and_forbid(start_platform: Start) -> None:
     """Each change is told in its transaction; a veto leaves nothing behind."""
     plugin = DoorPlugin()
     running = await start_platform(plugin)
-    await running.platform.accounts.register("boss", "boss@example.org", "long enough", role="admin")
-    await running.platform.accounts.register("anna", "a@example.org", "long enough", role="user")
+    await running.platform.resource(ACCOUNTS).register(
+        "boss", "boss@example.org", "long enough", role="admin"
+    )
+    await running.platform.resource(ACCOUNTS).register("anna", "a@example.org", "long enough", role="user")
     await approve(running.platform, "anna", {})
     plugin.changes.clear()
     await enter(running, ANNA)

@@ -6,7 +6,7 @@ from typing import Any
 
 import jwt
 
-from kernel.sdk import Account, Conflict, Plugin, Principal, Scope, Unit, hookimpl
+from kernel.sdk import PLUGIN_STATES, Account, Conflict, Plugin, Principal, Scope, Unit, hookimpl
 from kernel.testing import Start
 
 TEAM = 7
@@ -46,12 +46,17 @@ async def test_hook_find_scope(start_platform: Start) -> None:
     assert (await bob.get(f"/v1/rag/knowledge-bases/{made.json()['id']}")).status == 200
 
 
-async def test_without_the_hook_the_claims_count(start_platform: Start) -> None:
-    """With no tenancy plugin nobody is in a team, and what is a team's is nobody else's."""
-    running = await start_platform("embeddings", "rag")
-    ann = await running.user("ann")
+async def test_claims_give_no_rights(start_platform: Start) -> None:
+    """With the plugin switched off a token that still names the team opens nothing of the team's."""
+    running = await start_platform("embeddings", "rag", TenancyPlugin)
+    ann, bob = await running.user("ann"), await running.user("bob")
     wanted = {"name": "Shared", "visibility": "team", "team_id": TEAM}
-    assert (await ann.post("/v1/rag/knowledge-bases", json=wanted)).status == 403
+    made = (await ann.post("/v1/rag/knowledge-bases", json=wanted)).json()
+    running.platform.resource(PLUGIN_STATES).switch_off(["fake_tenancy"])
+    assert jwt.decode(bob.token or "", options={"verify_signature": False})["teams"] == [TEAM]
+    assert (await bob.get(f"/v1/rag/knowledge-bases/{made['id']}")).status == 404
+    assert (await ann.get(f"/v1/rag/knowledge-bases/{made['id']}")).status == 200
+    assert (await bob.post("/v1/rag/knowledge-bases", json=wanted)).status == 403
 
 
 async def test_hook_on_account_event(start_platform: Start) -> None:

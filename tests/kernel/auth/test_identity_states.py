@@ -32,9 +32,10 @@ from sqlalchemy import select
 from kernel.auth.errors import AccountDisabled
 from kernel.auth.link_approvals import approve, withdraw
 from kernel.auth.models import Account
-from kernel.auth.setup_codes import SetupCodesClosed
+from kernel.auth.platform_admins import PLATFORM_ADMINS
+from kernel.auth.setup_codes import SETUP_CODES, SetupCodesClosed
 from kernel.errors import Conflict
-from kernel.sdk import ExternalIdentity, sign_in_external
+from kernel.sdk import ADMINISTRATION, ExternalIdentity, sign_in_external
 from kernel.testing import Actor, Reply, Running, platforms
 from tests.fakes.audit import audited
 from tests.fakes.earlier_release import PASSWORD, make_earlier_release
@@ -100,7 +101,7 @@ class Walk(RuleBasedStateMachine):
         self.platform = self.running.platform
         for number, person in enumerate(self.model.people, start=1):
             person.id, person.role = number, roles[person.name]
-            await self.platform.administration.set_role(number, person.role, by=None)
+            await self.platform.resource(ADMINISTRATION).set_role(number, person.role, by=None)
 
     def teardown(self) -> None:
         self.runner.run(self.stack.aclose())
@@ -215,7 +216,7 @@ class Walk(RuleBasedStateMachine):
     def issue(self) -> None:
         allowed = self.model.may_issue()
         try:
-            code, _ = self.run(self.platform.setup_codes.issue())
+            code, _ = self.run(self.platform.resource(SETUP_CODES).issue())
         except SetupCodesClosed:
             assert not allowed
         else:
@@ -244,7 +245,7 @@ class Walk(RuleBasedStateMachine):
     def grant(self, other: int) -> None:
         person = self.person(other)
         expected = None if person.platform_admin or person.active else AccountDisabled
-        changed = self.run(_outcome(self.platform.platform_admins.grant(person.name), expected))
+        changed = self.run(_outcome(self.platform.resource(PLATFORM_ADMINS).grant(person.name), expected))
         assert changed == (person.active and not person.platform_admin)
         if changed:
             self.model.grant(person)
@@ -252,7 +253,7 @@ class Walk(RuleBasedStateMachine):
     @rule(other=somebody)
     def revoke(self, other: int) -> None:
         person = self.person(other)
-        changed = self.run(_outcome(self.platform.platform_admins.revoke(person.name), None))
+        changed = self.run(_outcome(self.platform.resource(PLATFORM_ADMINS).revoke(person.name), None))
         assert changed == person.platform_admin
         if changed:
             self.model.withdraw(person)
@@ -262,7 +263,7 @@ class Walk(RuleBasedStateMachine):
     def set_active_on_the_server(self, other: int, really: bool) -> None:
         person = self.person(other)
         wish = person.active != really
-        work = self.platform.administration.set_active(person.id, wish, by=None)
+        work = self.platform.resource(ADMINISTRATION).set_active(person.id, wish, by=None)
         refused = self.model.set_active(person, wish) == 409
         if refused:
             with pytest.raises(Conflict):

@@ -15,7 +15,7 @@ from sqlalchemy import func, select, text, update
 from kernel.auth.models import Account, AuditEntry, PasswordReset
 from kernel.db.base import utc_now
 from kernel.db.tables import JobRecord
-from kernel.sdk import Plugin, Unit, hookimpl
+from kernel.sdk import ACCOUNTS, ADMINISTRATION, Plugin, Unit, hookimpl
 from kernel.testing import Reply, Running, Start
 from tests.fakes.smtp_server import Mailbox, smtp_server
 from tests.fakes.statements import statements
@@ -178,7 +178,7 @@ class TestDeadTokens:
     async def test_overtaken(self, running: Running, mailbox: Mailbox, way: str) -> None:
         """What happens to the account meanwhile kills the link."""
         ana = await running.user("ana")
-        administration, number = running.platform.administration, ana.user["id"]
+        administration, number = running.platform.resource(ADMINISTRATION), ana.user["id"]
         token = await token_for(running, mailbox, "ana@example.org")
         if way == "changed":
             body = {"current_password": ana.password, "new_password": "chosen by ana"}
@@ -232,7 +232,7 @@ async def test_confirmed_while_an_administrator_resets(
 
         await eventually(it_waits, 20)
 
-    temporary = await running.platform.administration.reset_password(
+    temporary = await running.platform.resource(ADMINISTRATION).reset_password(
         ana.user["id"], "generate", None, by=None, check=confirmed_meanwhile
     )
     answer = await confirmations[0]
@@ -266,7 +266,7 @@ class TestNothingIsTold:
         running = await start_platform(
             env={**mailbox.env, "RATE_LIMIT_ENABLED": "true", "AUTH_RATE_LIMIT_PER_MINUTE": "100"}
         )
-        await running.platform.accounts.register("ana", "ana@example.org", "12345678")
+        await running.platform.resource(ACCOUNTS).register("ana", "ana@example.org", "12345678")
         answers, work = [], []
         for _ in range(6):
             with statements() as done:

@@ -13,8 +13,18 @@ from sqlalchemy import update
 from kernel.auth.errors import AccountDisabled
 from kernel.auth.link_approvals import approve
 from kernel.auth.models import Account
+from kernel.auth.platform_admins import PLATFORM_ADMINS
 from kernel.errors import Conflict, NotFound
-from kernel.sdk import ExternalIdentity, Plugin, Unit, hookimpl, sign_in_external, utc_now
+from kernel.sdk import (
+    ACCOUNTS,
+    ADMINISTRATION,
+    ExternalIdentity,
+    Plugin,
+    Unit,
+    hookimpl,
+    sign_in_external,
+    utc_now,
+)
 from kernel.testing import Actor, Running, Start
 from tests.fakes.audit import audited
 from tests.fakes.earlier_release import PASSWORD, make_earlier_release
@@ -53,31 +63,33 @@ class TestBootstrap:
         other = await start_platform(env={"DATABASE_URL": database_url})
         names = [f"admin-{number}" for number in range(4)]
         for name in names:
-            await running.platform.accounts.register(name, f"{name}@example.org", PASSWORD, role="admin")
+            await running.platform.resource(ACCOUNTS).register(
+                name, f"{name}@example.org", PASSWORD, role="admin"
+            )
         places = (running, other, running, other)
         signing_in = (place.sign_in(name, PASSWORD) for place, name in zip(places, names, strict=True))
         actors = await asyncio.gather(*signing_in)
         assert [claims_of(actor)["platform_admin"] for actor in actors].count(True) == 1
-        assert len(await running.platform.platform_admins.list()) == 1
+        assert len(await running.platform.resource(PLATFORM_ADMINS).list()) == 1
         assert len(await audited(running.platform, "platform_admin.granted")) == 1
 
     async def test_once_in_a_life(self, running: Running) -> None:
         """When the only Platform Admin is one no longer, signing in makes no other."""
         ada = await running.user("ada", role="admin")
-        await running.platform.platform_admins.revoke("ada")
+        await running.platform.resource(PLATFORM_ADMINS).revoke("ada")
         assert claims_of(await running.sign_in("ada", ada.password))["platform_admin"] is False
         assert claims_of(await running.user("bea", role="admin"))["platform_admin"] is False
 
     async def test_closed_by_a_grant(self, running: Running) -> None:
         """The operator's grant to anybody closes it before an administrator ever signed in."""
         await running.user("ulla")
-        await running.platform.platform_admins.grant("ulla")
-        await running.platform.platform_admins.revoke("ulla")
+        await running.platform.resource(PLATFORM_ADMINS).grant("ulla")
+        await running.platform.resource(PLATFORM_ADMINS).revoke("ulla")
         assert claims_of(await running.user("ada", role="admin"))["platform_admin"] is False
 
     async def test_linked_account(self, running: Running) -> None:
         """An account that was local before its link is passed over, and the next one is not."""
-        await running.platform.accounts.register("ada", "ada@example.org", PASSWORD, role="admin")
+        await running.platform.resource(ACCOUNTS).register("ada", "ada@example.org", PASSWORD, role="admin")
         async with running.platform.database.unit() as unit:
             await unit.session.execute(update(Account).values(linked_at=utc_now()))
         assert claims_of(await running.sign_in("ada", PASSWORD))["platform_admin"] is False
@@ -103,10 +115,10 @@ class TestBootstrap:
     async def test_sign_in_that_is_refused(self, start_platform: Start) -> None:
         """When a plugin forbids the sign-in, nothing is granted with it."""
         running = await start_platform(Doorman)
-        await running.platform.accounts.register("ada", "ada@example.org", PASSWORD, role="admin")
+        await running.platform.resource(ACCOUNTS).register("ada", "ada@example.org", PASSWORD, role="admin")
         body = {"username": "ada", "password": PASSWORD}
         assert (await running.anonymous.post("/v1/auth/login", json=body)).status == 409
-        assert await running.platform.platform_admins.list() == []
+        assert await running.platform.resource(PLATFORM_ADMINS).list() == []
         assert await audited(running.platform, "platform_admin.granted") == []
 
 
@@ -133,7 +145,7 @@ class TestOperator:
         """It counts on routes at once, and shows in the token that the next refresh gives."""
         ulla = await running.user("ulla")
         assert await may_administer(ulla) == 403
-        account, changed = await running.platform.platform_admins.grant("ULLA")
+        account, changed = await running.platform.resource(PLATFORM_ADMINS).grant("ULLA")
         assert (account.username, changed) == ("ulla", True)
         fresh = (await ulla.post("/v1/auth/refresh")).json()["access_token"]
         assert claims_of(Actor(running, fresh))["platform_admin"] is True
@@ -143,7 +155,7 @@ class TestOperator:
         """Every session ends with it; the next sign-in gives a token without the claim."""
         ada = await running.user("ada", role="admin")
         assert await may_administer(ada) == 200
-        await running.platform.platform_admins.revoke("ada")
+        await running.platform.resource(PLATFORM_ADMINS).revoke("ada")
         assert await may_administer(ada) == 401
         assert (await ada.post("/v1/auth/refresh")).status == 401
         again = await running.sign_in("ada", ada.password)
@@ -152,7 +164,7 @@ class TestOperator:
     async def test_nothing_changes(self, running: Running) -> None:
         """A grant to a holder and a revocation from somebody else write nothing and end no session."""
         ada, ulla = await running.user("ada", role="admin"), await running.user("ulla")
-        admins = running.platform.platform_admins
+        admins = running.platform.resource(PLATFORM_ADMINS)
         before = len(await audited(running.platform))
         assert (await admins.grant("ada"))[1] is False
         assert (await admins.revoke("ulla"))[1] is False
@@ -162,24 +174,29 @@ class TestOperator:
     async def test_at_once(self, running: Running) -> None:
         """Of grants at the same moment one changes something, and one is audited."""
         await running.user("ulla")
-        grants = await asyncio.gather(*(running.platform.platform_admins.grant("ulla") for _ in range(4)))
+        grants = await asyncio.gather(
+            *(running.platform.resource(PLATFORM_ADMINS).grant("ulla") for _ in range(4))
+        )
         assert [changed for _, changed in grants].count(True) == 1
         assert len(await audited(running.platform, "platform_admin.granted")) == 1
 
     async def test_whom_it_refuses(self, running: Running) -> None:
         """An account that does not exist, and one that is deactivated."""
         ulla = await running.user("ulla")
-        await running.platform.administration.set_active(ulla.user["id"], False, by=None)
+        await running.platform.resource(ADMINISTRATION).set_active(ulla.user["id"], False, by=None)
         with pytest.raises(AccountDisabled, match="activate it first"):
-            await running.platform.platform_admins.grant("ulla")
-        for change in (running.platform.platform_admins.grant, running.platform.platform_admins.revoke):
+            await running.platform.resource(PLATFORM_ADMINS).grant("ulla")
+        for change in (
+            running.platform.resource(PLATFORM_ADMINS).grant,
+            running.platform.resource(PLATFORM_ADMINS).revoke,
+        ):
             with pytest.raises(NotFound):
                 await change("nobody")
 
     async def test_deactivated_holder(self, running: Running) -> None:
         """Deactivation takes the access away with the sessions; the flag is there again with the account."""
         ada, ulla = await running.user("ada", role="admin"), await running.user("ulla")
-        await running.platform.platform_admins.grant("ulla")
+        await running.platform.resource(PLATFORM_ADMINS).grant("ulla")
         status = f"/v1/auth/users/{ulla.user['id']}/status"
         assert (await ada.patch(status, json={"is_active": False})).status == 200
         assert await may_administer(ulla) == 401
@@ -193,20 +210,20 @@ async def test_plugins_hear_and_may_forbid(start_platform: Start) -> None:
     doorman = Doorman()
     running = await start_platform(doorman)
     for name in ("bob", "ben"):
-        await running.platform.accounts.register(name, f"{name}@example.org", PASSWORD)
-    await running.platform.platform_admins.grant("bob")
-    await running.platform.platform_admins.revoke("bob")
+        await running.platform.resource(ACCOUNTS).register(name, f"{name}@example.org", PASSWORD)
+    await running.platform.resource(PLATFORM_ADMINS).grant("bob")
+    await running.platform.resource(PLATFORM_ADMINS).revoke("bob")
     assert doorman.heard[-2:] == [("bob", "platform_admin_granted"), ("bob", "platform_admin_revoked")]
     with pytest.raises(Conflict, match="not ben"):
-        await running.platform.platform_admins.grant("ben")
-    assert await running.platform.platform_admins.list() == []
+        await running.platform.resource(PLATFORM_ADMINS).grant("ben")
+    assert await running.platform.resource(PLATFORM_ADMINS).list() == []
     assert [entry.target_id for entry in await audited(running.platform, "platform_admin.granted")] == ["1"]
 
 
 async def test_first_administrator_of_the_identity_provider(start_platform: Start) -> None:
     """An account that the provider made becomes the first one as a local one does; a linked one does not."""
     running = await start_platform()
-    await running.platform.accounts.register("ada", "ada@example.org", PASSWORD, role="admin")
+    await running.platform.resource(ACCOUNTS).register("ada", "ada@example.org", PASSWORD, role="admin")
     await approve(running.platform, "ada", {})
     for subject, name, expected in (("1", "ada", False), ("2", "bea", True), ("3", "cleo", False)):
         identity = ExternalIdentity(

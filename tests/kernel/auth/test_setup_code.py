@@ -12,8 +12,10 @@ import pytest
 from sqlalchemy import select, update
 
 from kernel.auth.models import SetupCode
-from kernel.auth.setup_codes import WRONG_CODES, SetupCodesClosed
+from kernel.auth.platform_admins import PLATFORM_ADMINS
+from kernel.auth.setup_codes import SETUP_CODES, WRONG_CODES, SetupCodesClosed
 from kernel.db.base import utc_now
+from kernel.sdk import ADMINISTRATION
 from kernel.testing import Actor, Reply, Running, Start
 from tests.fakes.audit import audited
 from tests.fakes.earlier_release import PASSWORD, make_earlier_release
@@ -32,7 +34,7 @@ class Upgraded:
         return await self.running.sign_in(name, PASSWORD)
 
     async def issue(self) -> str:
-        return (await self.running.platform.setup_codes.issue())[0]
+        return (await self.running.platform.resource(SETUP_CODES).issue())[0]
 
     async def refusals(self) -> list[str]:
         entries = await audited(self.running.platform, "platform_admin.claim_refused")
@@ -112,7 +114,7 @@ class TestClaim:
         assert (await upgraded.running.anonymous.get(CLAIM)).status == 401
         assert outcome(await claim(ulla, code)) == (403, "not_administrator")
         assert (await ulla.get(CLAIM)).status == 403
-        await upgraded.running.platform.administration.set_role(bea.user["id"], "user", by=None)
+        await upgraded.running.platform.resource(ADMINISTRATION).set_role(bea.user["id"], "user", by=None)
         bea = await upgraded.sign_in("bea")
         assert outcome(await claim(bea, code)) == (403, "not_administrator")
         assert await upgraded.refusals() == ["not_administrator"] * 2
@@ -125,7 +127,7 @@ class TestClaim:
 
     async def test_expired(self, upgraded: Upgraded) -> None:
         """A code is worth nothing after its 24 hours."""
-        _, expires_at = await upgraded.running.platform.setup_codes.issue()
+        _, expires_at = await upgraded.running.platform.resource(SETUP_CODES).issue()
         assert timedelta(hours=23, minutes=59) < expires_at - utc_now() <= timedelta(hours=24)
         code = await upgraded.issue()
         async with upgraded.running.platform.database.unit() as unit:
@@ -156,8 +158,8 @@ class TestClaim:
     async def test_grant_closes_the_mode(self, upgraded: Upgraded) -> None:
         """After the operator granted, no code is in use, even when the grant is withdrawn."""
         code = await upgraded.issue()
-        await upgraded.running.platform.platform_admins.grant("bea")
-        await upgraded.running.platform.platform_admins.revoke("bea")
+        await upgraded.running.platform.resource(PLATFORM_ADMINS).grant("bea")
+        await upgraded.running.platform.resource(PLATFORM_ADMINS).revoke("bea")
         ada = await upgraded.sign_in("ada")
         assert outcome(await claim(ada, code)) == (404, "no_setup_code")
 
@@ -202,16 +204,18 @@ class TestGuessing:
         actors = [await place.sign_in(name) for place, name in places]
         found = sorted(reply.status for reply in await asyncio.gather(*(claim(a, code) for a in actors)))
         assert found == [200, 404, 404]
-        assert len(await upgraded.running.platform.platform_admins.list()) == 1
+        assert len(await upgraded.running.platform.resource(PLATFORM_ADMINS).list()) == 1
 
     async def test_one_wins_against_a_grant(self, upgraded: Upgraded) -> None:
         """A grant and a claim at the same moment: the claim comes first or is refused, never half done."""
         code = await upgraded.issue()
         ada = await upgraded.sign_in("ada")
         reply, _ = await asyncio.gather(
-            claim(ada, code), upgraded.running.platform.platform_admins.grant("bea")
+            claim(ada, code), upgraded.running.platform.resource(PLATFORM_ADMINS).grant("bea")
         )
-        names = {account.username for account in await upgraded.running.platform.platform_admins.list()}
+        names = {
+            account.username for account in await upgraded.running.platform.resource(PLATFORM_ADMINS).list()
+        }
         assert (reply.status, names) in [(200, {"ada", "bea"}), (404, {"bea"})]
 
 
@@ -246,23 +250,23 @@ async def test_after_the_only_platform_admin(start_platform: Start) -> None:
     platform = running.platform
     ada, bea = await running.user("ada", role="admin"), await running.user("bea", role="admin")
     with pytest.raises(SetupCodesClosed, match="has a Platform Admin"):
-        await platform.setup_codes.issue()
-    await platform.platform_admins.revoke("ada")
-    code, _ = await platform.setup_codes.issue()
+        await platform.resource(SETUP_CODES).issue()
+    await platform.resource(PLATFORM_ADMINS).revoke("ada")
+    code, _ = await platform.resource(SETUP_CODES).issue()
     assert (await bea.get(CLAIM)).json() == {"setup_code_required": True}
     assert (await claim(bea, code)).status == 200
     ada = await running.sign_in("ada", ada.password)
-    await platform.platform_admins.revoke("bea")
+    await platform.resource(PLATFORM_ADMINS).revoke("bea")
     assert ((await ada.get(CLAIM)).status, outcome(await claim(ada, code))) == (404, (404, "no_setup_code"))
     with pytest.raises(SetupCodesClosed, match="for good"):
-        await platform.setup_codes.issue()
+        await platform.resource(SETUP_CODES).issue()
 
 
 async def test_fresh_install_needs_none(start_platform: Start) -> None:
     """Where signing in makes the first Platform Admin, no code is issued and none can be claimed."""
     running = await start_platform()
-    with pytest.raises(SetupCodesClosed, match="fresh install"):
-        await running.platform.setup_codes.issue()
+    with pytest.raises(SetupCodesClosed, match="new installation"):
+        await running.platform.resource(SETUP_CODES).issue()
     await running.user("ada", role="admin")
     bea = await running.user("bea", role="admin")
     assert ((await bea.get(CLAIM)).status, outcome(await claim(bea, WRONG))) == (404, (404, "no_setup_code"))

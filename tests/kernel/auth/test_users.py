@@ -13,7 +13,8 @@ import pytest_asyncio
 from sqlalchemy import Select, select, update
 
 from kernel.auth.models import Account, AuditEntry
-from kernel.sdk import Conflict, Plugin, Unit, hookimpl
+from kernel.auth.platform_admins import PLATFORM_ADMINS
+from kernel.sdk import ACCOUNTS, TOKENS, Conflict, Plugin, Unit, hookimpl
 from kernel.testing import Actor, Reply, Running, Start, platforms
 
 together = pytest.mark.asyncio(loop_scope="module")
@@ -70,8 +71,10 @@ async def pat(shared: Running) -> Actor:
 
 
 async def platform_admin(running: Running, name: str, *, role: str = "admin") -> Actor:
-    await running.platform.accounts.register(name, f"{name}@example.org", f"pw of {name}", role=role)
-    await running.platform.platform_admins.grant(name)
+    await running.platform.resource(ACCOUNTS).register(
+        name, f"{name}@example.org", f"pw of {name}", role=role
+    )
+    await running.platform.resource(PLATFORM_ADMINS).grant(name)
     return await running.sign_in(name, f"pw of {name}")
 
 
@@ -118,7 +121,7 @@ class TestAccess:
         self, shared: Running, pat: Actor, method: str, what: str, body: Any
     ) -> None:
         """Neither an instance administrator nor a service is enough; without a token it is 401."""
-        service = Actor(shared, shared.platform.tokens.mint_service("indexer", 1))
+        service = Actor(shared, shared.platform.resource(TOKENS).mint_service("indexer", 1))
         actors = [shared.anonymous, await shared.user(), await shared.user(role="admin"), service]
         answers = [await actor.request(method, USERS + what, json=body) for actor in actors]
         assert [answer.status for answer in answers] == [401, 403, 403, 403]
@@ -152,7 +155,9 @@ class TestList:
     async def test_pages(self, shared: Running, pat: Actor) -> None:
         """`limit` and `offset` cut the list, `total` counts it whole."""
         for number in range(3):
-            await shared.platform.accounts.register(f"page-{number}", f"p{number}@x.org", "12345678")
+            await shared.platform.resource(ACCOUNTS).register(
+                f"page-{number}", f"p{number}@x.org", "12345678"
+            )
         page = await listed(pat, q="page-", limit=2, offset=1)
         assert (names(page), page["total"]) == (["page-1", "page-2"], 3)
 
@@ -165,7 +170,7 @@ class TestList:
     async def test_filters(self, shared: Running, pat: Actor, teams: Teams) -> None:
         """By part of the name or the address, role, state, flag, origin and organization, and together."""
         one, two, three = [await shared.user(f"f{number}_x") for number in range(3)]
-        await shared.platform.accounts.register("fadmin_x", "f@x.org", "12345678", role="admin")
+        await shared.platform.resource(ACCOUNTS).register("fadmin_x", "f@x.org", "12345678", role="admin")
         await change(shared, one, is_active=False)
         await change(shared, two, sso_issuer="https://idp", sso_subject="2", password_hash=None)
         teams.members[8] = [one.user["id"], two.user["id"], three.user["id"]]
@@ -411,7 +416,7 @@ class TestLastOfAKind:
         """Two Platform Admins who deactivate each other at once: one stays, and so does the administrator."""
         await running.user("ada", role="admin")
         pat, pia = [await platform_admin(running, name, role="user") for name in ("pat", "pia")]
-        await running.platform.platform_admins.revoke("ada")
+        await running.platform.resource(PLATFORM_ADMINS).revoke("ada")
         pat, pia = [
             await running.sign_in(a.user["username"], f"pw of {a.user['username']}") for a in (pat, pia)
         ]

@@ -1,0 +1,28 @@
+"""What a caller may read: asked of the plugin that knows who belongs together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kernel import hookspecs
+from kernel.auth.ownership import Scope
+from kernel.auth.principals import Principal
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
+
+
+async def scope_of(platform: Platform, principal: Principal) -> Scope:
+    """The caller's scope as the hook `find_scope` knows it; without an answer, its own rows and shared ones.
+
+    A token's claims give no rights: they tell what was true when it was issued. Administrators and services
+    see everything; their own teams still say what they may share with.
+    """
+    if principal.kind == "anonymous":
+        return Scope(None, nothing=True)
+    hooks, found = platform.hooks, None
+    if principal.is_user:
+        found = await hooks.ask(hookspecs.find_scope, platform=platform, principal=principal)
+    scope = found or Scope(principal.id)
+    return replace(scope, everything=True) if principal.is_service or principal.is_admin else scope
