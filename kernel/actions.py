@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
+
+from kernel.auth.permissions import Permission
+from kernel.http.routes import Access
 
 if TYPE_CHECKING:
     from kernel.http.context import Context
@@ -21,18 +24,63 @@ class Action:
     """An action of a plugin (wire-facts 6.5, 6.6).
 
     `parameters` is validated before `handler(ctx, parameters)` is called; what it returns must be JSON or a
-    pydantic model. A ValueError of the handler reaches the caller as a 400 with its text. `read_only` actions
-    answer ``GET /v1/plugins/{plugin}/actions/{name}`` without a token. `owner` names the plugin as clients
-    see it, where it is not the declaring plugin (a manifest).
+    pydantic model. A handler refuses a call with BadRequest or another PlatformError, whose text the caller
+    sees; any other error is a plain 500. `owner` names the plugin as clients see it, where it is not the
+    declaring plugin (a manifest).
+
+    `access` says who may call it: `AUTHENTICATED`, `permission(KEY)` with a key of the instance, another
+    access of routes, or `PUBLIC`, which needs `read_only`. ``POST /v1/plugins/{plugin}/actions/{name}`` takes
+    every action and always a token; ``GET`` takes those that are `read_only`, without a token where they are
+    public.
+
+    The other four tell people and models what a call does; they give no access. `read_only`: it changes
+    nothing. `destructive`: it may overwrite or delete something; None means yes, unless it is read-only.
+    `idempotent`: a second call with the same arguments changes nothing more. `open_world`: it reaches beyond
+    the platform's own data.
     """
 
     name: str
     description: str
     parameters: type[BaseModel]
     handler: Callable[[Context, Any], Awaitable[Any]]
-    read_only: bool = False
-    tier: Tier = "community"
-    owner: str | None = None
+    access: Access = field(kw_only=True)
+    read_only: bool = field(default=False, kw_only=True)
+    destructive: bool | None = field(default=None, kw_only=True)
+    idempotent: bool = field(default=False, kw_only=True)
+    open_world: bool = field(default=True, kw_only=True)
+    tier: Tier = field(default="community", kw_only=True)
+    owner: str | None = field(default=None, kw_only=True)
+
+    @property
+    def annotations(self) -> dict[str, bool]:
+        """What a call does, in the words of MCP's ``ToolAnnotations``."""
+        destructive = not self.read_only if self.destructive is None else self.destructive
+        return {
+            "readOnlyHint": self.read_only,
+            "destructiveHint": destructive,
+            "idempotentHint": self.idempotent or self.read_only,
+            "openWorldHint": self.open_world,
+        }
+
+    def problem(self, permissions: Mapping[str, Permission]) -> str | None:
+        """What is wrong with the declaration, as the end of a sentence that begins with the action."""
+        if not isinstance(self.access, Access):
+            return "does not say who may use it; write access=AUTHENTICATED, permission(KEY) or PUBLIC"
+        if self.access.kind == "public" and not self.read_only:
+            return "is public but not read-only; only what changes nothing may be called without a token"
+        if self.read_only and self.destructive:
+            return "is declared read-only and destructive; choose one"
+        return self._permission_problem(permissions)
+
+    def _permission_problem(self, permissions: Mapping[str, Permission]) -> str | None:
+        key = self.access.permission
+        if key is None:
+            return None
+        if key not in permissions:
+            return f"needs '{key}', which no plugin declares; add it to register_permissions"
+        if permissions[key].scope != "instance" or self.access.or_self:
+            return f"needs '{key}' within one organization, team or account, which its path does not name"
+        return None
 
     def parameters_schema(self) -> dict[str, Any]:
         """The JSON Schema of the arguments, in the plain form that models and tool servers read.

@@ -1,4 +1,4 @@
-"""Calling a stranger's function for a limited time."""
+"""Calling third-party functions with a time limit."""
 
 from __future__ import annotations
 

@@ -2,75 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TypeVar
 
-from kernel.actions import Action
-from kernel.auth.permissions import Permission
 from kernel.bounded import run_bounded
-from kernel.db.base import Tables
-from kernel.errors import FAULTS
-from kernel.gateway.services import Service
-from kernel.health import HealthCheck
-from kernel.http.routes import RouteTable
-from kernel.jobs.declarations import Job
-from kernel.resources import Resource
-from kernel.settings import Settings
+from kernel.declaration_checks import Misdeclared, checked
+from kernel.errors import ANY_ERROR
+from kernel.hook_types import Declaration
+from kernel.plugin_states import PluginStates
+from kernel.resource_keys import ResourceKey
 
-_ITEMS: Mapping[str, type[Any]] = {
-    "register_actions": Action,
-    "register_health_checks": HealthCheck,
-    "register_jobs": Job,
-    "register_permissions": Permission,
-    "register_resources": Resource,
-    "register_routes": RouteTable,
-    "register_services": Service,
-}
-_SINGLE = frozenset({"register_settings", "register_tables"})
+R = TypeVar("R")
 
 
 class Undeclared(Exception):
     """A `register_*` hook raised, hung or returned something else; the text says which."""
 
 
-def ask(instance: object, hook: str, seconds: float) -> Any:
-    """What `instance` declares through `hook`: a list, or one object; None where it declares nothing.
+class Declarations:
+    """Asks the plugins in service; one that hangs, raises or answers something else is taken out."""
 
-    Raises Undeclared.
-    """
-    implementation = getattr(instance, hook, None)
+    def __init__(self, states: PluginStates, seconds: float) -> None:
+        self._states = states
+        self._seconds = seconds
+
+    def of(self, spec: Declaration[[], R]) -> list[tuple[str, R]]:
+        """(plugin, declaration) of a `register_*` hook, in loading order."""
+        found: list[tuple[str, R]] = []
+        for record in self._states.loaded():
+            try:
+                declared = ask(record.instance, spec, self._seconds)
+            except Undeclared as error:
+                self._states.fail(record.name, str(error), error)
+            else:
+                found += [] if declared is None else [(record.name, declared)]
+        return [item for item in found if self._states.is_loaded(item[0])]
+
+
+DECLARATIONS: ResourceKey[Declarations] = ResourceKey("declarations")
+
+
+def ask(instance: object, spec: Declaration[[], R], seconds: float) -> R | None:
+    """What `instance` declares through a hook; None where it declares nothing. Raises Undeclared."""
+    implementation = getattr(instance, spec.name, None)
     if implementation is None:
         return None
     try:
         # In the bounded thread to its end: a generator runs only when it is read.
-        return run_bounded(lambda: _checked(hook, implementation()), seconds)
+        return run_bounded(lambda: checked(spec.name, implementation()), seconds)  # type: ignore[no-any-return]
     except TimeoutError:
-        raise Undeclared(f"{hook} did not return within {seconds:g} s") from None
-    except FAULTS as error:
-        raise Undeclared(f"{hook} raised {type(error).__name__}: {error}") from error
-
-
-def _checked(hook: str, declared: Any) -> Any:
-    if declared is None:
-        return None
-    if hook in _SINGLE:
-        return _check_single(hook, declared)
-    items = list(declared)
-    wanted = _ITEMS.get(hook, object)
-    for item in items:
-        if not isinstance(item, wanted):
-            raise TypeError(f"expected a list of {wanted.__name__}, got {_kind(item)} in it")
-    return items
-
-
-def _check_single(hook: str, declared: Any) -> Any:
-    if hook == "register_settings":
-        if not (isinstance(declared, type) and issubclass(declared, Settings)):
-            raise TypeError(f"expected a subclass of Settings, got {_kind(declared)}")
-    elif not isinstance(declared, Tables):
-        raise TypeError(f"expected Tables, got {_kind(declared)}")
-    return declared
-
-
-def _kind(value: object) -> str:
-    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+        raise Undeclared(f"{spec.name} did not return within {seconds:g} s") from None
+    except Misdeclared as error:
+        raise Undeclared(f"{spec.name} {error}") from None
+    except ANY_ERROR as error:
+        raise Undeclared(f"{spec.name} raised {type(error).__name__}: {error}") from error

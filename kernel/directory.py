@@ -4,109 +4,51 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from dataclasses import replace
 
 from kernel.actions import Action
-from kernel.db.base import utc_now
-from kernel.errors import FAULTS
+from kernel.auth.permissions import Permission
+from kernel.errors import ANY_ERROR
+from kernel.health import HealthCheck
+from kernel.offers import Offers
+from kernel.plugin_sources import EntryStatus, PluginEntry, PluginSource
+from kernel.plugin_states import PluginStates
 from kernel.plugins import PluginRecord
-
-if TYPE_CHECKING:
-    from kernel.db.engine import Unit
-    from kernel.platform import Platform
+from kernel.resource_keys import ResourceKey, Resources
 
 log = logging.getLogger("platform.plugins")
-
-EntryStatus = Literal["registered", "enabled", "disabled", "error"]
 
 # Path segments under /v1/plugins that a plugin of this name would hide behind, and the kernel's own name.
 RESERVED_NAMES = frozenset({"ai", "install", "kernel", "reload-webhook", "schema"})
 
 
-@dataclass(frozen=True)
-class PluginEntry:
-    """One plugin, whatever it is made of.
-
-    `reason` says why it is not in service, `problem` what is wrong with one that is. `source` is how it came
-    here: ``vendored`` (part of the platform), ``package``, or the name of a `PluginSource`. `webhooks` are
-    the inbound paths that it answers, without the leading ``/webhook``.
-    """
-
-    name: str
-    status: EntryStatus
-    source: str
-    version: str = ""
-    description: str = ""
-    author: str = ""
-    reason: str | None = None
-    problem: str | None = None
-    requires: tuple[str, ...] = ()
-    capabilities: tuple[str, ...] = ()
-    data_sources: tuple[str, ...] = ()
-    databases: tuple[str, ...] = ()
-    webhooks: tuple[str, ...] = ()
-    essential: bool = False
-    registered_at: datetime = field(default_factory=utc_now)
-
-
-class PluginSource(Protocol):
-    """Plugins that are documents rather than code; they come and go while the platform runs.
-
-    `name` is the `source` of its entries. All methods may be called at the same time.
-    """
-
-    name: str
-
-    def schema(self) -> Mapping[str, Any]:
-        """The JSON Schema of a document."""
-        ...
-
-    async def plugins(self) -> Sequence[PluginEntry]:
-        """Every plugin of this source, refused documents included, as `enabled` or `error`."""
-        ...
-
-    async def actions(self, plugin: str) -> Sequence[Action]:
-        """The actions of one plugin; none for a stranger's name."""
-        ...
-
-    async def install(self, document: bytes, media_type: str, *, update: bool) -> PluginEntry:
-        """Keep a document, durable before it returns, and put it into service.
-
-        With `update` it takes the place of the installed document of the same name. Raises BadRequest (it
-        can't be read), Unprocessable (it is not valid), Conflict (the name or something it claims is taken),
-        NotFound (nothing to update).
-        """
-        ...
-
-    async def remove(self, unit: Unit, plugin: str) -> bool:
-        """Forget a plugin and all that it stored, in this unit; False when there is no trace of it."""
-        ...
-
-    async def refresh(self) -> None:
-        """Look for changes now."""
-        ...
-
-
 class Directory:
-    """Asks the plugin host and every source. One for each platform, as ``platform.directory``."""
+    """Asks the plugin host and every source. One for each platform, as ``platform.resource(DIRECTORY)``."""
 
-    def __init__(self, platform: Platform) -> None:
-        self._platform = platform
+    def __init__(
+        self,
+        states: PluginStates,
+        offers: Offers,
+        permissions: Mapping[str, Permission],
+        resources: Resources,
+    ) -> None:
+        self._permissions = permissions
+        self._resources = resources
+        self._states = states
+        self._offers = offers
 
     async def entries(self) -> list[PluginEntry]:
         """Every plugin, by name."""
-        found = [*map(self._of_code, self._platform.plugins), *await self.offered()]
+        found = [*map(self._of_code, self._states.records.values()), *await self.offered()]
         return sorted(found, key=lambda entry: entry.name)
 
     async def offered(self) -> list[PluginEntry]:
         """The plugins of the sources alone."""
         found: list[PluginEntry] = []
-        for owner, source in self._platform.sources:
+        for owner, source in self._opened():
             try:
                 entries = await source.plugins()
-            except FAULTS:  # boundary: a source is a stranger's code, the others' plugins must still show
+            except ANY_ERROR:  # boundary: one source's failure must not hide the plugins of the others
                 log.exception("the plugin source '%s' of %s failed", source.name, owner)
                 continue
             found += [self._judged(owner, entry) for entry in entries]
@@ -114,39 +56,58 @@ class Directory:
 
     async def entry(self, name: str) -> PluginEntry | None:
         """One plugin; None for an unknown name."""
-        record = self._platform.host.records.get(name)
+        record = self._states.records.get(name)
         if record is not None:
             return self._of_code(record)
         return next((entry for entry in await self.offered() if entry.name == name), None)
 
     async def actions(self) -> list[tuple[str, Action]]:
         """(plugin, action) of every plugin in service, in the order of their names."""
-        found = [(n, action) for (n, _), action in self._platform.actions.items() if self._platform.is_on(n)]
+        found = [(n, action) for (n, _), action in self._offers.actions.items() if self._states.is_on(n)]
         for entry in await self.offered():
             found += [(entry.name, action) for action in await self._offered_actions(entry.name)]
         return sorted(found, key=lambda pair: (pair[0], pair[1].name))
 
     async def action(self, plugin: str, name: str) -> Action | None:
         """An action of a plugin in service; None where there is none."""
-        declared = self._platform.actions.get((plugin, name))
+        declared = self._offers.actions.get((plugin, name))
         if declared is not None:
-            return declared if self._platform.is_on(plugin) else None
+            return declared if self._states.is_on(plugin) else None
         return next((item for item in await self._offered_actions(plugin) if item.name == name), None)
+
+    def sources(self) -> Sequence[PluginSource]:
+        """The sources whose plugins are switched on."""
+        return [source for owner, source in self._opened() if self._states.is_on(owner)]
+
+    def _opened(self) -> list[tuple[str, PluginSource]]:
+        """(plugin, source) of those that this process has opened."""
+        found = ((owner, self._resources.find(key)) for owner, key in self._offers.sources)
+        return [(owner, source) for owner, source in found if source is not None]
+
+    def health_checks(self, plugin: str) -> Sequence[HealthCheck]:
+        """The checks of one plugin made of code."""
+        return [check for owner, check in self._offers.health_checks if owner == plugin]
 
     def taken_names(self) -> frozenset[str]:
         """Names that a source must not use: those of code, in service or not, and reserved ones."""
-        return RESERVED_NAMES | self._platform.host.records.keys()
+        return RESERVED_NAMES | self._states.records.keys()
 
     async def _offered_actions(self, plugin: str) -> list[Action]:
-        if not self._platform.is_on(plugin):
+        if not self._states.is_on(plugin):
             return []
-        on = (source for owner, source in self._platform.sources if self._platform.is_on(owner))
-        return [action for source in on for action in await source.actions(plugin)]
+        found = [action for source in self.sources() for action in await source.actions(plugin)]
+        return [action for action in found if self._is_sound(plugin, action)]
+
+    def _is_sound(self, plugin: str, action: Action) -> bool:
+        problem = action.problem(self._permissions)
+        if problem is not None:
+            log.error("the action '%s' of %s %s", action.name, plugin, problem)
+        return problem is None
 
     def _judged(self, owner: str, entry: PluginEntry) -> PluginEntry:
         """The entry as it is once the switches are looked at."""
-        if entry.status == "error" or self._platform.is_on(entry.name):
-            if self._platform.is_on(owner):
+        if entry.status == "error" or self._states.is_on(entry.name):
+            if self._states.is_on(owner):
                 return entry
             return replace(entry, status="disabled", reason=f"the plugin '{owner}' is disabled")
         return replace(entry, status="disabled")
@@ -172,4 +133,7 @@ class Directory:
     def _status(self, record: PluginRecord) -> EntryStatus:
         if record.status != "loaded":
             return "disabled" if record.status == "disabled" else "error"
-        return "enabled" if self._platform.is_on(record.name) else "disabled"
+        return "enabled" if self._states.is_on(record.name) else "disabled"
+
+
+DIRECTORY: ResourceKey[Directory] = ResourceKey("directory")

@@ -84,7 +84,7 @@ class Unprocessable(PlatformError):
 
     status = 422
     code = "validation_error"
-    default_detail = "The request does not fit the expected shape"
+    default_detail = "The request is not valid"
 
     @classmethod
     def field(cls, loc: tuple[str | int, ...], message: str, value: Any = None) -> Unprocessable:
@@ -101,13 +101,13 @@ class TooManyRequests(PlatformError):
 class RequestTimeout(PlatformError):
     status = 408
     code = "request_timeout"
-    default_detail = "The request body did not arrive in time"
+    default_detail = "The request body was not received in time"
 
 
 class HeadersTooLarge(PlatformError):
     status = 431
     code = "headers_too_large"
-    default_detail = "The request head is too large"
+    default_detail = "The request headers are too large"
 
 
 class NotSupported(PlatformError):
@@ -119,7 +119,7 @@ class NotSupported(PlatformError):
 class BadGateway(PlatformError):
     status = 502
     code = "bad_gateway"
-    default_detail = "The service sent an answer that could not be read"
+    default_detail = "The service sent an invalid response"
 
 
 class Unavailable(PlatformError):
@@ -131,12 +131,22 @@ class Unavailable(PlatformError):
 class GatewayTimeout(PlatformError):
     status = 504
     code = "gateway_timeout"
-    default_detail = "The service did not answer in time"
+    default_detail = "The service did not respond in time"
+
+
+class InsufficientStorage(PlatformError):
+    status = 507
+    code = "storage_full"
+    default_detail = "The server's disk is full; ask the operator to free some space, then try again"
 
 
 class StartupError(Exception):
     """The platform can't start; the text names the cause and the remedy for the operator."""
 
 
-# What a boundary around a stranger's code holds: libraries made for command lines exit where others raise.
-FAULTS = (Exception, SystemExit)
+class Unhealthy(Exception):
+    """Raised by a health check; the text is public and says what is wrong and what to do."""
+
+
+# What third-party code may raise: libraries made for command lines exit where others raise.
+ANY_ERROR = (Exception, SystemExit)

@@ -2,23 +2,74 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
+
+from kernel.resource_keys import ResourceKey
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_.]*")
 
 
 class Event(BaseModel):
     """Something that happened, named in the past tense.
 
-    With `durable = True` the event is written in the transaction that emits it and delivered by a worker,
-    at least once, even if the process dies right after the commit.
+    `event_name` (``<plugin>.<what_happened>``) is how listeners know it and how a stored one finds its class
+    again: it never changes. Whoever renames one keeps the old name in `former_names`. With `durable = True`
+    the event is written in the transaction that emits it and delivered by a worker, at least once, even if
+    the process dies right after the commit; its plugin declares it in `register_events`.
     """
 
     model_config = ConfigDict(frozen=True)
 
+    event_name: ClassVar[str]
+    former_names: ClassVar[Sequence[str]] = ()
     durable: ClassVar[bool] = False
 
     @classmethod
-    def name(cls) -> str:
-        """The stable name by which a stored event finds its class again."""
-        return f"{cls.__module__}:{cls.__qualname__}"
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:
+        super().__pydantic_init_subclass__(**options)
+        if not _NAME.fullmatch(str(vars(cls).get("event_name", ""))):
+            raise TypeError(
+                f"the event {cls.__name__} needs a name of its own: write"
+                " event_name: ClassVar[str] = '<plugin>.<what_happened>' in it (a-z, 0-9, '_')"
+            )
+
+
+class EventCatalogue:
+    """The events that plugins declared, by every name under which one may be stored."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, type[Event]] = {}
+
+    def add(self, plugin: str, declared: Sequence[type[Event]]) -> str | None:
+        """Take a plugin's events; answers why they can't be, changing nothing, or None."""
+        fresh: dict[str, type[Event]] = {}
+        for event in declared:
+            for name in _names(event):
+                if not name.startswith(f"{plugin}.") and name == event.event_name:
+                    return f"its event '{name}' must be called '{plugin}.…'"
+                if fresh.get(name, self._known.get(name, event)) is not event:
+                    return f"there are two events called '{name}'; rename one and keep its former_names"
+                fresh[name] = event
+        self._known.update(fresh)
+        return None
+
+    def find(self, name: str) -> type[Event] | None:
+        """The class of a stored event; None for a name that no plugin declared."""
+        return self._known.get(name)
+
+    def declares(self, event: Event) -> bool:
+        """Whether the event can be found again under its name."""
+        return self._known.get(event.event_name) is type(event)
+
+
+def _names(event: type[Event]) -> Iterator[str]:
+    yield event.event_name
+    former = event.former_names
+    yield from (former,) if isinstance(former, str) else former
+
+
+EVENTS: ResourceKey[EventCatalogue] = ResourceKey("events")

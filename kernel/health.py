@@ -6,30 +6,42 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from kernel.errors import FAULTS
+from kernel.errors import ANY_ERROR, Unhealthy
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
 
 _TIMEOUT = 4.0
 _TEXT_LIMIT = 200
 
 
-class Unhealthy(Exception):
-    """Raised by a check; the text is public and says what is wrong and what to do."""
+class NotChecked(Exception):
+    """Raised by a check that has nothing to look at; the text is shown as it is and degrades nothing."""
+
+
+class NotConfigured(NotChecked):
+    """Raised by a check of something optional that the operator did not set up."""
+
+    def __init__(self) -> None:
+        super().__init__("not configured")
 
 
 @dataclass(frozen=True)
 class HealthCheck:
-    """`run` returns when all is well and raises `Unhealthy` (or anything) otherwise.
+    """`run(platform)` returns when all is well and raises `Unhealthy` (or anything) otherwise.
+
+    `NotConfigured` says that there is nothing to check, which is no failure.
 
     A failing critical check makes the service unhealthy (503), an optional one degraded (200). `service`
     limits the check to that service's own `/health`; the gateway shows all of its process.
     """
 
     name: str
-    run: Callable[[], Awaitable[None]]
+    run: Callable[[Platform], Awaitable[None]]
     critical: bool = False
     service: str | None = None
 
@@ -53,11 +65,11 @@ class Health(BaseModel):
 
 
 async def run_checks(
-    service: str, version: str, environment: str, checks: Sequence[HealthCheck], extra: dict[str, Any]
+    platform: Platform, service: str, version: str, checks: Sequence[HealthCheck], extra: dict[str, Any]
 ) -> Health:
     """Run all checks side by side, each within 4 s, and sum them up."""
-    results = await asyncio.gather(*(run_check(check) for check in checks))
-    failed = [check for check, text in zip(checks, results, strict=True) if text != "healthy"]
+    results = await asyncio.gather(*(run_check(platform, check) for check in checks))
+    failed = [check for check, text in zip(checks, results, strict=True) if is_failure(text)]
     status: Literal["healthy", "degraded", "unhealthy"] = "degraded" if failed else "healthy"
     if any(check.critical for check in failed):
         status = "unhealthy"
@@ -66,21 +78,31 @@ async def run_checks(
         status=status,
         timestamp=datetime.now(UTC).isoformat(),
         version=version,
-        environment=environment,
+        environment=platform.settings.environment,
         checks={check.name: text for check, text in zip(checks, results, strict=True)},
         **extra,
     )
 
 
-async def run_check(check: HealthCheck) -> str:
-    """``healthy``, or ``unhealthy: …`` with a text that is fit for the public; within 4 s."""
+async def run_check(platform: Platform, check: HealthCheck) -> str:
+    """``healthy``, ``unhealthy: …`` with a text that is fit for the public, or why there is nothing to check.
+
+    Within 4 s.
+    """
     try:
         async with asyncio.timeout(_TIMEOUT):
-            await check.run()
+            await check.run(platform)
+    except NotChecked as error:
+        return str(error)[:_TEXT_LIMIT]
     except Unhealthy as error:
         return f"unhealthy: {error}"[:_TEXT_LIMIT]
     except TimeoutError:
         return "unhealthy: Timeout: no answer within 4 s"
-    except FAULTS as error:  # boundary: driver texts may hold addresses and secrets
+    except ANY_ERROR as error:  # boundary: driver texts may hold addresses and secrets
         return f"unhealthy: {type(error).__name__}"
     return "healthy"
+
+
+def is_failure(text: str) -> bool:
+    """Whether a check's outcome says that something is wrong."""
+    return text.startswith("unhealthy")

@@ -1,47 +1,77 @@
-"""Whether a plugin's hooks are ones that somebody calls."""
+"""Whether a plugin's hooks are ones that somebody calls, in a way that works."""
 
 from __future__ import annotations
 
 import difflib
+import inspect
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-import pluggy
+from kernel.hook_manager import HookManager
+from kernel.hook_types import PROJECT, HookSpec
 
-from kernel.hookspecs import PROJECT
+_IMPL = f"{PROJECT}_impl"
 
 
-def misfit(manager: pluggy.PluginManager, instance: Any) -> str | None:
+def strange_argument(manager: HookManager, instance: Any) -> str | None:
+    """Why an argument of the plugin's hooks can't be given, as far as the hooks are known yet."""
+    for name, method in _marked(instance):
+        spec = manager.specs.get(name)
+        strange = _unknown_parameters(spec, method) if spec is not None else []
+        if spec is not None and strange:
+            takes = ", ".join(spec.argument_names) or "nothing"
+            meant = _closest(strange[0], spec.argument_names)
+            return f"its hook '{name}' has no argument '{strange[0]}' (it may take: {takes}){meant}"
+    return None
+
+
+def hook_mismatch(manager: HookManager, instance: Any) -> str | None:
     """Why the registered plugin's hooks do not fit, and what to do; None when all do."""
-    for caller in manager.get_hookcallers(instance) or ():
-        for implementation in caller.get_hookimpls():
-            if implementation.plugin is instance:
-                reason = _unfit(manager, caller, implementation)
-                if reason is not None:
-                    return reason
+    for name, method in _marked(instance):
+        reason = _unfit(manager, name, method)
+        if reason is not None:
+            return reason
     return _unmarked(manager, instance)
 
 
-def _unfit(manager: pluggy.PluginManager, caller: pluggy.HookCaller, implementation: Any) -> str | None:
-    if implementation.wrapper or implementation.hookwrapper:
-        return f"its hook '{caller.name}' is a wrapper, which the platform does not call; answer it plainly"
-    if caller.spec is None and not implementation.optionalhook:
-        return f"there is no hook '{caller.name}'{_closest(caller.name, _specified(manager))}"
+def _unfit(manager: HookManager, name: str, method: Any) -> str | None:
+    options, spec = getattr(method, _IMPL), manager.specs.get(name)
+    if options["wrapper"] or options["hookwrapper"]:
+        return f"its hook '{name}' is a wrapper, which the platform does not call; answer it plainly"
+    if spec is None:
+        unknown = f"there is no hook '{name}'{_closest(name, manager.specs)}"
+        return None if options["optionalhook"] else unknown
+    if spec.plain and inspect.iscoroutinefunction(method):
+        return f"its hook '{name}' is async, but nobody awaits it: write 'def' in place of 'async def'"
     return None
 
 
-def _unmarked(manager: pluggy.PluginManager, instance: Any) -> str | None:
-    """A method named like a hook but not marked as one would silently never be called."""
-    for name in sorted(_specified(manager)):
-        method = getattr(instance, name, None)
-        if callable(method) and not hasattr(method, f"{PROJECT}_impl"):
+def _unmarked(manager: HookManager, instance: Any) -> str | None:
+    """A method that looks like a hook but is not marked as one would silently never be called."""
+    for name in sorted(dir(type(instance))):
+        if name.startswith("_") or not callable(inspect.getattr_static(instance, name)):
+            continue
+        if hasattr(getattr(instance, name), _IMPL):
+            continue
+        if name in manager.specs:
             return f"its method '{name}' is named like a hook but lacks @hookimpl; add it or rename it"
+        if name.startswith("register_"):
+            meant = _closest(name, manager.specs)
+            return f"its method '{name}' is named like a hook, but there is no such hook{meant}"
     return None
 
 
-def _specified(manager: pluggy.PluginManager) -> set[str]:
-    return {name for name, caller in vars(manager.hook).items() if getattr(caller, "spec", None)}
+def _marked(instance: Any) -> Iterator[tuple[str, Any]]:
+    for name in dir(instance):
+        method = getattr(instance, name, None)
+        if inspect.isroutine(method) and isinstance(getattr(method, _IMPL, None), dict):
+            yield getattr(method, _IMPL)["specname"] or name, method
 
 
-def _closest(name: str, known: set[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
+def _unknown_parameters(spec: HookSpec[..., Any], method: Any) -> list[str]:
+    return [name for name in inspect.signature(method).parameters if name not in spec.argument_names]
+
+
+def _closest(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean '{close[0]}'?" if close else ""

@@ -1,162 +1,161 @@
-"""Calling hooks: collect declarations, ask questions, report events; one plugin's error stops no other."""
+"""Calling hooks: ask and wait, ask at once, tell. The specification says what a failing plugin means."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar, overload
 
 import pluggy
 
-from kernel.errors import FAULTS, PlatformError
+from kernel.errors import ANY_ERROR, PlatformError
+from kernel.hook_types import (
+    AllAnswers,
+    AllAnswersNow,
+    Declaration,
+    FirstAnswer,
+    FirstAnswerNow,
+    HookSpec,
+    Notification,
+)
 
 log = logging.getLogger("platform.hooks")
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 OnFailure = Callable[[str, str, BaseException], None]
+AnySpec = HookSpec[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    """One plugin's implementation of a hook, and those of the hook's arguments that it takes."""
+
+    plugin: str
+    function: Callable[..., Any]
+    accepted: tuple[str, ...]
+
+    def call(self, arguments: dict[str, Any]) -> Any:
+        """Its answer, or an awaitable for it."""
+        if len(self.accepted) == len(arguments):
+            return self.function(**arguments)
+        return self.function(**{name: arguments[name] for name in self.accepted})
 
 
 class Hooks:
-    """The hooks of one platform. `on_failure(plugin, hook, error)` hears of implementations that raise."""
+    """The hooks of one platform. `on_failure(plugin, hook, error)` hears of implementations that fail."""
 
     def __init__(self, manager: pluggy.PluginManager, on_failure: OnFailure) -> None:
         self._manager = manager
         self._on_failure = on_failure
-        self._compiled: dict[str, list[tuple[str, Callable[..., Any], tuple[str, ...]]]] = {}
+        self._compiled: dict[AnySpec, tuple[Implementation, ...]] = {}
         self._silent: frozenset[str] = frozenset()
 
-    def exists(self, name: str) -> bool:
-        """Whether a loaded plugin implements the hook `name`."""
-        return bool(self._implementations(name))
-
-    def count(self, name: str) -> int:
-        """How many loaded plugins implement the hook `name`."""
-        return len(self._implementations(name))
+    def implemented_by(self, plugin: str) -> list[str]:
+        """The names of the hooks that a loaded plugin implements."""
+        instance = self._manager.get_plugin(plugin)
+        callers = self._manager.get_hookcallers(instance) if instance is not None else None
+        return sorted(caller.name for caller in callers or ())
 
     def freeze(self) -> None:
         """Forget compiled call lists; called whenever the set of plugins changed."""
         self._compiled.clear()
 
     def silence(self, plugins: frozenset[str]) -> None:
-        """Call exactly these plugins no more, until the next time."""
+        """Call exactly these plugins no longer, until the next time."""
         self._silent = plugins
         self.freeze()
 
-    def declarations(self, name: str, **arguments: Any) -> list[tuple[str, Any]]:
-        """(plugin, declaration) of a `register_*` hook, in loading order; one that raises is reported."""
-        found = []
-        for plugin, function, accepted in reversed(self._implementations(name)):
+    def implementations(self, spec: AnySpec) -> Sequence[Implementation]:
+        """Who implements a hook, in the order in which they are asked: the reverse of the loading order."""
+        compiled = self._compiled.get(spec)
+        if compiled is None:
+            compiled = self._compiled[spec] = tuple(self._compile(spec))
+        return compiled
+
+    @overload
+    async def ask(self, spec: FirstAnswer[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R | None: ...
+    @overload
+    async def ask(self, spec: AllAnswers[P, R], /, *args: P.args, **kwargs: P.kwargs) -> list[R]: ...
+    async def ask(self, spec: AnySpec, /, *args: Any, **kwargs: Any) -> Any:
+        """The first answer or all of them, as `spec` says; None is no answer."""
+        first = isinstance(spec, FirstAnswer)
+        arguments = _named(spec, args, kwargs) if args else kwargs
+        answers = []
+        for implementation in self.implementations(spec):
             try:
-                result = function(**{key: arguments[key] for key in accepted})
-            except FAULTS as error:  # boundary: a stranger's code
-                self._on_failure(plugin, name, error)
-                continue
-            if result is not None:
-                found.append((plugin, result))
-        return found
+                answer = implementation.call(arguments)
+                if hasattr(answer, "__await__"):  # what `inspect` would say, at a fifth of its price
+                    answer = await answer
+            except PlatformError:
+                raise
+            except ANY_ERROR as error:  # boundary: another author's code
+                if spec.failing == "raise":
+                    raise
+                self._on_failure(implementation.plugin, spec.name, error)
+                answer = spec.failing(**arguments) if callable(spec.failing) else None
+            if answer is not None:
+                if first:
+                    return answer
+                answers.append(answer)
+        return None if first else answers
 
-    def calls(self, name: str, **arguments: Any) -> list[tuple[str, Callable[[], Any]]]:
-        """(plugin, call) of every implementation, in loading order, for a caller that guards each."""
-        return [
-            (plugin, partial(function, **{key: arguments[key] for key in accepted}))
-            for plugin, function, accepted in reversed(self._implementations(name))
-        ]
+    @overload
+    def ask_now(self, spec: FirstAnswerNow[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R | None: ...
+    @overload
+    def ask_now(self, spec: AllAnswersNow[P, R], /, *args: P.args, **kwargs: P.kwargs) -> list[R]: ...
+    @overload
+    def ask_now(
+        self, spec: Declaration[P, R], /, *args: P.args, **kwargs: P.kwargs
+    ) -> list[tuple[str, R]]: ...
+    def ask_now(self, spec: AnySpec, /, *args: Any, **kwargs: Any) -> Any:
+        """Like `ask`, for hooks of plain functions. Declarations come as (plugin, what it declares)."""
+        arguments = _named(spec, args, kwargs)
+        if isinstance(spec, Declaration):
+            return self._declared(spec, arguments)
+        answers = (implementation.call(arguments) for implementation in self.implementations(spec))
+        heard = (answer for answer in answers if answer is not None)
+        return next(heard, None) if isinstance(spec, FirstAnswerNow) else list(heard)
 
-    async def first_sound(self, name: str, **arguments: Any) -> Any:
-        """Like `first`, but whoever fails is reported and passed over. A PlatformError is an answer."""
-        for plugin, function, accepted in self._implementations(name):
-            result = await self._ask_guarded(name, plugin, function, accepted, arguments, None)
-            if result is not None:
-                return result
-        return None
-
-    async def ask_each(self, name: str, instead: Any, **arguments: Any) -> list[Any]:
-        """All answers that are not None; `instead` of one that fails, which is reported.
-
-        A PlatformError is an answer, and passes through.
-        """
-        answers = [
-            await self._ask_guarded(name, plugin, function, accepted, arguments, instead)
-            for plugin, function, accepted in self._implementations(name)
-        ]
-        return [answer for answer in answers if answer is not None]
-
-    async def first(self, name: str, **arguments: Any) -> Any:
-        """The first answer that is not None of a `firstresult` hook. Errors pass through to the caller."""
-        for _, function, accepted in self._implementations(name):
-            result = await _ask(function, accepted, arguments)
-            if result is not None:
-                return result
-        return None
-
-    def first_now(self, name: str, **arguments: Any) -> Any:
-        """The first answer that is not None of a `firstresult` hook whose answers need no awaiting."""
-        for _, function, accepted in self._implementations(name):
-            result = function(**{key: arguments[key] for key in accepted})
-            if result is not None:
-                return result
-        return None
-
-    async def ask_all(self, name: str, **arguments: Any) -> list[Any]:
-        """All answers that are not None. Errors pass through: what all must answer is essential."""
-        answers = [
-            await _ask(function, accepted, arguments) for _, function, accepted in self._implementations(name)
-        ]
-        return [answer for answer in answers if answer is not None]
-
-    async def tell(self, name: str, **arguments: Any) -> list[BaseException]:
-        """Report an `on_*` event to every plugin; errors are reported, returned, and stop nobody."""
+    async def tell(self, spec: Notification[P], /, *args: P.args, **kwargs: P.kwargs) -> list[BaseException]:
+        """Tell every plugin; failures are reported, answered, and stop nobody."""
+        arguments = _named(spec, args, kwargs)
         errors: list[BaseException] = []
-        for plugin, function, accepted in self._implementations(name):
+        for implementation in self.implementations(spec):
             try:
-                await _ask(function, accepted, arguments)
-            except FAULTS as error:  # boundary: a stranger's code
-                self._on_failure(plugin, name, error)
+                pending = implementation.call(arguments)
+                if hasattr(pending, "__await__"):
+                    await pending
+            except ANY_ERROR as error:  # boundary: another author's code
+                self._on_failure(implementation.plugin, spec.name, error)
                 errors.append(error)
         return errors
 
-    async def _ask_guarded(
-        self,
-        name: str,
-        plugin: str,
-        function: Callable[..., Any],
-        accepted: tuple[str, ...],
-        arguments: dict[str, Any],
-        instead: Any,
-    ) -> Any:
-        """One plugin's answer, or `instead` when it fails in another way than by a PlatformError."""
-        try:
-            result = _call(function, accepted, arguments)
-            return await result if _is_pending(result) else result
-        except PlatformError:
-            raise
-        except FAULTS as error:  # boundary: a stranger's code
-            self._on_failure(plugin, name, error)
-            return instead
+    def _declared(self, spec: AnySpec, arguments: dict[str, Any]) -> list[tuple[str, Any]]:
+        """In the loading order."""
+        found = []
+        for implementation in reversed(self.implementations(spec)):
+            try:
+                declared = implementation.call(arguments)
+            except ANY_ERROR as error:  # boundary: another author's code
+                self._on_failure(implementation.plugin, spec.name, error)
+                continue
+            if declared is not None:
+                found.append((implementation.plugin, declared))
+        return found
 
-    def _implementations(self, name: str) -> list[tuple[str, Callable[..., Any], tuple[str, ...]]]:
-        compiled = self._compiled.get(name)
-        if compiled is None:
-            caller = getattr(self._manager.hook, name, None)
-            impls = [] if caller is None else list(reversed(caller.get_hookimpls()))
-            heard = [impl for impl in impls if impl.plugin_name not in self._silent]
-            compiled = [(impl.plugin_name, impl.function, tuple(impl.argnames)) for impl in heard]
-            self._compiled[name] = compiled
-        return compiled
+    def _compile(self, spec: AnySpec) -> list[Implementation]:
+        caller = getattr(self._manager.hook, spec.name, None)
+        found = [] if caller is None else reversed(caller.get_hookimpls())
+        return [
+            Implementation(impl.plugin_name, impl.function, tuple(impl.argnames))
+            for impl in found
+            if impl.plugin_name not in self._silent
+        ]
 
 
-async def _ask(function: Callable[..., Any], accepted: tuple[str, ...], arguments: dict[str, Any]) -> Any:
-    result = _call(function, accepted, arguments)
-    return await result if _is_pending(result) else result
-
-
-def _call(function: Callable[..., Any], accepted: tuple[str, ...], arguments: dict[str, Any]) -> Any:
-    """Call with those of the hook's arguments that the implementation names."""
-    if len(accepted) == len(arguments):
-        return function(**arguments)
-    return function(**{key: arguments[key] for key in accepted})
-
-
-def _is_pending(result: Any) -> bool:
-    """Whether to await it. What `inspect` would say, at a fifth of the price: every request asks hooks."""
-    return hasattr(result, "__await__")
+def _named(spec: AnySpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """All arguments by their names in the specification."""
+    return {**dict(zip(spec.argument_names, args, strict=False)), **kwargs} if args else kwargs

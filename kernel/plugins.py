@@ -13,15 +13,17 @@ from datetime import UTC, datetime
 from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal
 
 import pluggy
 
-from kernel import hookspecs
 from kernel.bounded import run_bounded
-from kernel.errors import FAULTS
-from kernel.hook_checks import misfit
+from kernel.errors import ANY_ERROR
+from kernel.hook_checks import hook_mismatch, strange_argument
+from kernel.hook_manager import HookManager, brought
 from kernel.logs import mask
+from kernel.places import place_of
 from kernel.version import API_VERSION, DISTRIBUTION
 
 log = logging.getLogger("platform.plugins")
@@ -59,11 +61,12 @@ class Plugin:
 
 @dataclass
 class PluginRecord:
-    """What became of one plugin, and why."""
+    """What became of one plugin, and why. `place` is the line of its code, for the operator alone."""
 
     name: str
     status: Status
     reason: str | None = None
+    place: str | None = None
     version: str = ""
     description: str = ""
     author: str = ""
@@ -75,6 +78,7 @@ class PluginRecord:
     databases: tuple[str, ...] = ()
     essential: bool = False
     instance: Any = None
+    package: str = ""
     problems: list[str] = field(default_factory=list)
     registered_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
@@ -83,19 +87,24 @@ class PluginRecord:
         """Whether the plugin comes with the platform itself."""
         return self.distribution == DISTRIBUTION
 
-    def refuse(self, status: Status, reason: str) -> None:
+    def refuse(self, status: Status, reason: str, error: BaseException | None = None) -> None:
         """Take the plugin out of service. The reason is public: what looks like a secret is masked."""
+        self.place = None if error is None else place_of(error, self.package)
         self.status, self.reason, self.instance = status, mask(reason)[:_REASON_LIMIT], None
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A plugin that might be loaded: its name, how to make it, and the package that it comes from."""
+    """A plugin that might be loaded: its name, how to make it, and where it comes from.
+
+    `distribution` is what pip installs, `package` what Python imports.
+    """
 
     name: str
     load: Callable[[], Any]
     distribution: str | None = None
     version: str | None = None
+    package: str = ""
 
 
 def installed() -> list[Candidate]:
@@ -109,7 +118,8 @@ def _candidate(point: EntryPoint) -> Candidate:
         return made() if isinstance(made, type) else made
 
     dist = point.dist
-    return Candidate(point.name, load, dist.name if dist else None, dist.version if dist else None)
+    package = point.module.partition(".")[0]
+    return Candidate(point.name, load, dist.name if dist else None, dist.version if dist else None, package)
 
 
 def given(plugins: Iterable[type | Any]) -> list[Candidate]:
@@ -118,23 +128,26 @@ def given(plugins: Iterable[type | Any]) -> list[Candidate]:
 
 
 def _given(plugin: Any) -> Candidate:
-    return Candidate(plugin.name, plugin if isinstance(plugin, type) else lambda: plugin)
+    made_by = plugin if isinstance(plugin, type) else type(plugin)
+    load = plugin if isinstance(plugin, type) else lambda: plugin
+    name = getattr(plugin, "name", "") or made_by.__name__
+    return Candidate(name, load, package=made_by.__module__.partition(".")[0])
 
 
 class PluginHost:
-    """Loads candidates into one plugin manager, and keeps the record of each.
+    """Loads candidates into one plugin manager, which knows the kernel's hooks, and keeps the record of each.
 
     `keep_out(candidate)` may name a reason for which a candidate is not even imported.
     """
 
     def __init__(
         self,
+        manager: HookManager,
         timeout: float,
         disabled: Iterable[str] = (),
         keep_out: Callable[[Candidate], str | None] = lambda _candidate: None,
     ) -> None:
-        self.manager = pluggy.PluginManager(hookspecs.PROJECT)
-        self.manager.add_hookspecs(hookspecs)
+        self.manager = manager
         self.records: dict[str, PluginRecord] = {}
         self._timeout = timeout
         self._disabled = frozenset(disabled)
@@ -158,14 +171,16 @@ class PluginHost:
         """Records of the plugins in service, in loading order."""
         return [record for record in self.records.values() if record.status == "loaded"]
 
-    def fail(self, name: str, reason: str, status: Status = "failed") -> list[str]:
+    def fail(
+        self, name: str, reason: str, status: Status = "failed", error: BaseException | None = None
+    ) -> list[str]:
         """Take a plugin and its dependants out of service; answers the names."""
         record = self.records.get(name)
         if record is None or record.status != "loaded":
             return []
         if record.instance is not None and self.manager.is_registered(record.instance):
             self.manager.unregister(record.instance)
-        record.refuse(status, reason)
+        record.refuse(status, reason, error)
         log.error("plugin %s is out of service: %s", name, record.reason)
         gone = [name]
         for dependant in self.loaded():
@@ -174,7 +189,9 @@ class PluginHost:
         return gone
 
     def _load_one(self, candidate: Candidate) -> PluginRecord:
-        record = PluginRecord(candidate.name, "loaded", distribution=candidate.distribution)
+        record = PluginRecord(
+            candidate.name, "loaded", distribution=candidate.distribution, package=candidate.package
+        )
         if candidate.name in self._disabled:
             record.refuse("disabled", "it is listed in PLATFORM_PLUGINS_DISABLED")
         elif not _NAME.fullmatch(candidate.name) or candidate.name in _RESERVED:
@@ -196,7 +213,7 @@ class PluginHost:
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
-            record.refuse("failed", f"it can't be imported: {type(error).__name__}: {error}")
+            record.refuse("failed", f"it can't be imported: {type(error).__name__}: {error}", error)
         if time.monotonic() - started > SLOW:
             log.warning("plugin %s took %.1f s to load", record.name, time.monotonic() - started)
 
@@ -239,23 +256,27 @@ class PluginHost:
         return f"it requires the plugin '{name}', which {why}"
 
     def _register(self, record: PluginRecord) -> None:
+        reason = strange_argument(self.manager, record.instance)
+        if reason is not None:
+            self.fail(record.name, reason, "refused")
+            return
         try:
             self.manager.register(record.instance, record.name)
             for specs in self._own_specs(record):
-                self.manager.add_hookspecs(specs)
+                self.manager.add_specs(specs)
         except (pluggy.PluginValidationError, ValueError) as error:
             self.fail(record.name, f"its hooks do not fit: {' '.join(str(error).split())}", "refused")
         except TimeoutError:
             self.fail(record.name, f"register_hookspecs did not return within {self._timeout:g} s")
-        except FAULTS as error:  # boundary: a stranger's hook
-            self.fail(record.name, f"register_hookspecs raised {type(error).__name__}: {error}")
+        except ANY_ERROR as error:  # boundary: third-party code
+            self.fail(record.name, f"register_hookspecs raised {type(error).__name__}: {error}", error=error)
 
     def _own_specs(self, record: PluginRecord) -> Sequence[Any]:
         bring = getattr(record.instance, "register_hookspecs", None)
-        return [] if bring is None else run_bounded(lambda: list(bring() or ()), self._timeout)
+        return [] if bring is None else run_bounded(lambda: brought(bring()), self._timeout)
 
     def _check_hooks(self, record: PluginRecord) -> None:
-        reason = misfit(self.manager, record.instance) if record.status == "loaded" else None
+        reason = hook_mismatch(self.manager, record.instance) if record.status == "loaded" else None
         if reason is not None:
             self.fail(record.name, reason, "refused")
 
@@ -263,7 +284,8 @@ class PluginHost:
 def write_report(home: Path, records: Sequence[PluginRecord]) -> None:
     """Keep what became of each plugin at this start, for `platformctl plugins why` in another process."""
     plugins = [
-        {"name": r.name, "version": r.version, "status": r.status, "reason": r.reason} for r in records
+        {"name": r.name, "version": r.version, "status": r.status, "reason": r.reason, "place": r.place}
+        for r in records
     ]
     report = {"started_at": datetime.now(UTC).isoformat(timespec="seconds"), "plugins": plugins}
     target = home / _REPORT
@@ -283,9 +305,9 @@ def read_report(home: Path) -> dict[str, Any] | None:
 
 
 def _describe(record: PluginRecord, instance: Any) -> None:
-    name = getattr(instance, "name", "")
-    if name != record.name:
-        record.refuse("refused", f"its entry point is called '{record.name}', but the plugin says '{name}'")
+    problem = _misnamed(record.name, instance)
+    if problem is not None:
+        record.refuse("refused", problem)
         return
     wanted = str(getattr(instance, "api_version", API_VERSION))
     if wanted.partition(".")[0] != API_VERSION.partition(".")[0]:
@@ -301,6 +323,21 @@ def _describe(record: PluginRecord, instance: Any) -> None:
     record.databases = _names(instance, "databases")
     record.data_sources = _names(instance, "data_sources")
     record.capabilities = _names(instance, "capabilities")
+
+
+def _misnamed(name: str, instance: Any) -> str | None:
+    """What is wrong with what an entry point gives, and how its author puts it right."""
+    if isinstance(instance, ModuleType):
+        return (
+            f"its entry point gives a module; name the class in it: {instance.__name__}:{name.title()}Plugin"
+        )
+    own = getattr(instance, "name", "")
+    kind = type(instance).__name__
+    if not own:
+        return f"it has no name: write name = '{name}' in the class {kind}"
+    if own != name:
+        return f"its entry point is called '{name}', but the plugin says '{own}'; make them the same"
+    return None
 
 
 def _names(instance: Any, attribute: str) -> tuple[str, ...]:

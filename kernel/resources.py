@@ -7,20 +7,12 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from kernel.resource_keys import ResourceKey
+
 if TYPE_CHECKING:
     from kernel.platform import Platform
 
 T = TypeVar("T")
-
-
-class ResourceKey(Generic[T]):
-    """A typed name under which an opened resource is found: ``platform.resource(KEY)``."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"ResourceKey({self.name!r})"
 
 
 @dataclass(frozen=True)

@@ -3,26 +3,37 @@
 A removal is announced one release ahead in CHANGELOG.md, under "Plugin authors".
 """
 
+from kernel import contracts
 from kernel.actions import Action
+from kernel.auth.accounts import ACCOUNTS
+from kernel.auth.administration import ADMINISTRATION
 from kernel.auth.audit import audit
+from kernel.auth.callers import Caller
 from kernel.auth.external import end_external_sessions, sign_in_external
 from kernel.auth.external_schemas import ExternalIdentity, SignInMethod
 from kernel.auth.models import Account
-from kernel.auth.ownership import VISIBILITIES, Owned, Scope, scope_of
+from kernel.auth.ownership import VISIBILITIES, Owned, Scope, visible
 from kernel.auth.permissions import Decision, Permission
 from kernel.auth.principals import ANONYMOUS, Principal
 from kernel.auth.schemas import AccountStatusRequest, ResetPasswordRequest, ResetPasswordResult
+from kernel.auth.scopes import scope_of
 from kernel.auth.sessions import revoke_sessions
+from kernel.auth.states import ACCOUNT_STATES
+from kernel.auth.tokens import TOKENS
+from kernel.children.limits import ChildLimits
+from kernel.children.processes import ChildFailed, Children
 from kernel.data import data_folder
 from kernel.db.base import Tables, UtcDateTime, json_type, plugin_base, utc_now
 from kernel.db.engine import Database, Unit
-from kernel.directory import PluginEntry, PluginSource
+from kernel.db.pages import page_of, read_page
+from kernel.directory import DIRECTORY
 from kernel.errors import (
     BadGateway,
     BadRequest,
     Conflict,
     Forbidden,
     GatewayTimeout,
+    InsufficientStorage,
     NotFound,
     NotSupported,
     PayloadTooLarge,
@@ -33,14 +44,17 @@ from kernel.errors import (
     TooManyRequests,
     Unauthorized,
     Unavailable,
+    Unhealthy,
     Unprocessable,
     UnsupportedMediaType,
 )
 from kernel.events import Event
 from kernel.gateway.services import Service
-from kernel.health import HealthCheck, Unhealthy, run_check
-from kernel.hookspecs import hookimpl, hookspec
+from kernel.health import HealthCheck, NotConfigured, is_failure, run_check
+from kernel.hook_types import hookimpl, hookspec
+from kernel.http.access_control import require_access
 from kernel.http.context import Context
+from kernel.http.examples import example
 from kernel.http.responses import Answer, Message, MessageWithId, Page, PageQuery, send_events
 from kernel.http.routes import (
     ADMIN,
@@ -48,6 +62,7 @@ from kernel.http.routes import (
     AUTHENTICATED,
     PLATFORM_ADMIN,
     PUBLIC,
+    PUBLIC_OR_MORE,
     Access,
     Rate,
     RawBody,
@@ -56,57 +71,126 @@ from kernel.http.routes import (
     permission,
 )
 from kernel.http.validation import iter_body, json_object, read_body
-from kernel.jobs.declarations import Job, JobFailed, Lane
+from kernel.jobs.declarations import Job, JobFailed, JobRef, LongJob
+from kernel.jobs.kinds import Lane
+from kernel.jobs.progress import Progress
 from kernel.live_cache import LiveCache
+from kernel.machine_faults import Fault, MachineFault, is_machine_fault
 from kernel.mail import MailFailed
+from kernel.outgoing.client import OUTGOING, CallLimits, OutgoingCall, OutgoingClient, OutgoingReply
+from kernel.outgoing.errors import (
+    AnswerBroken,
+    AnswerTooLarge,
+    CallFailed,
+    CallTimedOut,
+    DestinationRefused,
+    OutgoingError,
+)
+from kernel.owner_secrets.store import OWNER_SECRETS, OwnerSecrets, SecretEntry, SecretOwner, SecretUnreadable
 from kernel.platform import Platform
+from kernel.plugin_settings import PLUGIN_SETTINGS
+from kernel.plugin_sources import PluginEntry, PluginSource
+from kernel.plugin_states import PLUGIN_STATES
 from kernel.plugins import Plugin, PluginRecord
-from kernel.resources import Resource, ResourceKey
+from kernel.rate_limits import RATE_LIMITS
+from kernel.resource_keys import ResourceKey
+from kernel.resources import Resource
 from kernel.secrets import SecretStore
 from kernel.settings import Settings, env
-from kernel.stores.blobs import Staged
+from kernel.store_errors import store_error
 from kernel.stores.fusion import weight_for as hybrid_weight
-from kernel.stores.protocols import Embedded, EngineMismatch, Hit, Point, Query, StoredPoint, VectorStore
+from kernel.stores.offers import BLOB_STORE, CACHE_STORE, VECTOR_STORE, StoreKind, StoreNeeds, StoreOffer
+from kernel.stores.protocols import (
+    BlobStore,
+    Cache,
+    CacheUnavailable,
+    Embedded,
+    EngineMismatch,
+    Hit,
+    Point,
+    Query,
+    Staged,
+    StoredPoint,
+    VectorStore,
+)
 from kernel.version import API_VERSION
 
 __all__ = [
+    "ACCOUNTS",
+    "ACCOUNT_STATES",
     "ADMIN",
+    "ADMINISTRATION",
     "ADMIN_OR_SERVICE",
     "ANONYMOUS",
     "API_VERSION",
     "AUTHENTICATED",
+    "BLOB_STORE",
+    "CACHE_STORE",
+    "DIRECTORY",
+    "OUTGOING",
+    "OWNER_SECRETS",
     "PLATFORM_ADMIN",
+    "PLUGIN_SETTINGS",
+    "PLUGIN_STATES",
     "PUBLIC",
+    "PUBLIC_OR_MORE",
+    "RATE_LIMITS",
+    "TOKENS",
+    "VECTOR_STORE",
     "VISIBILITIES",
     "Access",
     "Account",
     "AccountStatusRequest",
     "Action",
     "Answer",
+    "AnswerBroken",
+    "AnswerTooLarge",
     "BadGateway",
     "BadRequest",
+    "BlobStore",
+    "Cache",
+    "CacheUnavailable",
+    "CallFailed",
+    "CallLimits",
+    "CallTimedOut",
+    "Caller",
+    "ChildFailed",
+    "ChildLimits",
+    "Children",
     "Conflict",
     "Context",
     "Database",
     "Decision",
+    "DestinationRefused",
     "Embedded",
     "EngineMismatch",
     "Event",
     "ExternalIdentity",
+    "Fault",
     "Forbidden",
     "GatewayTimeout",
     "HealthCheck",
     "Hit",
+    "InsufficientStorage",
     "Job",
     "JobFailed",
+    "JobRef",
     "Lane",
     "LiveCache",
+    "LongJob",
+    "MachineFault",
     "MailFailed",
     "Message",
     "MessageWithId",
+    "NotConfigured",
     "NotFound",
     "NotSupported",
+    "OutgoingCall",
+    "OutgoingClient",
+    "OutgoingError",
+    "OutgoingReply",
     "Owned",
+    "OwnerSecrets",
     "Page",
     "PageQuery",
     "PayloadTooLarge",
@@ -120,6 +204,7 @@ __all__ = [
     "PluginSource",
     "Point",
     "Principal",
+    "Progress",
     "Query",
     "Rate",
     "RawBody",
@@ -130,12 +215,18 @@ __all__ = [
     "ResourceKey",
     "RouteTable",
     "Scope",
+    "SecretEntry",
+    "SecretOwner",
     "SecretStore",
+    "SecretUnreadable",
     "Service",
     "Settings",
     "SignInMethod",
     "Staged",
     "StartupError",
+    "StoreKind",
+    "StoreNeeds",
+    "StoreOffer",
     "StoredPoint",
     "Tables",
     "TooManyRequests",
@@ -149,22 +240,31 @@ __all__ = [
     "UtcDateTime",
     "VectorStore",
     "audit",
+    "contracts",
     "data_folder",
     "end_external_sessions",
     "env",
+    "example",
     "hookimpl",
     "hookspec",
     "hybrid_weight",
+    "is_failure",
+    "is_machine_fault",
     "iter_body",
     "json_object",
     "json_type",
+    "page_of",
     "permission",
     "plugin_base",
     "read_body",
+    "read_page",
+    "require_access",
     "revoke_sessions",
     "run_check",
     "scope_of",
     "send_events",
     "sign_in_external",
+    "store_error",
     "utc_now",
+    "visible",
 ]

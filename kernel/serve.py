@@ -15,11 +15,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 
 from kernel.app import gateway_app, service_app
+from kernel.boot import open_platform
 from kernel.errors import StartupError
 from kernel.gateway.services import SLOTS, Service
+from kernel.housekeeping import housekeep
 from kernel.http.application import Application
 from kernel.metrics_shared import shared_metrics
-from kernel.platform import Platform, open_platform
+from kernel.offers import OFFERS
+from kernel.platform import Platform
 from kernel.plugins import write_report
 from kernel.server import Listener, bind, stop_all
 from kernel.settings import SettingsLoader
@@ -53,12 +56,14 @@ async def serve_api(
     """
     stop = stop_on_signals()
     async with AsyncExitStack() as stack:
-        platform = await stack.enter_async_context(open_platform(loader, role="api", restart=True))
+        platform = await stack.enter_async_context(
+            open_platform(loader, role="api", restart=True, supervised=shared_port)
+        )
         if shared_port:
             await stack.enter_async_context(shared_metrics(platform.metrics, platform.settings.home))
         listeners = await _listen(stack, platform, only, shared_port)
         await asyncio.to_thread(write_report, platform.settings.home, platform.plugins)
-        housekeeping = asyncio.create_task(platform.housekeep(), name="housekeeping")
+        housekeeping = asyncio.create_task(housekeep(platform), name="housekeeping")
         stack.push_async_callback(_cancel, housekeeping)
         if children:
             supervisor = Supervisor(children)
@@ -87,19 +92,21 @@ async def _listen(
     main = gateway_app(platform) if only is None else service_app(platform, _service(platform, only))
     listeners = [await _start(platform, main, settings.host, settings.port, shared_port)]
     if settings.dev_ports and only is None and not shared_port:
+        offered = platform.resource(OFFERS).services
         for slot in SLOTS:
-            if slot.name in platform.services:
-                app = service_app(platform, platform.services[slot.name][1])
+            if slot.name in offered:
+                app = service_app(platform, offered[slot.name][1])
                 listeners.append(await _start(platform, app, "127.0.0.1", slot.port, False))
     stack.push_async_callback(stop_all, listeners)
     return listeners
 
 
 def _service(platform: Platform, name: str) -> Service:
-    if name not in platform.services:
-        known = ", ".join(sorted(platform.services)) or "none"
+    offered = platform.resource(OFFERS).services
+    if name not in offered:
+        known = ", ".join(sorted(offered)) or "none"
         raise StartupError(f"--only {name}: no plugin offers this service; offered here: {known}")
-    return platform.services[name][1]
+    return offered[name][1]
 
 
 async def _start(platform: Platform, app: Application, host: str, port: int, shared: bool) -> Listener:
@@ -119,7 +126,7 @@ async def _cancel(task: asyncio.Task[None]) -> None:
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def run_worker(loader: SettingsLoader) -> None:
+async def run_worker(loader: SettingsLoader, *, supervised: bool = False) -> None:
     """Run jobs until SIGTERM or SIGINT, at lower priority than the API."""
     from kernel.jobs.worker import Worker, executor_slot
 
@@ -127,10 +134,10 @@ async def run_worker(loader: SettingsLoader) -> None:
         os.nice(_WORKER_NICENESS)
     stop = stop_on_signals()
     async with (
-        open_platform(loader, role="worker", restart=True) as platform,
+        open_platform(loader, role="worker", restart=True, supervised=supervised) as platform,
         executor_slot(platform) as executor,
     ):
-        await platform.housekeep()
+        await housekeep(platform)
         await Worker(platform, executor).run(stop)
     _leave()
 

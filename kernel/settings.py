@@ -6,17 +6,15 @@ of the owner in `PLATFORM_HOME/config.yaml`, then the default. A key that nobody
 
 from __future__ import annotations
 
-import difflib
-import ipaddress
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from email.utils import parseaddr
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
-from urllib.parse import SplitResult, urlsplit
 
 import yaml
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     BaseModel,
     ConfigDict,
@@ -28,6 +26,17 @@ from pydantic import (
 )
 
 from kernel.errors import StartupError
+from kernel.settings_checks import (
+    base_address,
+    database_address,
+    long_enough,
+    networks,
+    redis_address,
+    service_addresses,
+    split_list,
+)
+from kernel.settings_remarks import explain, intended, meant
+from kernel.time_zones import TimeZone
 
 
 class Settings(BaseModel):
@@ -64,221 +73,229 @@ def env(*names: str) -> Any:
 
 S = TypeVar("S", bound="Settings")
 
+_STORE = r"^[a-z][a-z0-9_-]{0,49}$"
 _SIZE_MB = Annotated[int, Field(ge=1, le=100_000)]
 
 
 class KernelSettings(Settings):
     """What the kernel itself can be told. Names follow spec 5.2 and wire-facts section 15."""
 
-    home: Path = Field(Path(".platform"), description="Folder of everything that is written.")
+    home: Path = Field(Path(".platform"), description="Folder that holds all of the platform's data.")
     host: str = Field("127.0.0.1", description="Address to listen on.")
-    port: int = Field(8000, ge=0, le=65535, description="Port of the gateway; 0 picks a free one.")
+    port: int = Field(8000, ge=0, le=65535, description="Port of the gateway; 0 picks a free port.")
     environment: Literal["development", "production", "test"] = Field(
-        "development", validation_alias=env("ENVIRONMENT"), description="Named in /health."
+        "development",
+        validation_alias=env("ENVIRONMENT"),
+        description="Kind of environment, shown in /health.",
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
-        "INFO", validation_alias=env("LOG_LEVEL"), description="Least severe level that is logged."
+        "INFO", validation_alias=env("LOG_LEVEL"), description="Lowest level of log messages to write."
     )
     log_format: Literal["auto", "json", "text"] = Field(
         "auto",
-        description="Shape of the log lines; auto writes text to a terminal and JSON to anything else.",
+        description="Format of log lines; auto means text on a terminal and JSON elsewhere.",
     )
-    log_file: Path | None = Field(
-        None, description="File that log lines are appended to; standard error when unset."
-    )
-    database_url: SecretStr | None = Field(
+    log_file: Path | None = Field(None, description="File to append log lines to; standard error when unset.")
+    database_url: Annotated[SecretStr | None, AfterValidator(database_address)] = Field(
         None,
         validation_alias=env("DATABASE_URL"),
-        description="postgresql://… or sqlite:///…; SQLite under PLATFORM_HOME when unset.",
+        description="postgresql://… or sqlite:///…; when unset, an SQLite file in PLATFORM_HOME.",
     )
-    database_pool_size: int = Field(10, ge=1, le=200, description="PostgreSQL connections of one process.")
-    vector_store: Literal["auto", "faiss", "pgvector"] = Field(
+    min_free_disk_mb: int = Field(
+        100, ge=0, description="Free disk space to keep; uploads are refused when less is left."
+    )
+    database_pool_size: int = Field(10, ge=1, le=200, description="Usual PostgreSQL connections per process.")
+    vector_store: str = Field(
         "auto",
-        description="Where vectors are searched: faiss in each process, pgvector in PostgreSQL; auto takes"
-        " pgvector where the database offers it. The same for all processes; change it while none runs.",
+        pattern=_STORE,
+        description="Vector search: faiss (in each process), pgvector (in PostgreSQL), auto (pgvector if the "
+        "database has it) or a plugin's store. Must be the same for all processes; change it only while none "
+        "runs.",
     )
-    redis_url: SecretStr | None = Field(
+    blob_store: str = Field(
+        "files",
+        pattern=_STORE,
+        description="Storage of uploads: files (in PLATFORM_HOME) or a plugin's store. Must be the same for "
+        "all processes; changing it moves no files.",
+    )
+    cache_store: str = Field(
+        "auto",
+        pattern=_STORE,
+        description="Cache for rate limits: auto (Redis if REDIS_URL is set, else memory, or the database "
+        "with several API processes) or a plugin's store.",
+    )
+    phase: int = Field(
+        1,
+        ge=1,
+        description="Rollout phase; from 2 on, /health answers 503 while RAG or model management is down.",
+    )
+    redis_url: Annotated[SecretStr | None, AfterValidator(redis_address)] = Field(
         None,
         validation_alias=env("REDIS_URL"),
-        description="Redis as the cache store; unset: in process, or, with several workers, the database.",
+        description="Redis server for the cache; when unset, memory, or the database with several "
+        "API processes.",
     )
-    jwt_secret: SecretStr | None = Field(
+    jwt_secret: Annotated[SecretStr | None, AfterValidator(long_enough)] = Field(
         None,
         validation_alias=env("JWT_SECRET"),
-        description="Signs access tokens, at least 32 bytes; made and kept under PLATFORM_HOME when unset.",
+        description="Key that signs access tokens, at least 32 bytes; generated and stored in "
+        "PLATFORM_HOME when unset.",
     )
-    jwt_previous_secret: SecretStr | None = Field(
+    jwt_previous_secret: Annotated[SecretStr | None, AfterValidator(long_enough)] = Field(
         None,
         validation_alias=env("JWT_PREVIOUS_SECRET"),
-        description="Also accepted for verification while JWT_SECRET is being rotated.",
+        description="Previous key, still accepted while you replace JWT_SECRET.",
     )
     jwt_expiration_minutes: int = Field(
         15,
         ge=1,
         le=1440,
         validation_alias=env("JWT_EXPIRATION_MINUTES"),
-        description="Access token lifetime.",
+        description="Lifetime of an access token in minutes.",
     )
     jwt_refresh_grace_minutes: int = Field(
         720,
         ge=0,
         validation_alias=env("JWT_REFRESH_GRACE_MINUTES"),
-        description="Minutes after expiry in which refresh still works; 0 disables.",
+        description="Minutes after expiry during which a token can still be refreshed; 0: not at all.",
     )
     jwt_session_max_hours: int = Field(
         24,
         ge=0,
         validation_alias=env("JWT_SESSION_MAX_HOURS"),
-        description="Absolute cap of a session from its sign-in; 0 disables.",
+        description="Longest session in hours, counted from sign-in; 0: no limit.",
     )
     service_sync_token: SecretStr | None = Field(
         None,
         validation_alias=env("SERVICE_SYNC_TOKEN"),
-        description="X-Service-Token that makes a caller behind a trusted proxy a service; unset: none.",
+        description="Value of X-Service-Token that identifies a service behind a trusted proxy; "
+        "off when unset.",
     )
     registration_mode: Literal["open", "closed"] = Field(
-        "open", description="Whether strangers may register an account."
+        "open", description="open: anyone may register an account; closed: nobody may."
     )
-    client_url: str = Field(
+    outgoing_allowed: str = Field(
+        "", description="Private hosts and networks that outgoing calls may reach, separated by commas."
+    )
+    client_url: Annotated[str, AfterValidator(base_address)] = Field(
         "",
         validation_alias=env("PLATFORM_CLIENT_BASE_URL", "PLATFORM_CLIENT_URL"),
-        description="Base address of the web client, for links in e-mail and the way back from SSO.",
+        description="Base address of the web client, used for links in e-mail and after single sign-on.",
     )
-    smtp_host: str = Field("", description="Mail server; e-mail is off when unset.")
+    smtp_host: str = Field("", description="Mail server; no e-mail is sent when unset.")
     smtp_port: int = Field(587, ge=1, le=65535, description="Port of the mail server.")
     smtp_tls: Literal["starttls", "tls", "none"] = Field(
         "starttls",
-        description="How mail is protected on its way: starttls (587), tls from the start (465), or none.",
+        description="Encryption to the mail server: starttls (port 587), tls (port 465) or none.",
     )
-    smtp_user: str = Field("", description="Name to sign in at the mail server with; none when unset.")
+    smtp_user: str = Field("", description="User name for the mail server, if it needs one.")
     smtp_password: SecretStr | None = Field(None, description="Password for the mail server.")
-    smtp_timeout: float = Field(20, gt=0, le=300, description="Seconds that sending one e-mail may take.")
+    smtp_timeout: float = Field(20, gt=0, le=300, description="Time limit in seconds for sending one e-mail.")
     mail_from: str = Field(
-        "", description="Sender of e-mail, address or 'Name <address>'; needed with PLATFORM_SMTP_HOST."
+        "", description="Sender of e-mail: an address or 'Name <address>'; required with PLATFORM_SMTP_HOST."
     )
     password_reset_minutes: int = Field(
-        60, ge=1, le=1440, description="Minutes that the link of a password reset works."
+        60, ge=1, le=1440, description="Minutes that a password reset link is valid."
+    )
+    strict_answers: bool = Field(
+        False,
+        description="Answer 500 where an answer doesn't fit its route's declaration; for tests of plugins.",
     )
     rate_limit_enabled: bool = Field(
         True,
         validation_alias=env("RATE_LIMIT_ENABLED"),
-        description="Rate limits; false lifts those of sign-in and of single routes as well.",
+        description="Whether requests are rate-limited; false also turns off the limits on "
+        "sign-in and single routes.",
     )
     rate_limit_per_minute: int = Field(
-        60, ge=1, validation_alias=env("RATE_LIMIT_PER_MINUTE"), description="Requests per caller and 60 s."
+        60,
+        ge=1,
+        validation_alias=env("RATE_LIMIT_PER_MINUTE"),
+        description="Requests from one address without a token in 60 seconds.",
+    )
+    rate_limit_account_per_minute: int = Field(
+        600,
+        ge=1,
+        validation_alias=env("RATE_LIMIT_ACCOUNT_PER_MINUTE"),
+        description="Requests of one signed-in account or service in 60 seconds.",
     )
     auth_rate_limit_per_minute: int = Field(
         10,
         ge=1,
         validation_alias=env("AUTH_RATE_LIMIT_PER_MINUTE"),
-        description="Register and login attempts per client address and minute.",
+        description="Sign-ins and registrations per client address in 60 seconds.",
     )
-    trusted_proxy_cidrs: str = Field(
+    trusted_proxy_cidrs: Annotated[str, AfterValidator(networks)] = Field(
         "",
         validation_alias=env("TRUSTED_PROXY_CIDRS"),
-        description="Comma list of networks whose X-Forwarded-For and X-Service-Token are believed.",
+        description="Networks of proxies whose X-Forwarded-For and X-Service-Token are trusted, "
+        "separated by commas.",
     )
     cors_allowed_origins: str = Field(
-        "*", validation_alias=env("CORS_ALLOWED_ORIGINS"), description="Comma list of origins, or *."
+        "*",
+        validation_alias=env("CORS_ALLOWED_ORIGINS"),
+        description="Origins that browsers may call from, separated by commas, or *.",
     )
-    max_body_size_mb: _SIZE_MB = Field(2, description="Largest JSON body of a route that names no other cap.")
+    max_body_size_mb: _SIZE_MB = Field(
+        2, description="Largest JSON body in MB, unless the route has its own limit."
+    )
     max_proxy_body_size_mb: _SIZE_MB = Field(
-        150, validation_alias=env("MAX_PROXY_BODY_SIZE_MB"), description="Largest body the gateway forwards."
+        150,
+        validation_alias=env("MAX_PROXY_BODY_SIZE_MB"),
+        description="Largest body in MB that the gateway forwards.",
     )
-    header_timeout: float = Field(10, gt=0, description="Seconds a client has to send its request head.")
-    body_timeout: float = Field(30, gt=0, description="Seconds of silence after which a body is given up.")
+    header_timeout: float = Field(
+        10, gt=0, description="Time limit in seconds for receiving the headers of a request."
+    )
+    body_timeout: float = Field(
+        30, gt=0, description="Seconds without data after which a request body is abandoned."
+    )
     send_timeout: float = Field(
         60,
         ge=1,
         le=86_400,
-        description="Seconds after which a client that takes nothing of its answer is cut off.",
+        description="Seconds after which a client that does not read its response is disconnected.",
     )
-    shutdown_timeout: float = Field(20, ge=0, description="Seconds that requests in flight get to finish.")
+    shutdown_timeout: float = Field(
+        20, ge=0, description="Seconds that running requests have to finish at shutdown."
+    )
     dev_ports: bool = Field(
-        False, description="Also listen on the services' own loopback ports 8001 to 8010."
+        False, description="Also serve each service on its own loopback port, 8001 to 8010."
     )
-    service_urls: str = Field("", description="Services on other machines: name=http://host:port, …")
-    workers: int = Field(1, ge=1, le=64, description="API processes on the one port.")
-    plugins_disabled: str = Field("", description="Comma list of plugins that are not loaded.")
+    service_urls: Annotated[str, AfterValidator(service_addresses)] = Field(
+        "", description="Services that run on other machines: name=http://host:port, …"
+    )
+    workers: int = Field(1, ge=1, le=64, description="Number of API processes sharing the port.")
+    plugins_disabled: str = Field("", description="Plugins not to load, separated by commas.")
     plugin_start_timeout: float = Field(
-        15, gt=0, description="Seconds a plugin has for each step of its start."
+        15, gt=0, description="Time limit in seconds for each step of a plugin's start."
     )
     worker_concurrency: int = Field(
-        2,
-        ge=1,
-        le=64,
-        description="Jobs of each lane that one worker process runs at a time (large: one less).",
+        2, ge=1, le=64, description="Jobs per lane that one worker runs at the same time (large: one less)."
     )
+    job_retention_days: int = Field(
+        30, ge=1, le=3650, description="Days that jobs which ended are kept; unwatched done ones: one day."
+    )
+    time_zone: TimeZone = Field("UTC", description="Time zone of schedules, such as `Europe/Berlin`.")
     account_cache_seconds: float = Field(
-        2, ge=0, le=2, description="Longest age of a cached account state, should its notice be lost."
+        2,
+        ge=0,
+        le=2,
+        description="Longest time in seconds that a cached account state is trusted without a "
+        "notice of changes.",
     )
-    migrate_on_start: bool = Field(True, description="Bring the database up to date when starting.")
+    migrate_on_start: bool = Field(True, description="Whether to apply pending migrations at startup.")
 
     @field_validator("home")
     @classmethod
     def _absolute(cls, value: Path) -> Path:
         return value.expanduser().absolute()
 
-    @field_validator("jwt_secret", "jwt_previous_secret")
-    @classmethod
-    def _long_enough(cls, value: SecretStr | None) -> SecretStr | None:
-        if value is not None and len(value.get_secret_value().encode()) < 32:
-            raise ValueError(
-                "must be at least 32 bytes long (RFC 7518 section 3.2); try: openssl rand -hex 32"
-            )
-        return value
-
-    @field_validator("client_url")
-    @classmethod
-    def _base_address(cls, value: str) -> str:
-        parts = urlsplit(value)
-        if value and (parts.scheme not in ("http", "https") or not parts.hostname or parts.query):
-            raise ValueError("expected http://host[:port][/path] or https://…")
-        return value.partition("#")[0].rstrip("/")
-
     @field_validator("mail_from")
     @classmethod
     def _sender(cls, value: str, info: ValidationInfo) -> str:
         if info.data.get("smtp_host") and "@" not in parseaddr(value)[1]:
             raise ValueError("expected an address such as 'Platform <platform@example.org>'")
-        return value
-
-    @field_validator("redis_url")
-    @classmethod
-    def _redis_address(cls, value: SecretStr | None) -> SecretStr | None:
-        parts = urlsplit(value.get_secret_value() if value else "redis://host")
-        if (
-            parts.scheme not in ("redis", "rediss", "unix")
-            or not (parts.netloc or parts.path)
-            or _bad_port(parts)
-        ):
-            raise ValueError("expected redis://[user:password@]host[:port][/number], rediss://… or unix://…")
-        return value
-
-    @field_validator("database_url")
-    @classmethod
-    def _database_address(cls, value: SecretStr | None) -> SecretStr | None:
-        parts = urlsplit(value.get_secret_value() if value else "sqlite:///file")
-        kind = parts.scheme.partition("+")[0]
-        in_file = parts.path.strip("/") not in ("", ":memory:")
-        if _bad_port(parts) or not (kind in ("postgresql", "postgres") or (kind == "sqlite" and in_file)):
-            raise ValueError("expected postgresql://user:password@host:port/name or sqlite:////path/to/file")
-        return value
-
-    @field_validator("trusted_proxy_cidrs")
-    @classmethod
-    def _networks(cls, value: str) -> str:
-        for item in split_list(value):
-            ipaddress.ip_network(item, strict=False)
-        return value
-
-    @field_validator("service_urls")
-    @classmethod
-    def _urls(cls, value: str) -> str:
-        for item in split_list(value):
-            name, _, url = item.partition("=")
-            if not name or not url.startswith(("http://", "https://")):
-                raise ValueError("expected name=http://host:port, separated by commas")
         return value
 
     @property
@@ -300,18 +317,6 @@ class KernelSettings(Settings):
         if kind == "sqlite":
             return f"sqlite+aiosqlite://{rest}"
         raise StartupError(f"DATABASE_URL: '{kind}' is not supported; use postgresql://… or sqlite:///…")
-
-
-def _bad_port(parts: SplitResult) -> bool:
-    try:
-        return parts.port == 0
-    except ValueError:
-        return True
-
-
-def split_list(text: str) -> list[str]:
-    """A comma list as its trimmed, non-empty items."""
-    return [item.strip() for item in text.split(",") if item.strip()]
 
 
 class SettingsLoader:
@@ -350,18 +355,26 @@ class SettingsLoader:
         try:
             return cls.model_validate(values, by_name=True, by_alias=False)
         except ValidationError as error:
-            raise StartupError(_explain(owner, names, error)) from None
+            raise StartupError(explain(owner, names, error)) from None
 
-    def unknown_variables(self, prefix: str = "PLATFORM_", ignore: tuple[str, ...] = ()) -> Iterator[str]:
-        """One sentence for each `PLATFORM_…` variable that no loaded class declares."""
-        for name in sorted(self._environ):
-            if name.startswith(prefix) and name not in self._known_names and not name.startswith(ignore):
-                yield f"{name} is not a setting{_meant(name, self._known_names, quote='')}"
+    def unknown_variables(self, ignore: tuple[str, ...] = ()) -> Iterator[str]:
+        """One sentence for each variable that looks like a setting and that no loaded class declares.
+
+        That is every `PLATFORM_…` variable, and any other whose name is close to a setting that is not set.
+        """
+        unset = self._known_names.difference(self._environ)
+        for name in sorted(set(self._environ) - self._known_names):
+            if name.startswith(ignore):
+                continue
+            if name.startswith("PLATFORM_"):
+                yield f"{name} is not a setting{meant(name, self._known_names, quote='')}"
+            elif setting := intended(name, unset):
+                yield f"{name} is not a setting; did you mean {setting}?"
 
     def unknown_sections(self, owners: Collection[str]) -> Iterator[str]:
         """One sentence for each section of `config.yaml` that belongs to none of `owners`."""
         for name in sorted(set(self._sections) - set(owners)):
-            yield f"config.yaml: no plugin is called '{name}'{_meant(name, owners)}"
+            yield f"config.yaml: no plugin is called '{name}'{meant(name, owners)}"
 
     def _section(self, owner: str, cls: type[Settings]) -> dict[str, Any]:
         section = self._sections.get(owner, {})
@@ -369,14 +382,9 @@ class SettingsLoader:
             raise StartupError(f"config.yaml: section '{owner}' must be a mapping of settings")
         unknown = sorted(set(section) - set(cls.model_fields))
         if unknown:
-            hint = _meant(str(unknown[0]), cls.model_fields)
+            hint = meant(str(unknown[0]), cls.model_fields)
             raise StartupError(f"config.yaml: '{owner}.{unknown[0]}' is not a setting{hint}")
         return dict(section)
-
-
-def _meant(name: str, known: Iterable[str], quote: str = "'") -> str:
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {quote}{close[0]}{quote}?" if close else ""
 
 
 def _read_config(path: Path) -> dict[str, Any]:
@@ -389,12 +397,3 @@ def _read_config(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise StartupError(f"{path.name} must be a mapping of sections, one for each plugin and 'kernel'")
     return content
-
-
-def _explain(owner: str, names: dict[str, tuple[str, ...]], error: ValidationError) -> str:
-    lines = []
-    for problem in error.errors(include_url=False, include_input=False, include_context=False):
-        field = str(problem["loc"][0]) if problem["loc"] else "?"
-        variables = " or ".join(names.get(field, (field,)))
-        lines.append(f"{variables} (setting '{owner}.{field}'): {problem['msg']}")
-    return "wrong settings: " + "; ".join(lines)

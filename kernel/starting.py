@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kernel.errors import FAULTS
+from kernel import hookspecs
+from kernel.declarations import Declarations
+from kernel.errors import ANY_ERROR
+from kernel.hooks import Implementation
+from kernel.platform import Platform
+from kernel.plugin_states import PluginStates
+from kernel.resource_keys import Resources
+from kernel.resources import Resource
 from kernel.watchdog import StartWatch
-
-if TYPE_CHECKING:
-    from kernel.platform import Platform
-    from kernel.resources import Resource
 
 log = logging.getLogger("platform.plugins")
 
@@ -24,28 +27,36 @@ _SLOW = 2.0
 class Starter:
     """Starts the plugins of one platform; what it opens is closed by `stack`."""
 
-    def __init__(self, platform: Platform, stack: AsyncExitStack, watch: StartWatch) -> None:
+    def __init__(
+        self, platform: Platform, states: PluginStates, stack: AsyncExitStack, watch: StartWatch
+    ) -> None:
         self._platform = platform
+        self._states = states
         self._stack = stack
         self._watch = watch
         self._seconds = platform.settings.plugin_start_timeout
 
-    async def open_resources(self, opened: Callable[[Resource[Any], Any], None]) -> None:
+    async def open_resources(self, declarations: Declarations, opened: Resources) -> None:
         """Enter every plugin's resources; one that fails or hangs takes its plugin out."""
-        for plugin, resources in self._platform.declare("register_resources"):
+        for plugin, resources in declarations.of(hookspecs.register_resources):
             for resource in resources:
-                if self._platform.role in resource.essential_in and self._in_service(plugin):
+                if self._platform.role in resource.essential_in and self._states.is_loaded(plugin):
                     await self._step(plugin, f"opening '{resource.key.name}'", self._open(resource, opened))
 
     async def start_plugins(self) -> None:
         """Call every plugin's `on_start`."""
-        for plugin, call in self._platform.hooks.calls("on_start", platform=self._platform):
-            if self._in_service(plugin):
-                await self._step(plugin, "on_start", _awaited(call))
+        for started in reversed(self._platform.hooks.implementations(hookspecs.on_start)):
+            if self._states.is_loaded(started.plugin):
+                await self._step(started.plugin, "on_start", self._told(started))
 
-    async def _open(self, resource: Resource[Any], opened: Callable[[Resource[Any], Any], None]) -> None:
+    async def _open(self, resource: Resource[Any], opened: Resources) -> None:
         manager = _closing_within(self._seconds, resource.key.name, resource.open(self._platform))
-        opened(resource, await self._stack.enter_async_context(manager))
+        opened.add(resource.key, await self._stack.enter_async_context(manager))
+
+    async def _told(self, started: Implementation) -> None:
+        result = started.call({"platform": self._platform})
+        if isinstance(result, Awaitable):
+            await result
 
     async def _step(self, plugin: str, what: str, step: Awaitable[None]) -> None:
         """One step of a start; its failure takes the plugin out of service."""
@@ -53,17 +64,14 @@ class Starter:
             try:
                 async with asyncio.timeout(self._seconds) as limit:
                     await step
-            except FAULTS as error:  # boundary: a stranger's start
+            except ANY_ERROR as error:  # boundary: third-party code
                 late = isinstance(error, TimeoutError) and limit.expired()
                 why = (
                     f"took longer than {self._seconds:g} s"
                     if late
                     else f"failed: {type(error).__name__}: {error}"
                 )
-                self._platform.fail_plugin(plugin, f"{what} {why}")
-
-    def _in_service(self, plugin: str) -> bool:
-        return self._platform.host.records[plugin].status == "loaded"
+                self._states.fail(plugin, f"{what} {why}", error)
 
     @contextmanager
     def _clock(self, plugin: str, what: str) -> Iterator[None]:
@@ -72,12 +80,6 @@ class Starter:
         elapsed = time.monotonic() - started
         if elapsed > _SLOW:
             log.warning("plugin %s: %s took %.1f s", plugin, what, elapsed)
-
-
-async def _awaited(call: Callable[[], Any]) -> None:
-    result = call()
-    if isinstance(result, Awaitable):
-        await result
 
 
 @asynccontextmanager
@@ -92,5 +94,5 @@ async def _closing_within(
         try:
             async with asyncio.timeout(seconds):
                 await manager.__aexit__(None, None, None)
-        except FAULTS:  # boundary: a stranger's resource
+        except ANY_ERROR:  # boundary: third-party code
             log.exception("closing '%s' failed", name)

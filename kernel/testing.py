@@ -22,8 +22,11 @@ import pytest
 import pytest_asyncio
 
 from kernel.app import gateway_app, service_app
+from kernel.auth.accounts import ACCOUNTS
+from kernel.boot import open_platform
 from kernel.jobs.runner import drain
-from kernel.platform import Platform, Role, open_platform
+from kernel.offers import OFFERS
+from kernel.platform import Platform, Role
 from kernel.plugins import Candidate, given, installed
 from kernel.server import Listener, bind
 from kernel.settings import SettingsLoader
@@ -114,7 +117,7 @@ class Running:
         """A new account, signed in."""
         name = name or f"user-{secrets.token_hex(4)}"
         password = f"pw-{secrets.token_hex(8)}"
-        await self.platform.accounts.register(name, f"{name}@example.org", password, role=role)
+        await self.platform.resource(ACCOUNTS).register(name, f"{name}@example.org", password, role=role)
         return await self.sign_in(name, password)
 
     async def sign_in(self, name: str, password: str) -> Actor:
@@ -248,7 +251,8 @@ async def platforms(platform_home: Path) -> AsyncIterator[Start]:
             platform = await stack.enter_async_context(
                 open_platform(loader, role=role, candidates=candidates_of(*plugins))
             )
-            app = gateway_app(platform) if only is None else service_app(platform, platform.services[only][1])
+            offered = platform.resource(OFFERS).services
+            app = gateway_app(platform) if only is None else service_app(platform, offered[only][1])
             listener = Listener(app, patience=platform.settings.header_timeout, grace=2)
             await listener.start(bind("127.0.0.1", 0, send_timeout=platform.settings.send_timeout))
             stack.push_async_callback(listener.stop)
@@ -261,12 +265,17 @@ async def platforms(platform_home: Path) -> AsyncIterator[Start]:
 
 
 def environment(home: Path, extra: Mapping[str, str | None] | None = None) -> dict[str, str]:
-    """The settings of a platform under test: its own home, no rate limits unless asked for."""
+    """The settings of a platform under test: its own home, no rate limits unless asked for.
+
+    An answer that doesn't fit its route's `returns` is a 500.
+    """
     values: dict[str, str | None] = {
         "PLATFORM_HOME": str(home),
         "PLATFORM_MANIFESTS_DIR": str(home / "manifests"),
+        "PLATFORM_STRICT_ANSWERS": "true",
         "RATE_LIMIT_ENABLED": "false",
         "ENVIRONMENT": "test",
+        "PLATFORM_DATABASE_POOL_SIZE": "3",  # the platforms of many tests share one server
         **(extra or {}),
     }
     return {key: value for key, value in values.items() if value is not None}

@@ -6,14 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
-from jsonschema import Draft7Validator
+from jsonschema import Draft7Validator, Draft202012Validator
+from pydantic import TypeAdapter
 
 from kernel.app import gateway_app
 from kernel.http.endpoint import Endpoint
 from kernel.http.openapi import build_document, without_descriptions
-from kernel.http.routes import Access
+from kernel.http.routes import Access, RawBody, Upload
 from kernel.platform import Platform
 from kernel.plugins import installed
+from kernel.sdk import PLUGIN_SETTINGS
 from kernel.settings import KernelSettings
 from kernel.testing import Start
 
@@ -43,11 +45,29 @@ async def test_every_route_is_declared_whole(platform: Platform) -> None:
             assert route.access.permission in platform.permissions, place
 
 
+async def test_every_body_has_an_example(platform: Platform) -> None:
+    """Each request with a body shows one in the API's documents, and its own model takes it."""
+    document = build_document(endpoints(platform), "Platform")
+    for endpoint in endpoints(platform):
+        body, place = endpoint.route.body, f"{endpoint.route.method} {endpoint.template.openapi}"
+        if body is None or isinstance(body, Upload):
+            continue
+        operation = document["paths"][endpoint.template.openapi][endpoint.route.method.lower()]
+        content = operation["requestBody"]["content"]
+        shown = [media["example"] for media in content.values() if "example" in media]
+        assert len(shown) == 1, place
+        if isinstance(body, RawBody):
+            Draft202012Validator(body.schema).validate(shown[0])
+        else:
+            TypeAdapter(body).validate_json(json.dumps(shown[0]))
+
+
 async def test_open_routes_are_known(platform: Platform) -> None:
     """What answers without a token is listed here, so that a new open route is a decision."""
     public = (e for e in endpoints(platform) if e.route.access.kind == "public")
     found = {f"{endpoint.route.method} {endpoint.template.openapi}" for endpoint in public}
     assert found == {
+        "GET /",
         "GET /health",
         "GET /livez",
         "GET /metrics",
@@ -85,9 +105,14 @@ async def test_permissions_are_explained(platform: Platform) -> None:
         assert permission.description.endswith(".")
 
 
+async def test_plugins_keep_nothing(platform: Platform) -> None:
+    """House rule 7: what lives as long as the platform hangs there, not on a plugin."""
+    assert {record.name: vars(record.instance) for record in platform.plugins if vars(record.instance)} == {}
+
+
 async def test_settings_are_described(platform: Platform) -> None:
     """House rule 7: each field of each settings class says what it is for."""
-    classes = [KernelSettings, *(platform.settings_class(name) for name in NAMES)]
+    classes = [KernelSettings, *(platform.resource(PLUGIN_SETTINGS).class_of(name) for name in NAMES)]
     for cls in filter(None, classes):
         undescribed = [name for name, field in cls.model_fields.items() if not field.description]
         assert not undescribed, f"{cls.__name__}: {undescribed}"

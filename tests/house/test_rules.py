@@ -11,7 +11,8 @@ from types import ModuleType
 
 import pytest
 
-from kernel import hookspecs, sdk
+from kernel import contracts, hookspecs, sdk
+from kernel.hook_types import HookSpec, specs_in
 from kernel.plugins import installed
 
 ROOT = Path(__file__).parents[2]
@@ -19,13 +20,13 @@ PLUGINS = sorted(path.parent.name for path in (ROOT / "builtin_plugins").glob("*
 BRINGING_HOOKS = sorted(path.parent.name for path in (ROOT / "builtin_plugins").glob("*/hookspecs.py"))
 HOOK_MODULES: list[ModuleType] = [
     hookspecs,
+    contracts,
     *(import_module(f"builtin_plugins.{name}.hookspecs") for name in BRINGING_HOOKS),
 ]
 HOOKS = [
-    pytest.param(function, id=f"{module.__name__}.{name}")
+    pytest.param(spec, id=f"{module.__name__}.{spec.name}")
     for module in HOOK_MODULES
-    for name, function in vars(module).items()
-    if hasattr(function, "platform_spec")
+    for spec in specs_in(module)
 ]
 READS_ENVIRONMENT = {"kernel/settings.py", "kernel/secrets.py", "kernel/testing.py", "cli/instance.py"}
 
@@ -47,21 +48,19 @@ def imports(tree: ast.Module) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("hook", HOOKS)
-def test_hook_is_documented_and_typed(hook: object) -> None:
+def test_hook_is_documented_and_typed(hook: HookSpec[..., object]) -> None:
     """A hook says when it fires and what it answers, and types every argument."""
-    function = inspect.unwrap(hook)  # type: ignore[arg-type]
-    assert len(inspect.getdoc(function) or "") > 40
-    signature = inspect.signature(function)
+    assert len(hook.text) > 40
+    signature = inspect.signature(hook.function)
     assert signature.return_annotation is not inspect.Signature.empty
     assert all(p.annotation is not inspect.Parameter.empty for p in signature.parameters.values())
 
 
 @pytest.mark.parametrize("hook", HOOKS)
-def test_hook_is_tested(hook: object) -> None:
+def test_hook_is_tested(hook: HookSpec[..., object]) -> None:
     """Some test implements or names the hook, or a built-in plugin that has tests does."""
-    name = hook.__name__  # type: ignore[attr-defined]
     places = [*(ROOT / "tests").rglob("*.py"), *(ROOT / "builtin_plugins").rglob("plugin.py")]
-    assert any(name in path.read_text(encoding="utf-8") for path in places if path != Path(__file__))
+    assert any(hook.name in path.read_text(encoding="utf-8") for path in places if path != Path(__file__))
 
 
 def test_kernel_knows_no_plugin() -> None:
@@ -150,7 +149,8 @@ def test_sdk_lists_what_it_offers() -> None:
     """`__all__` of the SDK is sorted by kind, complete, and every name exists."""
     assert len(set(sdk.__all__)) == len(sdk.__all__)
     assert all(hasattr(sdk, name) for name in sdk.__all__)
-    public = {n for n, v in vars(sdk).items() if not n.startswith("_") and not isinstance(v, ModuleType)}
+    modules = {n for n, v in vars(sdk).items() if isinstance(v, ModuleType)} - {"contracts"}
+    public = {n for n in vars(sdk) if not n.startswith("_")} - modules
     assert public == set(sdk.__all__)
 
 

@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import inspect
 
 from kernel.db import migrate
+from kernel.db.startup import SCHEMA
 from kernel.platform import Platform
 from kernel.plugins import installed
 from kernel.testing import Start
@@ -26,7 +27,10 @@ async def test_every_plugin_starts(platform: Platform) -> None:
 
 async def test_models_and_migrations_agree(platform: Platform) -> None:
     """Upgrading from nothing makes exactly what the models say, for every owner."""
-    found = {owner.name: await migrate.drift(platform.database, owner) for owner in platform.owners()}
+    found = {
+        owner.name: await migrate.drift(platform.database, owner)
+        for owner in platform.resource(SCHEMA).owners()
+    }
     assert {name: list(lines) for name, lines in found.items() if lines} == {}
 
 
@@ -35,7 +39,7 @@ async def test_every_table_has_an_owner(platform: Platform) -> None:
     async with platform.database.read() as session:
         connection = await session.connection()
         tables = set(await connection.run_sync(lambda sync: inspect(sync).get_table_names()))
-    owners = [owner.name for owner in platform.owners()]
+    owners = [owner.name for owner in platform.resource(SCHEMA).owners()]
     strangers = {t for t in tables if not t.startswith(tuple(f"{name}_" for name in owners))}
     assert strangers <= JOB_LIBRARY | {"sqlite_sequence"}
 
@@ -59,7 +63,7 @@ JOB_LIBRARY = {
 
 async def test_owners_refer_to_themselves_and_the_kernel(platform: Platform) -> None:
     """A foreign key never points at another plugin's table: that plugin could be uninstalled."""
-    for owner in platform.owners():
+    for owner in platform.resource(SCHEMA).owners():
         for table in owner.tables.base.metadata.tables.values():
             for key in table.foreign_keys:
                 target = key.column.table.name
@@ -70,7 +74,7 @@ async def test_revisions_are_numbered_without_a_gap(platform: Platform) -> None:
     """Revisions are 0001, 0002 …, each upon the one before it."""
     from alembic.script import ScriptDirectory
 
-    for owner in platform.owners():
+    for owner in platform.resource(SCHEMA).owners():
         script = ScriptDirectory.from_config(migrate.alembic_config(owner))
         found = [(revision.revision, revision.down_revision) for revision in script.walk_revisions()][::-1]
         wanted = [f"{number:04d}" for number in range(1, len(found) + 1)]

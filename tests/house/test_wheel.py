@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import sysconfig
 import venv
 import zipfile
 from pathlib import Path
@@ -42,7 +41,8 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("installed") / "env"
     venv.create(folder, with_pip=False)
     site = next((folder / "lib").glob("python*/site-packages"))
-    (site / "libraries.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    libraries = [path for path in sys.path if path.endswith("site-packages")]
+    (site / "libraries.pth").write_text("\n".join(libraries) + "\n")
     command = [*PIP, "--python", str(folder), "install", *OFFLINE, str(wheel)]
     subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     return folder

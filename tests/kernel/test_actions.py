@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import pytest
 from pydantic import BaseModel, Field
 
-from kernel.sdk import Action
+from kernel.sdk import AUTHENTICATED, PUBLIC, Access, Action, Permission, permission
 
 
 class Part(BaseModel):
@@ -31,7 +32,7 @@ async def nothing(_ctx: Any, _wanted: Any) -> None:
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    return Action("act", "Acts.", model, nothing).parameters_schema()
+    return Action("act", "Acts.", model, nothing, access=AUTHENTICATED).parameters_schema()
 
 
 def test_plain_schema() -> None:
@@ -59,3 +60,47 @@ def test_no_arguments() -> None:
         pass
 
     assert schema_of(Nothing) == {"type": "object", "properties": {}}
+
+
+def action(access: Access = AUTHENTICATED, **declared: Any) -> Action:
+    return Action("act", "Acts.", Wanted, nothing, access=access, **declared)
+
+
+@pytest.mark.parametrize(
+    ("declared", "hints"),
+    [
+        ({}, (False, True, False, True)),
+        ({"read_only": True}, (True, False, True, True)),
+        ({"destructive": False, "idempotent": True, "open_world": False}, (False, False, True, False)),
+    ],
+)
+def test_annotations(declared: dict[str, bool], hints: tuple[bool, ...]) -> None:
+    """What is not said is told as MCP takes it: an action that writes may destroy."""
+    names = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+    assert action(**declared).annotations == dict(zip(names, hints, strict=True))
+
+
+KEYS = {
+    "shop.sell": Permission("shop.sell", "Sell."),
+    "org.shop": Permission("org.shop", "Sell for an organization.", scope="organization"),
+}
+
+
+@pytest.mark.parametrize(
+    ("declared", "problem"),
+    [
+        ({}, None),
+        ({"access": PUBLIC, "read_only": True}, None),
+        ({"access": permission("shop.sell")}, None),
+        ({"access": PUBLIC}, "not read-only"),
+        ({"access": None}, "does not say who may use it"),
+        ({"read_only": True, "destructive": True}, "choose one"),
+        ({"access": permission("shop.steal")}, "no plugin declares"),
+        ({"access": permission("org.shop", within="org_id")}, "within one organization"),
+        ({"access": permission("shop.sell", or_self="user_id")}, "account"),
+    ],
+)
+def test_problem(declared: dict[str, Any], problem: str | None) -> None:
+    """A declaration that opens more than it says, or that nobody could be allowed, is named."""
+    found = action(**declared).problem(KEYS)
+    assert found is None if problem is None else problem in (found or "")

@@ -10,14 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
+from kernel.boot import open_platform
 from kernel.errors import StartupError
-from kernel.platform import open_platform
+from kernel.offers import OFFERS
 from kernel.plugins import Candidate, Plugin, given
 from kernel.sdk import (
+    PLUGIN_STATES,
     PUBLIC,
+    Context,
     HealthCheck,
     Permission,
+    Platform,
     Resource,
     ResourceKey,
     RouteTable,
@@ -65,6 +70,22 @@ async def reason_of(running: Running, name: str) -> str:
     told = health["plugins"][name]
     assert told["status"] in ("failed", "refused")
     return str(told["reason"])
+
+
+class Note(BaseModel):
+    text: str = ""
+
+
+async def taking_nothing() -> None: ...
+
+
+async def taking_ctx(ctx: Context) -> None: ...
+
+
+async def taking_body(ctx: Context, body: Note) -> None: ...
+
+
+async def taking_name(ctx: Context, name: str) -> None: ...
 
 
 class Declares(Plugin):
@@ -126,7 +147,7 @@ class TestDeclarations:
             ("register_actions", {"a": 1}, "Action"),
             ("register_settings", dict, "subclass of Settings"),
             ("register_tables", [], "Tables"),
-            ("register_health_checks", 7, "not iterable"),
+            ("register_health_checks", 7, "return a list: [HealthCheck(…)]"),
         ],
     )
     async def test_a_hook_that_returns_something_else(
@@ -149,17 +170,17 @@ class TestDeclarations:
     async def test_a_method_that_is_no_hook_is_not_called(self, start_platform: Start) -> None:
         """Declaring nothing through a hook is no failure."""
         running = await start_platform(declares("register_routes", lambda: None), Neighbour)
-        assert running.platform.host.records["strange"].status == "loaded"
+        assert running.platform.resource(PLUGIN_STATES).records["strange"].status == "loaded"
 
 
 class TestRoutes:
     @pytest.mark.parametrize(
         ("table", "said"),
         [
-            (table_of("/v1/strange"), "GET /v1/strange names no access"),
+            (table_of("/v1/strange"), "GET /v1/strange does not say who may use it"),
             (
                 table_of("/v1/strange", access=permission("strange.use")),
-                "'strange.use', which nobody declares",
+                "'strange.use', which no plugin declares",
             ),
             (table_of("/v1/strange/{id:colour}", access=PUBLIC), "colour"),
             (table_of("v1/strange", access=PUBLIC), "must start with '/'"),
@@ -184,18 +205,46 @@ class TestRoutes:
         running = await start_platform(Neighbour, declares("register_routes", lambda: [table]))
         assert "async def" in await reason_of(running, "strange")
 
+    @pytest.mark.parametrize(
+        ("path", "options", "handler", "said"),
+        [
+            (
+                "/v1/strange",
+                {},
+                taking_nothing,
+                "take the context first: async def taking_nothing(ctx, …)",
+            ),
+            ("/v1/strange/{name}", {}, taking_ctx, "'taking_ctx' lacks the parameter 'name'"),
+            ("/v1/strange", {"body": Note}, taking_ctx, "'taking_ctx' lacks the parameter 'body'"),
+            ("/v1/strange", {"query": Note}, taking_body, "'taking_body' lacks the parameter 'query'"),
+            ("/v1/strange", {}, taking_body, "takes 'body', which its decorator doesn't declare; add body="),
+            ("/v1/strange/{id}", {}, taking_name, "'taking_name' lacks the parameter 'id'"),
+            ("/v1/strange", {}, taking_name, "takes 'name', which its path doesn't hold; write {name}"),
+        ],
+    )
+    async def test_a_handler_with_other_parameters(
+        self, start_platform: Start, path: str, options: dict[str, Any], handler: Any, said: str
+    ) -> None:
+        """What a handler takes and what its route hands it are compared at the start, not at a request."""
+        table = RouteTable("Strange")
+        table.post(path, access=PUBLIC, **options)(handler)
+        running = await start_platform(Neighbour, declares("register_routes", lambda: [table]))
+        reason = await reason_of(running, "strange")
+        assert said in reason
+        assert f"POST {path} can't be served" in reason
+
     async def test_a_built_in_plugin_without_access_stops_the_start(self, start_platform: Start) -> None:
         """The platform's own routes must name their access: the start fails and says which does not."""
         plugin = declares("register_routes", lambda: [table_of("/v1/strange")])
         own = Candidate("strange", lambda: plugin, "platform-kernel")
-        with pytest.raises(StartupError, match="GET /v1/strange names no access"):
+        with pytest.raises(StartupError, match="GET /v1/strange does not say who may use it"):
             await start_platform(own)
 
     async def test_a_service_route_without_access(self, start_platform: Start) -> None:
         """The same holds for the routes of a service."""
         service = Service("tts-stt", [table_of("/tts")], "1")
         running = await start_platform(Neighbour, declares("register_services", lambda: [service]))
-        assert "GET /tts names no access" in await reason_of(running, "strange")
+        assert "GET /tts does not say who may use it" in await reason_of(running, "strange")
 
     async def test_a_service_of_a_taken_name(self, start_platform: Start) -> None:
         """The second plugin that offers a service is refused; the first one keeps it."""
@@ -210,7 +259,7 @@ class TestRoutes:
         service = Service("tts-stt", [table_of("/tts", access=PUBLIC)], "2")
         running = await start_platform(Neighbour, First, declares("register_services", lambda: [service]))
         assert "'tts-stt'" in await reason_of(running, "strange")
-        assert running.platform.services["tts-stt"][0] == "first"
+        assert running.platform.resource(OFFERS).services["tts-stt"][0] == "first"
 
 
 class Opens(Plugin):
@@ -317,7 +366,7 @@ class TestOnStart:
 
         running = await start_platform(Terse)
         assert called == ["terse"]
-        assert running.platform.host.records["terse"].status == "loaded"
+        assert running.platform.resource(PLUGIN_STATES).records["terse"].status == "loaded"
 
     @pytest.mark.parametrize("error", [RuntimeError, SystemExit])
     async def test_one_that_raises(self, start_platform: Start, error: type[BaseException]) -> None:
@@ -368,7 +417,7 @@ class TestHealthChecks:
     ) -> None:
         """A failing critical check makes the platform unhealthy, an optional one degraded."""
 
-        async def check() -> None:
+        async def check(_platform: Platform) -> None:
             raise Unhealthy("the well is dry; dig")
 
         checks = [HealthCheck("well", check, critical=critical)]
@@ -380,7 +429,7 @@ class TestHealthChecks:
     async def test_a_check_that_raises_something_else(self, start_platform: Start) -> None:
         """A driver's text may hold an address or a password: only the error's type is told."""
 
-        async def check() -> None:
+        async def check(_platform: Platform) -> None:
             raise OSError("can't reach amqp://me:hunter22@host")
 
         running = await start_platform(

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field
 
 from kernel.sdk import (
+    AUTHENTICATED,
+    DIRECTORY,
+    PLUGIN_STATES,
     PUBLIC,
     Action,
     Context,
+    Platform,
     Plugin,
     PluginEntry,
     PluginSource,
     Rate,
+    Resource,
+    ResourceKey,
     RouteTable,
     Service,
     Settings,
@@ -49,7 +56,11 @@ class Leaflets:
         return [PluginEntry("spring-sale", "enabled", self.name)]
 
     async def actions(self, plugin: str) -> Sequence[Action]:
-        return [Action("say", "Says it.", Nothing, answer)] if plugin == "spring-sale" else []
+        offered = [
+            Action("say", "Says it.", Nothing, answer, access=AUTHENTICATED),
+            Action("shout", "Public, and not read-only.", Nothing, answer, access=PUBLIC),
+        ]
+        return offered if plugin == "spring-sale" else []
 
     async def install(self, document: bytes, media_type: str, *, update: bool) -> PluginEntry:
         raise NotImplementedError
@@ -61,6 +72,9 @@ class Leaflets:
         raise NotImplementedError
 
 
+LEAFLETS: ResourceKey[Any] = ResourceKey("leaflets")
+
+
 class Publisher(Plugin):
     """Offers leaflets."""
 
@@ -70,24 +84,39 @@ class Publisher(Plugin):
         self.source = Leaflets()
 
     @hookimpl
-    def register_plugin_sources(self) -> Sequence[PluginSource]:
-        return [self.source]
+    def register_resources(self) -> Sequence[Resource[Leaflets]]:
+        return [Resource(LEAFLETS, self._open, frozenset({"api"}))]
+
+    @asynccontextmanager
+    async def _open(self, platform: Platform) -> AsyncIterator[Leaflets]:
+        yield self.source
+
+    @hookimpl
+    def register_plugin_sources(self) -> Sequence[ResourceKey[PluginSource]]:
+        return [LEAFLETS]
 
 
 async def test_offered_plugins(start_platform: Start) -> None:
     """A source's plugins stand beside those of code, with their actions, and follow the switches."""
     platform = (await start_platform(Publisher)).platform
-    directory = platform.directory
+    directory = platform.resource(DIRECTORY)
     assert [entry.name for entry in await directory.entries()] == ["publisher", "spring-sale"]
     assert [(plugin, action.name) for plugin, action in await directory.actions()] == [("spring-sale", "say")]
     assert await directory.action("spring-sale", "say") is not None
+    assert await directory.action("spring-sale", "shout") is None  # an action that does not hold is left out
     assert await directory.action("publisher", "say") is None
     for off, status in (({"spring-sale"}, "disabled"), ({"publisher"}, "disabled"), ((), "enabled")):
-        platform.switch_off(off)
+        platform.resource(PLUGIN_STATES).switch_off(off)
         entry = await directory.entry("spring-sale")
         assert entry is not None and entry.status == status
         assert bool(await directory.action("spring-sale", "say")) == (status == "enabled")
     assert {"publisher", "kernel", "schema"} <= directory.taken_names()
+
+
+async def test_a_process_that_does_not_open_it(start_platform: Start) -> None:
+    """It has no plugins of that source, and says nothing wrong of those of code."""
+    platform = (await start_platform(Publisher, role="worker")).platform
+    assert [entry.name for entry in await platform.resource(DIRECTORY).entries()] == ["publisher"]
 
 
 async def test_source_that_raises(start_platform: Start) -> None:
@@ -95,7 +124,7 @@ async def test_source_that_raises(start_platform: Start) -> None:
     publisher = Publisher()
     running = await start_platform(publisher)
     publisher.source.broken = True
-    assert [entry.name for entry in await running.platform.directory.entries()] == ["publisher"]
+    assert [entry.name for entry in await running.platform.resource(DIRECTORY).entries()] == ["publisher"]
     assert (await running.anonymous.get("/health")).status == 200
 
 
@@ -161,7 +190,7 @@ async def test_route_added_to_a_service_elsewhere(start_platform: Start) -> None
 async def test_route_added_to_an_unknown_service(start_platform: Start) -> None:
     """A misspelt service refuses the plugin instead of losing its routes."""
     running = await start_platform(stall("plugin-registrar"))
-    record = running.platform.host.records["stall"]
+    record = running.platform.resource(PLUGIN_STATES).records["stall"]
     assert record.status == "failed" and "plugin-registrar" in (record.reason or "")
 
 

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 import typer
 
+from kernel import hookspecs
+from kernel.declarations import DECLARATIONS
 from kernel.sdk import (
     AUTHENTICATED,
+    PLUGIN_STATES,
     Access,
     Context,
     Decision,
@@ -73,7 +76,7 @@ class TestIdentifyActor:
         assert (await running.anonymous.get("/health")).status == 200
         headers = {"Authorization": "Key x"}
         assert (await running.anonymous.get("/v1/echo/open", headers=headers)).status == 401
-        problems = running.platform.host.records["broken"].problems
+        problems = running.platform.resource(PLUGIN_STATES).records["broken"].problems
         assert problems[0] == "identify_actor raised KeyError: 'keys'"
         assert len(problems) <= 20
 
@@ -175,7 +178,9 @@ class TestDeclaredThings:
                 return [("notes", group)]
 
         running = await start_platform(Commands)
-        assert running.platform.declare("register_commands") == [("commands", [("notes", group)])]
+        assert running.platform.resource(DECLARATIONS).of(hookspecs.register_commands) == [
+            ("commands", [("notes", group)])
+        ]
 
     async def test_hook_on_start(self, start_platform: Start) -> None:
         """`on_start` is called once, in loading order, with everything open."""
@@ -208,7 +213,7 @@ async def test_a_hook_that_is_switched_off(start_platform: Start, caplog: pytest
     running = await start_platform(judge, EchoPlugin)
     ana = await running.user()
     judge.verdict = Decision.DENY
-    running.platform.switch_off(["judge"])
+    running.platform.resource(PLUGIN_STATES).switch_off(["judge"])
     assert (await ana.get("/v1/echo/private")).status == 200
-    running.platform.switch_off([])
+    running.platform.resource(PLUGIN_STATES).switch_off([])
     assert (await ana.get("/v1/echo/private")).status == 403

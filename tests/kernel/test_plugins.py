@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from kernel import contracts, hookspecs
+from kernel.hook_manager import HookManager
 from kernel.plugins import Candidate, Plugin, PluginHost, PluginRecord, given
 from kernel.sdk import hookimpl, hookspec
 from kernel.version import API_VERSION
@@ -19,7 +21,7 @@ def plugin(name: str, **attributes: Any) -> type[Plugin]:
 
 
 def load(*plugins: type[Plugin] | Candidate, timeout: float = 5, disabled: Sequence[str] = ()) -> PluginHost:
-    host = PluginHost(timeout, disabled)
+    host = PluginHost(HookManager(hookspecs, contracts), timeout, disabled)
     host.load([p if isinstance(p, Candidate) else given([p])[0] for p in plugins])
     return host
 
@@ -185,17 +187,17 @@ class TestHooks:
     def test_hooks_that_a_plugin_brings(self) -> None:
         """A plugin's own hookspecs can be implemented by those that load after it."""
 
-        class Specs:
-            @hookspec
-            def register_recipes(self) -> list[str]:
-                """Recipes."""
+        @hookspec.declaration
+        def register_recipes() -> list[str]:
+            """Recipes."""
+            return []
 
         class Kitchen(Plugin):
             name = "kitchen"
 
             @hookimpl
             def register_hookspecs(self) -> list[object]:
-                return [Specs]
+                return [register_recipes]
 
         class Guest(Plugin):
             name = "guest"
@@ -211,20 +213,20 @@ class TestHooks:
     def test_a_hook_that_exists_already(self) -> None:
         """A plugin can't specify a kernel hook anew."""
 
-        class Specs:
-            @hookspec
-            def on_event(self) -> None:
-                """Taken."""
+        @hookspec.notification
+        def on_event() -> None:
+            """Taken."""
 
         class Thief(Plugin):
             name = "thief"
 
             @hookimpl
             def register_hookspecs(self) -> list[object]:
-                return [Specs]
+                return [on_event]
 
         host = load(Thief, plugin("fine"))
-        assert the(host, "thief").status in ("refused", "failed")
+        assert the(host, "thief").status == "refused"
+        assert "there is a hook 'on_event' already" in (the(host, "thief").reason or "")
         assert the(host, "fine").status == "loaded"
 
 

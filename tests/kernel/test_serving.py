@@ -21,21 +21,13 @@ def taken(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-async def sign_in(served: Served) -> dict[str, str]:
-    account = {"username": "ana", "email": "ana@example.org", "password": "a long password"}
-    async with served.session.post(served.url + "/v1/auth/register", json=account) as answer:
-        assert answer.status == 201, await answer.text()
-    async with served.session.post(served.url + "/v1/auth/login", json=account) as answer:
-        return {"Authorization": f"Bearer {(await answer.json())['access_token']}"}
-
-
 async def test_services_on_their_own_ports(tmp_path: Path) -> None:
     """With PLATFORM_DEV_PORTS=1 each service also listens at its root, with health, metrics and documents."""
     if any(taken(slot.port) for slot in SLOTS):
         pytest.skip("a port from 8000 to 8010 is taken on this machine")
     env = {**SECRET, "PLATFORM_DEV_PORTS": "1"}
     async with served_platform(tmp_path / "home", "--no-worker", env=env) as served:
-        headers = await sign_in(served)
+        headers = await served.sign_up("ana")
         for name, port in OFFERED.items():
             service = Served(served.process, f"http://127.0.0.1:{port}", served.session)
             status, health = await service.get("/health")
@@ -68,7 +60,7 @@ async def test_a_service_on_another_machine(tmp_path: Path) -> None:
     async with served_platform(home, *only, env={**SECRET, "TRUSTED_PROXY_CIDRS": "127.0.0.1/32"}) as service:
         env = {**SECRET, "PLATFORM_SERVICE_URLS": f"rag-pipeline={service.url}"}
         async with served_platform(home, "--no-worker", env=env) as gateway:
-            headers = await sign_in(gateway)
+            headers = await gateway.sign_up("ana")
             base = gateway.url + "/v1/rag/knowledge-bases"
             async with gateway.session.post(base, json={"name": "Far away"}, headers=headers) as answer:
                 assert answer.status in (200, 201), await answer.text()

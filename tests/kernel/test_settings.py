@@ -10,7 +10,7 @@ import pytest
 from pydantic import Field, SecretStr
 
 from kernel.errors import StartupError
-from kernel.sdk import Plugin, Settings, env, hookimpl
+from kernel.sdk import PLUGIN_STATES, Plugin, Settings, env, hookimpl
 from kernel.settings import KernelSettings, SettingsLoader
 from kernel.testing import Start
 
@@ -156,12 +156,12 @@ class TestAtStart:
         """Disabling a plugin that does not exist is warned about: its name may be misspelt."""
         caplog.set_level(logging.WARNING)
         running = await start_platform(Shelf, env={"PLATFORM_PLUGINS_DISABLED": "shelf, shelv"})
-        assert running.platform.host.records["shelf"].status == "disabled"
+        assert running.platform.resource(PLUGIN_STATES).records["shelf"].status == "disabled"
         assert "PLATFORM_PLUGINS_DISABLED: no plugin is called 'shelv'" in caplog.text
 
     async def test_a_section_of_nobody(self, platform_home: Path, caplog: pytest.LogCaptureFixture) -> None:
         """A section of config.yaml for a plugin that is not there is warned about."""
-        from kernel.platform import open_platform
+        from kernel.boot import open_platform
         from kernel.plugins import given
 
         caplog.set_level(logging.WARNING)
@@ -169,3 +169,38 @@ class TestAtStart:
         async with open_platform(loader, candidates=given([Shelf])):
             pass
         assert "config.yaml: no plugin is called 'shelv'; did you mean 'shelf'?" in caplog.text
+
+
+class TestMisspeltVariables:
+    @pytest.mark.parametrize(
+        ("variable", "meant"),
+        [
+            ("SHELF_SIZ", "SHELF_SIZE"),
+            ("RATE_LIMIT_PER_MINUT", "RATE_LIMIT_PER_MINUTE"),
+            ("DATABASE_URI", "DATABASE_URL"),
+            ("PLATFROM_PORT", "PLATFORM_PORT"),
+            ("SMTP_HOST", "PLATFORM_SMTP_HOST"),
+        ],
+    )
+    def test_close_to_a_setting(self, variable: str, meant: str) -> None:
+        """A variable without the prefix that is close to a setting is told with the setting's name."""
+        assert unknown({variable: "1"}) == [f"{variable} is not a setting; did you mean {meant}?"]
+
+    def test_the_right_one_is_set_too(self) -> None:
+        """A variable that only resembles a setting is left alone where the setting itself is set."""
+        assert unknown({"DATABASE_URL": "sqlite:////x", "DATABASE_URL_2": "sqlite:////y"}) == []
+
+    def test_those_of_other_programs(self) -> None:
+        """What other programs read is not taken for a misspelt setting."""
+        foreign = "HOME PATH PORT HOST LANG LOGNAME HOSTNAME USER TERM SHELL EDITOR PWD TZ TMPDIR LC_ALL"
+        foreign += " HTTP_PROXY NO_COLOR PYTHONPATH PIP_INDEX_URL VIRTUAL_ENV OPENAI_ORG_ID OLLAMA_MODELS"
+        foreign += " PGHOST PGUSER JAVA_HOME SSH_AUTH_SOCK XDG_RUNTIME_DIR DBUS_SESSION_BUS_ADDRESS CI"
+        assert unknown(dict.fromkeys(foreign.split(), "x")) == []
+
+
+def unknown(environ: dict[str, str]) -> list[str]:
+    """What a loader of the kernel's settings and the shelf's says about variables."""
+    loader = SettingsLoader(environ)
+    loader.load("shelf", ShelfSettings, {"size": 1})
+    loader.load("kernel", KernelSettings, {"port": 1})
+    return list(loader.unknown_variables())

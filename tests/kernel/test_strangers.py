@@ -24,7 +24,7 @@ REASONS = {
     "misspells_hook": "there is no hook 'register_rotues'; did you mean 'register_routes'?",
     "needs_broken": "it requires the plugin 'fails_at_import', which is failed: it can't be imported",
     "needs_missing": "it requires the plugin 'telepathy', which is not installed",
-    "open_route": "GET /v1/open names no access",
+    "open_route": "GET /v1/open does not say who may use it",
     "raises_in_hook": "register_routes raised KeyError: 'routes'",
     "wrong_api_version": "it is written for plugin API 99.0",
     "wrong_setting": "WRONG_SIZE (setting 'wrong_setting.size'): Input should be greater than or equal to 1",
@@ -105,7 +105,7 @@ class TestSample:
         """Routes, permission, table, setting and health check of a package that knows `kernel.sdk` alone."""
         env = environment(sample_package, BOOKMARKS_LIMIT="1")
         async with served_platform(tmp_path / "home", "--no-worker", env=env) as served:
-            headers = await _sign_in(served)
+            headers = await served.sign_up()
             made = {"address": "https://example.org/a", "title": "A page", "note": "read on Monday"}
             async with served.session.post(
                 served.url + "/v1/bookmarks", json=made, headers=headers
@@ -124,7 +124,7 @@ class TestSample:
             _, document = await served.get("/openapi.json")
             assert document["paths"]["/v1/bookmarks"]["post"]["responses"]["201"]
             find = "/v1/plugins/bookmarks/actions/find"
-            status, found = await served.get(find, params={"words": "monday"})
+            status, found = await served.get(find, params={"words": "monday"}, headers=headers)
             assert (status, [item["title"] for item in found["result"]["bookmarks"]]) == (200, ["A page"])
             _, tools = await served.get("/v1/plugins/ai/tools")
             assert any("bookmarks" in json.dumps(tool) for tool in tools["tools"])
@@ -134,7 +134,7 @@ class TestSample:
     async def test_its_parser(self, sample_package: Path, tmp_path: Path) -> None:
         """A document of the plugin's own type is ingested by its parser, in a worker process."""
         async with served_platform(tmp_path / "home", env=environment(sample_package)) as served:
-            headers = await _sign_in(served)
+            headers = await served.sign_up()
             base = served.url + "/v1/rag/knowledge-bases"
             async with served.session.post(base, json={"name": "Links"}, headers=headers) as answer:
                 base += f"/{(await answer.json())['id']}"
@@ -162,11 +162,3 @@ URI_LIST = b"""# uri-list
 https://example.org/kernel
 https://example.org/plugins
 """
-
-
-async def _sign_in(served: Served) -> dict[str, str]:
-    account = {"username": "reader", "email": "reader@example.org", "password": "a long password"}
-    async with served.session.post(served.url + "/v1/auth/register", json=account) as answer:
-        assert answer.status == 201, await answer.text()
-    async with served.session.post(served.url + "/v1/auth/login", json=account) as answer:
-        return {"Authorization": f"Bearer {(await answer.json())['access_token']}"}

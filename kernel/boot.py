@@ -1,0 +1,344 @@
+"""Putting a platform together, from its settings to the plugins' last word before serving.
+
+`open_platform` is the boot order. Each part gets what it needs when it is made; the face that plugins see
+(`kernel.platform.Platform`) is made once everything that it names is final.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from kernel import contracts, hookspecs
+from kernel.auth.accounts import ACCOUNTS, Accounts
+from kernel.auth.administration import ADMINISTRATION, Administration
+from kernel.auth.attempts import ATTEMPTS, Attempts
+from kernel.auth.identity import IDENTITY, Identity
+from kernel.auth.password_resets import PASSWORD_RESETS, SEND_RESET, PasswordResets
+from kernel.auth.passwords import PASSWORDS, Passwords
+from kernel.auth.permissions import Permission
+from kernel.auth.platform_admins import PLATFORM_ADMINS, PlatformAdmins
+from kernel.auth.setup_codes import SETUP_CODES, SetupCodes
+from kernel.auth.states import ACCOUNT_STATES, AccountStates
+from kernel.auth.states import TOPIC as ACCOUNT_TOPIC
+from kernel.auth.tokens import TOKENS, Tokens
+from kernel.collecting import Collector
+from kernel.db.engine import Database
+from kernel.db.startup import SCHEMA, Schema
+from kernel.db.wakeups import wakeups_for
+from kernel.declarations import DECLARATIONS, Declarations
+from kernel.directory import DIRECTORY, Directory
+from kernel.errors import StartupError
+from kernel.events import EVENTS, Event, EventCatalogue
+from kernel.gateway.proxy import PROXY, Proxy
+from kernel.gateway.services import SLOTS
+from kernel.hook_manager import HookManager
+from kernel.hooks import Hooks
+from kernel.housekeeping import HOUSEKEEP
+from kernel.http.access_control import ACCESS_CONTROL, AccessControl
+from kernel.http.access_log import ACCESS_LOG, AccessLog
+from kernel.http.identification import IDENTIFICATION, Identification
+from kernel.http.request_limits import REQUEST_LIMITS, RequestLimits
+from kernel.http.streams import OPEN_STREAMS, OpenStreams
+from kernel.jobs.cancelling import TELL_OF_CANCEL
+from kernel.jobs.events import DELIVER_EVENT
+from kernel.jobs.queue import JOB_QUEUE, JobQueue
+from kernel.mail import Mail
+from kernel.metrics import Metrics
+from kernel.notices import Notices
+from kernel.offers import OFFERS, Offers
+from kernel.outbox import PlatformOutbox
+from kernel.outgoing.client import OUTGOING, Outgoing
+from kernel.owner_secrets.keys import KeyRing
+from kernel.owner_secrets.store import OWNER_SECRETS, OwnerSecrets
+from kernel.platform import PLATFORM, Platform, Role
+from kernel.plugin_settings import PLUGIN_SETTINGS, PluginSettings
+from kernel.plugin_states import PLUGIN_STATES, PluginStates
+from kernel.plugins import Candidate, PluginHost, installed
+from kernel.rate_limits import RATE_LIMITS, RateLimits
+from kernel.resource_keys import Resources
+from kernel.secrets import SecretStore
+from kernel.settings import KernelSettings, SettingsLoader
+from kernel.settings_checks import split_list
+from kernel.starting import Starter
+from kernel.stores.disk import DiskSpace, folders_written
+from kernel.stores.offers import OfferedStores, StoreNeeds
+from kernel.stores.opening import Stores, open_stores, own_stores, prepare_own_vectors
+from kernel.stores.scratch import Scratch
+from kernel.watchdog import OnStuck, Quarantine, StartWatch, restart_without
+
+OWN_JOBS = (DELIVER_EVENT, SEND_RESET, TELL_OF_CANCEL, HOUSEKEEP)
+
+
+@asynccontextmanager
+async def open_platform(
+    loader: SettingsLoader,
+    *,
+    role: Role = "tool",
+    candidates: Sequence[Candidate] | None = None,
+    apply_migrations: bool | None = None,
+    restart: bool = False,
+    supervised: bool = False,
+) -> AsyncIterator[Platform]:
+    """Settings, plugins, migrations, declarations, resources, in this order; closed in reverse.
+
+    A ``tool`` opens no resources of plugins. With `restart` a plugin that blocks the event loop while it
+    starts is put into quarantine and the process is replaced by a fresh one: only for a process that does
+    nothing else. A `supervised` process leaves warnings about settings to the one that started it.
+    Raises StartupError when storage or authentication fails.
+    """
+    candidates = installed() if candidates is None else candidates
+    settings = _read_settings(loader)
+    quarantine = Quarantine(settings.home)
+    apply = settings.migrate_on_start if apply_migrations is None else apply_migrations
+    plugins = _load_plugins(loader, settings, candidates, quarantine)
+    async with AsyncExitStack() as stack:
+        storage = _connect(settings, plugins, stack)
+        plugins.settings.load(plugins.declarations.of(hookspecs.register_settings))
+        if not supervised:
+            plugins.settings.warn_of_unread(settings.plugins_disabled)
+        schema = Schema(storage.database, plugins.declarations, plugins.states, strict=role != "tool")
+        await schema.migrate(apply=apply)
+        if role != "tool":
+            schema.refuse_pending()
+        offered, serving = _offered_stores(plugins), role != "tool"
+        stores = await open_stores(storage.needs, offered, stack, apply=apply, serving=serving)
+        platform = _assemble(role, plugins, storage, stores, schema, stack)
+        plugins.collector.collect(OWN_JOBS)
+        plugins.collector.check_routes()
+        if role != "tool":
+            await storage.notices.start(storage.database)
+            on_stuck = _restart(quarantine, candidates) if restart else None
+            watch = StartWatch(settings.plugin_start_timeout * 1.5 + 1, on_stuck)
+            starter = Starter(platform, plugins.states, stack, watch)
+            await starter.open_resources(plugins.declarations, platform.resources)
+            await starter.start_plugins()
+        yield platform
+
+
+@asynccontextmanager
+async def declared_platform(
+    loader: SettingsLoader, candidates: Sequence[Candidate] | None = None
+) -> AsyncIterator[Platform]:
+    """All that plugins declare, with nothing opened and the database left alone: for explaining commands."""
+    settings = _read_settings(loader)
+    candidates = installed() if candidates is None else candidates
+    plugins = _load_plugins(loader, settings, candidates, Quarantine(settings.home))
+    async with AsyncExitStack() as stack:
+        storage = _connect(settings, plugins, stack)
+        plugins.settings.load(plugins.declarations.of(hookspecs.register_settings))
+        schema = Schema(storage.database, plugins.declarations, plugins.states, strict=False)
+        schema.owners()
+        platform = _assemble("tool", plugins, storage, own_stores(storage.needs), schema, stack)
+        plugins.collector.collect(OWN_JOBS)
+        yield platform
+
+
+async def upgrade(platform: Platform) -> None:
+    """Apply what migrations are pending, and prepare the vector store's. Raises StartupError."""
+    await platform.resource(SCHEMA).migrate(apply=True)
+    await prepare_own_vectors(platform.database, platform.settings)
+
+
+def _read_settings(loader: SettingsLoader) -> KernelSettings:
+    settings = loader.load("kernel", KernelSettings)
+    known = [slot.name for slot in SLOTS]
+    for name in settings.remote_services:
+        if name not in known:
+            raise StartupError(
+                f"PLATFORM_SERVICE_URLS: '{name}' is not a service; there are {', '.join(known)}"
+            )
+    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return settings
+
+
+@dataclass(frozen=True)
+class _Plugins:
+    """The plugins that loaded, and who asks and watches them."""
+
+    host: PluginHost
+    states: PluginStates
+    hooks: Hooks
+    declarations: Declarations
+    settings: PluginSettings
+    permissions: dict[str, Permission]
+    offers: Offers
+    events: EventCatalogue
+    collector: Collector
+
+
+def _load_plugins(
+    loader: SettingsLoader, settings: KernelSettings, candidates: Sequence[Candidate], quarantine: Quarantine
+) -> _Plugins:
+    manager = HookManager(hookspecs, contracts)
+    disabled = split_list(settings.plugins_disabled)
+    host = PluginHost(manager, settings.plugin_start_timeout, disabled, quarantine.keep_out)
+    host.load(candidates)
+    states, offers, permissions = PluginStates(host), Offers(), dict[str, Permission]()
+    events = EventCatalogue()
+    states.insist_on_essential()
+    hooks = Hooks(manager, states.hook_failed)
+    states.listen(lambda _failed: hooks.silence(states.switched_off))
+    states.listen(offers.withdraw)
+    declarations = Declarations(states, settings.plugin_start_timeout)
+    return _Plugins(
+        host,
+        states,
+        hooks,
+        declarations,
+        PluginSettings(loader, states),
+        permissions,
+        offers,
+        events,
+        Collector(declarations, states, permissions, offers, events),
+    )
+
+
+@dataclass(frozen=True)
+class _Storage:
+    """What keeps and shares state. Nothing here has asked the database yet."""
+
+    database: Database
+    notices: Notices
+    needs: StoreNeeds
+    resources: Resources
+
+
+def _connect(settings: KernelSettings, plugins: _Plugins, stack: AsyncExitStack) -> _Storage:
+    notices = Notices(wakeups_for(settings.sqlalchemy_url, settings.home / "run"))
+    resources = Resources()
+    queue = resources.add(JOB_QUEUE, JobQueue(settings.sqlalchemy_url))
+    stack.push_async_callback(queue.close)
+    has_listeners = partial(plugins.hooks.implementations, hookspecs.on_event)
+    tell = partial(_publish, resources)
+    outbox = PlatformOutbox(queue, notices, tell, has_listeners, plugins.events)
+    database = Database(settings.sqlalchemy_url, outbox, pool_size=settings.database_pool_size)
+    stack.push_async_callback(database.close)
+    stack.push_async_callback(notices.stop)
+    disk = DiskSpace(folders_written(settings.home, settings.sqlalchemy_url), settings.min_free_disk_mb)
+    needs = StoreNeeds(settings, database, SecretStore(settings.home), disk, plugins.settings)
+    return _Storage(database, notices, needs, resources)
+
+
+async def _publish(resources: Resources, events: Sequence[Event]) -> None:
+    if not events:  # as with every unit while stores are opened: there is no platform yet
+        return
+    platform = resources.get(PLATFORM)
+    for event in events:
+        await platform.hooks.tell(hookspecs.on_event, platform=platform, event=event)
+
+
+def _offered_stores(plugins: _Plugins) -> OfferedStores:
+    offered = OfferedStores()
+    for plugin, offers in plugins.declarations.of(hookspecs.register_stores):
+        problem = offered.add(plugin, offers)
+        if problem is not None:
+            plugins.states.fail(plugin, problem)
+    return offered
+
+
+def _assemble(
+    role: Role,
+    plugins: _Plugins,
+    storage: _Storage,
+    stores: Stores,
+    schema: Schema,
+    stack: AsyncExitStack,
+) -> Platform:
+    """The face, and behind its keys the kernel's own parts."""
+    needs, settings = storage.needs, storage.needs.settings
+    platform = Platform(
+        role=role,
+        settings=settings,
+        secrets=needs.secrets,
+        metrics=Metrics(),
+        database=storage.database,
+        notices=storage.notices,
+        hooks=plugins.hooks,
+        permissions=plugins.permissions,
+        vectors=stores.vectors,
+        disk=needs.disk,
+        blobs=stores.blobs,
+        cache=stores.cache,
+        scratch=Scratch(settings.home / "tmp"),
+        mail=Mail(settings),
+        resources=storage.resources,
+    )
+    resources = platform.resources
+    resources.add(PLATFORM, platform)
+    resources.add(PLUGIN_STATES, plugins.states)
+    resources.add(PLUGIN_SETTINGS, plugins.settings)
+    resources.add(DECLARATIONS, plugins.declarations)
+    resources.add(OFFERS, plugins.offers)
+    resources.add(EVENTS, plugins.events)
+    resources.add(DIRECTORY, Directory(plugins.states, plugins.offers, plugins.permissions, resources))
+    resources.add(SCHEMA, schema)
+    _add_accounts(platform, stack)
+    _add_http(platform, plugins, stack)
+    return platform
+
+
+def _add_accounts(platform: Platform, stack: AsyncExitStack) -> None:
+    settings, database, hooks = platform.settings, platform.database, platform.hooks
+    add = platform.resources.add
+    secret = settings.jwt_secret
+    signing = secret.get_secret_value() if secret else platform.secrets.ensure("jwt-secret")
+    add(OWNER_SECRETS, OwnerSecrets(KeyRing(platform.secrets)))
+    tokens = add(TOKENS, Tokens(settings, signing))
+    limits = add(RATE_LIMITS, RateLimits(platform.cache, enabled=settings.rate_limit_enabled))
+    add(ATTEMPTS, Attempts(limits))
+    passwords = add(PASSWORDS, Passwords())
+    stack.callback(passwords.close)
+    states = add(ACCOUNT_STATES, AccountStates(database, settings.account_cache_seconds))
+    platform.notices.listen(ACCOUNT_TOPIC, states.invalidate)
+    admins = add(PLATFORM_ADMINS, PlatformAdmins(database, hooks))
+    add(SETUP_CODES, SetupCodes(database, admins))
+    add(ADMINISTRATION, Administration(database, hooks, passwords))
+    resets = PasswordResets(settings, database, hooks, mail=platform.mail, passwords=passwords, limits=limits)
+    add(PASSWORD_RESETS, resets)
+    accounts = Accounts(
+        settings,
+        database,
+        hooks,
+        passwords=passwords,
+        tokens=tokens,
+        states=states,
+        admins=admins,
+        limits=limits,
+    )
+    add(ACCOUNTS, accounts)
+    add(IDENTITY, Identity(settings, tokens, states, platform.permissions))
+
+
+def _outgoing(settings: KernelSettings, metrics: Metrics) -> Outgoing:
+    try:
+        return Outgoing(split_list(settings.outgoing_allowed), metrics)
+    except ValueError as error:
+        raise StartupError(f"PLATFORM_OUTGOING_ALLOWED: {error}") from None
+
+
+def _add_http(platform: Platform, plugins: _Plugins, stack: AsyncExitStack) -> None:
+    """What every request passes, the kernel's answers to `identify_actor` and `decide_access` included."""
+    settings, hooks, add = platform.settings, platform.hooks, platform.resources.add
+    identity = platform.resource(IDENTITY)
+    plugins.host.manager.register(identity, identity.name)
+    hooks.freeze()
+    add(IDENTIFICATION, Identification(hooks, identity))
+    add(ACCESS_CONTROL, AccessControl(hooks, identity))
+    limits = platform.resource(RATE_LIMITS)
+    add(REQUEST_LIMITS, RequestLimits(limits, settings))
+    proxy = add(PROXY, Proxy(settings))
+    stack.push_async_callback(proxy.close)
+    add(OUTGOING, _outgoing(settings, platform.metrics))
+    streams = add(OPEN_STREAMS, OpenStreams(platform.resource(ACCOUNT_STATES)))
+    platform.notices.listen(ACCOUNT_TOPIC, streams.changed)
+    stack.push_async_callback(streams.close)
+    access_log = add(ACCESS_LOG, AccessLog())
+    stack.callback(access_log.flush)
+
+
+def _restart(quarantine: Quarantine, candidates: Sequence[Candidate]) -> OnStuck:
+    versions = {candidate.name: candidate.version for candidate in candidates}
+    return partial(restart_without, quarantine, versions.get)

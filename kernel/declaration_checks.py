@@ -1,0 +1,150 @@
+"""What a `register_…` hook may return; each usual mistake is named, with what to write instead."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from types import ModuleType
+from typing import Any
+
+from kernel.actions import Action
+from kernel.auth.permissions import Permission
+from kernel.db.base import Tables
+from kernel.events import Event
+from kernel.gateway.services import Service
+from kernel.health import HealthCheck
+from kernel.hook_types import HookSpec
+from kernel.http.routes import RouteTable
+from kernel.jobs.declarations import Job, LongJob
+from kernel.resource_keys import ResourceKey
+from kernel.resources import Resource
+from kernel.settings import Settings
+from kernel.stores.offers import StoreOffer
+
+_ITEMS: Mapping[str, tuple[type[Any], ...]] = {
+    "register_actions": (Action,),
+    "register_commands": (tuple,),
+    "register_health_checks": (HealthCheck,),
+    "register_hookspecs": (ModuleType, HookSpec),
+    "register_jobs": (Job, LongJob),
+    "register_permissions": (Permission,),
+    "register_plugin_sources": (ResourceKey,),
+    "register_resources": (Resource,),
+    "register_routes": (RouteTable,),
+    "register_services": (Service,),
+    "register_stores": (StoreOffer,),
+}
+_CLASSES: Mapping[str, type[Any]] = {"register_events": Event}
+_SINGLE: Mapping[str, type[Any]] = {"register_tables": Tables}
+_SINGLE_CLASSES: Mapping[str, type[Any]] = {"register_settings": Settings}
+
+
+class Misdeclared(Exception):
+    """What a hook returned does not fit; the text is the end of a sentence that begins with the hook."""
+
+
+def checked(hook: str, declared: Any) -> Any:
+    """What `hook` returned, lists as lists; None where nothing is declared. Raises Misdeclared."""
+    if declared is None:
+        return None
+    if inspect.iscoroutine(declared):
+        declared.close()
+        raise Misdeclared("is async, but nobody awaits it: write 'def' in place of 'async def'")
+    if hook in _SINGLE:
+        return _one(declared, _SINGLE[hook])
+    if hook in _SINGLE_CLASSES:
+        return _one_class(declared, _SINGLE_CLASSES[hook])
+    items = _listed(hook, declared)
+    for item in items:
+        _check_item(hook, item)
+    return items
+
+
+def _one(declared: Any, wanted: type[Any]) -> Any:
+    if isinstance(declared, wanted):
+        return declared
+    raise Misdeclared(f"returned {_kind(declared)}; return one {wanted.__name__}(…)")
+
+
+def _one_class(declared: Any, wanted: type[Any]) -> Any:
+    if _is_class(declared, wanted):
+        return declared
+    if isinstance(declared, wanted):
+        name = type(declared).__name__
+        raise Misdeclared(f"returned an instance of {name}; return the class: return {name}")
+    raise Misdeclared(f"returned {_kind(declared)}; return a subclass of {wanted.__name__}")
+
+
+def _listed(hook: str, declared: Any) -> list[Any]:
+    alone = isinstance(declared, (*_ITEMS.get(hook, ()), type, str, Mapping))
+    if alone or not isinstance(declared, Iterable):
+        raise Misdeclared(f"returned {_kind(declared)}; return a list: [{_spelled(hook, declared)}]")
+    return list(declared)
+
+
+def _check_item(hook: str, item: Any) -> None:
+    if hook in _CLASSES:
+        if not _is_class(item, _CLASSES[hook]):
+            raise Misdeclared(f"holds {_kind(item)}; list subclasses of {_CLASSES[hook].__name__}")
+        return
+    wanted = _ITEMS.get(hook, (object,))
+    if isinstance(item, type):
+        raise Misdeclared(f"holds the class {item.__name__}; list an instance: {item.__name__}(…)")
+    if not isinstance(item, wanted):
+        raise Misdeclared(f"holds {_kind(item)}; list {_spelled(hook, item)}")
+    problem = _misfit(item)
+    if problem is not None:
+        raise Misdeclared(problem)
+
+
+def _misfit(item: Any) -> str | None:
+    """What is wrong with the functions of an item."""
+    if isinstance(item, HealthCheck) and not _takes(item.run, 1):
+        return f"holds the check '{item.name}', whose function must take the platform: check(platform)"
+    if isinstance(item, Resource) and not _takes(item.open, 1):
+        return f"holds '{item.key.name}', whose function must take the platform: open(platform)"
+    if isinstance(item, StoreOffer) and not _takes(item.open, 1):
+        return f"holds the store '{item.name}', whose function must take what it needs: open(needs)"
+    if isinstance(item, Job) and not _takes(item.handler, 2):
+        return f"holds the job '{item.name}', whose handler must take two: handler(platform, payload)"
+    if isinstance(item, Action) and not _takes(item.handler, 2):
+        return f"holds the action '{item.name}', whose handler must take two: handler(ctx, parameters)"
+    return None
+
+
+def _takes(function: Any, count: int) -> bool:
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # what is written in C may not tell
+        return True
+    return True
+
+
+def _is_class(value: Any, wanted: type[Any]) -> bool:
+    return isinstance(value, type) and issubclass(value, wanted)
+
+
+def _spelled(hook: str, given: Any) -> str:
+    """One item, as an author would write it."""
+    if hook == "register_commands":
+        return "('name', typer.Typer(…))"
+    if hook in _CLASSES:
+        return _name(given)
+    if hook == "register_hookspecs":
+        return "hookspecs"
+    wanted = _ITEMS.get(hook)
+    return f"{wanted[0].__name__}(…)" if wanted else f"{_name(given)}(…)"
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, ModuleType):
+        return f"the module {value.__name__}"
+    return f"a {type(value).__name__}"
+
+
+def _name(value: object) -> str:
+    return value.__name__ if isinstance(value, type) else type(value).__name__

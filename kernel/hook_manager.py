@@ -1,0 +1,51 @@
+"""Which hooks there are, and who implements them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any
+
+import pluggy
+
+from kernel.hook_types import PROJECT, HookSpec, specs_in
+
+
+class HookManager(pluggy.PluginManager):
+    """pluggy's manager, which also knows the specifications by name."""
+
+    def __init__(self, *holders: object) -> None:
+        super().__init__(PROJECT)
+        self.specs: dict[str, HookSpec[..., Any]] = {}
+        for holder in holders:
+            self.add_specs(holder)
+
+    def add_specs(self, holder: object) -> None:
+        """Take the specifications of a module, or one of them. Raises ValueError: none, or a taken name."""
+        specs = specs_in(holder)
+        if not specs:
+            raise ValueError(f"{_shown(holder)} holds no hook specification: write @hookspec.first above it")
+        for spec in specs:
+            if spec.name in self.specs:
+                raise ValueError(f"there is a hook '{spec.name}' already; choose another name")
+            self.add_hookspecs(type(spec.name, (), {spec.name: staticmethod(spec.function)}))
+            self.specs[spec.name] = spec
+
+
+def brought(declared: object) -> list[object]:
+    """What `register_hookspecs` returned, as a list. Raises ValueError."""
+    if isinstance(declared, ModuleType | HookSpec):
+        raise ValueError(f"register_hookspecs returned {_shown(declared)} alone; return a list: [hookspecs]")
+    if inspect.iscoroutine(declared):
+        declared.close()
+        raise ValueError("register_hookspecs is async: write 'def' in place of 'async def'")
+    if not isinstance(declared, Iterable | None):
+        raise ValueError(
+            f"register_hookspecs returned a {type(declared).__name__}; return a list: [hookspecs]"
+        )
+    return list(declared or ())
+
+
+def _shown(holder: object) -> str:
+    return str(getattr(holder, "__name__", None) or type(holder).__name__)

@@ -1,0 +1,147 @@
+"""What a hook is: its signature, who is heard, and what becomes of an implementation that fails.
+
+A specification is a function under one of the decorators of `hookspec`; its name, arguments and return type
+are the contract, its docstring the reference. Callers hand it to `platform.hooks` and get typed answers.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, ClassVar, Generic, Literal, ParamSpec, TypeVar, overload
+
+import pluggy
+
+PROJECT = "platform"
+
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+Failing = Literal["raise", "skip"]
+_BARE_MARK = pluggy.HookspecMarker(PROJECT)
+
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+class HookSpec(Generic[P, R_co]):
+    """One hook. `asks_for` and `plain` (implementations must not be async) are set by its kind."""
+
+    asks_for: ClassVar[str]
+    plain: ClassVar[bool] = False
+
+    def __init__(
+        self, function: Callable[P, R_co | None], failing: Failing | Callable[P, R_co | None] = "raise"
+    ) -> None:
+        self.function = _BARE_MARK(function)
+        self.name = function.__name__
+        self.module = function.__module__
+        self.text = inspect.getdoc(function) or ""
+        self.failing = failing
+        self.argument_names = tuple(inspect.signature(function).parameters)
+
+    def __repr__(self) -> str:
+        return f"<hook {self.name}>"
+
+
+class FirstAnswer(HookSpec[P, R_co]):
+    """The first answer that is not None counts."""
+
+    asks_for = "the first answer"
+
+
+class AllAnswers(HookSpec[P, R_co]):
+    """Everyone is asked."""
+
+    asks_for = "everyone"
+
+
+class FirstAnswerNow(HookSpec[P, R_co]):
+    """The first answer counts, and nobody awaits: implementations are plain functions."""
+
+    asks_for = "the first answer"
+    plain = True
+
+
+class AllAnswersNow(HookSpec[P, R_co]):
+    """Everyone is asked, and nobody awaits: implementations are plain functions."""
+
+    asks_for = "everyone"
+    plain = True
+
+
+class Declaration(HookSpec[P, R_co]):
+    """What a plugin offers, asked for once, at start."""
+
+    asks_for = "declarations"
+    plain = True
+
+
+class Notification(HookSpec[P, None]):
+    """Everyone is told; nobody answers."""
+
+    asks_for = "nothing"
+
+
+class HookspecMarker:
+    """The decorators under which a function becomes a hook specification.
+
+    What an implementation raises goes to the caller, unless the specification says otherwise: with
+    ``failing="skip"`` the failure is reported and the others are asked; a function in place of ``"skip"``,
+    called with the same arguments, gives the answer that counts instead. A PlatformError is always an
+    answer. A failing declaration takes its plugin out of service; a failing notification is reported.
+    """
+
+    @overload
+    def first(self, function: Callable[P, R | None], /) -> FirstAnswer[P, R]: ...
+    @overload
+    def first(self, /, *, failing: Failing) -> Callable[[Callable[P, R | None]], FirstAnswer[P, R]]: ...
+    def first(self, function: Any = None, /, *, failing: Failing = "raise") -> Any:
+        """A question to which the first answer that is not None counts. Implementations may be async."""
+        return _specify(FirstAnswer, function, failing)
+
+    @overload
+    def all(self, function: Callable[P, R | None], /) -> AllAnswers[P, R]: ...
+    @overload
+    def all(self, /, *, failing: Failing) -> Callable[[Callable[P, R | None]], AllAnswers[P, R]]: ...
+    @overload
+    def all(
+        self, /, *, failing: Callable[P, R | None]
+    ) -> Callable[[Callable[P, R | None]], AllAnswers[P, R]]: ...
+    def all(self, function: Any = None, /, *, failing: Any = "raise") -> Any:
+        """A question that everyone is asked. Implementations may be async."""
+        return _specify(AllAnswers, function, failing)
+
+    def first_now(self, function: Callable[P, R | None], /) -> FirstAnswerNow[P, R]:
+        """Like `first`, for callers that can't await, such as a function of a unit of work."""
+        return FirstAnswerNow(function)
+
+    def all_now(self, function: Callable[P, R | None], /) -> AllAnswersNow[P, R]:
+        """Like `all`, for callers that can't await, such as a function of a unit of work."""
+        return AllAnswersNow(function)
+
+    def declaration(self, function: Callable[P, R | None], /) -> Declaration[P, R]:
+        """A `register_…` hook."""
+        return Declaration(function, "skip")
+
+    def notification(self, function: Callable[P, None], /) -> Notification[P]:
+        """An `on_…` hook that answers nothing. Implementations may be async."""
+        return Notification(function, "skip")
+
+
+hookspec = HookspecMarker()
+
+
+def _specify(kind: Any, function: Any, failing: Any) -> Any:
+    return kind(function, failing) if function is not None else lambda found: kind(found, failing)
+
+
+def specs_in(holder: object) -> list[HookSpec[..., Any]]:
+    """The specifications of a module, in the order of its file; of a single one, itself."""
+    if isinstance(holder, HookSpec):
+        return [holder]
+    found = [value for value in vars(holder).values() if isinstance(value, HookSpec)]
+    if isinstance(holder, ModuleType):
+        return [spec for spec in found if spec.module == holder.__name__]
+    return found

@@ -1,0 +1,39 @@
+"""What the plugins in service offer to the kernel: routes, services, jobs, actions, checks, sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kernel.actions import Action
+from kernel.gateway.services import Service
+from kernel.health import HealthCheck
+from kernel.http.routes import RouteTable
+from kernel.jobs.declarations import JobRef
+from kernel.plugin_sources import PluginSource
+from kernel.resource_keys import ResourceKey
+
+
+@dataclass
+class Offers:
+    """All that was declared, each item with the plugin that it comes from."""
+
+    jobs: dict[str, JobRef] = field(default_factory=dict)
+    job_plugins: dict[str, str] = field(default_factory=dict)
+    actions: dict[tuple[str, str], Action] = field(default_factory=dict)
+    services: dict[str, tuple[str, Service]] = field(default_factory=dict)
+    route_tables: list[tuple[str, RouteTable]] = field(default_factory=list)
+    health_checks: list[tuple[str, HealthCheck]] = field(default_factory=list)
+    sources: list[tuple[str, ResourceKey[PluginSource]]] = field(default_factory=list)
+
+    def withdraw(self, plugins: Iterable[str]) -> None:
+        """Forget what these plugins offered. Their jobs stay: those accepted before are still run."""
+        gone = frozenset(plugins)
+        self.route_tables = [item for item in self.route_tables if item[0] not in gone]
+        self.health_checks = [item for item in self.health_checks if item[0] not in gone]
+        self.services = {name: item for name, item in self.services.items() if item[0] not in gone}
+        self.actions = {key: action for key, action in self.actions.items() if key[0] not in gone}
+        self.sources = [item for item in self.sources if item[0] not in gone]
+
+
+OFFERS: ResourceKey[Offers] = ResourceKey("offers")

@@ -1,0 +1,68 @@
+"""The settings of plugins: read at start, replaced as a whole when stored values change."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from kernel.errors import StartupError
+from kernel.plugin_states import PluginStates
+from kernel.resource_keys import ResourceKey
+from kernel.settings import Settings, SettingsLoader
+from kernel.settings_checks import split_list
+
+log = logging.getLogger("platform")
+
+S = TypeVar("S", bound=Settings)
+
+
+class PluginSettings:
+    """What `register_settings` declared, and the values in force."""
+
+    def __init__(self, loader: SettingsLoader, states: PluginStates) -> None:
+        self.loader = loader
+        self._states = states
+        self._values: dict[type[Settings], Settings] = {}
+        self._classes: dict[str, type[Settings]] = {}
+
+    def of(self, cls: type[S]) -> S:
+        """The values in force of a plugin's class."""
+        return self._values[cls]  # type: ignore[return-value]
+
+    def class_of(self, plugin: str) -> type[Settings] | None:
+        """The settings class of a plugin in service; None where it has none."""
+        return self._classes.get(plugin)
+
+    def load(self, declared: Iterable[tuple[str, type[Settings]]]) -> None:
+        """Read each plugin's settings; a wrong one refuses its plugin."""
+        for plugin, cls in declared:
+            try:
+                self._values[cls] = self.loader.load(plugin, cls)
+                self._classes[plugin] = cls
+            except StartupError as error:
+                self._states.fail(plugin, str(error))
+
+    def warn_of_unread(self, disabled: str) -> None:
+        """Log what was set and nobody reads; `disabled` is the setting of that name."""
+        for sentence in self.loader.unknown_variables(ignore=("PLATFORM_SECRET_",)):
+            log.warning("%s", sentence)
+        for sentence in self.loader.unknown_sections({"kernel", *self._states.records}):
+            log.warning("%s", sentence)
+        for name in set(split_list(disabled)) - self._states.records.keys():
+            log.warning("PLATFORM_PLUGINS_DISABLED: no plugin is called '%s'", name)
+
+    def read(self, plugin: str, cls: type[S], stored: Mapping[str, Any]) -> S:
+        """`stored` values (by field name) over the environment.
+
+        Raises StartupError for one that does not fit.
+        """
+        return self.loader.load(plugin, cls, stored)
+
+    def apply(self, plugin: str, stored: Mapping[str, Any]) -> None:
+        """Put `stored` values in force. Raises StartupError, changing nothing, for one that does not fit."""
+        cls = self._classes[plugin]
+        self._values[cls] = self.read(plugin, cls, stored)
+
+
+PLUGIN_SETTINGS: ResourceKey[PluginSettings] = ResourceKey("plugin_settings")

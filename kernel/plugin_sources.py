@@ -1,0 +1,80 @@
+"""Plugins that are documents rather than code, and how any plugin is shown to clients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from kernel.actions import Action
+from kernel.db.base import utc_now
+
+if TYPE_CHECKING:
+    from kernel.db.engine import Unit
+
+EntryStatus = Literal["registered", "enabled", "disabled", "error"]
+
+
+@dataclass(frozen=True)
+class PluginEntry:
+    """One plugin, whatever it is made of.
+
+    `reason` says why it is not in service, `problem` what is wrong with one that is. `source` is how it came
+    here: ``vendored`` (part of the platform), ``package``, or the name of a `PluginSource`. `webhooks` are
+    the inbound paths that it answers, without the leading ``/webhook``.
+    """
+
+    name: str
+    status: EntryStatus
+    source: str
+    version: str = ""
+    description: str = ""
+    author: str = ""
+    reason: str | None = None
+    problem: str | None = None
+    requires: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] = ()
+    data_sources: tuple[str, ...] = ()
+    databases: tuple[str, ...] = ()
+    webhooks: tuple[str, ...] = ()
+    essential: bool = False
+    registered_at: datetime = field(default_factory=utc_now)
+
+
+class PluginSource(Protocol):
+    """Plugins that are documents rather than code; they come and go while the platform runs.
+
+    `name` is the `source` of its entries. All methods may be called at the same time.
+    """
+
+    name: str
+
+    def schema(self) -> Mapping[str, Any]:
+        """The JSON Schema of a document."""
+        ...
+
+    async def plugins(self) -> Sequence[PluginEntry]:
+        """Every plugin of this source, refused documents included, as `enabled` or `error`."""
+        ...
+
+    async def actions(self, plugin: str) -> Sequence[Action]:
+        """The actions of one plugin; none for an unknown name."""
+        ...
+
+    async def install(self, document: bytes, media_type: str, *, update: bool) -> PluginEntry:
+        """Keep a document, durable before it returns, and put it into service.
+
+        With `update` it takes the place of the installed document of the same name. Raises BadRequest (it
+        can't be read), Unprocessable (it is not valid), Conflict (the name or something it claims is taken),
+        NotFound (nothing to update).
+        """
+        ...
+
+    async def remove(self, unit: Unit, plugin: str) -> bool:
+        """Forget a plugin and all that it stored, in this unit; False if nothing of it is stored."""
+        ...
+
+    async def refresh(self) -> None:
+        """Look for changes now."""
+        ...

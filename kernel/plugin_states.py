@@ -1,0 +1,93 @@
+"""Which plugins are in service: loaded, not failed since, and not switched off."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+
+from kernel.errors import StartupError
+from kernel.plugins import PluginHost, PluginRecord
+from kernel.resource_keys import ResourceKey
+
+log = logging.getLogger("platform.plugins")
+
+_PROBLEMS_KEPT = 20
+
+OnChange = Callable[[frozenset[str]], None]
+
+
+class PluginStates:
+    """Fails plugins and switches them, and tells who keeps something of theirs.
+
+    `revision` counts the changes of what is declared and in service.
+    """
+
+    def __init__(self, host: PluginHost) -> None:
+        self._host = host
+        self._listeners: list[OnChange] = []
+        self.switched_off: frozenset[str] = frozenset()
+        self.revision = 0
+
+    @property
+    def records(self) -> dict[str, PluginRecord]:
+        """What became of every plugin, by name, in loading order."""
+        return self._host.records
+
+    def loaded(self) -> list[PluginRecord]:
+        """The plugins that loaded and have not failed, in loading order."""
+        return self._host.loaded()
+
+    def is_loaded(self, name: str) -> bool:
+        """Whether the plugin loaded and has not failed."""
+        record = self.records.get(name)
+        return record is not None and record.status == "loaded"
+
+    def is_on(self, name: str) -> bool:
+        """Whether nobody switched the plugin off."""
+        return name not in self.switched_off
+
+    def listen(self, listener: OnChange) -> None:
+        """Call `listener(failed)` after each change, with the names of the plugins that just failed."""
+        self._listeners.append(listener)
+
+    def switch_off(self, plugins: Iterable[str]) -> None:
+        """From now on, exactly these plugins are switched off in this process.
+
+        They stay loaded and their resources open, so that switching on is quick; but their routes answer
+        403, and hooks, actions and health checks leave them out. Jobs accepted before are still run.
+        """
+        self.switched_off = frozenset(plugins)
+        self._changed(frozenset())
+
+    def fail(self, name: str, reason: str, error: BaseException | None = None) -> None:
+        """Take a plugin and its dependants out of service. Raises StartupError when one is essential.
+
+        The `error`, where there is one, tells which line of the plugin to look at.
+        """
+        failed = frozenset(self._host.fail(name, reason, error=error))
+        self.insist_on_essential()
+        self._changed(failed)
+
+    def insist_on_essential(self) -> None:
+        """Raise StartupError when an essential plugin is not in service."""
+        for record in self.records.values():
+            if record.essential and record.status in ("failed", "refused"):
+                raise StartupError(f"the essential plugin '{record.name}' {record.status}: {record.reason}")
+
+    def hook_failed(self, plugin: str, hook: str, error: BaseException) -> None:
+        """A hook raised: a declaration takes the plugin out of service, anything else is only reported."""
+        reason = f"{hook} raised {type(error).__name__}: {error}"[:500]
+        log.error("plugin %s: %s", plugin, reason, exc_info=error)
+        if hook.startswith("register_"):
+            self.fail(plugin, reason, error)
+        elif plugin in self.records:
+            self.records[plugin].problems.append(reason)
+            del self.records[plugin].problems[:-_PROBLEMS_KEPT]
+
+    def _changed(self, failed: frozenset[str]) -> None:
+        self.revision += 1
+        for listener in self._listeners:
+            listener(failed)
+
+
+PLUGIN_STATES: ResourceKey[PluginStates] = ResourceKey("plugin_states")

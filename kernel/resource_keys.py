@@ -1,0 +1,42 @@
+"""Typed names under which parts of a platform are found: ``platform.resource(KEY)``."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+from kernel.errors import Unavailable
+
+T = TypeVar("T")
+
+
+class ResourceKey(Generic[T]):
+    """The name of one part, and its type. Two keys are never the same, whatever their names."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"ResourceKey({self.name!r})"
+
+
+class Resources:
+    """The parts of one platform by their keys: the kernel's own, then what plugins opened."""
+
+    def __init__(self) -> None:
+        self._values: dict[ResourceKey[Any], Any] = {}
+
+    def add(self, key: ResourceKey[T], value: T) -> T:
+        """Keep a part under its key; answers the part."""
+        self._values[key] = value
+        return value
+
+    def find(self, key: ResourceKey[T]) -> T | None:
+        """The part of this key; None where this process did not open it."""
+        return self._values.get(key)
+
+    def get(self, key: ResourceKey[T]) -> T:
+        """The part of this key. Raises Unavailable when its plugin could not open it."""
+        try:
+            return self._values[key]  # type: ignore[no-any-return]
+        except KeyError:
+            raise Unavailable(f"'{key.name}' is not available on this server") from None

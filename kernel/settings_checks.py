@@ -1,0 +1,73 @@
+"""Checks of single settings: addresses, networks, keys. Each raises ValueError with what would be right."""
+
+from __future__ import annotations
+
+import ipaddress
+from urllib.parse import SplitResult, urlsplit
+
+from pydantic import SecretStr
+
+
+def split_list(text: str) -> list[str]:
+    """A comma list as its trimmed, non-empty items."""
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def long_enough(value: SecretStr | None) -> SecretStr | None:
+    """A key for HS256, if any."""
+    if value is not None and len(value.get_secret_value().encode()) < 32:
+        raise ValueError("must be at least 32 bytes long (RFC 7518 section 3.2); try: openssl rand -hex 32")
+    return value
+
+
+def base_address(value: str) -> str:
+    """The address of a page, without the slash at its end; empty for none."""
+    parts = urlsplit(value)
+    if value and (parts.scheme not in ("http", "https") or not parts.hostname or parts.query):
+        raise ValueError("expected http://host[:port][/path] or https://…")
+    return value.partition("#")[0].rstrip("/")
+
+
+def redis_address(value: SecretStr | None) -> SecretStr | None:
+    """The address of a Redis server, if any."""
+    parts = urlsplit(value.get_secret_value() if value else "redis://host")
+    if (
+        parts.scheme not in ("redis", "rediss", "unix")
+        or not (parts.netloc or parts.path)
+        or _bad_port(parts)
+    ):
+        raise ValueError("expected redis://[user:password@]host[:port][/number], rediss://… or unix://…")
+    return value
+
+
+def database_address(value: SecretStr | None) -> SecretStr | None:
+    """The address of a PostgreSQL database or of an SQLite file, if any."""
+    parts = urlsplit(value.get_secret_value() if value else "sqlite:///file")
+    kind = parts.scheme.partition("+")[0]
+    in_file = parts.path.strip("/") not in ("", ":memory:")
+    if _bad_port(parts) or not (kind in ("postgresql", "postgres") or (kind == "sqlite" and in_file)):
+        raise ValueError("expected postgresql://user:password@host:port/name or sqlite:////path/to/file")
+    return value
+
+
+def networks(value: str) -> str:
+    """IP networks, separated by commas."""
+    for item in split_list(value):
+        ipaddress.ip_network(item, strict=False)
+    return value
+
+
+def service_addresses(value: str) -> str:
+    """Services and their addresses, separated by commas."""
+    for item in split_list(value):
+        name, _, url = item.partition("=")
+        if not name or not url.startswith(("http://", "https://")):
+            raise ValueError("expected name=http://host:port, separated by commas")
+    return value
+
+
+def _bad_port(parts: SplitResult) -> bool:
+    try:
+        return parts.port == 0
+    except ValueError:
+        return True

@@ -1,0 +1,273 @@
+"""The three verbs of `platform.hooks`: what they answer, and what a failing plugin means to each kind."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernel.hook_manager import HookManager
+from kernel.hooks import Hooks
+from kernel.plugins import Plugin, PluginHost, given
+from kernel.sdk import Forbidden, hookimpl, hookspec
+
+ROOT = Path(__file__).parents[2]
+
+
+@hookspec.first
+def find_price(article: str, currency: str) -> int | None:
+    """The price of an article."""
+
+
+@hookspec.first(failing="skip")
+def find_shelf(article: str) -> int | None:
+    """Where an article is."""
+
+
+@hookspec.all
+def list_tags(article: str) -> list[str] | None:
+    """Tags of an article."""
+
+
+@hookspec.all(failing="skip")
+def list_notes(article: str) -> str | None:
+    """Notes on an article."""
+
+
+def _refusal(article: str) -> str | None:
+    return f"no word on {article}"
+
+
+@hookspec.all(failing=_refusal)
+def judge(article: str) -> str | None:
+    """A judgement, which must not be lost."""
+
+
+@hookspec.first_now
+def find_size(article: str) -> int | None:
+    """The size of an article."""
+
+
+@hookspec.all_now
+def list_colours(article: str) -> str | None:
+    """Colours of an article."""
+
+
+@hookspec.declaration
+def register_articles() -> list[str] | None:
+    """Articles on offer."""
+
+
+@hookspec.notification
+def on_sale(article: str) -> None:
+    """An article was sold."""
+
+
+SPECS = (
+    *(find_price, find_shelf, list_tags, list_notes, judge),
+    *(find_size, list_colours, register_articles, on_sale),
+)
+
+
+class Answering(Plugin):
+    """Gives the same answer to every question, at once or by a coroutine; an error is raised."""
+
+    def __init__(self, name: str, answer: Any, *, later: bool = False) -> None:
+        self.name = name
+        self.answer = answer
+        self.later = later
+        self.heard: list[str] = []
+
+    def _say(self, article: str) -> Any:
+        self.heard.append(article)
+        return self._say_later() if self.later else self._say_now()
+
+    def _say_now(self) -> Any:
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+    async def _say_later(self) -> Any:
+        await asyncio.sleep(0)
+        return self._say_now()
+
+    @hookimpl
+    def find_price(self, article: str) -> Any:
+        return self._say(article)
+
+    @hookimpl
+    def find_shelf(self, article: str) -> Any:
+        return self._say(article)
+
+    @hookimpl
+    def list_tags(self, article: str) -> Any:
+        return self._say(article)
+
+    @hookimpl
+    def list_notes(self, article: str) -> Any:
+        return self._say(article)
+
+    @hookimpl
+    def judge(self, article: str) -> Any:
+        return self._say(article)
+
+    @hookimpl
+    def find_size(self) -> Any:
+        return self._say_now()
+
+    @hookimpl
+    def list_colours(self) -> Any:
+        return self._say_now()
+
+    @hookimpl
+    def register_articles(self) -> Any:
+        return self._say_now()
+
+    @hookimpl
+    def on_sale(self, article: str) -> Any:
+        return self._say(article)
+
+
+class Shop:
+    """The hooks above with these plugins, and the failures that were reported."""
+
+    def __init__(self, *plugins: Answering) -> None:
+        self.host = PluginHost(HookManager(*SPECS), timeout=5)
+        self.host.load(given(plugins))
+        self.reported: list[tuple[str, str, str]] = []
+        self.hooks = Hooks(self.host.manager, self._report)
+
+    def _report(self, plugin: str, hook: str, error: BaseException) -> None:
+        self.reported.append((plugin, hook, type(error).__name__))
+
+
+class TestAsk:
+    @pytest.mark.parametrize("later", [False, True])
+    async def test_the_first_answer(self, later: bool) -> None:
+        """The plugin that loaded last is asked first; None passes the question on; the rest go unasked."""
+        early, answering, silent = Answering("a", 1), Answering("b", 2, later=later), Answering("c", None)
+        shop = Shop(early, answering, silent)
+        assert await shop.hooks.ask(find_price, article="nail", currency="EUR") == 2
+        assert (silent.heard, answering.heard, early.heard) == (["nail"], ["nail"], [])
+
+    async def test_nobody_answers(self) -> None:
+        """A first answer that nobody gives is None; of all answers there are none."""
+        hooks = Shop(Answering("a", None)).hooks
+        assert await hooks.ask(find_price, article="nail", currency="EUR") is None
+        assert await hooks.ask(list_tags, article="nail") == []
+
+    async def test_all_answers(self) -> None:
+        """Everyone is asked, and None is left out."""
+        shop = Shop(Answering("a", ["blunt"]), Answering("b", None), Answering("c", ["new"], later=True))
+        assert await shop.hooks.ask(list_tags, article="nail") == [["new"], ["blunt"]]
+
+    async def test_arguments_by_place(self) -> None:
+        """Arguments may be given in the order of the specification."""
+        shop = Shop(answering := Answering("a", 3))
+        assert await shop.hooks.ask(find_price, "screw", "EUR") == 3
+        assert answering.heard == ["screw"]
+
+    @pytest.mark.parametrize("later", [False, True])
+    async def test_a_failure_that_goes_to_the_caller(self, later: bool) -> None:
+        """By default the caller hears of it."""
+        shop = Shop(Answering("a", 1), Answering("b", KeyError("till"), later=later))
+        with pytest.raises(KeyError):
+            await shop.hooks.ask(find_price, article="nail", currency="EUR")
+        assert shop.reported == []
+
+    @pytest.mark.parametrize("later", [False, True])
+    async def test_a_failure_that_is_passed_over(self, later: bool) -> None:
+        """`failing="skip"`: the others are asked, and it is reported."""
+        shop = Shop(Answering("a", 1), Answering("b", SystemExit(3), later=later))
+        assert await shop.hooks.ask(find_shelf, article="nail") == 1
+        assert await shop.hooks.ask(list_notes, article="nail") == [1]
+        assert shop.reported == [("b", "find_shelf", "SystemExit"), ("b", "list_notes", "SystemExit")]
+
+    async def test_a_failure_with_an_answer_in_its_place(self) -> None:
+        """`failing=function`: what it answers counts."""
+        shop = Shop(Answering("a", "good"), Answering("b", RuntimeError("broken")))
+        assert await shop.hooks.ask(judge, article="nail") == ["no word on nail", "good"]
+        assert shop.reported == [("b", "judge", "RuntimeError")]
+
+    async def test_an_error_for_the_client_is_an_answer(self) -> None:
+        """A PlatformError goes through, whatever the specification says of failures."""
+        shop = Shop(Answering("a", 1), Answering("b", Forbidden("not on Sundays")))
+        for spec in (find_shelf, judge):
+            with pytest.raises(Forbidden):
+                await shop.hooks.ask(spec, article="nail")
+        assert shop.reported == []
+
+
+class TestAskNow:
+    def test_answers(self) -> None:
+        """The same answers, with nothing to await."""
+        hooks = Shop(Answering("a", 4), Answering("b", None)).hooks
+        assert hooks.ask_now(find_size, article="nail") == 4
+        assert hooks.ask_now(list_colours, article="nail") == [4]
+
+    def test_a_failure(self) -> None:
+        """It goes to the caller: inside a transaction there is nothing to pass over."""
+        hooks = Shop(Answering("a", KeyError("ruler"))).hooks
+        with pytest.raises(KeyError):
+            hooks.ask_now(find_size, article="nail")
+
+    def test_declarations(self) -> None:
+        """They come with their plugin, in the order of loading; one that fails is reported."""
+        plugins = Answering("a", ["nail"]), Answering("b", ValueError("empty")), Answering("c", ["screw"])
+        shop = Shop(*plugins)
+        assert shop.hooks.ask_now(register_articles) == [("a", ["nail"]), ("c", ["screw"])]
+        assert shop.reported == [("b", "register_articles", "ValueError")]
+
+
+class TestTell:
+    async def test_everyone_hears(self) -> None:
+        """One that fails is reported and answered, and stops nobody."""
+        plugins = Answering("a", None), Answering("b", OSError("full")), Answering("c", None, later=True)
+        shop = Shop(*plugins)
+        errors = await shop.hooks.tell(on_sale, article="nail")
+        assert [type(error) for error in errors] == [OSError]
+        assert [plugin.heard for plugin in plugins] == [["nail"], ["nail"], ["nail"]]
+        assert shop.reported == [("b", "on_sale", "OSError")]
+
+
+async def test_a_silenced_plugin_is_not_asked() -> None:
+    """It is left out until the silence is lifted."""
+    hooks = Shop(Answering("a", 1), Answering("b", 2)).hooks
+    hooks.silence(frozenset({"b"}))
+    assert await hooks.ask(find_price, article="nail", currency="EUR") == 1
+    hooks.silence(frozenset())
+    assert await hooks.ask(find_price, article="nail", currency="EUR") == 2
+
+
+WRONG = """
+from kernel import contracts, hookspecs
+from kernel.sdk import Platform, Principal
+
+async def ask(platform: Platform, principal: Principal) -> None:
+    hooks = platform.hooks
+    right = await hooks.ask(hookspecs.find_scope, platform=platform, principal=principal)
+    reveal_type(right)
+    await hooks.ask(hookspecs.find_scope, platform=platform, caller=principal)  # a wrong name
+    await hooks.ask(hookspecs.find_scope, platform=platform)  # one is missing
+    await hooks.ask(hookspecs.find_scope, platform=platform, principal=7)  # a wrong type
+    number: int | None = await hooks.ask(contracts.check_model_runtime, platform=platform)
+    answer: int = await hooks.ask(hookspecs.find_scope, platform=platform, principal=principal)
+    names: list[int] = await hooks.ask(contracts.list_embedding_models, platform=platform)
+    await hooks.ask(hookspecs.on_event, platform=platform)  # a notification is told
+    hooks.ask_now(hookspecs.find_scope, platform=platform, principal=principal)  # it must be awaited
+"""
+
+
+def test_the_type_checker_sees_wrong_calls(tmp_path: Path) -> None:
+    """Wrong argument names and types, wrong answers and the wrong verb are errors of mypy."""
+    calls = tmp_path / "calls.py"
+    calls.write_text(WRONG)
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-pretty", "--hide-error-context", calls]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    lines = {int(line.split(":")[1]) for line in found.splitlines() if ": error:" in line}
+    assert 'Revealed type is "kernel.auth.ownership.Scope | None"' in found
+    assert lines == {9, 10, 11, 13, 14, 15, 16}, found
