@@ -12,7 +12,7 @@ class OrganizationNotFound(NotFound):
 
 class MemberNotFound(NotFound):
     code = "member_not_found"
-    default_detail = "This account is not a member here"
+    default_detail = "This account is not a member of this organization"
 
 
 class TeamNotFound(NotFound):
@@ -27,17 +27,28 @@ class NotAMember(Forbidden):
 
 class NotManaged(Forbidden):
     code = "not_managed"
-    default_detail = "This account is not managed by this organization"
+    default_detail = (
+        "This account is not managed by this organization: it must belong to this organization and no other, "
+        "and have joined by one of its invites or accepted to be managed"
+    )
+
+
+class OnlyWayIn(Conflict):
+    code = "only_way_in"
+    default_detail = (
+        "This organization gave you your only way to sign in; choose a password of your own first "
+        "(POST /v1/auth/change-password)"
+    )
 
 
 class AboveYou(Forbidden):
     code = "above_you"
-    default_detail = "Acting on owners and admins needs the permission org.roles.manage here"
+    default_detail = "To act on owners and admins you need the permission org.roles.manage here"
 
 
 class OwnerNotReset(Forbidden):
     code = "owner_not_reset"
-    default_detail = "The password of an owner can't be reset by the organization; a Platform Admin can"
+    default_detail = "An organization can't reset the password of an owner; a Platform Admin can"
 
 
 class SlugTaken(Conflict):
@@ -51,12 +62,14 @@ class TooDeep(Conflict):
 
 class LastOwner(Conflict):
     code = "last_owner"
-    default_detail = "This is the last active owner of the organization; make somebody else owner first"
+    default_detail = "This is the last active owner of the organization; make another member an owner first"
 
 
 class TeamNameTaken(Conflict):
     code = "team_name_taken"
-    default_detail = "A team with this name already exists (case does not matter); choose another"
+    default_detail = (
+        "A team with this name already exists (upper and lower case are the same); choose another"
+    )
 
 
 class UserNotFound(NotFound):
@@ -66,20 +79,21 @@ class UserNotFound(NotFound):
 
 class AlreadyMember(Conflict):
     code = "already_member"
-    default_detail = "This account is a member already"
+    default_detail = "This account is already a member"
 
 
 class OutsideOrganization(Conflict):
     code = "outside_organization"
     default_detail = (
-        "The team belongs to an organization, and this account is no active member of it; add it there first"
+        "The team belongs to an organization, and this account is not an active member of it; "
+        "add it there first"
     )
 
 
 class LastTeamAdmin(Conflict):
     code = "last_team_admin"
     default_detail = (
-        "This is the last active team_admin; make somebody else team_admin first, or delete the team"
+        "This is the last active team_admin; make another member team_admin first, or delete the team"
     )
 
 
@@ -104,29 +118,32 @@ class InviteExpired(Conflict):
 
 class InviteSpent(Conflict):
     code = "invite_spent"
-    default_detail = "The invite has been used up; ask for a new one"
+    default_detail = "The invite has already been used; ask for a new one"
 
 
 class InviteWithdrawn(Conflict):
     code = "invite_withdrawn"
-    default_detail = "Whoever sent this invite may no longer invite; ask for a new one"
+    default_detail = "The sender of this invite may no longer invite people; ask for a new one"
 
 
 class InviteClosed(Conflict):
     code = "invite_closed"
     default_detail = (
-        "The invite admits you no more, as it did once or you were removed since; ask for a new one"
+        "You can't use this invite again: you used it before, or were removed after it was sent; "
+        "ask for a new one"
     )
 
 
 class InviteForAnother(Forbidden):
     code = "invite_for_another"
-    default_detail = "The invite is for another e-mail address; sign in with the account that has it"
+    default_detail = (
+        "This invite was sent to another e-mail address; sign in with the account that has that address"
+    )
 
 
 class MembershipSuspended(Forbidden):
     code = "membership_suspended"
-    default_detail = "Your membership is suspended, which an invite does not change; ask an administrator"
+    default_detail = "Your membership is suspended, and an invite does not lift that; ask an administrator"
 
 
 class RoleNotFound(NotFound):
@@ -141,7 +158,7 @@ class PermissionGroupNotFound(NotFound):
 
 class AssignmentNotFound(NotFound):
     code = "assignment_not_found"
-    default_detail = "The member does not have this role here"
+    default_detail = "The member does not have this role in this organization"
 
 
 class KeyNotHeld(Forbidden):
@@ -154,7 +171,7 @@ class DefinedAbove(Forbidden):
 
 class BuiltinRole(Conflict):
     code = "builtin_role"
-    default_detail = "Built-in roles can't be changed; make a role of your own"
+    default_detail = "Built-in roles can't be changed; create your own role instead"
 
 
 class NameTaken(Conflict):

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kernel.sdk import hookspec
 
 if TYPE_CHECKING:
-    from sqlalchemy.ext.asyncio import AsyncSession
+    from sqlalchemy.orm import Session
 
     from kernel.sdk import Platform
 
 
-@hookspec
+@hookspec.all_now
 def export_rows(
-    platform: Platform, session: AsyncSession, team_id: int | None, organization_id: int | None
-) -> Awaitable[Mapping[str, Sequence[Mapping[str, Any]]]] | None:
+    platform: Platform, session: Session, team_id: int | None, organization_id: int | None
+) -> Mapping[str, Sequence[Mapping[str, Any]]] | None:
     """What a plugin adds to the bundle of a team or of an organization (one of the ids is set).
 
     Answers rows by section, such as ``{"knowledge_bases": [{"name": …}]}``: rows that are shared with exactly
     that team or organization, as plain JSON values. No ids, no owners, no secrets, no large payloads; a row
-    refers to another one by its name, which is unique within its section. Called in one snapshot of the
-    database, for a caller who may export.
+    refers to another one by its name, which is unique within its section. A plain function, called in one
+    snapshot of the database, for a caller who may export.
     """
 
 
-@hookspec
+@hookspec.all
 def import_rows(
     platform: Platform,
     sections: Mapping[str, Any],
@@ -34,13 +34,13 @@ def import_rows(
     organization_id: int | None,
     owner_id: int,
     policy: str,
-) -> Awaitable[Mapping[str, Any]] | None:
+) -> Mapping[str, Any] | None:
     """Check those sections of a bundle that the plugin knows, and answer how to write them.
 
     Called before the transaction; nothing is written yet. `sections` holds whatever the bundle holds beside
     tenancy's own part: JSON values that nobody has checked. Raise Unprocessable for rows that do not fit
     (unknown fields, too many, names twice). Answers a mapping: ``sections``, the keys that it takes; and
-    ``write``, an async function that is called once with the unit of work, stamps new rows to the team or
+    ``write``, a plain function that is called once with the unit of work, stamps new rows to the team or
     organization and to `owner_id`, changes and removes nothing that is there, and answers by section one
     outcome for each row, in their order: ``{"outcome": "created" | "skipped" | "renamed" | "failed" |
     "collision", "kind": …, "name": …, "reason": …}``.

@@ -43,7 +43,10 @@ class OrganizationAncestor(Base):
 
 
 class Membership(Base):
-    """An account in an organization: `owner`, `admin` or `member`. A suspended one counts for nothing."""
+    """An account in an organization: `owner`, `admin` or `member`. A suspended one counts for nothing.
+
+    `managed_since`: when the account agreed to be managed by the organization; None if it did not.
+    """
 
     __tablename__ = "tenancy_membership"
 
@@ -54,10 +57,11 @@ class Membership(Base):
     org_role: Mapped[str] = mapped_column(String(16))
     suspended_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     joined_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
+    managed_since: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
 class Team(Base):
-    """A group of accounts that share things; `name_key` is the case-folded name. May belong to a tenant."""
+    """Accounts that share things; `name_key` is the case-folded name. May belong to a tenant."""
 
     __tablename__ = "tenancy_team"
     __table_args__ = {"sqlite_autoincrement": True}
@@ -113,7 +117,7 @@ class Invite(Base):
 
 
 class InviteUse(Base):
-    """An account that an invite admits no more: it redeemed it, or was removed since it was sent."""
+    """An account that can't use an invite again: it redeemed it, or was removed after it was sent."""
 
     __tablename__ = "tenancy_invite_use"
 

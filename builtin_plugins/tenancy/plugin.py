@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Select
 
 from builtin_plugins.tenancy import hookspecs
-from builtin_plugins.tenancy.handlers import (
-    assignments,
-    groups,
-    invites,
-    members,
-    organizations,
-    roles,
-    teams,
-    transfer,
-)
+from builtin_plugins.tenancy.access import decisions, memberships
+from builtin_plugins.tenancy.access.changes import LOCK
+from builtin_plugins.tenancy.access.remembered import REMEMBERED, open_remembered, standing_of
+from builtin_plugins.tenancy.invites import handlers as invites
+from builtin_plugins.tenancy.members import handlers as members
+from builtin_plugins.tenancy.members.owners import keep_owners_of_all
 from builtin_plugins.tenancy.models import Base
+from builtin_plugins.tenancy.organizations import handlers as organizations
 from builtin_plugins.tenancy.permissions import ORG_LIST, PERMISSIONS
-from builtin_plugins.tenancy.services import access as decisions
-from builtin_plugins.tenancy.services import memberships
-from builtin_plugins.tenancy.services.standing import STANDINGS, Standings, open_standings, standing_of
-from builtin_plugins.tenancy.services.tree import LINEAGES, open_lineages
+from builtin_plugins.tenancy.roles.handlers import assignments, groups, roles
 from builtin_plugins.tenancy.settings import TenancySettings
+from builtin_plugins.tenancy.teams import handlers as teams
+from builtin_plugins.tenancy.transfer import handlers as transfer
 from kernel.sdk import (
     Access,
     Account,
+    Caller,
     Context,
     Decision,
     Permission,
@@ -53,9 +49,6 @@ class TenancyPlugin(Plugin):
     version = "0.1.0"
     description = "Organizations, teams, invites, roles and permissions"
     author = "Platform"
-
-    def __init__(self) -> None:
-        self._platform: Platform | None = None
 
     @hookimpl
     def register_hookspecs(self) -> Sequence[object]:
@@ -88,14 +81,7 @@ class TenancyPlugin(Plugin):
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
-        return [Resource(LINEAGES, open_lineages), Resource(STANDINGS, self._open)]
-
-    @asynccontextmanager
-    async def _open(self, platform: Platform) -> AsyncIterator[Standings]:
-        async with open_standings(platform) as standings:
-            self._platform = platform
-            yield standings
-        self._platform = None
+        return [Resource(REMEMBERED, open_remembered)]
 
     @hookimpl
     def decide_access(
@@ -103,32 +89,30 @@ class TenancyPlugin(Plugin):
     ) -> Awaitable[Decision | None] | None:
         """Keys of an organization or a team; anything else is not for tenancy to say."""
         if access.permission == ORG_LIST.key:
-            return decisions.answer_platform_admin(ctx.platform, principal)
+            return decisions.answer_platform_admin(Caller(ctx.platform, principal))
         if access.within is None:
             return None
-        return decisions.answer(ctx.platform, principal, access, params)
+        return decisions.answer(Caller(ctx.platform, principal), access, params)
 
     @hookimpl
-    async def find_scope(self, principal: Principal) -> Scope | None:
-        if self._platform is None or principal.id is None:
+    async def find_scope(self, platform: Platform, principal: Principal) -> Scope | None:
+        if principal.id is None:
             return None
-        standing = await standing_of(self._platform, principal.id)
+        standing = await standing_of(platform, principal.id)
         return Scope(principal.id, tuple(standing.teams), tuple(standing.organizations))
 
     @hookimpl
     async def token_claims(
         self, unit: Unit, account: Account, previous: Mapping[str, Any] | None
     ) -> dict[str, Any]:
-        return await memberships.claims_of(unit, account, previous)
+        claims: dict[str, Any] = await unit.session.run_sync(memberships.claims_of, account.id, previous)
+        return claims
 
     @hookimpl
     async def find_memberships(
-        self, account_ids: Sequence[int]
-    ) -> Mapping[int, Sequence[Mapping[str, Any]]] | None:
-        if self._platform is None:
-            return None
-        async with self._platform.database.read() as session:
-            return await memberships.memberships_of(session, account_ids)
+        self, platform: Platform, account_ids: Sequence[int]
+    ) -> Mapping[int, Sequence[Mapping[str, Any]]]:
+        return await platform.database.read(memberships.memberships_of, account_ids)
 
     @hookimpl
     def select_members(self, organization_id: int) -> Select[int]:
@@ -136,14 +120,13 @@ class TenancyPlugin(Plugin):
 
     @hookimpl
     async def find_audited_organizations(
-        self, principal: Principal, organization_id: int | None
-    ) -> Sequence[int] | None:
-        if self._platform is None:
-            return None
-        return await memberships.audited_organizations(self._platform, principal, organization_id)
+        self, platform: Platform, principal: Principal, organization_id: int | None
+    ) -> Sequence[int]:
+        return await memberships.audited_organizations(Caller(platform, principal), organization_id)
 
     @hookimpl
     async def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
         """An organization keeps an owner who can sign in."""
         if change == "deactivated":
-            await memberships.keep_owners_of_all(unit, account)
+            await unit.lock(LOCK)
+            await unit.session.run_sync(keep_owners_of_all, account.id)

@@ -15,15 +15,19 @@ class TenancySettings(Settings):
     env_prefix: ClassVar[str] = "PLATFORM_TENANCY_"
 
     max_tree_depth: int = Field(
-        10, ge=1, le=100, description="How many organizations may stand one below the other."
+        10, ge=1, le=100, description="How many levels deep organizations may be nested."
     )
     invite_days: int = Field(7, ge=1, le=365, description="Days until an invite expires.")
     invite_lookups_per_minute: int = Field(
-        60, ge=1, description="How often one client address may look at invites by token in a minute."
+        60, ge=1, description="Times one client address may look up invites by token in 60 seconds."
     )
     bulk_invites_per_minute: int = Field(
-        10, ge=1, description="How often one account may send invites in bulk in a minute, 100 at a time."
+        10, ge=1, description="Times one account may send bulk invites in 60 seconds, up to 100 invites each."
     )
     invite_mail_seconds: float = Field(
-        20, gt=0, le=60, description="Seconds that a request waits for the mail server, for all its invites."
+        20,
+        gt=0,
+        le=60,
+        description="Longest time in seconds that a request waits for the mail server, for all "
+        "its invites together.",
     )

@@ -1,0 +1,82 @@
+"""Whether a caller may do something in an organization or in a team.
+
+The route says it, as ``permission(KEY, within="org_id")``, with ``or_admin=True`` where the specification
+allows instance administrators as well and ``or_self="user_id"`` where people may act on themselves. Where the
+id is in the body, a service calls `require`.
+
+A key of an organization is held by its built-in roles (`Permission.org_roles`) and by custom roles, there and
+in all organizations below. A key of a team is held by its admins, and by those who manage the members of
+the organization that the team belongs to. Platform Admins hold both kinds
+everywhere; the flag is read from the database, never from a token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from builtin_plugins.tenancy.access.authority import is_platform_admin_now, remembered_authority
+from builtin_plugins.tenancy.access.tree import find_team, read_lineage
+from builtin_plugins.tenancy.permissions import ORG_VIEW
+from kernel.sdk import Access, Caller, Decision, Forbidden, Permission
+
+
+async def decide(caller: Caller, key: str | Permission, within: int, *, or_admin: bool = False) -> bool:
+    """Whether the caller holds a key in an organization, or in a team, whichever the key's scope is.
+
+    `or_admin` allows instance administrators as well. Asks no database while warm, but for what
+    `remembered_authority` names, and to refuse those who may not even see the organization: one that is not
+    there is never remembered, and a stranger must not be able to tell the two apart by the time they take.
+    """
+    if not caller.principal.is_user:
+        return False
+    if or_admin and caller.principal.is_admin:
+        return True
+    name = key.key if isinstance(key, Permission) else key
+    if _is_of_teams(caller, name):
+        return (await remembered_authority(caller, team_id=within)).holds(name)
+    authority = await remembered_authority(caller, organization_id=within)
+    held = authority.holds(name)
+    if authority.lineage and not held and not authority.holds(ORG_VIEW.key):
+        await caller.platform.database.read(read_lineage, within)
+    return held
+
+
+async def require(caller: Caller, key: str | Permission, within: int, *, or_admin: bool = False) -> None:
+    """Raise Forbidden unless `decide` says yes; TeamNotFound for an unknown team, as teams are no secret."""
+    if await decide(caller, key, within, or_admin=or_admin):
+        return
+    name = key.key if isinstance(key, Permission) else key
+    await _refuse_unknown_team(caller, name, within)
+    raise Forbidden(f"This needs: permission {name}")
+
+
+async def answer(caller: Caller, access: Access, params: Mapping[str, Any]) -> Decision | None:
+    """The answer to `decide_access` for a permission of an organization or a team."""
+    name, within = access.permission or "", params[access.within or ""]
+    if not caller.principal.is_user:
+        return None
+    if await decide(caller, name, within, or_admin=access.or_admin):
+        return Decision.ALLOW
+    await _refuse_unknown_team(caller, name, within)
+    return None
+
+
+async def answer_platform_admin(caller: Caller) -> Decision | None:
+    """The same for a permission of the instance that Platform Admins hold beside those it is granted to."""
+    return Decision.ALLOW if await is_platform_admin_now(caller) else None
+
+
+def _is_of_teams(caller: Caller, name: str) -> bool:
+    return caller.platform.permissions[name].scope == "team"
+
+
+async def _refuse_unknown_team(caller: Caller, name: str, within: int) -> None:
+    if _is_of_teams(caller, name):
+        await caller.platform.database.read(_check_team, within)
+
+
+def _check_team(session: Session, team_id: int) -> None:
+    find_team(session, team_id)

@@ -1,0 +1,83 @@
+"""Memberships as the kernel asks for them: claims of a token, the list of users, the audit log."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.tenancy.access.decisions import decide
+from builtin_plugins.tenancy.access.remembered import standing_of
+from builtin_plugins.tenancy.access.standing import read_memberships
+from builtin_plugins.tenancy.access.tree import descendants
+from builtin_plugins.tenancy.models import Membership, Organization
+from builtin_plugins.tenancy.permissions import AUDIT_READ
+from kernel.sdk import Caller
+
+# A token must fit into a header; what is left out of it counts nevertheless, as decisions don't rest on it.
+_CLAIM_CHARS = 4000
+
+
+def claims_of(session: Session, account_id: int, previous: Mapping[str, Any] | None) -> dict[str, Any]:
+    """`teams`, `orgs`, `tenant_id` and a kept `active_tenant_id`, as of now (decisions.md, tokens)."""
+    organizations, teams = read_memberships(session, account_id)
+    claims: dict[str, Any] = {}
+    active = (previous or {}).get("active_tenant_id")
+    home = next(iter(organizations), None)
+    if home is not None:
+        claims["tenant_id"] = home
+    if isinstance(active, int) and active in organizations:
+        claims["active_tenant_id"] = active
+    first = sorted(organizations, key=lambda one: one not in (active, home))
+    orgs = [{"id": one, "role": organizations[one]} for one in first]
+    return {**claims, "orgs": _fitting(orgs), "teams": _fitting(list(teams))}
+
+
+def _fitting(items: list[Any]) -> list[Any]:
+    left = _CLAIM_CHARS // 2
+    for place, item in enumerate(items):
+        left -= len(json.dumps(item, separators=(",", ":"))) + 1
+        if left < 0:
+            return items[:place]
+    return items
+
+
+def memberships_of(session: Session, account_ids: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+    """By account its organizations as {id, name, slug, role}, the earliest first."""
+    query = (
+        select(Membership.user_id, Organization.id, Organization.name, Organization.slug, Membership.org_role)
+        .join(Organization, Organization.id == Membership.organization_id)
+        .where(Membership.user_id.in_(account_ids))
+        .order_by(Membership.joined_at, Organization.id)
+    )
+    found: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for user_id, *fields in session.execute(query):
+        found[user_id].append(dict(zip(("id", "name", "slug", "role"), fields, strict=True)))
+    return dict(found)
+
+
+def members_query(organization_id: int) -> Select[int]:
+    """The ids of the accounts of an organization, suspended ones included."""
+    return select(Membership.user_id).where(Membership.organization_id == organization_id)
+
+
+async def audited_organizations(caller: Caller, organization_id: int | None) -> list[int]:
+    """Where the caller may read the audit log: in one organization and below, or without one everywhere."""
+    if caller.id is None:
+        return []
+    if organization_id is not None:
+        places = [organization_id] if await decide(caller, AUDIT_READ, organization_id) else []
+    else:
+        places = (await standing_of(caller.platform, caller.id)).places_of(AUDIT_READ.key)
+    return await caller.platform.database.read(_with_those_below, places)
+
+
+def _with_those_below(session: Session, places: Sequence[int]) -> list[int]:
+    found = set(places)
+    for place in places:
+        found.update(descendants(session, place))
+    return sorted(found)

@@ -1,0 +1,84 @@
+"""What is remembered between requests: what accounts are, and where organizations are in the tree.
+
+A standing is remembered until a notice says that it changed: whoever changes a membership, a role, a group or
+an assignment calls `changed` (or `changed_for_all`) in the same unit. A place in the tree is remembered for
+good; what is unknown is never remembered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+
+from builtin_plugins.tenancy.access.standing import Standing, read_standing
+from builtin_plugins.tenancy.access.tree import require_lineage
+from builtin_plugins.tenancy.errors import OrganizationNotFound
+from kernel.sdk import LiveCache, Platform, ResourceKey, Unit
+
+TOPIC = "tenancy"
+EVERYBODY = "*"
+
+
+class Remembered:
+    """The standings of all who ask, kept fresh by notices, and the lineages of organizations."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        seconds = platform.settings.account_cache_seconds
+        self._standings: LiveCache[Standing] = LiveCache(self._read_standing, seconds)
+        self._lineages: LiveCache[Sequence[int]] = LiveCache(self._read_lineage, math.inf)
+        platform.notices.listen(TOPIC, self._heard)
+
+    async def standing_of(self, user_id: int) -> Standing:
+        """The standing of an account; an unknown account has an empty one."""
+        return await self._standings.get(user_id)
+
+    async def lineage_of(self, organization_id: int) -> Sequence[int]:
+        """An organization, then those above it; empty for an unknown one."""
+        try:
+            return await self._lineages.get(organization_id)
+        except OrganizationNotFound:
+            return ()
+
+    def _heard(self, key: str) -> None:
+        if key == EVERYBODY:
+            self._standings.clear()
+        else:
+            self._standings.invalidate(int(key))
+
+    async def _read_standing(self, user_id: int) -> Standing:
+        return await self._platform.database.read(read_standing, user_id, self._platform.permissions)
+
+    async def _read_lineage(self, organization_id: int) -> Sequence[int]:
+        return await self._platform.database.read(require_lineage, organization_id)
+
+
+REMEMBERED: ResourceKey[Remembered] = ResourceKey("tenancy.remembered")
+
+
+@asynccontextmanager
+async def open_remembered(platform: Platform) -> AsyncIterator[Remembered]:
+    """The resource `REMEMBERED`."""
+    yield Remembered(platform)
+
+
+async def standing_of(platform: Platform, user_id: int) -> Standing:
+    """The standing of an account, remembered; an unknown account has an empty one."""
+    return await platform.resource(REMEMBERED).standing_of(user_id)
+
+
+async def lineage_of(platform: Platform, organization_id: int) -> Sequence[int]:
+    """An organization, then those above it, remembered; empty for an unknown one."""
+    return await platform.resource(REMEMBERED).lineage_of(organization_id)
+
+
+def changed(unit: Unit, user_ids: Iterable[int]) -> None:
+    """With this unit's commit, every process reads the standing of these accounts again."""
+    for user_id in sorted(set(user_ids)):
+        unit.notify(TOPIC, str(user_id))
+
+
+def changed_for_all(unit: Unit) -> None:
+    """The same for everybody: a role or a permission group was changed."""
+    unit.notify(TOPIC, EVERYBODY)

@@ -1,0 +1,89 @@
+"""The tree of organizations: what is above one and what below it, and which teams belong to it.
+
+A place in the tree never changes, and ids are never used again.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Integer, bindparam, literal, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.tenancy.errors import OrganizationNotFound, TeamNotFound
+from builtin_plugins.tenancy.models import Organization, OrganizationAncestor, Team
+from kernel.sdk import Unit
+
+_ID = bindparam("id", type_=Integer)
+
+
+def find_organization(session: Session, organization_id: int) -> Organization:
+    """One organization. Raises OrganizationNotFound."""
+    found = session.get(Organization, organization_id)
+    if found is None:
+        raise OrganizationNotFound()
+    return found
+
+
+def find_team(session: Session, team_id: int) -> Team:
+    """One team. Raises TeamNotFound."""
+    found = session.get(Team, team_id)
+    if found is None:
+        raise TeamNotFound()
+    return found
+
+
+def read_lineage(session: Session, organization_id: int) -> tuple[int, ...]:
+    """An organization, then those above it, nearest first; empty for an unknown one."""
+    return tuple(session.scalars(_LINEAGE, {"id": organization_id}))
+
+
+def require_lineage(session: Session, organization_id: int) -> tuple[int, ...]:
+    """The same. Raises OrganizationNotFound."""
+    found = read_lineage(session, organization_id)
+    if not found:
+        raise OrganizationNotFound()
+    return found
+
+
+def read_home(session: Session, team_id: int) -> tuple[int, ...]:
+    """The organization of a team, then those above it; empty where it has none, or there is no such team.
+
+    One statement: nobody can tell the three cases apart by the time they take.
+    """
+    return tuple(session.scalars(_HOME, {"id": team_id}))
+
+
+def descendants(session: Session, organization_id: int) -> tuple[int, ...]:
+    """The organizations below one, nearest first; without itself."""
+    return tuple(session.scalars(_BELOW, {"id": organization_id}))
+
+
+def place(unit: Unit, organization: Organization) -> None:
+    """Enter a new organization, flushed already, into the tree below its parent."""
+    itself = OrganizationAncestor(organization_id=organization.id, ancestor_id=organization.id, distance=0)
+    unit.session.add(itself)
+    if organization.parent_id is not None:
+        above = select(
+            literal(organization.id), OrganizationAncestor.ancestor_id, OrganizationAncestor.distance + 1
+        ).where(OrganizationAncestor.organization_id == organization.parent_id)
+        columns = ["organization_id", "ancestor_id", "distance"]
+        unit.session.execute(OrganizationAncestor.__table__.insert().from_select(columns, above))
+
+
+_LINEAGE = (
+    select(OrganizationAncestor.ancestor_id)
+    .where(OrganizationAncestor.organization_id == _ID)
+    .order_by(OrganizationAncestor.distance)
+)
+
+_HOME = (
+    select(OrganizationAncestor.ancestor_id)
+    .join(Team, OrganizationAncestor.organization_id == Team.organization_id)
+    .where(Team.id == _ID)
+    .order_by(OrganizationAncestor.distance)
+)
+
+_BELOW = (
+    select(OrganizationAncestor.organization_id)
+    .where(OrganizationAncestor.ancestor_id == _ID, OrganizationAncestor.distance > 0)
+    .order_by(OrganizationAncestor.distance, OrganizationAncestor.organization_id)
+)

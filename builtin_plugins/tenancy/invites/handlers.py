@@ -1,0 +1,261 @@
+"""Routes of invites to teams and to organizations (spec 4.3 and 4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from builtin_plugins.tenancy.access.decisions import require
+from builtin_plugins.tenancy.errors import (
+    AboveYou,
+    AlreadyMember,
+    InviteClosed,
+    InviteExpired,
+    InviteForAnother,
+    InviteNotFound,
+    InviteNotPending,
+    InviteRevoked,
+    InviteSpent,
+    InviteWithdrawn,
+    KeyNotHeld,
+    MembershipSuspended,
+    NotAMember,
+    OrganizationNotFound,
+    TeamNotFound,
+)
+from builtin_plugins.tenancy.invites import records as invites
+from builtin_plugins.tenancy.invites import redeeming
+from builtin_plugins.tenancy.invites.issuing import Outcome, issue, issue_many
+from builtin_plugins.tenancy.invites.mail import Issued
+from builtin_plugins.tenancy.invites.offers import Offer
+from builtin_plugins.tenancy.invites.schemas import (
+    BulkInviteCreate,
+    BulkInviteResponse,
+    BulkOrgInviteCreate,
+    BulkOrgInviteResponse,
+    InviteCreate,
+    InviteOut,
+    InvitePreview,
+    InviteQuery,
+    IssuedInvite,
+    IssuedOrgInvite,
+    OrgInviteCreate,
+    OrgInviteOut,
+    OrgInviteQuery,
+    RedeemResult,
+)
+from builtin_plugins.tenancy.permissions import MEMBERS_MANAGE, TEAM_MANAGE
+from builtin_plugins.tenancy.settings import TenancySettings
+from kernel.sdk import (
+    AUTHENTICATED,
+    PUBLIC,
+    Answer,
+    Context,
+    Forbidden,
+    Page,
+    Rate,
+    RouteTable,
+    permission,
+)
+
+routes = RouteTable("Invites")
+
+ORG_MANAGER = permission(MEMBERS_MANAGE, within="org_id", or_admin=True)
+LOOKUPS = Rate(lambda settings: settings.invite_lookups_per_minute, per="ip", settings=TenancySettings)
+BULK = Rate(lambda settings: settings.bulk_invites_per_minute, settings=TenancySettings)
+NOT_STORED = {"Cache-Control": "no-store"}
+
+
+@routes.post(
+    "/v1/invites",
+    access=AUTHENTICATED,
+    body=InviteCreate,
+    returns=IssuedInvite,
+    status=201,
+    errors=(Forbidden, TeamNotFound, AlreadyMember),
+)
+async def create(ctx: Context, body: InviteCreate) -> Answer:
+    """Invite somebody to a team, for those who manage the team.
+
+    The answer holds the token and, with PLATFORM_CLIENT_URL, the link, both never shown again, and says how
+    they are used. The e-mail is sent where a mail server is configured; if that fails, the invite stands. An
+    address may be invited again while an invite is pending, for example when the token was lost; the earlier
+    invite stays valid until it is revoked. Nobody can use an invite while its sender may no longer invite.
+    """
+    offer = Offer(body.team_role, team_id=body.team_id, max_uses=body.max_uses)
+    issued = await issue(ctx.caller, offer, body.email)
+    return Answer(IssuedInvite(**_issued(issued)), headers=NOT_STORED)
+
+
+@routes.post(
+    "/v1/invites/bulk",
+    access=AUTHENTICATED,
+    body=BulkInviteCreate,
+    returns=BulkInviteResponse,
+    rate=BULK,
+    errors=(Forbidden, TeamNotFound),
+)
+async def create_many(ctx: Context, body: BulkInviteCreate) -> Answer:
+    """Invite up to 100 addresses to a team, for those who manage the team.
+
+    Each address has its own result, in the order of the request: `created` with its invite, or `failed` with
+    a `reason`: `invalid_email` (only that entry fails; `rule` says which rule the address breaks),
+    `duplicate_in_request`, `already_member`, `already_invited`.
+    """
+    offer = Offer(body.team_role, team_id=body.team_id, max_uses=body.max_uses)
+    outcomes = await issue_many(ctx.caller, offer, body.emails)
+    return Answer(BulkInviteResponse.model_validate(_results(outcomes)), headers=NOT_STORED)
+
+
+@routes.get(
+    "/v1/invites",
+    access=AUTHENTICATED,
+    query=InviteQuery,
+    returns=Page[InviteOut],
+    errors=(Forbidden, TeamNotFound),
+)
+async def list_all(ctx: Context, query: InviteQuery) -> Page[InviteOut]:
+    """List the invites of a team, the newest first, for those who manage the team."""
+    await require(ctx.caller, TEAM_MANAGE, query.team_id, or_admin=True)
+    rows, total = await ctx.read(invites.list_page, Offer("", team_id=query.team_id), query)
+    items = [InviteOut(**row) for row in rows]
+    return Page(items=items, total=total, limit=query.limit, offset=query.offset)
+
+
+@routes.post(
+    "/v1/invites/{invite_id:int}/revoke",
+    access=AUTHENTICATED,
+    returns=InviteOut,
+    errors=(Forbidden, InviteNotFound, InviteNotPending),
+)
+async def revoke(ctx: Context, invite_id: int) -> InviteOut:
+    """Revoke a pending invite to a team, for those who manage the team.
+
+    403 for the invited person and for other members of the team, 404 for everybody else.
+    """
+    return InviteOut(**await invites.revoke(ctx.caller, invite_id))
+
+
+@routes.get(
+    "/v1/invites/by-token/{token}",
+    access=PUBLIC,
+    returns=InvitePreview,
+    rate=LOOKUPS,
+    errors=(InviteNotFound,),
+)
+async def preview(ctx: Context, token: str) -> InvitePreview:
+    """Show what an invite is for; the token is the credential.
+
+    An invite whose sender may no longer invite is shown as `revoked`.
+    """
+    return await ctx.read(redeeming.preview, ctx.platform.permissions, token)
+
+
+@routes.post(
+    "/v1/invites/by-token/{token}/redeem",
+    access=AUTHENTICATED,
+    returns=RedeemResult,
+    rate=LOOKUPS,
+    errors=(
+        InviteNotFound,
+        InviteForAnother,
+        MembershipSuspended,
+        NotAMember,
+        InviteSpent,
+        InviteRevoked,
+        InviteExpired,
+        InviteWithdrawn,
+        InviteClosed,
+        AlreadyMember,
+    ),
+)
+async def redeem(ctx: Context, token: str) -> RedeemResult:
+    """Join the team or the organization of an invite.
+
+    Joining an organization lets it manage the account (see `DELETE …/management`).
+
+    403 for an account other than the invited one where `max_uses` is 1, and for a suspended member; 409 for
+    an invite that is revoked, expired, spent or withdrawn, and for a member, whose role stays as it is. An
+    account can use an invite once, and not at all if it was removed after the invite was sent (409). A team
+    of an organization takes only active members of the organization (403).
+    """
+    return await redeeming.redeem(ctx.caller, token)
+
+
+@routes.post(
+    "/v1/organizations/{org_id:int}/invites",
+    access=ORG_MANAGER,
+    body=OrgInviteCreate,
+    returns=IssuedOrgInvite,
+    status=201,
+    errors=(AboveYou, KeyNotHeld, OrganizationNotFound, AlreadyMember),
+)
+async def create_for_organization(ctx: Context, org_id: int, body: OrgInviteCreate) -> Answer:
+    """Invite somebody to an organization; as for a team.
+
+    Nobody can offer a role with a permission that they don't hold in the organization themselves.
+    """
+    offer = Offer(body.org_role, organization_id=org_id, max_uses=body.max_uses)
+    issued = await issue(ctx.caller, offer, body.email)
+    return Answer(IssuedOrgInvite(**_issued(issued)), headers=NOT_STORED)
+
+
+@routes.post(
+    "/v1/organizations/{org_id:int}/invites/bulk",
+    access=ORG_MANAGER,
+    body=BulkOrgInviteCreate,
+    returns=BulkOrgInviteResponse,
+    rate=BULK,
+    errors=(AboveYou, KeyNotHeld, OrganizationNotFound),
+)
+async def create_many_for_organization(ctx: Context, org_id: int, body: BulkOrgInviteCreate) -> Answer:
+    """Invite up to 100 addresses to an organization; results as for a team."""
+    offer = Offer(body.org_role, organization_id=org_id, max_uses=body.max_uses)
+    outcomes = await issue_many(ctx.caller, offer, body.emails)
+    return Answer(BulkOrgInviteResponse.model_validate(_results(outcomes)), headers=NOT_STORED)
+
+
+@routes.get(
+    "/v1/organizations/{org_id:int}/invites",
+    access=ORG_MANAGER,
+    query=OrgInviteQuery,
+    returns=Page[OrgInviteOut],
+    errors=(OrganizationNotFound,),
+)
+async def list_of_organization(ctx: Context, org_id: int, query: OrgInviteQuery) -> Page[OrgInviteOut]:
+    """List the invites of an organization, the newest first."""
+    rows, total = await ctx.read(invites.list_page, Offer("", organization_id=org_id), query)
+    items = [OrgInviteOut(**row) for row in rows]
+    return Page(items=items, total=total, limit=query.limit, offset=query.offset)
+
+
+@routes.post(
+    "/v1/organizations/{org_id:int}/invites/{invite_id:int}/revoke",
+    access=ORG_MANAGER,
+    returns=OrgInviteOut,
+    errors=(InviteNotFound, InviteNotPending),
+)
+async def revoke_of_organization(ctx: Context, org_id: int, invite_id: int) -> OrgInviteOut:
+    """Revoke a pending invite of this organization."""
+    return OrgInviteOut(**await ctx.write(invites.revoke_in, ctx.caller, org_id, invite_id))
+
+
+def _issued(issued: Issued) -> dict[str, Any]:
+    shown = ("token", "link", "how_to_accept", "email_sent")
+    return {**invites.fields_of(issued.invite), **{name: getattr(issued, name) for name in shown}}
+
+
+def _results(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    results = [
+        {
+            "email": one.email,
+            "status": "failed" if one.issued is None else "created",
+            "error": one.error,
+            "reason": one.reason,
+            "rule": one.rule,
+            "invite": None if one.issued is None else _issued(one.issued),
+        }
+        for one in outcomes
+    ]
+    failed = sum(one.issued is None for one in outcomes)
+    return {"results": results, "created_count": len(results) - failed, "failed_count": failed}

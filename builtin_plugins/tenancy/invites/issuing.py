@@ -1,0 +1,186 @@
+"""Inviting: one address, or many at once with a result for each. Only the hash of a token is kept."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from pydantic import TypeAdapter, ValidationError
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.tenancy.access.changes import lock
+from builtin_plugins.tenancy.errors import AlreadyMember
+from builtin_plugins.tenancy.invites.mail import Issued, deliver
+from builtin_plugins.tenancy.invites.offers import (
+    Offer,
+    Target,
+    check_offer,
+    find_target,
+    invites_to,
+    may_offer,
+    member_emails,
+    offer_of,
+)
+from builtin_plugins.tenancy.invites.records import has_status, record, token_hash
+from builtin_plugins.tenancy.invites.schemas import BulkReason, Email
+from builtin_plugins.tenancy.invites.uses import is_closed_to_addressee
+from builtin_plugins.tenancy.models import Invite
+from builtin_plugins.tenancy.settings import TenancySettings
+from kernel.sdk import Account, Caller, Forbidden, Permission, Unit, utc_now
+
+_ADDRESS: TypeAdapter[str] = TypeAdapter(Email)
+_ERRORS: dict[BulkReason, str] = {
+    "invalid_email": "This is not an e-mail address",
+    "duplicate_in_request": "This address appears earlier in this request",
+    "already_member": "An account with this address is already a member",
+    "already_invited": "There is a pending invite to this address already; revoke it to send another",
+}
+
+
+@dataclass
+class Outcome:
+    """What became of one address of a bulk request: an invite, or a reason."""
+
+    email: str
+    address: str = ""
+    reason: BulkReason | None = None
+    rule: str | None = None
+    issued: Issued | None = None
+
+    @property
+    def key(self) -> str:
+        """What equal addresses have in common."""
+        return self.address.casefold()
+
+    @property
+    def error(self) -> str | None:
+        """The reason in words."""
+        return None if self.reason is None else _ERRORS[self.reason]
+
+
+async def issue(caller: Caller, offer: Offer, email: str) -> Issued:
+    """One invite. Raises Forbidden, TeamNotFound, OrganizationNotFound, AboveYou, AlreadyMember.
+
+    Unlike in bulk, an address may be invited again while an invite is pending: the way out for an inviter who
+    lost the token. The earlier invite stays, until it is revoked.
+    """
+    await check_offer(caller, offer)  # callers without the right are refused before they wait for a lock
+    issued, target = await caller.platform.database.write(_issue, caller, offer, email)
+    await deliver(caller.platform, caller.principal.username, target, [issued])
+    return issued
+
+
+async def issue_many(caller: Caller, offer: Offer, emails: Sequence[str]) -> list[Outcome]:
+    """An invite for each address that can have one, all in one transaction; the others say why not."""
+    outcomes = _judge(emails)
+    await check_offer(caller, offer)
+    target = await caller.platform.database.write(_issue_many, caller, offer, outcomes)
+    issued = [outcome.issued for outcome in outcomes if outcome.issued is not None]
+    await deliver(caller.platform, caller.principal.username, target, issued)
+    return outcomes
+
+
+def _issue(unit: Unit, caller: Caller, offer: Offer, email: str) -> tuple[Issued, Target]:
+    target = _begin(unit, caller, offer)
+    members = member_emails(offer).where(Account.email_key == email.casefold())
+    if unit.session.scalar(members) is not None:
+        raise AlreadyMember("An account with this address is already a member")
+    issued = _new(caller, offer, email)
+    _store(unit, caller, target, [issued])
+    return issued, target
+
+
+def _issue_many(unit: Unit, caller: Caller, offer: Offer, outcomes: Sequence[Outcome]) -> Target:
+    target = _begin(unit, caller, offer)
+    _refuse_known(unit.session, caller.platform.permissions, offer, outcomes)
+    for outcome in outcomes:
+        if outcome.reason is None:
+            outcome.issued = _new(caller, offer, outcome.address)
+    issued = [outcome.issued for outcome in outcomes if outcome.issued is not None]
+    _store(unit, caller, target, issued)
+    return target
+
+
+def _begin(unit: Unit, caller: Caller, offer: Offer) -> Target:
+    """Take the lock, and ask again whether the caller may send such invites."""
+    lock(unit)
+    target = find_target(unit.session, offer)
+    if not may_offer(unit.session, caller.platform.permissions, caller.id, offer):
+        raise Forbidden()
+    return target
+
+
+def _judge(emails: Sequence[str]) -> list[Outcome]:
+    """Which entries are addresses, and which appear twice."""
+    outcomes, seen = [], set()
+    for email in emails:
+        outcome = _parse(email)
+        if outcome.address and outcome.key in seen:
+            outcome.reason = "duplicate_in_request"
+        seen.add(outcome.key)
+        outcomes.append(outcome)
+    return outcomes
+
+
+def _parse(email: str) -> Outcome:
+    try:
+        address = _ADDRESS.validate_python(email)
+    except ValidationError as error:
+        return Outcome(email, reason="invalid_email", rule=error.errors()[0]["msg"])
+    return Outcome(email, address)
+
+
+def _refuse_known(
+    session: Session, permissions: Mapping[str, Permission], offer: Offer, outcomes: Sequence[Outcome]
+) -> None:
+    keys = [outcome.key for outcome in outcomes if outcome.reason is None]
+    members = set(session.scalars(member_emails(offer).where(Account.email_key.in_(keys))))
+    invited = _invited(session, permissions, offer, keys)
+    for outcome in outcomes:
+        if outcome.reason is None and outcome.key in members:
+            outcome.reason = "already_member"
+        elif outcome.reason is None and outcome.key in invited:
+            outcome.reason = "already_invited"
+
+
+def _invited(
+    session: Session, permissions: Mapping[str, Permission], offer: Offer, keys: Sequence[str]
+) -> set[str]:
+    """Those of the addresses with a pending invite that can still be used (see `offers`)."""
+    is_pending = has_status("pending", utc_now())
+    pending = select(Invite).where(invites_to(offer), is_pending, ~is_closed_to_addressee())
+    backed: dict[tuple[int | None, str], bool] = {}
+    found = set()
+    for invite in session.scalars(pending.where(Invite.email_key.in_(keys))).all():
+        sender = (invite.invited_by, invite.role)
+        if sender not in backed:
+            backed[sender] = may_offer(session, permissions, invite.invited_by, offer_of(invite))
+        if backed[sender]:
+            found.add(invite.email_key)
+    return found
+
+
+def _new(caller: Caller, offer: Offer, email: str) -> Issued:
+    token, days = secrets.token_urlsafe(32), caller.platform.settings_of(TenancySettings).invite_days
+    invite = Invite(
+        team_id=offer.team_id,
+        organization_id=offer.organization_id,
+        email=email,
+        email_key=email.casefold(),
+        role=offer.role,
+        token_hash=token_hash(token),
+        max_uses=offer.max_uses,
+        invited_by=caller.id,
+        expires_at=utc_now() + timedelta(days=days),
+    )
+    return Issued(invite, token)
+
+
+def _store(unit: Unit, caller: Caller, target: Target, issued: Sequence[Issued]) -> None:
+    unit.session.add_all(one.invite for one in issued)
+    unit.session.flush()
+    for one in issued:
+        record(unit, caller, "invite.created", one.invite, target)

@@ -1,0 +1,112 @@
+"""E-mails with invites, sent once the invites are committed.
+
+They are sent by the request itself and not by a durable job: a job would keep the token, of which the
+database holds a hash only. The price: an e-mail that fails is not tried again; the inviter is told so, and
+has the token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from builtin_plugins.tenancy.invites.offers import Target
+from builtin_plugins.tenancy.models import Invite
+from builtin_plugins.tenancy.settings import TenancySettings
+from kernel.sdk import RATE_LIMITS, MailFailed, Platform
+
+log = logging.getLogger("platform.tenancy")
+
+_AT_ONCE = 8
+_CONSENT = (
+    "By accepting you let the organization manage your account: those who manage its members may reset your "
+    "password or deactivate the account.\n\n"
+)
+_PER_ADDRESS, _WINDOW = 5, 600
+
+
+@dataclass
+class Issued:
+    """A new invite with its token. `email_sent` is None where no e-mail is configured."""
+
+    invite: Invite
+    token: str
+    link: str | None = None
+    how_to_accept: str = ""
+    email_sent: bool | None = None
+
+
+async def deliver(platform: Platform, sender: str, target: Target, issued: Iterable[Issued]) -> None:
+    """Add the links, and send each invite; what is not sent in time or fails is `email_sent` False."""
+    letters = list(issued)
+    for letter in letters:
+        letter.link = _link(platform, letter.token)
+        letter.how_to_accept = _how_to_accept(letter)
+        letter.email_sent = False if platform.mail.configured else None
+    if not platform.mail.configured:
+        return
+    slots = asyncio.Semaphore(_AT_ONCE)
+    with suppress(TimeoutError):
+        async with (
+            asyncio.timeout(platform.settings_of(TenancySettings).invite_mail_seconds),
+            asyncio.TaskGroup() as group,
+        ):
+            for letter in letters:
+                group.create_task(_send(platform, sender, target, letter, slots))
+
+
+async def _send(
+    platform: Platform, sender: str, target: Target, letter: Issued, slots: asyncio.Semaphore
+) -> None:
+    invite = letter.invite
+    address = hashlib.sha256(invite.email_key.encode()).hexdigest()
+    if await platform.resource(RATE_LIMITS).exceeds(f"invite-mail:{address}", _PER_ADDRESS, _WINDOW):
+        log.warning("an invite was not sent: its address got %d e-mails just now", _PER_ADDRESS)
+        return
+    where = f"{_what(invite)} {' '.join(target.name.split())}"
+    async with slots:
+        try:
+            await platform.mail.send(invite.email, f"Invitation to the {where}", _text(sender, where, letter))
+        except MailFailed as error:
+            log.warning("the e-mail with invite %d was not sent: %s", invite.id, error)
+        else:
+            letter.email_sent = True
+
+
+def _link(platform: Platform, token: str) -> str | None:
+    """In the fragment, which browsers keep to themselves: no server's log holds the token."""
+    base = platform.settings.client_url
+    return f"{base}/invites#token={token}" if base else None
+
+
+def _how_to_accept(letter: Issued) -> str:
+    """What the inviter passes on where no e-mail does."""
+    if letter.link is not None:
+        return "Send the link to the invited person, who opens it and signs in or registers."
+    return (
+        "Send the token to the invited person, who registers or signs in and redeems it: "
+        f"POST /v1/invites/by-token/{letter.token}/redeem"
+    )
+
+
+def _what(invite: Invite) -> str:
+    return "team" if invite.team_id is not None else "organization"
+
+
+def _text(sender: str, where: str, letter: Issued) -> str:
+    role = letter.invite.role.replace("_", " ")
+    if letter.link is not None:
+        way = f"Open this link to accept:\n\n{letter.link}"
+    else:
+        way = f"Sign in and accept with this token:\n\n{letter.token}"
+    consent = "" if letter.invite.team_id is not None else _CONSENT
+    until = letter.invite.expires_at.strftime("%Y-%m-%d %H:%M UTC")
+    return (
+        f"Hello,\n\n{sender} invites you to join the {where} as {role}. {way}\n\n{consent}"
+        f"The invite works until {until}. Register or sign in first. "
+        "If you did not expect this e-mail, ignore it.\n"
+    )

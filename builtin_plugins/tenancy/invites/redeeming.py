@@ -1,0 +1,154 @@
+"""Redeeming an invite: the membership and the use that it counts are one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.tenancy.access.changes import lock
+from builtin_plugins.tenancy.access.remembered import changed
+from builtin_plugins.tenancy.access.tree import find_team
+from builtin_plugins.tenancy.errors import (
+    AlreadyMember,
+    InviteExpired,
+    InviteForAnother,
+    InviteNotFound,
+    InviteRevoked,
+    InviteSpent,
+    InviteWithdrawn,
+    MembershipSuspended,
+    NotAMember,
+    OutsideOrganization,
+)
+from builtin_plugins.tenancy.invites.offers import Target, find_target, may_offer, offer_of
+from builtin_plugins.tenancy.invites.records import (
+    ACCEPTED,
+    EXPIRED,
+    PENDING,
+    REVOKED,
+    record,
+    status_of,
+    token_hash,
+)
+from builtin_plugins.tenancy.invites.schemas import InvitePreview, RedeemResult
+from builtin_plugins.tenancy.invites.uses import spend
+from builtin_plugins.tenancy.models import Invite, Membership
+from builtin_plugins.tenancy.teams.members import admit
+from kernel.sdk import Account, Caller, Conflict, Forbidden, Permission, Unauthorized, Unit, audit, utc_now
+
+_CLOSED: dict[str, type[Conflict]] = {
+    ACCEPTED: InviteSpent,
+    REVOKED: InviteRevoked,
+    EXPIRED: InviteExpired,
+}
+
+
+def preview(session: Session, permissions: Mapping[str, Permission], token: str) -> InvitePreview:
+    """What an invite is for. One whose sender may no longer invite is `revoked`. Raises InviteNotFound."""
+    invite = _find(session, token)
+    offer, status = offer_of(invite), status_of(invite, utc_now())
+    if status == PENDING and not may_offer(session, permissions, invite.invited_by, offer):
+        status = REVOKED
+    shown = {"email": invite.email, "status": status, "expires_at": invite.expires_at}
+    return InvitePreview.model_validate({**shown, **_place(invite, find_target(session, offer))})
+
+
+async def redeem(caller: Caller, token: str) -> RedeemResult:
+    """The caller joins what the invite is for.
+
+    Raises InviteNotFound, InviteForAnother, InviteSpent, InviteRevoked, InviteExpired, InviteWithdrawn,
+    InviteClosed, AlreadyMember, MembershipSuspended, NotAMember.
+    """
+    if caller.id is None:
+        raise Forbidden("Only an account can redeem an invite")
+    await caller.platform.database.read(_check_token, token)  # unknown tokens wait for no lock
+    return await caller.platform.database.write(_redeem, caller, token)
+
+
+def _redeem(unit: Unit, caller: Caller, token: str) -> RedeemResult:
+    lock(unit)
+    invite = _find(unit.session, token)
+    account = unit.session.get_one(Account, caller.id)
+    _check(invite, account)
+    offer = offer_of(invite)
+    if not may_offer(unit.session, caller.platform.permissions, invite.invited_by, offer):
+        raise InviteWithdrawn()
+    target = find_target(unit.session, offer)
+    _join(unit, caller, invite, account, target)
+    spend(unit, invite, account.id)
+    record(unit, caller, "invite.redeemed", invite, target)
+    what = "team" if invite.team_id is not None else "organization"
+    message = f"You joined the {what} '{target.name}'; refresh your session to get a token that includes it"
+    return RedeemResult.model_validate({"message": message, **_place(invite, target)})
+
+
+def _check_token(session: Session, token: str) -> None:
+    _find(session, token)
+
+
+def _find(session: Session, token: str) -> Invite:
+    found: Invite | None = session.scalar(select(Invite).where(Invite.token_hash == token_hash(token)))
+    if found is None:
+        raise InviteNotFound()
+    return found
+
+
+def _check(invite: Invite, account: Account) -> None:
+    """Whether this account may redeem this invite now."""
+    if not account.is_active:
+        raise Unauthorized("The account is disabled or was deleted")
+    if invite.max_uses == 1 and account.email_key != invite.email_key:
+        raise InviteForAnother()
+    closed = _CLOSED.get(status_of(invite, utc_now()))
+    if closed is not None:
+        raise closed()
+
+
+def _join(unit: Unit, caller: Caller, invite: Invite, account: Account, target: Target) -> None:
+    """The membership, and its audit entry beside that of the invite."""
+    if invite.team_id is not None:
+        _join_team(unit, invite, account.id)
+        action, kind, where = "team.member_added", "team", invite.team_id
+        after = {"user_id": account.id, "team_role": invite.role, "invite_id": invite.id}
+    else:
+        _join_organization(unit, invite, account.id)
+        action, kind, where = "organization.member_added", "account", account.id
+        place = {"organization_id": invite.organization_id}
+        after = {**place, "org_role": invite.role, "invite_id": invite.id, "managed": True}
+    scope = target.scope_org_id
+    audit(unit, action, kind, where, after=after, origin=caller.origin, scope_org_id=scope)
+
+
+def _join_team(unit: Unit, invite: Invite, user_id: int) -> None:
+    team = find_team(unit.session, invite.team_id or 0)
+    try:
+        admit(unit, team, user_id, invite.role)
+    except OutsideOrganization:
+        raise NotAMember("The team belongs to an organization; become an active member there first") from None
+    except AlreadyMember:
+        raise AlreadyMember("You are already a member of the team") from None
+
+
+def _join_organization(unit: Unit, invite: Invite, user_id: int) -> None:
+    """A membership that is there stays as it is: an invite neither lowers it nor ends a suspension."""
+    known = unit.session.get(Membership, (invite.organization_id, user_id))
+    if known is not None and known.suspended_at is not None:
+        raise MembershipSuspended()
+    if known is not None:
+        raise AlreadyMember("You are already a member of the organization")
+    place = {"organization_id": invite.organization_id, "user_id": user_id}
+    unit.session.add(Membership(org_role=invite.role, managed_since=utc_now(), **place))
+    changed(unit, [user_id])
+
+
+def _place(invite: Invite, target: Target) -> dict[str, Any]:
+    if invite.team_id is not None:
+        return {"team_id": invite.team_id, "team_name": target.name, "team_role": invite.role}
+    return {
+        "organization_id": invite.organization_id,
+        "organization_name": target.name,
+        "org_role": invite.role,
+    }

@@ -1,0 +1,45 @@
+"""Who can't use an invite: an account that used it already, or was removed after it was sent.
+
+Otherwise a removed account could come back by a link that still works for others.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import ColumnElement, exists, literal, select
+
+from builtin_plugins.tenancy.errors import InviteClosed
+from builtin_plugins.tenancy.invites.offers import Offer, invites_to
+from builtin_plugins.tenancy.invites.records import ACCEPTED, has_status
+from builtin_plugins.tenancy.models import Invite, InviteUse
+from kernel.sdk import Account, Unit, utc_now
+
+
+def spend(unit: Unit, invite: Invite, user_id: int) -> None:
+    """Use an invite up for an account, which costs it one use; the caller holds the lock.
+
+    Raises InviteClosed.
+    """
+    if unit.session.get(InviteUse, (invite.id, user_id)) is not None:
+        raise InviteClosed()
+    unit.session.add(InviteUse(invite_id=invite.id, user_id=user_id))
+    invite.use_count += 1
+    if invite.use_count >= invite.max_uses:
+        invite.status = ACCEPTED
+
+
+def shut_out(unit: Unit, offer: Offer, user_id: int) -> None:
+    """Close all pending invites to a team or an organization to an account; the caller holds the lock."""
+    known = exists().where(InviteUse.invite_id == Invite.id, InviteUse.user_id == user_id)
+    pending = has_status("pending", utc_now())
+    closing = select(Invite.id, literal(user_id)).where(invites_to(offer), pending, ~known)
+    table = InviteUse.__table__
+    unit.session.execute(table.insert().from_select(["invite_id", "user_id"], closing))
+
+
+def is_closed_to_addressee() -> ColumnElement[bool]:
+    """The predicate for invites that the account with their address can no longer use."""
+    return exists().where(
+        InviteUse.invite_id == Invite.id,
+        InviteUse.user_id == Account.id,
+        Account.email_key == Invite.email_key,
+    )

@@ -1,0 +1,80 @@
+"""What an organization does to the accounts of its members: reset a password, deactivate, reactivate.
+
+The account is the whole instance's, so an organization may do it only to accounts that agreed to be managed
+by it, and are in its tree and nowhere else (spec 5.7). The rule is asked in the transaction of the change.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from builtin_plugins.tenancy.access.authority import read_callers_authority
+from builtin_plugins.tenancy.access.changes import LOCK
+from builtin_plugins.tenancy.members.account_rules import read_targets, refusal_to_administer
+from builtin_plugins.tenancy.members.rules import refuse
+from builtin_plugins.tenancy.permissions import MEMBERS_MANAGE
+from kernel.sdk import ADMINISTRATION, Account, Caller, ResetPasswordRequest, Unit
+
+
+class Administer:
+    """The check of one act on one account, made for `ADMINISTRATION`."""
+
+    def __init__(self, caller: Caller, organization_id: int, *, reset: bool) -> None:
+        self._caller = caller
+        self._organization_id = organization_id
+        self._reset = reset
+
+    async def __call__(self, unit: Unit, account: Account) -> None:
+        """Raise what forbids it; the own account is left to the kernel, which answers 409."""
+        await unit.lock(LOCK)
+        await unit.session.run_sync(self._check, account)
+
+    async def foresee(self, user_id: int) -> None:
+        """The same before a password is hashed.
+
+        An id that nobody has is not managed here either, after the same work as for an account elsewhere.
+        """
+        await self._caller.platform.database.read(self._check_id, user_id)
+
+    def _check_id(self, session: Session, user_id: int) -> None:
+        self._check(session, session.get(Account, user_id) or Account(id=user_id))
+
+    def _check(self, session: Session, account: Account) -> None:
+        authority = read_callers_authority(session, self._caller, self._organization_id)
+        authority.require(MEMBERS_MANAGE)
+        if account.id == self._caller.id:
+            return
+        accounts = {account.id: account.role == "admin" or bool(account.platform_admin)}
+        target = read_targets(session, authority, self._organization_id, accounts)[account.id]
+        refuse(refusal_to_administer(authority, target, reset=self._reset))
+
+
+async def reset_password(
+    caller: Caller, organization_id: int, user_id: int, wanted: ResetPasswordRequest
+) -> str:
+    """A temporary password for an account of the organization."""
+    check = Administer(caller, organization_id, reset=True)
+    await check.foresee(user_id)
+    return await caller.platform.resource(ADMINISTRATION).reset_password(
+        user_id,
+        wanted.mode,
+        wanted.new_password,
+        by=caller.principal,
+        origin=caller.origin,
+        check=check,
+        scope_org_id=organization_id,
+    )
+
+
+async def set_active(caller: Caller, organization_id: int, user_id: int, is_active: bool) -> Account:
+    """Deactivate or reactivate an account of the organization, for the whole instance."""
+    check = Administer(caller, organization_id, reset=False)
+    await check.foresee(user_id)
+    return await caller.platform.resource(ADMINISTRATION).set_active(
+        user_id,
+        is_active,
+        by=caller.principal,
+        origin=caller.origin,
+        check=check,
+        scope_org_id=organization_id,
+    )

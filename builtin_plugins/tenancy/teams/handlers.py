@@ -1,0 +1,131 @@
+"""Routes of teams and of their members (spec 4.3)."""
+
+from __future__ import annotations
+
+from builtin_plugins.tenancy.errors import (
+    AlreadyMember,
+    LastTeamAdmin,
+    MemberNotFound,
+    NotAMember,
+    OutsideOrganization,
+    TeamNameTaken,
+    TeamNotFound,
+    UserNotFound,
+)
+from builtin_plugins.tenancy.permissions import TEAM_MANAGE
+from builtin_plugins.tenancy.teams import members
+from builtin_plugins.tenancy.teams import service as teams
+from builtin_plugins.tenancy.teams.schemas import (
+    TeamCreate,
+    TeamDetails,
+    TeamMemberCreate,
+    TeamMemberOut,
+    TeamMemberUpdate,
+    TeamOut,
+    TeamQuery,
+    TeamUpdate,
+)
+from kernel.sdk import AUTHENTICATED, Context, Forbidden, Page, RouteTable, permission
+
+routes = RouteTable("Teams")
+
+MANAGER = permission(TEAM_MANAGE, within="team_id", or_admin=True)
+
+
+@routes.post(
+    "/v1/teams",
+    access=AUTHENTICATED,
+    body=TeamCreate,
+    returns=TeamOut,
+    status=201,
+    errors=(NotAMember, TeamNameTaken),
+)
+async def create(ctx: Context, body: TeamCreate) -> TeamOut:
+    """Make a team; the caller becomes its team_admin.
+
+    A team with an `organization_id` belongs to that organization, of which the caller must be an active
+    member: only its members can join, and its owners and administrators may manage the team.
+    """
+    return await ctx.write(teams.create, ctx.caller, body)
+
+
+@routes.get("/v1/teams", access=AUTHENTICATED, query=TeamQuery, returns=Page[TeamOut])
+async def list_all(ctx: Context, query: TeamQuery) -> Page[TeamOut]:
+    """List the teams of the instance, the oldest first."""
+    items, total = await teams.list_page(ctx.caller, query)
+    return Page(items=items, total=total, limit=query.limit, offset=query.offset)
+
+
+@routes.get("/v1/teams/{team_id:int}", access=AUTHENTICATED, returns=TeamDetails, errors=(TeamNotFound,))
+async def get(ctx: Context, team_id: int) -> TeamDetails:
+    """Show one team with its members."""
+    return await teams.get(ctx.caller, team_id)
+
+
+@routes.patch(
+    "/v1/teams/{team_id:int}",
+    access=MANAGER,
+    body=TeamUpdate,
+    returns=TeamOut,
+    errors=(TeamNotFound, TeamNameTaken),
+)
+async def update(ctx: Context, team_id: int, body: TeamUpdate) -> TeamOut:
+    """Change a team's name or description."""
+    own = await teams.own_organizations(ctx.caller)
+    return await ctx.write(teams.update, ctx.caller, team_id, body, own)
+
+
+@routes.delete("/v1/teams/{team_id:int}", access=MANAGER, status=204, errors=(TeamNotFound,))
+async def remove(ctx: Context, team_id: int) -> None:
+    """Delete a team with its memberships and invites.
+
+    What was shared with the team stays, and from now on only its owner sees it.
+    """
+    await ctx.write(teams.remove, ctx.caller, team_id)
+
+
+@routes.post(
+    "/v1/teams/{team_id:int}/members",
+    access=MANAGER,
+    body=TeamMemberCreate,
+    returns=TeamMemberOut,
+    status=201,
+    errors=(TeamNotFound, UserNotFound, AlreadyMember, OutsideOrganization),
+)
+async def add_member(ctx: Context, team_id: int, body: TeamMemberCreate) -> TeamMemberOut:
+    """Add an active account to a team.
+
+    An unknown account and a deactivated one are both 404. A member's token includes the team after
+    the next refresh; searches and lists do at once.
+    """
+    return await ctx.write(members.add, ctx.caller, team_id, body)
+
+
+@routes.patch(
+    "/v1/teams/{team_id:int}/members/{user_id:int}",
+    access=MANAGER,
+    body=TeamMemberUpdate,
+    returns=TeamMemberOut,
+    errors=(TeamNotFound, MemberNotFound, LastTeamAdmin),
+)
+async def change_member(ctx: Context, team_id: int, user_id: int, body: TeamMemberUpdate) -> TeamMemberOut:
+    """Make a member a team_admin or an ordinary member.
+
+    409 where no other active team_admin would remain, unless an instance administrator asks.
+    """
+    return await ctx.write(members.change_role, ctx.caller, team_id, user_id, body)
+
+
+@routes.delete(
+    "/v1/teams/{team_id:int}/members/{user_id:int}",
+    access=AUTHENTICATED,
+    status=204,
+    errors=(Forbidden, TeamNotFound, MemberNotFound, LastTeamAdmin),
+)
+async def remove_member(ctx: Context, team_id: int, user_id: int) -> None:
+    """Remove a member (for the team's managers), or leave the team.
+
+    409 where no other active team_admin would remain, unless an instance administrator asks: make another
+    member team_admin first, or delete the team.
+    """
+    await members.remove(ctx.caller, team_id, user_id)

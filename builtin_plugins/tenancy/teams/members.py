@@ -1,0 +1,165 @@
+"""Who is in a team. Every change holds the lock of tenancy, so that a team keeps an administrator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Select, func, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.tenancy.access.changes import Change, change_team
+from builtin_plugins.tenancy.access.decisions import require
+from builtin_plugins.tenancy.access.remembered import changed
+from builtin_plugins.tenancy.access.standing import TEAM_ADMIN
+from builtin_plugins.tenancy.errors import (
+    AlreadyMember,
+    LastTeamAdmin,
+    MemberNotFound,
+    OutsideOrganization,
+    UserNotFound,
+)
+from builtin_plugins.tenancy.invites.offers import Offer
+from builtin_plugins.tenancy.invites.uses import shut_out
+from builtin_plugins.tenancy.models import Membership, Team, TeamMember
+from builtin_plugins.tenancy.permissions import TEAM_MANAGE
+from builtin_plugins.tenancy.teams.schemas import TeamMemberCreate, TeamMemberOut, TeamMemberUpdate
+from kernel.sdk import Account, Caller, Unit
+
+
+def members_of(session: Session, team_id: int) -> list[TeamMemberOut]:
+    """The members of a team, the longest-serving first."""
+    query = _ROSTER.where(TeamMember.team_id == team_id).order_by(TeamMember.joined_at, TeamMember.user_id)
+    return [TeamMemberOut(**row) for row in session.execute(query).mappings()]
+
+
+def active_in(organization_id: int) -> Select[int]:
+    """The ids of the unsuspended members of an organization."""
+    return select(Membership.user_id).where(
+        Membership.organization_id == organization_id, Membership.suspended_at.is_(None)
+    )
+
+
+def is_active_in(session: Session, organization_id: int, user_id: int) -> bool:
+    """Whether an account is an unsuspended member of an organization."""
+    query = active_in(organization_id).where(Membership.user_id == user_id)
+    return session.scalar(query) is not None
+
+
+def admit(unit: Unit, team: Team, user_id: int, team_role: str) -> TeamMember:
+    """An account joins a team; the caller holds the lock and writes the audit entry.
+
+    Raises UserNotFound (no active account), AlreadyMember, OutsideOrganization.
+    """
+    account = unit.session.get(Account, user_id)
+    if account is None or not account.is_active:
+        raise UserNotFound()
+    if unit.session.get(TeamMember, (team.id, user_id)) is not None:
+        raise AlreadyMember("This account is already a member of the team")
+    home = team.organization_id
+    if home is not None and not is_active_in(unit.session, home, user_id):
+        raise OutsideOrganization()
+    member = TeamMember(team_id=team.id, user_id=user_id, team_role=team_role)
+    unit.session.add(member)
+    unit.session.flush()
+    changed(unit, [user_id])
+    return member
+
+
+def add(unit: Unit, caller: Caller, team_id: int, wanted: TeamMemberCreate) -> TeamMemberOut:
+    """A manager adds an account."""
+    change, team = change_team(unit, caller, team_id)
+    admit(unit, team, wanted.user_id, wanted.team_role)
+    _audit(change, "team.member_added", team, wanted.user_id, after={"team_role": wanted.team_role})
+    return _record(unit.session, team_id, wanted.user_id)
+
+
+def change_role(
+    unit: Unit, caller: Caller, team_id: int, user_id: int, wanted: TeamMemberUpdate
+) -> TeamMemberOut:
+    """Make a member a team_admin or an ordinary member. Raises LastTeamAdmin."""
+    change, team = change_team(unit, caller, team_id)
+    member = _find(unit.session, team_id, user_id)
+    before, after = member.team_role, wanted.team_role
+    if after != before:
+        if before == TEAM_ADMIN:
+            _keep_an_admin(change, team, user_id)
+        member.team_role = after
+        states: list[dict[str, Any]] = [{"team_role": before}, {"team_role": after}]
+        _audit(change, "team.member_role_changed", team, user_id, before=states[0], after=states[1])
+        changed(unit, [user_id])
+    return _record(unit.session, team_id, user_id)
+
+
+async def remove(caller: Caller, team_id: int, user_id: int) -> None:
+    """A manager removes a member, whom no pending invite brings back, or a member leaves.
+
+    Raises Forbidden, LastTeamAdmin.
+    """
+    if caller.id != user_id:
+        await require(caller, TEAM_MANAGE, team_id, or_admin=True)
+    await caller.platform.database.write(_remove, caller, team_id, user_id)
+
+
+def _remove(unit: Unit, caller: Caller, team_id: int, user_id: int) -> None:
+    is_own = caller.id == user_id
+    change, team = change_team(unit, caller, team_id, is_own=is_own)
+    member = _find(unit.session, team_id, user_id)
+    if member.team_role == TEAM_ADMIN:
+        _keep_an_admin(change, team, user_id)
+    if not is_own:
+        shut_out(unit, Offer("", team_id=team_id), user_id)
+    unit.session.delete(member)
+    _audit(change, "team.member_removed", team, user_id, before={"team_role": member.team_role})
+    changed(unit, [user_id])
+
+
+def _find(session: Session, team_id: int, user_id: int) -> TeamMember:
+    found = session.get(TeamMember, (team_id, user_id))
+    if found is None:
+        raise MemberNotFound("This account is not a member of the team")
+    return found
+
+
+def _keep_an_admin(change: Change, team: Team, leaving: int) -> None:
+    """Raise LastTeamAdmin unless another team_admin remains who is active, in the team's organization too.
+
+    Instance administrators may do it.
+    """
+    if change.authority.is_admin:
+        return
+    others = (
+        select(func.count())
+        .select_from(TeamMember)
+        .join(Account, Account.id == TeamMember.user_id)
+        .where(TeamMember.team_id == team.id, TeamMember.team_role == TEAM_ADMIN)
+        .where(TeamMember.user_id != leaving, Account.is_active)
+    )
+    if team.organization_id is not None:
+        others = others.where(TeamMember.user_id.in_(active_in(team.organization_id)))
+    if not change.session.scalar(others):
+        raise LastTeamAdmin()
+
+
+def _record(session: Session, team_id: int, user_id: int) -> TeamMemberOut:
+    session.flush()
+    row = session.execute(_ROSTER.where(TeamMember.team_id == team_id, TeamMember.user_id == user_id))
+    return TeamMemberOut(**row.mappings().one())
+
+
+def _audit(
+    change: Change,
+    action: str,
+    team: Team,
+    user_id: int,
+    *,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+) -> None:
+    who = {"user_id": user_id}
+    before, after = before and {**who, **before}, after and {**who, **after}
+    change.audit(action, "team", team.id, before, after)
+
+
+_ROSTER = select(
+    TeamMember.user_id, Account.username, Account.email, TeamMember.team_role, TeamMember.joined_at
+).join(Account, Account.id == TeamMember.user_id)

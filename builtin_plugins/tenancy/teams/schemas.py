@@ -1,0 +1,118 @@
+"""Bodies and answers of the routes of teams (spec 2.12 and 4.3, decisions.md "Teams")."""
+
+from __future__ import annotations
+
+import unicodedata
+from datetime import datetime
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from builtin_plugins.tenancy.fields import Id, one_line
+from kernel.sdk import PageQuery, example
+
+_NAME_LIMIT = 255
+
+Description = Annotated[str, Field(max_length=10_000)]
+TeamRole = Literal["team_admin", "member"]
+
+
+def name_key(name: str) -> str:
+    """What two names of the same team have in common: however they are written, in whatever case."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+
+def _storable(name: str) -> str:
+    if not name_key(name).strip() or len(name_key(name)) > _NAME_LIMIT:
+        raise ValueError(
+            "the name is too long; shorten it" if name_key(name).strip() else "the name is blank"
+        )
+    return name
+
+
+TeamName = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=_NAME_LIMIT),
+    AfterValidator(one_line),
+    AfterValidator(_storable),
+]
+
+
+class TeamCreate(BaseModel):
+    """A new team; no other may have its name, in whatever case."""
+
+    model_config = example(name="Field service", description="Stations north of the Arctic Circle")
+
+    name: TeamName
+    description: Description = ""
+    organization_id: Id | None = Field(
+        None, description="The organization that the team belongs to; only its members can join the team."
+    )
+
+
+class TeamUpdate(BaseModel):
+    """What may change; a field that is left out stays. Other fields are refused."""
+
+    model_config = ConfigDict(extra="forbid", **example(description="Stations on Senja"))
+
+    name: TeamName | None = None
+    description: Description | None = None
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if self.name is None and self.description is None:
+            raise ValueError("send a name, a description, or both")
+        return self
+
+
+class TeamQuery(PageQuery):
+    """Which teams to list."""
+
+    q: str = Field("", max_length=_NAME_LIMIT, description="Only teams with this text in their name.")
+    mine: bool = Field(False, description="Only the caller's own teams.")
+
+
+class TeamOut(BaseModel):
+    """A team."""
+
+    id: int
+    name: str
+    description: str
+    organization_id: int | None = Field(
+        description="The organization that it belongs to; also null for callers who may not know that one."
+    )
+    created_at: datetime
+    member_count: int
+
+
+class TeamMemberOut(BaseModel):
+    """A member of a team."""
+
+    user_id: int
+    username: str
+    email: str
+    team_role: TeamRole
+    joined_at: datetime
+
+
+class TeamDetails(TeamOut):
+    """A team with its members, the longest-serving first."""
+
+    members: list[TeamMemberOut]
+
+
+class TeamMemberCreate(BaseModel):
+    """Who joins the team, as what."""
+
+    model_config = example(user_id=2, team_role="member")
+
+    user_id: Id
+    team_role: TeamRole = "member"
+
+
+class TeamMemberUpdate(BaseModel):
+    """What the member becomes."""
+
+    model_config = example(team_role="team_admin")
+
+    team_role: TeamRole

@@ -1,0 +1,189 @@
+"""Teams: make, find, change, delete. Names are unique in the instance, in whatever case they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from sqlalchemy import Integer, Select, bindparam, func, or_, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from builtin_plugins.tenancy.access.authority import is_platform_admin_now
+from builtin_plugins.tenancy.access.changes import change_team, lock
+from builtin_plugins.tenancy.access.remembered import changed, standing_of
+from builtin_plugins.tenancy.access.standing import TEAM_ADMIN
+from builtin_plugins.tenancy.errors import NotAMember, TeamNameTaken, TeamNotFound
+from builtin_plugins.tenancy.models import OrganizationAncestor, Team, TeamMember
+from builtin_plugins.tenancy.teams.members import admit, is_active_in, members_of
+from builtin_plugins.tenancy.teams.schemas import (
+    TeamCreate,
+    TeamDetails,
+    TeamOut,
+    TeamQuery,
+    TeamUpdate,
+    name_key,
+)
+from kernel.sdk import Caller, Forbidden, Unit, audit, page_of, read_page
+
+Own = Collection[int] | None
+
+
+def create(unit: Unit, caller: Caller, wanted: TeamCreate) -> TeamOut:
+    """A new team, with the caller as its team_admin. Raises TeamNameTaken, NotAMember."""
+    if caller.id is None:
+        raise Forbidden("Only an account can make a team, as it becomes the team's administrator")
+    lock(unit)
+    home = wanted.organization_id
+    if home is not None and not is_active_in(unit.session, home, caller.id):
+        raise NotAMember()
+    team = insert(unit, wanted.name, wanted.description, home)
+    admit(unit, team, caller.id, TEAM_ADMIN)
+    made = _state(team)
+    audit(unit, "team.created", "team", team.id, after=made, origin=caller.origin, scope_org_id=home)
+    return _read(unit.session, team.id, None)
+
+
+def insert(unit: Unit, name: str, description: str, organization_id: int | None) -> Team:
+    """A new row, without members; the caller holds the lock. Raises TeamNameTaken."""
+    team = Team(name=name, name_key=name_key(name), description=description, organization_id=organization_id)
+    unit.session.add(team)
+    _flush(unit)
+    return team
+
+
+def is_taken(session: Session, name: str) -> bool:
+    """Whether a team has this name, in whatever case."""
+    return session.scalar(select(Team.id).where(Team.name_key == name_key(name))) is not None
+
+
+async def list_page(caller: Caller, query: TeamQuery) -> tuple[list[TeamOut], int]:
+    """The teams of the instance, oldest first, and how many there are."""
+    own = await own_organizations(caller)
+    return await caller.platform.database.read(_page, caller.id, own, query)
+
+
+def _page(session: Session, user_id: int | None, own: Own, query: TeamQuery) -> tuple[list[TeamOut], int]:
+    key = name_key(query.q) if query.q else ""
+    values = {"pattern": f"%{_escaped(key)}%", "member": (user_id or _NOBODY) if query.mine else None}
+    rows, total = read_page(session, _PAGE, {**values, "limit": query.limit, "offset": query.offset})
+    return _shown(session, [row._asdict() for row in rows], own), total
+
+
+async def get(caller: Caller, team_id: int) -> TeamDetails:
+    """One team with its members. Raises TeamNotFound."""
+    own = await own_organizations(caller)
+    return await caller.platform.database.read(_details, team_id, own)
+
+
+def _details(session: Session, team_id: int, own: Own) -> TeamDetails:
+    shown = _read(session, team_id, own)
+    return TeamDetails(**shown.model_dump(), members=members_of(session, team_id))
+
+
+def update(unit: Unit, caller: Caller, team_id: int, wanted: TeamUpdate, own: Own) -> TeamOut:
+    """Change name or description. Raises TeamNotFound, TeamNameTaken.
+
+    `own` are the caller's organizations, as `own_organizations` tells them.
+    """
+    change, team = change_team(unit, caller, team_id)
+    before = _state(team)
+    if wanted.name is not None:
+        team.name, team.name_key = wanted.name, name_key(wanted.name)
+    if wanted.description is not None:
+        team.description = wanted.description
+    _flush(unit)
+    if _state(team) != before:
+        change.audit("team.updated", "team", team_id, before, _state(team))
+    return _read(unit.session, team_id, own)
+
+
+def remove(unit: Unit, caller: Caller, team_id: int) -> None:
+    """Delete a team with its memberships and invites. Raises TeamNotFound."""
+    change, team = change_team(unit, caller, team_id)
+    members = select(TeamMember.user_id).where(TeamMember.team_id == team_id).order_by(TeamMember.user_id)
+    member_ids = list(unit.session.scalars(members))
+    changed(unit, member_ids)
+    unit.session.delete(team)
+    change.audit("team.deleted", "team", team_id, {**_state(team), "member_ids": member_ids})
+
+
+async def own_organizations(caller: Caller) -> Own:
+    """The organizations of a caller who sees of no others which teams they have; None: it sees of all."""
+    principal = caller.principal
+    if principal.id is None or principal.is_admin or await is_platform_admin_now(caller):
+        return None
+    return list((await standing_of(caller.platform, principal.id)).organizations)
+
+
+def _flush(unit: Unit) -> None:
+    try:
+        unit.session.flush()
+    except IntegrityError:
+        raise TeamNameTaken() from None
+
+
+def _escaped(key: str) -> str:
+    """For LIKE, to be found as it is."""
+    for special in (_ESCAPE, "%", "_"):
+        key = key.replace(special, _ESCAPE + special)
+    return key
+
+
+def _read(session: Session, team_id: int, own: Own) -> TeamOut:
+    """The record of one team. Raises TeamNotFound."""
+    row = session.execute(_RECORDS.where(_TEAM.id == team_id)).mappings().first()
+    if row is None:
+        raise TeamNotFound()
+    return _shown(session, [dict(row)], own)[0]
+
+
+def _shown(session: Session, records: list[dict[str, Any]], own: Own) -> list[TeamOut]:
+    """The records, with those organizations only that the caller may know of."""
+    if own is not None:
+        known = _known_homes(session, {one["organization_id"] for one in records} - {None}, own)
+        for one in records:
+            one["organization_id"] = one["organization_id"] if one["organization_id"] in known else None
+    return [TeamOut(**one) for one in records]
+
+
+def _known_homes(session: Session, homes: Iterable[int], own: Collection[int]) -> Collection[int]:
+    """Those of these organizations that are the caller's own or below them."""
+    if not homes:
+        return ()
+    below = select(OrganizationAncestor.organization_id).where(
+        OrganizationAncestor.organization_id.in_(homes), OrganizationAncestor.ancestor_id.in_(own)
+    )
+    return set(session.scalars(below))
+
+
+def _state(team: Team) -> dict[str, Any]:
+    return {"name": team.name, "description": team.description}
+
+
+_ESCAPE = "/"
+_NOBODY = 0  # no account has this id
+
+# Bare columns: they are cheaper to load than mapped ones.
+_TEAM: Any = Team.__table__.c
+_MEMBER: Any = TeamMember.__table__.c
+_MEMBER_COUNT = select(func.count()).where(_MEMBER.team_id == _TEAM.id).scalar_subquery()
+_RECORDS = select(
+    _TEAM.id,
+    _TEAM.name,
+    _TEAM.description,
+    _TEAM.organization_id,
+    _TEAM.created_at,
+    _MEMBER_COUNT.label("member_count"),
+)
+
+
+def _listed() -> Select[Any]:
+    """The teams whose key fits `pattern`; only those of `member` where one is given."""
+    member = bindparam("member", type_=Integer())
+    own = select(_MEMBER.team_id).where(_MEMBER.user_id == member)
+    named = _TEAM.name_key.like(bindparam("pattern"), escape=_ESCAPE)
+    return page_of(_RECORDS.where(named, or_(member.is_(None), _TEAM.id.in_(own))), "id")
+
+
+_PAGE = _listed()

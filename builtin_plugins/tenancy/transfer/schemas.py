@@ -1,0 +1,154 @@
+"""Bundles of teams and organizations, and what an import answers (decisions.md, "Export bundles")."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from kernel.sdk import example
+
+MAX_BUNDLE = 16 * 1024 * 1024
+MAX_MEMBERS = 20_000
+
+Policy = Literal["skip", "rename", "fail"]
+Email = Annotated[str, Field(min_length=3, max_length=320)]
+Name = Annotated[str, Field(min_length=1, max_length=255)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class TeamAbout(_Strict):
+    """The team that was exported. An import leaves name and description of its own team as they are."""
+
+    name: Name
+    description: Annotated[str, Field(max_length=10_000)] = ""
+
+
+class TeamMemberRow(_Strict):
+    """A member by e-mail. The role is for information: who is imported joins as `member`."""
+
+    email: Email
+    team_role: Literal["team_admin", "member"] = "member"
+
+
+class OrganizationAbout(_Strict):
+    """The organization that was exported. An import leaves its own organization's name and slug alone."""
+
+    name: Name
+    slug: Annotated[str, Field(min_length=1, max_length=63)]
+
+
+class OrganizationMemberRow(_Strict):
+    """A member by e-mail. The role is for information; who is suspended is not imported."""
+
+    email: Email
+    org_role: Literal["owner", "admin", "member"] = "member"
+    suspended: bool = False
+
+
+R = TypeVar("R", TeamMemberRow, OrganizationMemberRow)
+
+
+def _once(rows: list[R]) -> list[R]:
+    """Each member once: it would not be clear which of two roles counts."""
+    seen: set[str] = set()
+    for row in rows:
+        if row.email.casefold() in seen:
+            raise ValueError(f"the e-mail address '{row.email}' appears twice")
+        seen.add(row.email.casefold())
+    return rows
+
+
+class _Bundle(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    version: Annotated[int, Field(strict=True, ge=1, le=1)]
+    exported_at: datetime | None = None
+
+    @property
+    def sections(self) -> dict[str, Any]:
+        """What plugins added."""
+        return dict(self.model_extra or {})
+
+
+class TeamBundle(_Bundle):
+    """A team as a file: metadata, roster, what is shared with it; no documents, no ids, no secrets.
+
+    Further keys are lists of rows that plugins add, such as `knowledge_bases` and `pipelines`.
+    """
+
+    format: Literal["platform.team"]
+    team: TeamAbout
+    members: Annotated[list[TeamMemberRow], AfterValidator(_once)] = Field([], max_length=MAX_MEMBERS)
+
+
+class OrganizationBundle(_Bundle):
+    """An organization as a file: metadata, members, what is shared with it; no documents, ids, secrets.
+
+    Further keys are lists of rows that plugins add, such as `knowledge_bases` and `pipelines`.
+    """
+
+    format: Literal["platform.organization"]
+    organization: OrganizationAbout
+    members: Annotated[list[OrganizationMemberRow], AfterValidator(_once)] = Field([], max_length=MAX_MEMBERS)
+
+
+class TeamImport(BaseModel):
+    """A team's bundle, and what to do with names that are taken."""
+
+    model_config = example(
+        bundle={
+            "format": "platform.team",
+            "version": 1,
+            "team": {"name": "Field service", "description": "Stations north of the Arctic Circle"},
+            "members": [{"email": "grace@example.org", "team_role": "member"}],
+        },
+        policy="skip",
+    )
+
+    bundle: TeamBundle
+    policy: Policy = "skip"
+
+
+class OrganizationImport(BaseModel):
+    """An organization's bundle, and what to do with names that are taken."""
+
+    model_config = example(
+        bundle={
+            "format": "platform.organization",
+            "version": 1,
+            "organization": {"name": "Nordlys Instruments", "slug": "nordlys"},
+            "members": [{"email": "grace@example.org", "org_role": "member"}],
+        },
+        policy="skip",
+    )
+
+    bundle: OrganizationBundle
+    policy: Policy = "skip"
+
+
+class ImportQuery(BaseModel):
+    """How to import."""
+
+    dry_run: bool = Field(False, description="Answer the same report and write nothing.")
+
+
+class ImportItem(BaseModel):
+    """One row of a bundle; `name` is the name that it has here."""
+
+    kind: str = Field(description="`member`, `knowledge_base`, `pipeline` …")
+    name: str
+    reason: str | None = None
+
+
+class ImportReport(BaseModel):
+    """What an import created, skipped, renamed and could not do."""
+
+    created: list[ImportItem] = []
+    skipped: list[ImportItem] = []
+    renamed: list[ImportItem] = []
+    failed: list[ImportItem] = []
