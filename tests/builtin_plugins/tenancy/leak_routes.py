@@ -18,7 +18,8 @@ class Row:
 
     `owned`: a row with an owner and a visibility is addressed, in the path or in the body; `changes` it or
     only reads it. `asks`: a key that the service wants beside the declared access, as (key, id, whether
-    instance administrators pass). `member_of`: only members of this id's organization or team may.
+    instance administrators pass). `member_of`: only members of this id's organization or team may;
+    `also_suspended`: those whose membership is suspended as well.
     `consumes`: ids that an allowed call uses up, made anew for each. `control`: further statuses of an
     allowed call. `reveals`: canaries by their beginnings that the bundle or log holds for whoever may have
     it. `hides`: a stranger is told 404 rather than 403, as by a thing that has no place of its own. `ids`:
@@ -27,10 +28,11 @@ class Row:
 
     body: Any = None
     query: str = ""
-    owned: Literal["kb", "pipeline"] | None = None
+    owned: Literal["kb", "pipeline", "job"] | None = None
     changes: bool | None = None
     asks: tuple[str, str, bool] | None = None
     member_of: str | None = None
+    also_suspended: bool = False
     consumes: tuple[str, ...] = ()
     control: tuple[int, ...] = ()
     reveals: tuple[str, ...] = ()
@@ -51,6 +53,7 @@ TEAM_BUNDLE = {"format": "platform.team", "version": 1, "team": {"name": "x"}}
 RESET = {"mode": "generate"}
 
 KERNEL = {
+    "GET /": OWN,
     "GET /health": OWN,
     "GET /livez": OWN,
     "GET /readyz": OWN,
@@ -61,6 +64,10 @@ KERNEL = {
         asks=("org.audit.read", "organization", False),
         reveals=("",),
     ),
+    "GET /v1/jobs": Row(query="limit=500"),
+    "GET /v1/jobs/{job_id}": Row(owned="job"),
+    "GET /v1/jobs/{job_id}/events": Row(owned="job"),
+    "POST /v1/jobs/{job_id}/cancel": Row(owned="job", consumes=("job",)),
     "GET /v1/auth/capabilities": OWN,
     "POST /v1/auth/change-password": OWN,
     "POST /v1/auth/login": OWN,
@@ -114,6 +121,7 @@ _BASES = {
     "DELETE /{kb_id}/documents/{document_id}": Row(owned="kb", consumes=("document",)),
     "GET /{kb_id}/documents/{document_id}/chunks": _BASE,
     "GET /{kb_id}/documents/{document_id}/content": _BASE,
+    "POST /{kb_id}/search": Row({"question": "What is the treasure?"}, owned="kb", changes=False),
     "POST /{kb_id}/upload": Row(owned="kb", upload=True, consumes=("kb",)),
 }
 
@@ -134,6 +142,9 @@ RAG = {
         {"visibility": "private"}, owned="pipeline", consumes=("pipeline",)
     ),
     "DELETE /v1/rag/pipeline/{pipeline_id}": Row(owned="pipeline", consumes=("pipeline",)),
+    "POST /v1/rag/pipeline/{pipeline_id}/search": Row(
+        {"question": "What is the treasure?"}, owned="pipeline", changes=False
+    ),
     "POST /v1/rag/pipeline/{pipeline_id}/query": Row(
         {"question": "What is the treasure?", "hybrid": True}, owned="pipeline", changes=False
     ),
@@ -164,6 +175,7 @@ TEAMS = {
 }
 
 _MEMBER = "/v1/organizations/{org_id}/members/{user_id}"
+_MANAGEMENT = "/v1/organizations/{org_id}/management"
 _ROLES = "/v1/organizations/{org_id}/roles"
 _GROUPS = "/v1/organizations/{org_id}/permission-groups"
 _OF_OTHERS = ("org.members.manage", "organization", False)
@@ -195,6 +207,8 @@ ORGANIZATIONS = {
     f"DELETE {_MEMBER}/suspension": Row(consumes=("user",)),
     f"POST {_MEMBER}/reset-password": Row(RESET, consumes=("user",)),
     f"PATCH {_MEMBER}/account-status": Row({"is_active": False}, consumes=("user",)),
+    f"POST {_MANAGEMENT}": Row(member_of="organization"),
+    f"DELETE {_MANAGEMENT}": Row(member_of="organization", also_suspended=True),
     f"GET {_MEMBER}/effective-permissions": Row(asks=_OF_OTHERS),
     f"GET {_MEMBER}/roles": Row(asks=_OF_OTHERS),
     f"POST {_MEMBER}/roles": Row({"role_id": "@role"}),
@@ -223,6 +237,7 @@ PARAMETERS = {
     "kb_id": "kb",
     "document_id": "document",
     "pipeline_id": "pipeline",
+    "job_id": "job",
     "team_id": "team",
     "org_id": "organization",
     "user_id": "user",

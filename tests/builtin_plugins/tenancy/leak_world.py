@@ -11,8 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from sqlalchemy import select, update
+
 from builtin_plugins.tenancy.models import GroupChild, PermissionGroup, Role, RolePermission
-from kernel.sdk import Account, Permission, utc_now
+from kernel.db.tables import JobRecord
+from kernel.sdk import TOKENS, Account, Permission, utc_now
 from kernel.testing import Actor, Reply, Running
 from tests.builtin_plugins.rag.rag_support import make_base, make_pipeline, upload
 from tests.builtin_plugins.tenancy.tenancy_support import (
@@ -144,7 +147,7 @@ async def account(
     )
     async with world.running.platform.database.unit() as unit:
         unit.session.add(row)
-    token = world.running.platform.tokens.mint(row, {})
+    token = world.running.platform.resource(TOKENS).mint(row, {})
     actor = Actor(world.running, token, {"id": row.id, "username": username, "email": address})
     return Person(name, actor, **facts)
 
@@ -199,13 +202,16 @@ async def _enter(world: World, name: str, organization: int, role: str) -> None:
 
 
 async def _rows(world: World) -> None:
-    """Knowledge bases with a document, and pipelines, of each visibility but `shared`."""
+    """Knowledge bases with a document and its job, and pipelines, of each visibility but `shared`."""
     for variant in VARIANTS:
         base = await new_base(world, variant)
         world.ids[f"kb:{variant}"] = base
         world.ids[f"document:{variant}"] = await new_document(world, base, variant)
         world.ids[f"pipeline:{variant}"] = await new_pipeline(world, variant, base)
     await world.running.run_jobs()
+    for variant in VARIANTS:
+        world.ids[f"job:{variant}"] = await job_of(world, world.ids[f"document:{variant}"])
+        await _mark(world, world.ids[f"job:{variant}"], variant)
     mine = await make_base(world.people["other_org"].actor)
     world.ids["other_kb"] = mine
 
@@ -236,6 +242,19 @@ async def new_document(world: World, base: str, variant: str) -> str:
     return str(answer.json()["document_id"])
 
 
+async def job_of(world: World, document: str) -> str:
+    """The id of the job that works on a document."""
+    query = select(JobRecord.id).where(JobRecord.subject == document)
+    return str(await world.running.platform.database.read(lambda session: session.scalar(query)))
+
+
+async def _mark(world: World, job: str, variant: str) -> None:
+    """Let the job say a word that only those may read who see the document."""
+    word = world.canary(f"job-message-{variant}", lambda person: world.sees(person, variant))
+    change = update(JobRecord).where(JobRecord.id == job).values(message=word)
+    await world.running.platform.database.write(lambda unit: unit.session.execute(change) and None)
+
+
 async def new_pipeline(world: World, variant: str, base: str) -> str:
     """A pipeline of the victim."""
     name = world.canary(f"pipeline-name-{variant}", lambda person: world.sees(person, variant))
@@ -258,7 +277,7 @@ async def _authority(world: World) -> None:
     assert answer.status == 200, answer.body
     ids["insider_email"] = world.canary("email", lambda person: world.views(person) or person.is_admin)
     insider = await account(world, "insider", f"{ids['insider_email']}@example.org")
-    await join(running, organization, insider.actor)
+    await join(running, organization, insider.actor, managed=True)
     ids["user"] = insider.id
     for what in ("role", "spare_role"):
         ids[what] = await new_role(world, organization, world.canary(what, heirs))
@@ -323,7 +342,7 @@ async def new_org_invite(world: World) -> int:
 async def new_member(world: World) -> int:
     """A plain member of the victim's organization and team, to be used up."""
     person = await account(world, "extra")
-    await join(world.running, world.ids["organization"], person.actor)
+    await join(world.running, world.ids["organization"], person.actor, managed=True)
     await join_team(world.running, world.ids["team"], person.actor)
     return person.id
 

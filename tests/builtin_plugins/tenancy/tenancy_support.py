@@ -6,12 +6,16 @@ Rows that a test only needs to be there are written directly; what it tests goes
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import jwt
-from sqlalchemy import select
+from sqlalchemy import Executable, select, update
+from sqlalchemy.orm import Session
 
+from builtin_plugins.tenancy.access.remembered import changed, changed_for_all
+from builtin_plugins.tenancy.access.tree import place
 from builtin_plugins.tenancy.models import (
     Membership,
     Organization,
@@ -21,11 +25,11 @@ from builtin_plugins.tenancy.models import (
     Team,
     TeamMember,
 )
-from builtin_plugins.tenancy.services.standing import changed
-from builtin_plugins.tenancy.services.tree import place
 from kernel.auth.models import AuditEntry
-from kernel.sdk import Account, utc_now
+from kernel.sdk import TOKENS, Account, Unit, utc_now
 from kernel.testing import Actor, Reply, Running
+
+T = TypeVar("T")
 
 
 def fresh(what: str) -> str:
@@ -54,17 +58,42 @@ async def somebody(
         is_active=is_active,
         password_hash="unknown" if local else None,
     )
-    async with running.platform.database.unit() as unit:
-        unit.session.add(account)
-    token = running.platform.tokens.mint(account, {})
+    await write(running, account)
+    token = running.platform.resource(TOKENS).mint(account, {})
     return Actor(running, token, {"id": account.id, "username": name, "email": email})
+
+
+async def write(running: Running, *what: Any, about: Iterable[Actor] = (), about_all: bool = False) -> None:
+    """Write rows, or run statements and functions of a unit, past the routes.
+
+    What is remembered `about` these accounts, or `about_all`, is forgotten.
+    """
+
+    def work(unit: Unit) -> None:
+        for one in what:
+            if isinstance(one, Executable):
+                unit.session.execute(one)
+            elif callable(one):
+                one(unit)
+            else:
+                unit.session.add(one)
+            unit.session.flush()
+        changed(unit, map(id_of, about))
+        if about_all:
+            changed_for_all(unit)
+
+    await running.platform.database.write(work)
+
+
+async def read(running: Running, what: Callable[[Session], T]) -> T:
+    """What a function of a session answers."""
+    return await running.platform.database.read(what)
 
 
 async def renew(running: Running, actor: Actor) -> None:
     """Give an actor a new session, as a sign-in would."""
-    async with running.platform.database.read() as session:
-        account = await session.get_one(Account, id_of(actor))
-    actor.token = running.platform.tokens.mint(account, {})
+    account = await read(running, lambda session: session.get_one(Account, id_of(actor)))
+    actor.token = running.platform.resource(TOKENS).mint(account, {})
 
 
 def id_of(actor: Actor) -> int:
@@ -75,38 +104,38 @@ def id_of(actor: Actor) -> int:
 async def make_org(running: Running, owner: Actor | None = None, *, parent: int | None = None) -> int:
     """A new organization, with an owner if one is given; answers its id."""
     slug = fresh("org")
-    async with running.platform.database.unit() as unit:
-        organization = Organization(name=slug.title(), slug=slug, parent_id=parent)
-        unit.session.add(organization)
-        await unit.session.flush()
-        await place(unit, organization)
+    organization = Organization(name=slug.title(), slug=slug, parent_id=parent)
+    await write(running, organization, lambda unit: place(unit, organization))
     if owner is not None:
         await join(running, organization.id, owner, "owner")
     return int(organization.id)
 
 
-async def join(running: Running, organization_id: int, actor: Actor, role: str = "member") -> None:
-    """Make somebody a member of an organization."""
+async def join(
+    running: Running, organization_id: int, actor: Actor, role: str = "member", *, managed: bool = False
+) -> None:
+    """Make somebody a member of an organization; a `managed` one agreed to be managed by it."""
     row = Membership(organization_id=organization_id, user_id=id_of(actor), org_role=role)
-    async with running.platform.database.unit() as unit:
-        unit.session.add(row)
-        await changed(unit, [row.user_id])
+    row.managed_since = utc_now() if managed else None
+    await write(running, row, about=[actor])
 
 
 async def suspend(running: Running, organization_id: int, actor: Actor) -> None:
     """Suspend a membership, without the route's side effects on the session."""
-    async with running.platform.database.unit() as unit:
-        row = await unit.session.get_one(Membership, (organization_id, id_of(actor)))
-        row.suspended_at = utc_now()
-        await changed(unit, [row.user_id])
+    await change_membership(running, organization_id, actor, suspended_at=utc_now())
+
+
+async def change_membership(running: Running, organization_id: int, actor: Actor, **columns: Any) -> None:
+    """Change columns of a membership, without what a route would do besides."""
+    where = (Membership.organization_id == organization_id, Membership.user_id == id_of(actor))
+    await write(running, update(Membership).where(*where).values(**columns), about=[actor])
 
 
 async def make_team(running: Running, admin: Actor | None = None, *, organization: int | None = None) -> int:
     """A new team, with a team_admin if one is given; answers its id."""
     name = fresh("team")
-    async with running.platform.database.unit() as unit:
-        team = Team(name=name, name_key=name.casefold(), organization_id=organization)
-        unit.session.add(team)
+    team = Team(name=name, name_key=name.casefold(), organization_id=organization)
+    await write(running, team)
     if admin is not None:
         await join_team(running, team.id, admin, "team_admin")
     return int(team.id)
@@ -114,9 +143,7 @@ async def make_team(running: Running, admin: Actor | None = None, *, organizatio
 
 async def join_team(running: Running, team_id: int, actor: Actor, role: str = "member") -> None:
     """Make somebody a member of a team."""
-    async with running.platform.database.unit() as unit:
-        unit.session.add(TeamMember(team_id=team_id, user_id=id_of(actor), team_role=role))
-        await changed(unit, [id_of(actor)])
+    await write(running, TeamMember(team_id=team_id, user_id=id_of(actor), team_role=role), about=[actor])
 
 
 async def give_keys(
@@ -124,14 +151,11 @@ async def give_keys(
 ) -> int:
     """A new custom role with these keys, assigned to a member; answers the role's id."""
     name = fresh("role")
-    async with running.platform.database.unit() as unit:
-        role = Role(organization_id=organization_id, name=name, name_key=name)
-        unit.session.add(role)
-        await unit.session.flush()
-        unit.session.add_all(RolePermission(role_id=role.id, permission_key=key) for key in keys)
-        assigned = {"organization_id": organization_id, "user_id": id_of(actor), "expires_at": expires_at}
-        unit.session.add(RoleAssignment(role_id=role.id, **assigned))
-        await changed(unit, [id_of(actor)])
+    role = Role(organization_id=organization_id, name=name, name_key=name)
+    await write(running, role)
+    held = [RolePermission(role_id=role.id, permission_key=key) for key in keys]
+    assigned = {"organization_id": organization_id, "user_id": id_of(actor), "expires_at": expires_at}
+    await write(running, *held, RoleAssignment(role_id=role.id, **assigned), about=[actor])
     return int(role.id)
 
 
@@ -153,8 +177,7 @@ async def audited(running: Running, action: str, target_id: int | str | None = N
     query = select(AuditEntry).where(AuditEntry.action == action).order_by(AuditEntry.id)
     if target_id is not None:
         query = query.where(AuditEntry.target_id == str(target_id))
-    async with running.platform.database.read() as session:
-        return list(await session.scalars(query))
+    return await read(running, lambda session: list(session.scalars(query)))
 
 
 def problems(answer: Reply) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from kernel.sdk import Account
+from kernel.sdk import TOKENS, Account
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.rag.rag_support import ask_raw, ingest, make_base, make_pipeline
 from tests.builtin_plugins.tenancy.tenancy_support import (
@@ -156,7 +156,7 @@ async def test_leaving_the_organization_hides_its_teams(sharing: Running, owner:
     assert await shelf.seen_by(mate)
     path = f"/v1/organizations/{organization}/members/{id_of(mate)}"
     assert (await owner.delete(path)).status == 204
-    mate.token = sharing.platform.tokens.mint(await account_of(sharing, mate), {})
+    mate.token = sharing.platform.resource(TOKENS).mint(await account_of(sharing, mate), {})
     assert not await shelf.seen_by(mate)
 
 

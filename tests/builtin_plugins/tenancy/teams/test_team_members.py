@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from kernel.sdk import Account, scope_of
+from kernel.auth.identity import IDENTITY
+from kernel.sdk import TOKENS, Account, scope_of
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.tenancy.tenancy_support import (
     audited,
@@ -42,8 +43,8 @@ async def deactivate(running: Running, actor: Actor) -> None:
 
 async def teams_in_scope(running: Running, actor: Actor) -> tuple[int, ...]:
     """The teams whose rows the actor may read right now, whatever its token says."""
-    claimed = running.platform.tokens.verify(actor.token or "")
-    principal = await running.platform.identity.principal_of(claimed)
+    claimed = running.platform.resource(TOKENS).verify(actor.token or "")
+    principal = await running.platform.resource(IDENTITY).principal_of(claimed)
     return (await scope_of(running.platform, principal)).teams
 
 

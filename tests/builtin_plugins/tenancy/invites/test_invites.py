@@ -10,13 +10,14 @@ import pytest
 from sqlalchemy import delete, select, text, update
 
 from builtin_plugins.tenancy.models import Invite, Membership, TeamMember
-from builtin_plugins.tenancy.services.standing import changed
 from kernel.auth.models import AuditEntry
+from kernel.http.access_log import ACCESS_LOG
 from kernel.sdk import Account, utc_now
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.tenancy.invite_support import by_token, invite, invite_to_org
 from tests.builtin_plugins.tenancy.tenancy_support import (
     audited,
+    change_membership,
     claims,
     fresh,
     give_keys,
@@ -29,6 +30,7 @@ from tests.builtin_plugins.tenancy.tenancy_support import (
     refused,
     somebody,
     suspend,
+    write,
 )
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -69,13 +71,19 @@ async def test_an_invite_leads_into_a_team(running: Running) -> None:
     token = issued.pop("token")
     assert issued.keys() == {
         *("id", "email", "team_id", "team_role", "status", "max_uses", "use_count", "expires_at"),
-        *("created_at", "link", "email_sent"),
+        *("created_at", "link", "how_to_accept", "email_sent"),
     }
     assert (issued["status"], issued["max_uses"], issued["use_count"]) == ("pending", 1, 0)
     assert (issued["link"], issued["email_sent"]) == (None, None)
+    redeeming = issued["how_to_accept"].rpartition("POST ")[2]
+    assert redeeming == by_token({"token": token}, "/redeem"), (
+        "without link and mail the answer says what to do"
+    )
 
     listed = (await ann.get("/v1/invites", params={"team_id": str(team)})).json()
-    assert listed["items"] == [{k: v for k, v in issued.items() if k not in ("link", "email_sent")}]
+    assert listed["items"] == [
+        {k: v for k, v in issued.items() if k not in ("link", "how_to_accept", "email_sent")}
+    ]
     assert (listed["total"], listed["limit"], listed["offset"]) == (1, 50, 0)
 
     name = (await ann.get(f"/v1/teams/{team}")).json()["name"]
@@ -136,7 +144,7 @@ async def test_a_token_is_kept_as_a_hash_only(running: Running, caplog: pytest.L
         assert answer.headers["Cache-Control"] == "no-store"
         await running.anonymous.get(by_token(issued))
         await ben.post(by_token(issued, "/redeem"))
-        running.platform.access_log.flush()
+        running.platform.resource(ACCESS_LOG).flush()
     token = issued["token"]
     assert len(token) >= 43
     assert any("/v1/invites/by-token" in record.getMessage() for record in caplog.records), (
@@ -300,15 +308,10 @@ async def test_an_owners_invite_ends_with_the_owner(running: Running) -> None:
     await join(running, home, eve, "owner")
     as_owner = await invite_to_org(eve, home, "all@example.org", org_role="owner", max_uses=9)
     as_member = await invite_to_org(eve, home, "all@example.org", max_uses=9)
-    async with running.platform.database.unit() as unit:
-        row = await unit.session.get_one(Membership, (home, id_of(eve)))
-        row.org_role = "admin"
-        await changed(unit, [id_of(eve)])
+    await change_membership(running, home, eve, org_role="admin")
     refused(await ben.post(by_token(as_owner, "/redeem")), 409, "invite_withdrawn")
     assert (await ben.post(by_token(as_member, "/redeem"))).status == 200
-    async with running.platform.database.unit() as unit:
-        await unit.session.execute(delete(Membership).where(Membership.user_id == id_of(eve)))
-        await changed(unit, [id_of(eve)])
+    await write(running, delete(Membership).where(Membership.user_id == id_of(eve)), about=[eve])
     refused(await eve.post(by_token(as_member, "/redeem")), 409, "invite_withdrawn")
 
 

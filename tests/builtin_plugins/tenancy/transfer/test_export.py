@@ -48,7 +48,7 @@ async def test_bundle(sharing: Running, kind: Kind) -> None:
             {
                 "name": "Handbook",
                 "description": "Rules",
-                "embedding_model": "all-minilm",
+                "embedding_model": "multilingual-e5-small",
                 "llm_model": "tiny",
                 "chunk_size": 300,
                 "chunk_overlap": 20,
@@ -56,7 +56,7 @@ async def test_bundle(sharing: Running, kind: Kind) -> None:
             {
                 "name": "Minutes",
                 "description": "",
-                "embedding_model": "all-minilm",
+                "embedding_model": "multilingual-e5-small",
                 "llm_model": None,
                 "chunk_size": 512,
                 "chunk_overlap": 50,
@@ -181,7 +181,7 @@ class Settings(Plugin):
     name = "keeper"
 
     @hookimpl(optionalhook=True)
-    async def export_rows(self, organization_id: int | None) -> dict[str, Any] | None:
+    def export_rows(self, organization_id: int | None) -> dict[str, Any] | None:
         rows = [{"plugin": "keeper", "values": {"color": "green"}}]
         return {"plugin_config": rows} if organization_id is not None else None
 

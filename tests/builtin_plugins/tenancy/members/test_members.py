@@ -83,6 +83,7 @@ class TestList:
             "org_role": "owner",
             "suspended": False,
             "is_active": True,
+            "managed": False,
             "managed_by_caller": False,
             "resettable_by_caller": False,
         }

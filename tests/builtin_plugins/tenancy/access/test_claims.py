@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kernel.sdk import Scope, scope_of
+from kernel.auth.identity import IDENTITY
+from kernel.sdk import TOKENS, Scope, scope_of
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.tenancy.tenancy_support import (
     claims,
@@ -21,8 +22,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def scope(running: Running, actor: Actor) -> Scope:
-    principal = await running.platform.identity.principal_of(
-        running.platform.tokens.verify(actor.token or "")
+    principal = await running.platform.resource(IDENTITY).principal_of(
+        running.platform.resource(TOKENS).verify(actor.token or "")
     )
     return await scope_of(running.platform, principal)
 

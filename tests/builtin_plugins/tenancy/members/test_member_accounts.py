@@ -42,7 +42,7 @@ async def set_status(by: Actor, org: int, whom: Actor | int, is_active: bool) ->
 async def member(running: Running, org: int, org_role: str = "member", **kind: Any) -> Actor:
     """A member with a password of its own."""
     actor = await somebody(running, local=True, **kind)
-    await join(running, org, actor, org_role)
+    await join(running, org, actor, org_role, managed=True)
     return actor
 
 
@@ -63,7 +63,7 @@ class TestReset:
         ann = await somebody(running)
         org = await make_org(running, ann)
         bob = await running.user()
-        await join(running, org, bob)
+        await join(running, org, bob, managed=True)
         assert await hint(ann, org, bob)
         answer = await reset(ann, org, bob)
         assert answer.status == 200
@@ -90,7 +90,7 @@ class TestReset:
         ann = await somebody(running, local=True)
         org = await make_org(running, ann)
         guest = await somebody(running)
-        await join(running, org, guest)
+        await join(running, org, guest, managed=True)
         refused(await reset(ann, org, ann), 409)
         refused(await reset(ann, org, guest), 409)
         assert not await hint(ann, org, ann)
@@ -210,7 +210,7 @@ class TestStatus:
         ann = await somebody(running)
         org = await make_org(running, ann)
         bob = await running.user()
-        await join(running, org, bob)
+        await join(running, org, bob, managed=True)
         answer = await set_status(ann, org, bob, False)
         assert answer.json() == {"user_id": id_of(bob), "is_active": False}
         assert not await is_signed_in(bob)
@@ -232,7 +232,8 @@ class TestStatus:
         """The last active owner of an organization stays active, also against Platform Admins."""
         everywhere = await somebody(running, platform_admin=True)
         ann, bob = await somebody(running), await somebody(running)
-        org = await make_org(running, ann)
+        org = await make_org(running)
+        await join(running, org, ann, "owner", managed=True)
         await join(running, org, bob, "owner")
         await suspend(running, org, bob)
         status = {"is_active": False}

@@ -12,21 +12,21 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, delete, event, update
 
+from builtin_plugins.tenancy.access.decisions import decide
 from builtin_plugins.tenancy.models import (
     GroupChild,
     GroupPermission,
-    Membership,
     PermissionGroup,
     RoleAssignment,
     RoleGroup,
     RolePermission,
 )
 from builtin_plugins.tenancy.permissions import MEMBERS_MANAGE, SETTINGS_MANAGE, TEAM_MANAGE
-from builtin_plugins.tenancy.services.access import decide
-from builtin_plugins.tenancy.services.standing import changed, changed_for_all
-from kernel.sdk import Account, Permission, Principal, utc_now
+from kernel.auth.identity import IDENTITY
+from kernel.sdk import TOKENS, Account, Caller, Permission, Principal, utc_now
 from kernel.testing import Actor, Running, Start
 from tests.builtin_plugins.tenancy.tenancy_support import (
+    change_membership,
     fresh,
     give_keys,
     id_of,
@@ -37,6 +37,7 @@ from tests.builtin_plugins.tenancy.tenancy_support import (
     refused,
     somebody,
     suspend,
+    write,
 )
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -45,12 +46,12 @@ KEY = SETTINGS_MANAGE.key
 
 
 async def principal(running: Running, actor: Actor) -> Principal:
-    claims = running.platform.tokens.verify(actor.token or "")
-    return await running.platform.identity.principal_of(claims)
+    claims = running.platform.resource(TOKENS).verify(actor.token or "")
+    return await running.platform.resource(IDENTITY).principal_of(claims)
 
 
 async def holds(running: Running, actor: Actor, place: int, key: Permission = SETTINGS_MANAGE) -> bool:
-    return await decide(running.platform, await principal(running, actor), key, place)
+    return await decide(Caller(running.platform, await principal(running, actor)), key, place)
 
 
 @contextmanager
@@ -83,7 +84,7 @@ async def test_down_but_not_up_or_sideways(running: Running) -> None:
 
 
 async def test_expiry_counts_while_remembered(running: Running) -> None:
-    """A role ends when it ends, not when somebody looks it up anew."""
+    """A role ends when it ends, not when somebody looks it up again."""
     ann = await somebody(running)
     org = await make_org(running)
     await join(running, org, ann)
@@ -104,14 +105,9 @@ async def test_changes_count_at_once(running: Running) -> None:
     assert not await holds(running, ann, org)
     await give_keys(running, org, ann, KEY)
     assert not await holds(running, ann, org), "an assigned role counts for nothing while suspended"
-    async with running.platform.database.unit() as unit:
-        row = await unit.session.get_one(Membership, (org, id_of(ann)))
-        row.suspended_at, row.org_role = None, "member"
-        await changed(unit, [id_of(ann)])
+    await change_membership(running, org, ann, suspended_at=None, org_role="member")
     assert await holds(running, ann, org)
-    async with running.platform.database.unit() as unit:
-        await unit.session.execute(delete(RoleAssignment).where(RoleAssignment.user_id == id_of(ann)))
-        await changed(unit, [id_of(ann)])
+    await write(running, delete(RoleAssignment).where(RoleAssignment.user_id == id_of(ann)), about=[ann])
     assert not await holds(running, ann, org)
 
 
@@ -123,19 +119,16 @@ async def test_nested_groups(running: Running) -> None:
     role = await give_keys(running, org, ann)
     names = [fresh("group") for _ in range(3)]
     groups = [PermissionGroup(organization_id=org, name=name, name_key=name) for name in names]
-    async with running.platform.database.unit() as unit:
-        unit.session.add_all(groups)
-        await unit.session.flush()
-        first, second, third = [group.id for group in groups]
-        unit.session.add(RoleGroup(role_id=role, group_id=first))
-        for group, child in ((first, second), (second, third), (third, first)):
-            unit.session.add(GroupChild(group_id=group, child_group_id=child))
-        unit.session.add(GroupPermission(group_id=third, permission_key=KEY))
-        await changed_for_all(unit)
+    await write(running, *groups)
+    first, second, third = [group.id for group in groups]
+    nested = [
+        GroupChild(group_id=group, child_group_id=child)
+        for group, child in ((first, second), (second, third), (third, first))
+    ]
+    key = GroupPermission(group_id=third, permission_key=KEY)
+    await write(running, RoleGroup(role_id=role, group_id=first), *nested, key, about_all=True)
     assert await holds(running, ann, org)
-    async with running.platform.database.unit() as unit:
-        await unit.session.execute(delete(GroupChild).where(GroupChild.group_id == second))
-        await changed_for_all(unit)
+    await write(running, delete(GroupChild).where(GroupChild.group_id == second), about_all=True)
     assert not await holds(running, ann, org)
 
 
@@ -147,13 +140,10 @@ async def test_a_changed_role_counts_for_all(running: Running) -> None:
     role = await give_keys(running, org, actors[0])
     for actor in actors[1:]:
         await join(running, org, actor)
-        async with running.platform.database.unit() as unit:
-            unit.session.add(RoleAssignment(organization_id=org, user_id=id_of(actor), role_id=role))
-            await changed(unit, [id_of(actor)])
+        row = RoleAssignment(organization_id=org, user_id=id_of(actor), role_id=role)
+        await write(running, row, about=[actor])
     assert [await holds(running, actor, org) for actor in actors] == [False] * 3
-    async with running.platform.database.unit() as unit:
-        unit.session.add(RolePermission(role_id=role, permission_key=KEY))
-        await changed_for_all(unit)
+    await write(running, RolePermission(role_id=role, permission_key=KEY), about_all=True)
     assert [await holds(running, actor, org) for actor in actors] == [True] * 3
 
 
@@ -162,27 +152,24 @@ async def test_platform_admins_are_looked_up(running: Running) -> None:
     ann = await somebody(running, platform_admin=True)
     org = await make_org(running)
     known = await principal(running, ann)
-    assert await decide(running.platform, known, MEMBERS_MANAGE, org)
-    async with running.platform.database.unit() as unit:
-        await unit.session.execute(
-            update(Account).where(Account.id == id_of(ann)).values(platform_admin=False)
-        )
-    assert not await decide(running.platform, known, MEMBERS_MANAGE, org)
+    assert await decide(Caller(running.platform, known), MEMBERS_MANAGE, org)
+    await write(running, update(Account).where(Account.id == id_of(ann)).values(platform_admin=False))
+    assert not await decide(Caller(running.platform, known), MEMBERS_MANAGE, org)
 
 
 async def test_instance_administrators_only_where_it_is_said(running: Running) -> None:
     """Being one opens nothing of an organization by itself."""
     root = await principal(running, await somebody(running, role="admin"))
     org = await make_org(running)
-    assert not await decide(running.platform, root, MEMBERS_MANAGE, org)
-    assert await decide(running.platform, root, MEMBERS_MANAGE, org, or_admin=True)
+    assert not await decide(Caller(running.platform, root), MEMBERS_MANAGE, org)
+    assert await decide(Caller(running.platform, root), MEMBERS_MANAGE, org, or_admin=True)
 
 
 async def test_services_hold_nothing(running: Running) -> None:
     """A service is in no organization."""
     org = await make_org(running)
     service = Principal("service", "service:x", username="x", role="service")
-    assert not await decide(running.platform, service, MEMBERS_MANAGE, org, or_admin=True)
+    assert not await decide(Caller(running.platform, service), MEMBERS_MANAGE, org, or_admin=True)
 
 
 async def test_teams(running: Running) -> None:
@@ -217,11 +204,11 @@ async def test_warm_decisions_ask_no_database(running: Running) -> None:
         for actor, place, wanted in ((ann, org, True), (ann, below, True), (bob, org, False))
     ]
     for known, place, wanted in asked:
-        assert await decide(running.platform, known, SETTINGS_MANAGE, place) is wanted
+        assert await decide(Caller(running.platform, known), SETTINGS_MANAGE, place) is wanted
     with statements() as seen:
         for _ in range(200):
             for known, place, _wanted in asked:
-                await decide(running.platform, known, SETTINGS_MANAGE, place)
+                await decide(Caller(running.platform, known), SETTINGS_MANAGE, place)
     assert len([one for one in seen if "tenancy_" in one or "kernel_account" in one]) < 60, seen[:5]
 
 

@@ -1,7 +1,7 @@
 """Random organizations, memberships, visibilities and questions, against a plain model of who sees what.
 
-CI takes 500 steps; `pytest tests/builtin_plugins/tenancy/test_leak_fuzz.py --leak-steps 10000` is the long
-run, and `--leak-seed` repeats one.
+CI takes 500 steps; `pytest tests/builtin_plugins/tenancy/access/test_leak_fuzz.py --leak-steps 10000` is the
+long run, and `--leak-seed` repeats one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from kernel.sdk import Account
+from kernel.sdk import TOKENS, Account
 from kernel.testing import Actor, Reply, Running, Start
 from tests.builtin_plugins.rag.rag_support import upload
 from tests.builtin_plugins.tenancy.tenancy_support import claims, id_of, read_claims, somebody
@@ -492,7 +492,7 @@ class Fuzzer:
         assert (await actor.get(BASES)).status == 401
         async with self.running.platform.database.read() as session:
             account = await session.get_one(Account, id_of(actor))
-        actor.token = self.running.platform.tokens.mint(account, {})
+        actor.token = self.running.platform.resource(TOKENS).mint(account, {})
 
     async def ok(self, answer: Awaitable[Reply], what: str) -> Any:
         reply = await answer

@@ -33,6 +33,7 @@ async def test_an_invite_is_mailed(start_platform: Start, mailbox: Mailbox) -> N
     assert (letter["To"], letter["Subject"]) == (ben.user["email"], f"Invitation to the team {name}")
     content = letter.get_content()
     assert issued["link"] in content
+    assert "Send the link" in issued["how_to_accept"] and issued["token"] not in issued["how_to_accept"]
     assert ann.user["username"] in content
     assert "as team admin" in content
     listed = (await ann.get("/v1/invites", params={"team_id": str(team)})).json()["items"]
@@ -46,6 +47,7 @@ async def test_without_a_client_the_token_is_mailed(start_platform: Start, mailb
     owner = await somebody(running)
     issued = await invite_to_org(owner, await make_org(running, owner), "x@example.org")
     assert (issued["link"], issued["email_sent"]) == (None, True)
+    assert f"POST {by_token(issued, '/redeem')}" in issued["how_to_accept"]
     content = mailbox.letters[0].get_content()
     assert issued["token"] in content
     assert "http" not in content

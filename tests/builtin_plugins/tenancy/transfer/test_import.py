@@ -12,8 +12,9 @@ from sqlalchemy import func, select
 
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline
 from builtin_plugins.tenancy.models import Membership, TeamMember
+from kernel.auth.identity import IDENTITY
 from kernel.auth.models import AuditEntry
-from kernel.sdk import Plugin, Unit, hookimpl, scope_of
+from kernel.sdk import TOKENS, Plugin, Unit, hookimpl, scope_of
 from kernel.testing import Running, Start
 from tests.builtin_plugins.rag.rag_support import ask_raw, make_base, make_pipeline
 from tests.builtin_plugins.tenancy.tenancy_support import (
@@ -115,7 +116,8 @@ async def test_a_suspended_member_stays_suspended(sharing: Running) -> None:
     rows = [{"email": here.user["email"]}, {"email": there.user["email"], "suspended": True}]
     report = await home.take(bundle("organization", members=rows))
     assert names(report, "skipped") == [("member", row["email"]) for row in rows]
-    principal = await sharing.platform.identity.principal_of(sharing.platform.tokens.verify(here.token or ""))
+    claims = sharing.platform.resource(TOKENS).verify(here.token or "")
+    principal = await sharing.platform.resource(IDENTITY).principal_of(claims)
     assert home.id not in (await scope_of(sharing.platform, principal)).organizations
     assert there.user["email"] not in await home.roles()
 
@@ -268,7 +270,7 @@ async def test_a_service_owns_nothing(sharing: Running) -> None:
     """A row without an owner would be open to everybody: services may not import."""
     home = await make_home(sharing, "team")
     service = Home(sharing, "team", home.id, sharing.anonymous)
-    service.manager.token = sharing.platform.tokens.mint_service("helper", 1)
+    service.manager.token = sharing.platform.resource(TOKENS).mint_service("helper", 1)
     refused(await service.send(bundle("team")), 403)
 
 
@@ -304,7 +306,7 @@ class Keeper(Plugin):
     async def import_rows(self, sections: dict[str, Any]) -> dict[str, Any]:
         rows = sections.get("plugin_config", [])
 
-        async def write(_unit: Unit) -> dict[str, Any]:
+        def write(_unit: Unit) -> dict[str, Any]:
             if "break" in rows:
                 raise RuntimeError("the keeper broke")
             return {"plugin_config": [{"outcome": "created", "kind": "color", "name": row} for row in rows]}

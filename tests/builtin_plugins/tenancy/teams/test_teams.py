@@ -8,7 +8,8 @@ import pytest
 from sqlalchemy import func, select
 
 from builtin_plugins.tenancy.models import Invite, TeamMember
-from kernel.sdk import scope_of
+from kernel.auth.identity import IDENTITY
+from kernel.sdk import TOKENS, scope_of
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.tenancy.tenancy_support import (
     audited,
@@ -249,13 +250,13 @@ async def test_a_deleted_team_leaves_nothing(running: Running) -> None:
 
 
 async def _principal(running: Running, actor: Actor) -> Any:
-    claimed = running.platform.tokens.verify(actor.token or "")
-    return await running.platform.identity.principal_of(claimed)
+    claimed = running.platform.resource(TOKENS).verify(actor.token or "")
+    return await running.platform.resource(IDENTITY).principal_of(claimed)
 
 
 async def test_a_service_has_no_team(running: Running) -> None:
     """A service token lists teams but can't be a team's administrator."""
-    token = running.platform.tokens.mint_service("tests", 1)
+    token = running.platform.resource(TOKENS).mint_service("tests", 1)
     service = Actor(running, token)
     assert (await service.get("/v1/teams")).status == 200
     refused(await service.post("/v1/teams", json={"name": fresh("team")}), 403)
