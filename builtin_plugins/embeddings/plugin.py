@@ -1,32 +1,35 @@
-"""Local embeddings: all-MiniLM-L6-v2 from a package, with no network and no model server."""
+"""Local embeddings: models from packages, with no network and no model server."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from builtin_plugins.embeddings import hookspecs
-from builtin_plugins.embeddings.service import MODEL, LocalEmbeddings
+from builtin_plugins.embeddings.catalog import MODELS
+from builtin_plugins.embeddings.service import LocalEmbeddings
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
-from kernel.sdk import Embedded, HealthCheck, Platform, Plugin, Resource, ResourceKey, Unhealthy, hookimpl
+from kernel.sdk import (
+    Embedded,
+    HealthCheck,
+    Platform,
+    Plugin,
+    Resource,
+    ResourceKey,
+    Unhealthy,
+    contracts,
+    hookimpl,
+)
 
 EMBEDDINGS: ResourceKey[LocalEmbeddings] = ResourceKey("embeddings")
 
 
 class EmbeddingsPlugin(Plugin):
-    """Brings the hook `embed_texts` and answers it for the local model."""
+    """Answers `embed_texts` for the local models."""
 
     name = "embeddings"
     version = "0.1.0"
-    description = "Local text embeddings (all-MiniLM-L6-v2)"
+    description = "Local text embeddings (multilingual-e5-small, all-MiniLM-L6-v2)"
     author = "Platform"
-
-    def __init__(self) -> None:
-        self._service: LocalEmbeddings | None = None
-
-    @hookimpl
-    def register_hookspecs(self) -> Sequence[object]:
-        return [hookspecs]
 
     @hookimpl
     def register_settings(self) -> type[EmbeddingsSettings]:
@@ -45,21 +48,23 @@ class EmbeddingsPlugin(Plugin):
         durations = platform.metrics.histogram(
             "embedding_generation_duration_seconds", "Time to embed one batch of texts.", ("model",)
         )
-        self._service = LocalEmbeddings(platform.settings_of(EmbeddingsSettings), durations)
+        service = LocalEmbeddings(platform.settings_of(EmbeddingsSettings), durations)
         try:
-            yield self._service
+            yield service
         finally:
-            self._service.close()
+            service.close()
 
     @hookimpl(trylast=True)
-    async def embed_texts(self, model: str, texts: Sequence[str]) -> Embedded | None:
-        return None if self._service is None else await self._service.embed(model, texts)
+    async def embed_texts(
+        self, platform: Platform, model: str, texts: Sequence[str], purpose: contracts.Purpose
+    ) -> Embedded | None:
+        return await platform.resource(EMBEDDINGS).embed(model, texts, purpose)
 
     @hookimpl
     def list_embedding_models(self) -> Sequence[str]:
-        return [MODEL]
+        return [model.name for model in MODELS]
 
-    async def _check(self) -> None:
-        problem = None if self._service is None else await self._service.problem()
+    async def _check(self, platform: Platform) -> None:
+        problem = await platform.resource(EMBEDDINGS).problem()
         if problem is not None:
             raise Unhealthy(problem)

@@ -16,12 +16,20 @@ class EmbeddingsSettings(Settings):
     env_prefix: ClassVar[str] = "PLATFORM_EMBEDDINGS_"
 
     engine: Literal["auto", "openvino", "sentence-transformers"] = Field(
-        "auto", description="Engine of all-MiniLM-L6-v2; auto takes OpenVINO where it runs."
+        "auto",
+        description="Engine for the local models; sentence-transformers supports all-MiniLM-L6-v2 only.",
     )
     precision: Literal["auto", "fp32", "bf16"] = Field(
-        "auto", description="auto takes bf16 where the processor computes in it."
+        "auto", description="Precision; auto uses bf16 if the processor supports it."
     )
     weights: Path | None = Field(
-        None, description="Folder with the published model files; the installed package's when unset."
+        None,
+        description="Folder with the published files of all-MiniLM-L6-v2; those of the package when unset.",
     )
-    threads: int | None = Field(None, ge=1, le=256, description="Processor threads; all cores when unset.")
+    e5_file: Path | None = Field(
+        None,
+        description="Packed file of multilingual-e5-small (e5-small-q4.bin); that of the package when unset.",
+    )
+    threads: int | None = Field(
+        None, ge=1, le=256, description="Threads for embedding; as many as there are cores when unset."
+    )

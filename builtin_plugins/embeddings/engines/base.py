@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,7 @@ import numpy.typing as npt
 Vectors = npt.NDArray[np.float32]
 Precision = Literal["fp32", "bf16"]
 
-MAX_TOKENS = 256
-"""The published `max_seq_length` of all-MiniLM-L6-v2; what a text has beyond it does not enter its vector."""
+Ids = list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +39,50 @@ class BertShape:
 
 class EngineError(RuntimeError):
     """The engine cannot run here, or failed its check; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Texts and the vectors [n, dimension] that a published library gives them in fp32."""
+
+    texts: list[str]
+    vectors: Vectors
+
+    @classmethod
+    def read(cls, file: Path) -> Reference:
+        """From a JSON file with a list of `entries` of `text` and `vector`."""
+        entries = json.loads(file.read_text(encoding="utf-8"))["entries"]
+        vectors = np.array([entry["vector"] for entry in entries], np.float32)
+        return cls([entry["text"] for entry in entries], vectors)
+
+
+class Network(Protocol):
+    """A model's weights and tokenizer, for an engine that runs its graph."""
+
+    @property
+    def model(self) -> str:
+        """The published name, as `all-MiniLM-L6-v2`."""
+
+    @property
+    def fingerprint(self) -> str:
+        """The first 12 hexadecimal digits of the weights' SHA-256."""
+
+    @property
+    def dimension(self) -> int:
+        """The length of a vector."""
+
+    @property
+    def reference(self) -> Reference:
+        """What an engine's vectors are compared with when it is loaded."""
+
+    def graph(self) -> Any:
+        """The `openvino.Model`."""
+
+    def tokens(self, texts: list[str]) -> list[Ids]:
+        """Token ids of each text, cut at the greatest length that the model reads."""
+
+    def inputs(self, tokens: list[Ids]) -> list[npt.NDArray[Any]]:
+        """The graph's inputs for one batch, padded to its longest text."""
 
 
 class EmbeddingEngine(Protocol):
@@ -69,3 +112,14 @@ def normalised(vectors: Vectors) -> Vectors:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit: Vectors = vectors / np.maximum(lengths, np.float32(1e-12))
     return unit
+
+
+def padded(tokens: list[Ids]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+    """Token ids int32 and mask float32, both [texts, longest]."""
+    longest = max(len(ids) for ids in tokens)
+    ids = np.zeros((len(tokens), longest), np.int32)
+    mask = np.zeros((len(tokens), longest), np.float32)
+    for row, own in enumerate(tokens):
+        ids[row, : len(own)] = own
+        mask[row, : len(own)] = 1
+    return ids, mask

@@ -6,12 +6,11 @@ and Gurevych 2019): the mean of the last layer over the tokens that are not padd
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import safe_open
 
 from builtin_plugins.embeddings.engines.base import BertShape
 from builtin_plugins.embeddings.engines.openvino_runtime import opset, runtime
@@ -19,40 +18,45 @@ from builtin_plugins.embeddings.engines.openvino_runtime import opset, runtime
 _MASKED = np.float32(-1e4)  # far below any attention score, and representable in bf16 and fp16
 
 
-def build(tensors: Path, shape: BertShape) -> Any:
-    """The graph as an `openvino.Model`.
+def build(weights: Mapping[str, npt.NDArray[Any]], shape: BertShape, *, words_given: bool = False) -> Any:
+    """The graph as an `openvino.Model`, from tensors by their names.
 
-    Inputs: token ids, int32 [batch, tokens], and mask, float32 [batch, tokens], 1 for a token, 0 for padding.
+    Inputs: token ids, int32 [batch, tokens], or with `words_given` their word embeddings, float32 [batch,
+    tokens, hidden]; and mask, float32 [batch, tokens], 1 for a token, 0 for padding.
     Output: float32 [batch, hidden], the mean over the tokens, not normalised.
     """
-    with safe_open(tensors, framework="np") as file:
-        weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    return _BertBuilder(weights, shape).model()
+    return _BertBuilder(weights, shape).model(words_given=words_given)
 
 
 class _BertBuilder:
-    def __init__(self, weights: dict[str, npt.NDArray[Any]], shape: BertShape) -> None:
+    def __init__(self, weights: Mapping[str, npt.NDArray[Any]], shape: BertShape) -> None:
         self._op = opset()
         self._weights = weights
         self._shape = shape
 
-    def model(self) -> Any:
-        ids = self._op.parameter([-1, -1], np.int32, name="ids")
+    def model(self, *, words_given: bool) -> Any:
         mask = self._op.parameter([-1, -1], np.float32, name="mask")
-        states = self._embeddings(ids)
+        tokens = self._words_input() if words_given else self._op.parameter([-1, -1], np.int32, name="ids")
+        words = tokens if words_given else self._words(tokens)
+        states = self._embeddings(words, mask)
         bias = self._attention_bias(mask)
         for index in range(self._shape.layers):
             states = self._layer(states, bias, f"encoder.layer.{index}.")
-        return runtime().Model([self._op.result(self._mean(states, mask))], [ids, mask], "bert")
+        return runtime().Model([self._op.result(self._mean(states, mask))], [tokens, mask], "bert")
 
-    def _embeddings(self, ids: Any) -> Any:
-        words = self._op.gather(self._constant("embeddings.word_embeddings.weight"), ids, self._integers(0))
+    def _words_input(self) -> Any:
+        return self._op.parameter([-1, -1, self._shape.hidden], np.float32, name="words")
+
+    def _words(self, ids: Any) -> Any:
+        return self._op.gather(self._constant("embeddings.word_embeddings.weight"), ids, self._integers(0))
+
+    def _embeddings(self, words: Any, mask: Any) -> Any:
         # Every text is a single segment, so its segment's vector is added to the positions once, here.
         places = (
             self._weights["embeddings.position_embeddings.weight"]
             + self._weights["embeddings.token_type_embeddings.weight"][0]
         )
-        length = self._op.gather(self._op.shape_of(ids), self._integers(1), self._integers(0))
+        length = self._op.gather(self._op.shape_of(mask), self._integers(1), self._integers(0))
         order = self._op.range(self._integers(0), length, self._integers(1), output_type="i64")
         positions = self._op.gather(self._op.constant(places), order, self._integers(0))
         return self._layer_norm(self._op.add(words, positions), "embeddings.LayerNorm")

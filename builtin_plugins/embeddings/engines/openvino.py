@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 on OpenVINO's CPU runtime: no torch in memory, bf16 where the processor has it."""
+"""Networks on OpenVINO's CPU runtime: no torch in memory, bf16 where the processor has it."""
 
 from __future__ import annotations
 
@@ -7,41 +7,35 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
-from tokenizers import Tokenizer
 
 from builtin_plugins.embeddings.engines.base import (
-    MAX_TOKENS,
-    BertShape,
     EngineError,
+    Ids,
+    Network,
     Precision,
     Vectors,
     identity,
     normalised,
 )
-from builtin_plugins.embeddings.engines.bert_graph import build
 from builtin_plugins.embeddings.engines.openvino_runtime import runtime
 from builtin_plugins.embeddings.engines.verification import verify
-from builtin_plugins.embeddings.weights import Weights
 
 _WINDOW = 1024  # texts tokenized and sorted at once: bounds memory for a caller that hands over a whole book
 # Tokens per run, padding included: larger batches are not faster on a processor, and keep others waiting.
 _BATCH_TOKENS = 2048
 
-Ids = list[int]
-
 
 class OpenVinoEngine:
-    """One compiled model; each concurrent `encode` borrows an inference request of its own.
+    """One compiled network; each concurrent `encode` borrows an inference request of its own.
 
     The requests share one stream of the runtime, which serves them in the order of arrival: a question waits
     for one batch of a running ingestion, not for all of them.
     """
 
     def __init__(
-        self, weights: Weights, *, precision: Precision | Literal["auto"] = "auto", threads: int | None = None
+        self, network: Network, *, precision: Precision | Literal["auto"] = "auto", threads: int | None = None
     ) -> None:
-        """Compile the model and check it against the reference vectors (about 0.4 s).
+        """Compile the network and check it against the reference vectors (about half a second).
 
         Args:
             precision: `auto` takes bf16 where the processor computes in it, else fp32.
@@ -52,15 +46,11 @@ class OpenVinoEngine:
         """
         core = runtime().Core()
         self._precision = _chosen(precision, core)
-        shape = BertShape.read(weights.config)
-        self._dimension = shape.hidden
-        self._identity = identity("openvino", weights.model, self._precision, weights.fingerprint)
-        self._tokenizer = _tokenizer(weights)
-        self._compiled = core.compile_model(
-            build(weights.tensors, shape), "CPU", _options(self._precision, threads)
-        )
+        self._network = network
+        self._identity = identity("openvino", network.model, self._precision, network.fingerprint)
+        self._compiled = core.compile_model(network.graph(), "CPU", _options(self._precision, threads))
         self._idle: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        verify(self)
+        verify(self, network.reference)
 
     @property
     def identity(self) -> str:
@@ -68,27 +58,28 @@ class OpenVinoEngine:
 
     @property
     def dimension(self) -> int:
-        return self._dimension
+        return self._network.dimension
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """See `EmbeddingEngine.encode`."""
-        vectors = np.empty((len(texts), self._dimension), np.float32)
+        vectors = np.empty((len(texts), self.dimension), np.float32)
         for start in range(0, len(texts), _WINDOW):
             window = list(texts[start : start + _WINDOW])
             vectors[start : start + len(window)] = self._encode_window(window)
         return vectors
 
     def _encode_window(self, texts: list[str]) -> Vectors:
-        tokens = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(texts)]
-        means = np.empty((len(texts), self._dimension), np.float32)
+        tokens = self._network.tokens(texts)
+        means = np.empty((len(texts), self.dimension), np.float32)
         for rows in _batches([len(ids) for ids in tokens]):
             means[rows] = self._run([tokens[row] for row in rows])
         return normalised(means)
 
     def _run(self, tokens: list[Ids]) -> Vectors:
+        inputs = self._network.inputs(tokens)  # named: the runtime shares this memory and does not keep it
         request = self._borrow()
         try:
-            result: Vectors = request.infer(_padded(tokens), share_inputs=True)[0]
+            result: Vectors = request.infer(inputs, share_inputs=True)[0]
         finally:
             self._idle.put(request)
         return result
@@ -98,11 +89,6 @@ class OpenVinoEngine:
             return self._idle.get_nowait()
         except queue.Empty:
             return self._compiled.create_infer_request()
-
-
-def supports_bf16() -> bool:
-    """Whether this processor computes in bf16, as OpenVINO sees it."""
-    return _has_bf16(runtime().Core())
 
 
 def _has_bf16(core: Any) -> bool:
@@ -130,13 +116,6 @@ def _options(precision: Precision, threads: int | None) -> dict[str, Any]:
     return options
 
 
-def _tokenizer(weights: Weights) -> Tokenizer:
-    tokenizer = Tokenizer.from_file(str(weights.tokenizer))
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(MAX_TOKENS)
-    return tokenizer
-
-
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     """Row numbers, longest first, in groups whose padded size stays within `_BATCH_TOKENS`."""
     order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
@@ -145,14 +124,3 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
         size = max(1, _BATCH_TOKENS // lengths[order[start]])
         yield order[start : start + size]
         start += size
-
-
-def _padded(tokens: list[Ids]) -> list[npt.NDArray[Any]]:
-    """Token ids int32 and mask float32, both [texts, longest]."""
-    longest = max(len(ids) for ids in tokens)
-    padded = np.zeros((len(tokens), longest), np.int32)
-    mask = np.zeros((len(tokens), longest), np.float32)
-    for row, ids in enumerate(tokens):
-        padded[row, : len(ids)] = ids
-        mask[row, : len(ids)] = 1
-    return [padded, mask]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from builtin_plugins.embeddings.engines.minilm import MiniLm
 from builtin_plugins.embeddings.engines.openvino import OpenVinoEngine
 from builtin_plugins.embeddings.engines.sentence_transformers import SentenceTransformersEngine
 from builtin_plugins.embeddings.weights import Weights, find_weights
@@ -21,4 +22,4 @@ def reference_engine(weights: Weights) -> SentenceTransformersEngine:
 
 @pytest.fixture(scope="session")
 def openvino_engine(weights: Weights) -> OpenVinoEngine:
-    return OpenVinoEngine(weights)
+    return OpenVinoEngine(MiniLm(weights))

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from builtin_plugins.embeddings.engines.sentence_transformers import SentenceTransformersEngine
-from kernel.sdk import Unavailable
+from kernel.sdk import Unavailable, contracts
 from kernel.testing import Running, Start
 
 
 async def embed(running: Running, texts: list[str], model: str = "all-minilm") -> Any:
-    return await running.platform.hooks.first("embed_texts", model=model, texts=texts, purpose="passage")
+    return await running.platform.hooks.ask(
+        contracts.embed_texts, running.platform, model=model, texts=texts, purpose="passage"
+    )
 
 
 async def test_its_names(start_platform: Start, reference_engine: SentenceTransformersEngine) -> None:
@@ -28,7 +30,9 @@ async def test_its_names(start_platform: Start, reference_engine: SentenceTransf
         assert one.engine == found[0].engine
         assert float(one.vectors[0] @ expected) > 0.999
     assert await embed(running, ["x"], "nomic-embed-text") is None
-    assert await running.platform.hooks.ask_all("list_embedding_models") == [["all-minilm"]]
+    assert await running.platform.hooks.ask(contracts.list_embedding_models, running.platform) == [
+        ["multilingual-e5-small", "all-minilm"]
+    ]
 
 
 async def test_many_at_once(start_platform: Start) -> None:
@@ -60,7 +64,7 @@ async def test_without_its_files(start_platform: Start, tmp_path: Path) -> None:
     health = await running.anonymous.get("/health")
     assert (health.status, health.json()["status"]) == (200, "degraded")
     assert "model files" in health.json()["checks"]["embeddings"]
-    with pytest.raises(Unavailable, match="model files are missing"):
+    with pytest.raises(Unavailable, match="model files of all-minilm are missing"):
         await embed(running, ["x"])
 
 

@@ -1,0 +1,81 @@
+"""The models that this plugin runs, and all that tells one from another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from builtin_plugins.embeddings.e5.file import find_file, locate_file
+from builtin_plugins.embeddings.engines.base import EmbeddingEngine, EngineError
+from builtin_plugins.embeddings.settings import EmbeddingsSettings
+from builtin_plugins.embeddings.weights import find_weights, locate_weights
+from kernel.sdk import contracts
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    """A model of this machine.
+
+    `names` are those that clients may use, in lower case. `prefixes` stand before a text of each purpose, as
+    the model was trained. `unrelated` is the cosine of two texts with nothing in common.
+    `load` makes its engine; `locate` raises WeightsNotFound where its files are not there, and reads none of
+    them.
+    """
+
+    name: str
+    names: frozenset[str]
+    prefixes: Mapping[contracts.Purpose, str]
+    unrelated: float
+    load: Callable[[EmbeddingsSettings], EmbeddingEngine]
+    locate: Callable[[EmbeddingsSettings], Path]
+
+
+def _load_minilm(settings: EmbeddingsSettings) -> EmbeddingEngine:
+    weights = find_weights(settings.weights)
+    if settings.engine == "sentence-transformers":
+        from builtin_plugins.embeddings.engines.sentence_transformers import SentenceTransformersEngine
+
+        precision = "fp32" if settings.precision == "auto" else settings.precision
+        return SentenceTransformersEngine(weights, precision=precision)
+    from builtin_plugins.embeddings.engines.minilm import MiniLm
+    from builtin_plugins.embeddings.engines.openvino import OpenVinoEngine
+
+    return OpenVinoEngine(MiniLm(weights), precision=settings.precision, threads=settings.threads)
+
+
+def _load_e5(settings: EmbeddingsSettings) -> EmbeddingEngine:
+    if settings.engine == "sentence-transformers":
+        raise EngineError("multilingual-e5-small runs on OpenVINO only: choose the engine auto or openvino")
+    from builtin_plugins.embeddings.e5.network import E5
+    from builtin_plugins.embeddings.engines.openvino import OpenVinoEngine
+
+    network = E5(*find_file(settings.e5_file))
+    return OpenVinoEngine(network, precision=settings.precision, threads=settings.threads)
+
+
+MINILM = LocalModel(
+    "all-minilm",
+    frozenset(
+        {"all-minilm", "all-minilm-l6-v2", "all-minilm:latest", "sentence-transformers/all-minilm-l6-v2"}
+    ),
+    {"passage": "", "query": ""},
+    0.0,
+    _load_minilm,
+    lambda settings: locate_weights(settings.weights),
+)
+E5_SMALL = LocalModel(
+    "multilingual-e5-small",
+    frozenset({"multilingual-e5-small", "multilingual-e5-small:latest", "intfloat/multilingual-e5-small"}),
+    {"passage": "passage: ", "query": "query: "},
+    0.75,
+    _load_e5,
+    lambda settings: locate_file(settings.e5_file),
+)
+MODELS = (E5_SMALL, MINILM)
+
+
+def find_model(name: str) -> LocalModel | None:
+    """The model that a client calls `name`, in any case; None for one of somebody else."""
+    wanted = name.lower()
+    return next((model for model in MODELS if wanted in model.names), None)

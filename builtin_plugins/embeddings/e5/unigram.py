@@ -1,0 +1,70 @@
+"""SentencePiece's unigram tokenizer (Kudo 2018) as XLM-RoBERTa uses it, over a plain dictionary.
+
+The library `tokenizers` gives the same ids and holds 250 MB for the 250,000 pieces; the dictionary holds a
+fifth of that, and takes about a millisecond for a passage.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from builtin_plugins.embeddings.e5.packed import Vocabulary
+
+_SPACE = "\u2581"
+_SPACES = re.compile(" {2,}")
+_UNKNOWN_PENALTY = 10.0  # below the least likely piece, as SentencePiece has it
+_SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+
+
+class Unigram:
+    """Splits texts into the ids of the most likely pieces."""
+
+    def __init__(self, vocabulary: Vocabulary, most: int) -> None:
+        """`most` is the greatest number of ids of one text, its two marks included."""
+        pairs = zip(vocabulary.pieces, vocabulary.scores, strict=True)
+        found = {piece.decode(): (score, number) for number, (piece, score) in enumerate(pairs)}
+        for mark in _SPECIAL:  # a document that spells one out gets its letters, not the mark
+            found.pop(mark, None)
+        self._pieces = found
+        self._longest = max(map(len, found))
+        self._unknown = (min(vocabulary.scores) - _UNKNOWN_PENALTY, vocabulary.unknown)
+        self._replacements = vocabulary.replacements
+        self._begin, self._end = vocabulary.begin, vocabulary.end
+        self._most = most
+
+    def ids(self, text: str) -> list[int]:
+        """The ids of a text between the marks of its begin and end; what is beyond the limit is left out."""
+        wanted = self._most - 2
+        # A piece has a handful of characters; what can't be reached within the limit need not be split.
+        normal = self._normalised(text[: wanted * self._longest])
+        return [self._begin, *self._best(normal)[:wanted], self._end]
+
+    def _normalised(self, text: str) -> str:
+        plain = unicodedata.normalize("NFKC", text).translate(self._replacements)
+        spaced = _SPACES.sub(" ", plain)
+        return (spaced if spaced.startswith(" ") else " " + spaced).replace(" ", _SPACE)
+
+    def _best(self, text: str) -> list[int]:
+        """The most likely split (Viterbi 1967): at each place its best score and the piece before it."""
+        pieces, longest, size = self._pieces, self._longest, len(text)
+        unknown_score, unknown = self._unknown
+        scores = [0.0] + [float("-inf")] * size
+        steps = [(0, 0)] * (size + 1)
+        for start in range(size):
+            reached = scores[start]
+            for end in range(start + 1, min(start + longest, size) + 1):
+                piece = pieces.get(text[start:end])
+                if piece is not None and reached + piece[0] > scores[end]:
+                    scores[end], steps[end] = reached + piece[0], (piece[1], start)
+            if reached + unknown_score > scores[start + 1]:
+                scores[start + 1], steps[start + 1] = reached + unknown_score, (unknown, start)
+        return _walked(steps)
+
+
+def _walked(steps: list[tuple[int, int]]) -> list[int]:
+    found, at = [], len(steps) - 1
+    while at > 0:
+        piece, at = steps[at]
+        found.append(piece)
+    return found[::-1]

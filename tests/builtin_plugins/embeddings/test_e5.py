@@ -1,0 +1,137 @@
+"""multilingual-e5-small: the tokens and vectors that published libraries give for the same weights."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import BertConfig, BertModel
+
+from builtin_plugins.embeddings.e5.file import find_file
+from builtin_plugins.embeddings.e5.network import E5
+from builtin_plugins.embeddings.e5.packed import PackedModel
+from builtin_plugins.embeddings.engines.base import Vectors
+from builtin_plugins.embeddings.engines.openvino import OpenVinoEngine
+from builtin_plugins.embeddings.weights import WeightsDamaged, WeightsNotFound
+from kernel.sdk import contracts
+from kernel.testing import Start
+
+TEXTS = [
+    "query: Who founded the observatory near Bergen?",
+    "passage: Das Observatorium wurde 1897 von Ada Lindqvist gegründet; es steht bei Köln.",
+    "passage: Обсерватория была основана в 1897 году.",
+    "passage: 天文台建于1897年，位于卑尔根附近。",
+    "passage: หอดูดาวก่อตั้งขึ้นในปี พ.ศ. 2440",
+    "passage: तारामंडल 1897 में स्थापित किया गया था।",
+    "passage: تأسس المرصد الفلكي عام 1897 بالقرب من بيرغن.",
+    "passage: Đài thiên văn được thành lập năm 1897. Gözlemevi 1897'de kuruldu.",
+    "passage: max_connections=128 ERR_CONNECTION_RESET v4.2 #48213 😀",
+    "passage: " + "The tenant keeps the heating, the windows and the stairs in good order. " * 60,
+]
+
+
+@pytest.fixture(scope="module")
+def network() -> E5:
+    return E5(*find_file())
+
+
+@pytest.fixture(scope="module")
+def engine(network: E5) -> OpenVinoEngine:
+    return OpenVinoEngine(network, precision="fp32")
+
+
+def test_its_tokens_are_those_of_the_tokenizers_library(network: E5) -> None:
+    """The same split of normalized texts in eight scripts, by another implementation of the same model."""
+    vocabulary = PackedModel(find_file()[0]).vocabulary
+    pieces = [(p.decode(), s) for p, s in zip(vocabulary.pieces, vocabulary.scores, strict=True)]
+    library = Tokenizer(models.Unigram(pieces, unk_id=vocabulary.unknown, byte_fallback=False))
+    library.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always", split=False)
+    for text, ids in zip(TEXTS, network.tokens(list(TEXTS)), strict=True):
+        expected = library.encode(unicodedata.normalize("NFKC", text)).ids
+        assert ids[1:-1] == expected[: len(ids) - 2], text
+
+
+def test_marks_in_a_document_are_text(network: E5) -> None:
+    """A document that spells out the model's own marks gets the tokens of their letters."""
+    begin, *inside, end = network.tokens(["a </s> b <mask> <pad>"])[0]
+    assert (begin, end) == (0, 2) and not {0, 1, 2, 3, 250_001} & set(inside)
+
+
+def test_composed_and_decomposed_letters_are_one(network: E5) -> None:
+    """NFKC, as the published tokenizer has it; a run of spaces counts as one."""
+    one, other = network.tokens(["Zu\u0308rich  café", "Zürich cafe\u0301"])
+    assert one == other
+
+
+def test_its_vectors_are_those_of_the_published_architecture(network: E5, engine: OpenVinoEngine) -> None:
+    """Against `transformers.BertModel` over the unpacked weights, for texts in eight scripts."""
+    expected = _by_transformers(network, TEXTS)
+    assert np.sum(engine.encode(TEXTS) * expected, axis=1).min() > 0.99999
+
+
+def test_a_meaning_is_found_across_languages(engine: OpenVinoEngine) -> None:
+    """A question in English is nearer to its answer in Russian than to another English sentence."""
+    vectors = engine.encode([TEXTS[0], TEXTS[2], "passage: The rent is due on the third working day."])
+    assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2]
+
+
+def test_a_long_text_is_cut(network: E5) -> None:
+    """At 512 tokens with both marks, however long the text is, and quickly."""
+    assert len(network.tokens(["passage: " + "word " * 1_000_000])[0]) == 512
+
+
+async def test_a_platform_embeds_with_it(start_platform: Start, network: E5) -> None:
+    """Under the names that people know it by; a question and a passage get their own prefix."""
+    running = await start_platform("embeddings")
+    text = TEXTS[1].removeprefix("passage: ")
+    for name in ("multilingual-e5-small", "intfloat/multilingual-e5-small"):
+        for purpose in ("passage", "query"):
+            found = await running.platform.hooks.ask(
+                contracts.embed_texts, running.platform, model=name, texts=[text], purpose=purpose
+            )
+            assert found is not None
+            expected = _by_transformers(network, [f"{purpose}: {text}"])[0]
+            assert float(found.vectors[0] @ expected) > 0.999
+            assert "/multilingual-e5-small/" in found.engine
+
+
+def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    """One changed byte is enough, and a missing file is told apart; both say what to do."""
+    content = bytearray(find_file()[0].read_bytes())
+    content[-1] ^= 1
+    damaged = tmp_path / "e5-small-q4.bin"
+    damaged.write_bytes(content)
+    with pytest.raises(WeightsDamaged, match="install it again"):
+        find_file(damaged)
+    with pytest.raises(WeightsNotFound, match="name a copy"):
+        find_file(tmp_path / "none")
+
+
+def _by_transformers(network: E5, texts: list[str]) -> Vectors:
+    tensors = network.tensors()
+    layers = 1 + max(int(name.split(".")[2]) for name in tensors if name.startswith("encoder.layer."))
+    config = BertConfig(
+        vocab_size=1,
+        hidden_size=network.dimension,
+        num_hidden_layers=layers,
+        num_attention_heads=12,
+        intermediate_size=len(tensors["encoder.layer.0.intermediate.dense.bias"]),
+        max_position_embeddings=len(tensors["embeddings.position_embeddings.weight"]),
+        layer_norm_eps=1e-12,
+    )
+    model = BertModel(config, add_pooling_layer=False).eval()
+    weights = {name: torch.from_numpy(np.array(tensor)) for name, tensor in tensors.items()}
+    model.load_state_dict(model.state_dict() | weights)
+    return np.stack([_mean(model, network, ids) for ids in network.tokens(list(texts))])
+
+
+def _mean(model: BertModel, network: E5, ids: list[int]) -> Vectors:
+    words, _ = network.inputs([ids])
+    with torch.no_grad():
+        states = model(inputs_embeds=torch.from_numpy(words)).last_hidden_state[0]
+    mean: Vectors = states.mean(0).numpy()
+    return mean / np.linalg.norm(mean)
