@@ -37,14 +37,15 @@ class DependentPipelines(Conflict):
 class KnowledgeBaseGone(Conflict):
     code = "knowledge_base_gone"
     default_detail = (
-        "The knowledge bases of this pipeline are gone or out of your sight; change its knowledge_base_ids"
+        "You can't access any knowledge base of this pipeline, or they were deleted; change its "
+        "knowledge_base_ids"
     )
 
 
 class UnsupportedDocument(UnsupportedMediaType):
     code = "unsupported_document"
     default_detail = (
-        "The file is of no supported kind; send PDF, DOCX, PPTX, XLSX, HTML, Markdown, text, CSV or JSON"
+        "This type of file is not supported; send PDF, DOCX, PPTX, XLSX, HTML, Markdown, text, CSV or JSON"
     )
 
 
@@ -62,4 +63,4 @@ class EngineChanged(Unavailable):
 
 class GenerationFailed(Unavailable):
     code = "generation_failed"
-    default_detail = "The model runtime failed; the server's log says why"
+    default_detail = "The model runtime failed; see the server's log"

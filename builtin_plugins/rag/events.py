@@ -1,7 +1,8 @@
-"""What other plugins may hear of documents. Read the fields by name; the classes are this plugin's own."""
+"""What other plugins may hear of documents, by `event_name`. The classes are this plugin's own."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from kernel.sdk import Event
@@ -10,6 +11,8 @@ from kernel.sdk import Event
 class DocumentIngested(Event):
     """A document can be found now."""
 
+    event_name: ClassVar[str] = "rag.document_ingested"
+    former_names: ClassVar[Sequence[str]] = ("builtin_plugins.rag.events:DocumentIngested",)
     durable: ClassVar[bool] = True
 
     document_id: str
@@ -22,6 +25,8 @@ class DocumentIngested(Event):
 class DocumentDeleted(Event):
     """A document is gone, with all that was derived from it here."""
 
+    event_name: ClassVar[str] = "rag.document_deleted"
+    former_names: ClassVar[Sequence[str]] = ("builtin_plugins.rag.events:DocumentDeleted",)
     durable: ClassVar[bool] = True
 
     document_id: str

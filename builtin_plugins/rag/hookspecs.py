@@ -8,7 +8,7 @@ from typing import Any
 from kernel.sdk import hookspec
 
 
-@hookspec
+@hookspec.declaration
 def register_parsers() -> Sequence[Mapping[str, Any]]:
     """Parsers of further document types.
 

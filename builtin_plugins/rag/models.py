@@ -34,7 +34,10 @@ class KnowledgeBase(Owned, Base):
 
 
 class Document(Base):
-    """An uploaded file and how far its ingestion is (spec 3.4)."""
+    """An uploaded file and how far its ingestion is (spec 3.4).
+
+    Its row outlives its knowledge base, without being reached by anybody, until a job removes it.
+    """
 
     __tablename__ = "rag_document"
     __table_args__ = (
@@ -44,14 +47,13 @@ class Document(Base):
     )
 
     id: Mapped[str] = mapped_column(String(36), primary_key=True)
-    knowledge_base_id: Mapped[str] = mapped_column(ForeignKey(KnowledgeBase.id, ondelete="CASCADE"))
+    knowledge_base_id: Mapped[str] = mapped_column(String(36))
     filename: Mapped[str] = mapped_column(String(255))
     content_type: Mapped[str] = mapped_column(String(255))
     size_bytes: Mapped[int] = mapped_column(BigInteger)
     sha256: Mapped[str] = mapped_column(String(64))
     status: Mapped[str] = mapped_column(String(16), default="processing")
     error: Mapped[str | None] = mapped_column(Text)
-    error_code: Mapped[str | None] = mapped_column(String(64))
     chunk_count: Mapped[int] = mapped_column(Integer, default=0)
     page_count: Mapped[int | None] = mapped_column(Integer)
     uploaded_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)

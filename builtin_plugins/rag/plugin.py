@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
 
 from builtin_plugins.rag import hookspecs
+from builtin_plugins.rag.events import DocumentDeleted, DocumentIngested
 from builtin_plugins.rag.handlers import documents, knowledge_bases, pipelines, system
 from builtin_plugins.rag.handlers.aliases import singular
 from builtin_plugins.rag.models import Base
+from builtin_plugins.rag.parsing.runner import parser_processes
 from builtin_plugins.rag.permissions import PERMISSIONS
 from builtin_plugins.rag.services.health import health_fields
 from builtin_plugins.rag.services.ingest import INGEST
 from builtin_plugins.rag.services.outcomes import OUTCOMES, Outcomes
-from builtin_plugins.rag.services.parsers import PARSERS, Parsers
+from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS, Parsers
+from builtin_plugins.rag.services.removal import REMOVE
 from builtin_plugins.rag.services.transfer import Place, export_rows, read_sections
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Job, Permission, Platform, Plugin, Resource, Service, Tables, hookimpl
+from kernel.sdk import (
+    Children,
+    Event,
+    JobRef,
+    Permission,
+    Platform,
+    Plugin,
+    Resource,
+    Service,
+    Tables,
+    hookimpl,
+)
 
 
 class RagPlugin(Plugin):
@@ -49,12 +63,20 @@ class RagPlugin(Plugin):
         return PERMISSIONS
 
     @hookimpl
-    def register_jobs(self) -> Sequence[Job[Any]]:
-        return [INGEST]
+    def register_events(self) -> Sequence[type[Event]]:
+        return [DocumentIngested, DocumentDeleted]
+
+    @hookimpl
+    def register_jobs(self) -> Sequence[JobRef]:
+        return [INGEST, REMOVE]
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
-        return [Resource(PARSERS, _open_parsers), Resource(OUTCOMES, _open_outcomes)]
+        return [
+            Resource(PARSERS, _open_parsers),
+            Resource(PARSER_PROCESSES, _open_parser_processes),
+            Resource(OUTCOMES, _open_outcomes),
+        ]
 
     @hookimpl
     def register_services(self) -> Sequence[Service]:
@@ -72,10 +94,10 @@ class RagPlugin(Plugin):
         ]
 
     @hookimpl(optionalhook=True)
-    async def export_rows(
-        self, session: AsyncSession, team_id: int | None, organization_id: int | None
+    def export_rows(
+        self, session: Session, team_id: int | None, organization_id: int | None
     ) -> Mapping[str, Any]:
-        return await export_rows(session, Place(team_id, organization_id))
+        return export_rows(session, Place(team_id, organization_id))
 
     @hookimpl(optionalhook=True)
     async def import_rows(
@@ -94,10 +116,16 @@ class RagPlugin(Plugin):
 async def _open_parsers(platform: Platform) -> AsyncIterator[Parsers]:
     declared = [
         (plugin, mapping)
-        for plugin, mappings in platform.hooks.declarations("register_parsers")
+        for plugin, mappings in platform.hooks.ask_now(hookspecs.register_parsers)
         for mapping in mappings
     ]
     yield Parsers(declared)
+
+
+@asynccontextmanager
+async def _open_parser_processes(_platform: Platform) -> AsyncIterator[Children]:
+    async with aclosing(parser_processes()) as children:
+        yield children
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from builtin_plugins.rag.chunking import MAX_SIZE
-from kernel.sdk import PageQuery
+from kernel.sdk import PageQuery, example
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255)]
 ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255)]
@@ -42,9 +42,11 @@ class SharingUpdate(BaseModel):
 class KnowledgeBaseCreate(Sharing):
     """A new knowledge base; embedding model and chunk parameters can't be changed later."""
 
+    model_config = example(name="Nordlys", description="Manuals and policies")
+
     name: Name
     description: Text = ""
-    embedding_model: ModelName | None = Field(None, description="all-minilm when omitted.")
+    embedding_model: ModelName | None = Field(None, description="multilingual-e5-small when omitted.")
     llm_model: ModelName | None = None
     chunk_size: Annotated[int, Field(ge=1, le=MAX_SIZE)] = 512
     chunk_overlap: Annotated[int, Field(ge=0, le=MAX_SIZE)] = 50
@@ -61,7 +63,7 @@ class KnowledgeBaseCreate(Sharing):
 class KnowledgeBaseUpdate(SharingUpdate):
     """What may change in place; a field that is left out stays. Other fields are refused."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", **example(name="Nordlys manuals", visibility="shared"))
 
     name: Name | None = None
     description: Text | None = None
@@ -70,6 +72,8 @@ class KnowledgeBaseUpdate(SharingUpdate):
 
 class KnowledgeBaseDelete(BaseModel):
     """Confirms that exactly these pipelines go too."""
+
+    model_config = example(confirm_delete_pipeline_ids=["3f0c9a52-7d0e-4b1c-9a65-0c1d2e3f4a5b"])
 
     confirm_delete_pipeline_ids: list[Annotated[str, Field(max_length=64)]] = Field([], max_length=10_000)
 
@@ -173,6 +177,8 @@ class GenerationConfig(_Config):
 class PipelineCreate(Sharing):
     """A new pipeline."""
 
+    model_config = example(name="ask", knowledge_base_ids=["3f0c9a52-7d0e-4b1c-9a65-0c1d2e3f4a5b"])
+
     name: Name
     knowledge_base_ids: list[Annotated[str, Field(max_length=64)]] = Field(min_length=1, max_length=100)
     retrieval_config: RetrievalConfig = RetrievalConfig()
@@ -181,6 +187,8 @@ class PipelineCreate(Sharing):
 
 class PipelineUpdate(SharingUpdate):
     """What may change; a field that is left out stays."""
+
+    model_config = example(name="ask everything")
 
     name: Name | None = None
     knowledge_base_ids: list[Annotated[str, Field(max_length=64)]] | None = Field(
@@ -229,19 +237,28 @@ class MetadataFilter(BaseModel):
     document_id: Annotated[str, Field(max_length=64)] | None = None
 
 
-class QueryRequest(BaseModel):
-    """A question (wire-facts 11.4)."""
+class SearchRequest(BaseModel):
+    """A question to search for, without an answer (decisions.md)."""
+
+    model_config = example(question="How much may a hotel in Oslo cost per night?", hybrid=True)
 
     question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=8000)]
     top_k: int = Field(5, ge=1, le=100)
+    hybrid: bool | None = Field(
+        None, description="Search by meaning and by words; the pipeline's setting when omitted, else true."
+    )
+    metadata_filter: MetadataFilter | None = None
+
+
+class QueryRequest(SearchRequest):
+    """A question to answer (wire-facts 11.4)."""
+
     method: str = Field("standard", max_length=32)
     conversation_id: Annotated[str, Field(max_length=255)] | None = None
     llm_model: ModelName | None = None
     rerank: bool = False
     compress: bool = False
-    hybrid: bool = False
     parent_context: bool = False
-    metadata_filter: MetadataFilter | None = None
 
     @field_validator("method")
     @classmethod
@@ -265,6 +282,29 @@ class Source(BaseModel):
     page: int | None
     char_start: int
     char_end: int
+
+
+class LegScores(BaseModel):
+    """What each leg of the search said of a passage."""
+
+    dense: float = Field(description="Similarity of meaning: 0 is unrelated, 1 the same text.")
+    text: float | None = Field(description="Share of a full match by words (BM25), 0 to 1.")
+    fused: float = Field(description="What the ranking goes by.")
+
+
+class SearchItem(Source):
+    """A passage that was found."""
+
+    scores: LegScores
+
+
+class SearchAnswer(BaseModel):
+    """Ranked passages, best first."""
+
+    items: list[SearchItem]
+    total: int
+    took_ms: float
+    supported: bool = Field(description="Whether the passages support an answer to the question.")
 
 
 class QueryAnswer(BaseModel):

@@ -1,6 +1,6 @@
 """The messages that ask a model runtime for an answer from passages.
 
-Passages are written by strangers. They go between marks that carry a random key, so that no document can
+Passages are untrusted. They go between marks that carry a random key, so that no document can
 close its own mark, and what looks like a mark or like a chat template's control token is defused.
 """
 
@@ -10,11 +10,11 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from builtin_plugins.rag.answering.citations import without_citations
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.support import NOT_SUPPORTED
+from kernel.sdk import contracts
 
 MAX_TURNS = 3
 _MIN_PASSAGE = 200
@@ -37,14 +37,6 @@ Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class ChatMessage:
-    """One message for a model runtime."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
-
-
-@dataclass(frozen=True, slots=True)
 class Turn:
     """One earlier question of a conversation with its answer."""
 
@@ -56,7 +48,7 @@ class Turn:
 class Prompt:
     """Messages, and how many of the passages they hold: citations past that number are invented."""
 
-    messages: tuple[ChatMessage, ...]
+    messages: tuple[contracts.ChatMessage, ...]
     passages_used: int
 
 
@@ -83,7 +75,9 @@ def build_prompt(
     spent = len(_RULES) + len(asked) + sum(len(message.content) for message in turns) + len(_QUESTION)
     blocks = _blocks(passages, max_chars - spent, key or secrets.token_hex(6))
     content = "".join(blocks) + _QUESTION.format(question=asked)
-    return Prompt((ChatMessage("system", _RULES), *turns, ChatMessage("user", content)), len(blocks))
+    return Prompt(
+        (contracts.ChatMessage("system", _RULES), *turns, contracts.ChatMessage("user", content)), len(blocks)
+    )
 
 
 def defused(text: str) -> str:
@@ -121,13 +115,15 @@ def _source(passage: Passage) -> str:
     return f"{name}, page {passage.page}" if passage.page is not None else name
 
 
-def _history(history: Sequence[Turn], room: int) -> list[ChatMessage]:
+def _history(history: Sequence[Turn], room: int) -> list[contracts.ChatMessage]:
     """The last turns, the newest kept longest. Their citations point to passages that are no longer here."""
     each = room // (2 * MAX_TURNS)
-    messages: list[ChatMessage] = []
+    messages: list[contracts.ChatMessage] = []
     for turn in history[-MAX_TURNS:]:
-        messages.append(ChatMessage("user", _cut(defused(turn.question), each)))
-        messages.append(ChatMessage("assistant", _cut(defused(without_citations(turn.answer)), each)))
+        messages.append(contracts.ChatMessage("user", _cut(defused(turn.question), each)))
+        messages.append(
+            contracts.ChatMessage("assistant", _cut(defused(without_citations(turn.answer)), each))
+        )
     return messages
 
 

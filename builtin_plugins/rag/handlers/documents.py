@@ -20,6 +20,7 @@ from kernel.sdk import (
     Answer,
     BadRequest,
     Context,
+    InsufficientStorage,
     MessageWithId,
     Page,
     PageQuery,
@@ -41,19 +42,22 @@ _ONE = "/knowledge-bases/{kb_id:uuid}/documents/{document_id:uuid}"
     returns=DocumentOut,
     status=202,
     also_statuses=(200,),
-    errors=(KnowledgeBaseNotFound, NotOwner, EmptyDocument, UnsupportedDocument, PayloadTooLarge, BadRequest),
+    errors=(
+        *(KnowledgeBaseNotFound, NotOwner, EmptyDocument, UnsupportedDocument),
+        *(PayloadTooLarge, BadRequest, InsufficientStorage),
+    ),
     long=True,
 )
 async def upload(ctx: Context, kb_id: str) -> Answer:
     """Take a file in; 202 once it is durable. The same bytes again answer 200 with the existing record."""
-    await service.check_upload(ctx.platform, ctx.principal, kb_id)
+    await service.check_upload(ctx.caller, kb_id)
     staged, filename = await receive(ctx)
     try:
         content_type = await ctx.resource(PARSERS).detect(staged.path, filename)
         if content_type is None:
             raise UnsupportedDocument()
         arrived = service.Arrived(staged, filename, content_type)
-        record, new = await service.add(ctx.platform, ctx.principal, kb_id, arrived)
+        record, new = await service.add(ctx.caller, kb_id, arrived)
     finally:
         staged.discard()
     return Answer(record, status=202 if new else 200)
@@ -68,14 +72,14 @@ async def upload(ctx: Context, kb_id: str) -> Answer:
 )
 async def list_all(ctx: Context, kb_id: str, query: DocumentQuery) -> Page[DocumentOut]:
     """List documents; all on one page unless a limit is given."""
-    items, total = await service.list_page(ctx.platform, ctx.principal, kb_id, query)
+    items, total = await service.list_page(ctx.caller, kb_id, query)
     return Page(items=items, total=total, limit=query.limit or total, offset=query.offset)
 
 
 @routes.get(_ONE, access=AUTHENTICATED, returns=DocumentOut, errors=(KnowledgeBaseNotFound, DocumentNotFound))
 async def get(ctx: Context, kb_id: str, document_id: str) -> DocumentOut:
     """Show one document; poll this until its status is no longer `processing`."""
-    return service.render(await service.get(ctx.platform, ctx.principal, kb_id, document_id))
+    return service.render(await service.get(ctx.caller, kb_id, document_id))
 
 
 @routes.get(
@@ -89,7 +93,7 @@ async def get(ctx: Context, kb_id: str, document_id: str) -> DocumentOut:
 )
 async def content(ctx: Context, kb_id: str, document_id: str) -> web.StreamResponse:
     """The original bytes of a document, or the range of them that is asked for."""
-    document, path = await service.content(ctx.platform, ctx.principal, kb_id, document_id)
+    document, path = await service.content(ctx.caller, kb_id, document_id)
     return send(path, document.filename)
 
 
@@ -102,9 +106,7 @@ async def content(ctx: Context, kb_id: str, document_id: str) -> web.StreamRespo
 )
 async def chunks(ctx: Context, kb_id: str, document_id: str, query: PageQuery) -> Page[ChunkOut]:
     """The passages of a document in order."""
-    items, total = await service.chunks(
-        ctx.platform, ctx.principal, kb_id, document_id, query.limit, query.offset
-    )
+    items, total = await service.chunks(ctx.caller, kb_id, document_id, query.limit, query.offset)
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
 
@@ -116,5 +118,5 @@ async def chunks(ctx: Context, kb_id: str, document_id: str, query: PageQuery) -
 )
 async def remove(ctx: Context, kb_id: str, document_id: str) -> MessageWithId:
     """Delete a document with its passages, vectors and file."""
-    await service.remove(ctx.platform, ctx.principal, kb_id, document_id)
+    await service.remove(ctx.caller, kb_id, document_id)
     return MessageWithId(message="Document deleted", id=document_id)

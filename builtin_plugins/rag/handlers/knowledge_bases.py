@@ -10,10 +10,13 @@ from builtin_plugins.rag.schemas import (
     KnowledgeBaseOut,
     KnowledgeBaseQuery,
     KnowledgeBaseUpdate,
+    SearchAnswer,
+    SearchRequest,
 )
 from builtin_plugins.rag.services import knowledge_bases as service
+from builtin_plugins.rag.services import search as searches
 from builtin_plugins.rag.services.models import check_embedding_model
-from kernel.sdk import AUTHENTICATED, Context, MessageWithId, Page, RouteTable, permission
+from kernel.sdk import AUTHENTICATED, Context, MessageWithId, Page, RouteTable, Unavailable, permission
 
 routes = RouteTable("Knowledge bases")
 
@@ -28,7 +31,7 @@ routes = RouteTable("Knowledge bases")
 async def create(ctx: Context, body: KnowledgeBaseCreate) -> KnowledgeBaseOut:
     """Make a knowledge base."""
     model = await check_embedding_model(ctx.platform, body.embedding_model)
-    return await service.create(ctx.platform, ctx.principal, body, model)
+    return await service.create(ctx.caller, body, model)
 
 
 @routes.get(
@@ -36,7 +39,7 @@ async def create(ctx: Context, body: KnowledgeBaseCreate) -> KnowledgeBaseOut:
 )
 async def list_all(ctx: Context, query: KnowledgeBaseQuery) -> Page[KnowledgeBaseOut]:
     """List the knowledge bases that the caller may see."""
-    items, total = await service.list_page(ctx.platform, ctx.principal, query)
+    items, total = await service.list_page(ctx.caller, query)
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
 
@@ -48,7 +51,7 @@ async def list_all(ctx: Context, query: KnowledgeBaseQuery) -> Page[KnowledgeBas
 )
 async def get(ctx: Context, kb_id: str) -> KnowledgeBaseOut:
     """Show one knowledge base."""
-    return await service.get(ctx.platform, ctx.principal, kb_id)
+    return await service.get(ctx.caller, kb_id)
 
 
 @routes.patch(
@@ -60,7 +63,7 @@ async def get(ctx: Context, kb_id: str) -> KnowledgeBaseOut:
 )
 async def update(ctx: Context, kb_id: str, body: KnowledgeBaseUpdate) -> KnowledgeBaseOut:
     """Change name, description, model or visibility; documents and vectors stay."""
-    return await service.update(ctx.platform, ctx.principal, kb_id, body)
+    return await service.update(ctx.caller, kb_id, body)
 
 
 @routes.delete(
@@ -73,5 +76,18 @@ async def update(ctx: Context, kb_id: str, body: KnowledgeBaseUpdate) -> Knowled
 async def remove(ctx: Context, kb_id: str, body: KnowledgeBaseDelete | None) -> MessageWithId:
     """Delete a knowledge base with its documents and vectors."""
     confirmed = body.confirm_delete_pipeline_ids if body else []
-    await service.remove(ctx.platform, ctx.principal, kb_id, confirmed, ctx.audit_origin())
+    await service.remove(ctx.caller, kb_id, confirmed)
     return MessageWithId(message="Knowledge base deleted", id=kb_id)
+
+
+@routes.post(
+    "/knowledge-bases/{kb_id:uuid}/search",
+    access=AUTHENTICATED,
+    body=SearchRequest,
+    returns=SearchAnswer,
+    errors=(KnowledgeBaseNotFound, Unavailable),
+    long=True,
+)
+async def search(ctx: Context, kb_id: str, body: SearchRequest) -> SearchAnswer:
+    """Find passages in a knowledge base, ranked, without an answer."""
+    return await searches.search_base(ctx.caller, kb_id, body)

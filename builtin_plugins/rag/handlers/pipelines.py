@@ -20,9 +20,12 @@ from builtin_plugins.rag.schemas import (
     PipelineUpdate,
     QueryAnswer,
     QueryRequest,
+    SearchAnswer,
+    SearchRequest,
 )
 from builtin_plugins.rag.services import pipelines as service
 from builtin_plugins.rag.services import query as queries
+from builtin_plugins.rag.services import search as searches
 from kernel.sdk import (
     AUTHENTICATED,
     Context,
@@ -46,7 +49,7 @@ routes = RouteTable("Pipelines")
 )
 async def create(ctx: Context, body: PipelineCreate) -> PipelineCreated:
     """Make a pipeline over knowledge bases."""
-    made = await service.create(ctx.platform, ctx.principal, body)
+    made = await service.create(ctx.caller, body)
     fields = made.model_dump(include=set(PipelineCreated.model_fields))
     return PipelineCreated(pipeline_id=made.id, message="Pipeline created", **fields)
 
@@ -54,7 +57,7 @@ async def create(ctx: Context, body: PipelineCreate) -> PipelineCreated:
 @routes.get("/pipeline", access=AUTHENTICATED, query=PipelineQuery, returns=Page[PipelineOut])
 async def list_all(ctx: Context, query: PipelineQuery) -> Page[PipelineOut]:
     """List the pipelines that the caller may see."""
-    items, total = await service.list_page(ctx.platform, ctx.principal, query)
+    items, total = await service.list_page(ctx.caller, query)
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
 
@@ -63,7 +66,7 @@ async def list_all(ctx: Context, query: PipelineQuery) -> Page[PipelineOut]:
 )
 async def get(ctx: Context, pipeline_id: str) -> PipelineOut:
     """Show one pipeline."""
-    return await service.get(ctx.platform, ctx.principal, pipeline_id)
+    return await service.get(ctx.caller, pipeline_id)
 
 
 @routes.patch(
@@ -75,7 +78,7 @@ async def get(ctx: Context, pipeline_id: str) -> PipelineOut:
 )
 async def update(ctx: Context, pipeline_id: str, body: PipelineUpdate) -> PipelineOut:
     """Change the name, the knowledge bases or the visibility."""
-    return await service.update(ctx.platform, ctx.principal, pipeline_id, body)
+    return await service.update(ctx.caller, pipeline_id, body)
 
 
 @routes.delete(
@@ -86,7 +89,7 @@ async def update(ctx: Context, pipeline_id: str, body: PipelineUpdate) -> Pipeli
 )
 async def remove(ctx: Context, pipeline_id: str) -> MessageWithId:
     """Delete a pipeline; its knowledge bases stay."""
-    await service.remove(ctx.platform, ctx.principal, pipeline_id)
+    await service.remove(ctx.caller, pipeline_id)
     return MessageWithId(message="Pipeline deleted", id=pipeline_id)
 
 
@@ -104,7 +107,20 @@ async def query(ctx: Context, pipeline_id: str, body: QueryRequest) -> QueryAnsw
 
     Only the knowledge bases that the caller may see are searched; without one the answer is 409.
     """
-    asked = await queries.prepare(ctx.platform, ctx.principal, pipeline_id, body)
+    asked = await queries.prepare(ctx.caller, pipeline_id, body)
     if "text/event-stream" in ctx.request.headers.get("Accept", ""):
         return await send_events(ctx.request, queries.as_server_events(queries.stream(ctx.platform, asked)))
     return await queries.answer(ctx.platform, asked)
+
+
+@routes.post(
+    "/pipeline/{pipeline_id:uuid}/search",
+    access=AUTHENTICATED,
+    body=SearchRequest,
+    returns=SearchAnswer,
+    errors=(PipelineNotFound, KnowledgeBaseGone, Unavailable),
+    long=True,
+)
+async def search(ctx: Context, pipeline_id: str, body: SearchRequest) -> SearchAnswer:
+    """Find passages in the pipeline's knowledge bases, ranked, without an answer."""
+    return await searches.search_pipeline(ctx.caller, pipeline_id, body)

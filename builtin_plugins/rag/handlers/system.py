@@ -13,7 +13,7 @@ from builtin_plugins.rag.schemas import (
 from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.services.health import has_model_runtime
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import AUTHENTICATED, PUBLIC, Context, Message, RouteTable, Unavailable
+from kernel.sdk import AUTHENTICATED, PUBLIC, Context, Message, RouteTable, Unavailable, contracts
 
 routes = RouteTable("RAG")
 
@@ -57,7 +57,7 @@ async def decision_stats(_ctx: Context) -> DecisionStats:
 @routes.post("/initialize", access=AUTHENTICATED, returns=Message, errors=(Unavailable,), long=True)
 async def initialize(ctx: Context) -> Message:
     """Load the embedding engine now, so that the first question need not wait; look for the model runtime."""
-    if await ctx.platform.hooks.first("check_model_runtime") is False:
+    if await ctx.platform.hooks.ask(contracts.check_model_runtime, platform=ctx.platform) is False:
         raise Unavailable("The model runtime does not answer; check that it runs and its address")
     await embed(ctx.platform, ctx.settings_of(RagSettings).embedding_model, ["warm up"], "query")
     return Message(message="The pipeline is ready")

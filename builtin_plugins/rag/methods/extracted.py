@@ -6,16 +6,15 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from builtin_plugins.rag.answering import extractive
 from builtin_plugins.rag.methods.events import Done, Event, Found, Piece
-from builtin_plugins.rag.methods.rendering import Said, render, sources
+from builtin_plugins.rag.methods.rendering import DraftAnswer, render, sources
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.schemas import QueryRequest
 from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.services.retrieval import Retrieved
-from kernel.sdk import Platform
+from kernel.sdk import Embedded, Platform
 
 _SENTENCES = 24
 _NOTE = "generation: no model runtime is configured, the answer quotes the passages"
@@ -28,19 +27,18 @@ async def extracted(
     question, passages = request.question, retrieved.passages
     found = await asyncio.to_thread(extractive.candidates, question, passages, _SENTENCES)
     sentences = [sentence.text for sentence in found]
-    similarities = await _similarities(platform, bases[0].embedding_model, retrieved.vector, sentences)
+    similarities = await _similarities(platform, bases[0].embedding_model, retrieved.question, sentences)
     made = await asyncio.to_thread(extractive.compose, question, passages, found, similarities)
     kept = passages if made.supported else []
     yield Found(sources(kept))
     yield Piece(made.text)
-    yield Done(render(request, Said(made.text, kept, notes=[_NOTE])))
+    yield Done(render(request, DraftAnswer(made.text, kept, notes=[_NOTE])))
 
 
 async def _similarities(
-    platform: Platform, model: str, asked: npt.NDArray[np.float32], sentences: list[str]
+    platform: Platform, model: str, asked: Embedded, sentences: list[str]
 ) -> list[float] | None:
     if not sentences:
         return None
     vectors = (await embed(platform, model, sentences, "passage")).vectors
-    similarities: list[float] = np.dot(vectors, asked).tolist()
-    return similarities
+    return [asked.similarity(cosine) for cosine in np.dot(vectors, asked.vectors[0]).tolist()]

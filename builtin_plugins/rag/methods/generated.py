@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from builtin_plugins.rag.answering import support
 from builtin_plugins.rag.answering.citations import CitationFilter
@@ -15,26 +14,24 @@ from builtin_plugins.rag.answering.prompting import build_prompt
 from builtin_plugins.rag.errors import GenerationFailed
 from builtin_plugins.rag.methods.events import Done, Event, Found, Piece
 from builtin_plugins.rag.methods.refusals import RefusalGate
-from builtin_plugins.rag.methods.rendering import Said, render, sources
+from builtin_plugins.rag.methods.rendering import DraftAnswer, render, sources
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.schemas import GenerationConfig, QueryRequest
 from builtin_plugins.rag.services.retrieval import Retrieved
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Platform, PlatformError
+from kernel.sdk import Platform, PlatformError, contracts
 
 log = logging.getLogger("platform.rag.generation")
 
 _TEMPERATURE = 0.7
 _MAX_TOKENS = 2000
 
-Stream = AsyncGenerator[str | Mapping[str, Any], None]
-
 
 @dataclass(frozen=True)
 class Generation:
     """A model's answer that is about to begin, and how many passages the model is shown."""
 
-    stream: Stream
+    stream: contracts.Generation
     passages_used: int
 
 
@@ -48,9 +45,10 @@ def begin(
     """Ask for an answer; None without a model runtime. Nothing is sent before the first piece is awaited."""
     limit = platform.settings_of(RagSettings).answer_chars
     prompt = build_prompt(request.question, passages, max_chars=limit)
-    stream: Stream | None = platform.hooks.first_now(
-        "generate_text",
-        messages=[asdict(message) for message in prompt.messages],
+    stream = platform.hooks.ask_now(
+        contracts.generate_text,
+        platform=platform,
+        messages=prompt.messages,
         model=request.llm_model or config.model or bases[0].llm_model,
         temperature=_TEMPERATURE if config.temperature is None else config.temperature,
         max_tokens=config.max_tokens or _MAX_TOKENS,
@@ -71,35 +69,35 @@ async def generated(
         await generation.stream.aclose()
         yield Found([])
         yield Piece(support.NOT_SUPPORTED)
-        yield Done(render(request, Said(support.NOT_SUPPORTED, [])))
+        yield Done(render(request, DraftAnswer(support.NOT_SUPPORTED, [])))
         return
-    gate, text, summary = RefusalGate(), list[str](), dict[str, Any]()
-    async with aclosing(_checked(generation, gate, summary)) as pieces:
+    gate, text, ends = RefusalGate(), list[str](), list[contracts.Generated]()
+    async with aclosing(_checked(generation, gate, ends)) as pieces:
         async for piece in pieces:
             if not text:
                 yield Found(sources([] if gate.refused else passages))
             text.append(piece)
             yield Piece(piece)
-    said = Said(
+    draft = DraftAnswer(
         "".join(text).strip(),
         [] if gate.refused else passages,
-        str(summary.get("model") or ""),
-        summary.get("tokens_used"),
+        ends[-1].model if ends else "",
+        ends[-1].tokens_used if ends else None,
     )
-    yield Done(render(request, said))
+    yield Done(render(request, draft))
 
 
 async def _checked(
-    generation: Generation, gate: RefusalGate, summary: dict[str, Any]
+    generation: Generation, gate: RefusalGate, ends: list[contracts.Generated]
 ) -> AsyncGenerator[str, None]:
-    """The text in pieces with only true citations, the first one not blank; fills `summary` at the end."""
+    """The text in pieces with only true citations, the first not blank; `ends` gets the last word."""
     through, anything = CitationFilter(generation.passages_used), False
     async with aclosing(_guarded(generation.stream)) as stream:
         async for item in stream:
             if isinstance(item, str):
                 shown = gate.feed(through.feed(item))
             else:
-                summary.update(item)
+                ends.append(item)
                 shown = gate.feed(through.close()) + gate.close()
             if shown:
                 anything = True
@@ -108,7 +106,7 @@ async def _checked(
         raise GenerationFailed("The model gave an empty answer; raise max_tokens or choose another model")
 
 
-async def _guarded(stream: Stream) -> Stream:
+async def _guarded(stream: contracts.Generation) -> contracts.Generation:
     async with aclosing(stream):
         try:
             async for item in stream:
@@ -122,8 +120,7 @@ async def _guarded(stream: Stream) -> Stream:
 
 def _worth_asking(question: str, retrieved: Retrieved) -> bool:
     """Whether anything found speaks for an answer; a model given nothing to go by invents."""
-    cosines = [cosine for cosine in retrieved.cosines if cosine is not None]
     if not retrieved.passages:
         return False
-    assessed = support.assess(question, retrieved.passages, cosines=cosines or None)
+    assessed = support.assess(question, retrieved.passages, cosines=retrieved.similarities)
     return assessed.supported or (assessed.evidence.similarity or 0.0) >= support.WEAK

@@ -13,8 +13,8 @@ EXTRACTIVE = "extractive"
 
 
 @dataclass(frozen=True)
-class Said:
-    """An answer's text, the passages that are its sources, and who said it."""
+class DraftAnswer:
+    """An answer's text, the passages that are its sources, and the model that wrote it."""
 
     text: str
     passages: Sequence[Passage]
@@ -28,17 +28,17 @@ def sources(passages: Sequence[Passage]) -> list[Source]:
     return [Source(**asdict(passage)) for passage in passages]
 
 
-def render(request: QueryRequest, said: Said) -> QueryAnswer:
+def render(request: QueryRequest, draft: DraftAnswer) -> QueryAnswer:
     """The answer; its confidence is the mean score of its sources, 0.0 without any."""
-    scores = [passage.score for passage in said.passages]
+    scores = [passage.score for passage in draft.passages]
     return QueryAnswer(
-        answer=said.text,
-        sources=sources(said.passages),
+        answer=draft.text,
+        sources=sources(draft.passages),
         confidence=round(sum(scores) / len(scores), 3) if scores else 0.0,
-        model_used=said.model,
-        tokens_used=said.tokens,
+        model_used=draft.model,
+        tokens_used=draft.tokens,
         method="standard",
-        method_details=_details(request, said.notes),
+        method_details=_details(request, draft.notes),
     )
 
 

@@ -30,7 +30,7 @@ async def answer(
         bases,
         request.question,
         request.top_k,
-        hybrid=request.hybrid,
+        hybrid=request.hybrid is not False,
         metadata_filter=request.metadata_filter,
     )
     generation = begin(platform, bases, request, config, retrieved.passages)

@@ -1,4 +1,7 @@
-"""From a file to its text: detection by content, parsers in limited processes, blocks with pages."""
+"""From a file to its text: detection by content, parsers in limited processes, blocks with pages.
+
+What is imported here is imported by the parser processes too: `runner`, the platform's side, is not.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +18,16 @@ from builtin_plugins.rag.parsing.blocks import (
 )
 from builtin_plugins.rag.parsing.detect import detect_media_type
 from builtin_plugins.rag.parsing.protocol import read_blocks
-from builtin_plugins.rag.parsing.runner import ParsedDocument, ParseLimits, parse
 
 __all__ = [
     "BUILTIN_PARSERS",
     "DETAILS",
     "SEPARATOR",
     "Block",
-    "ParseLimits",
-    "ParsedDocument",
     "Parser",
     "ParserUnavailable",
     "UnparsableDocument",
     "detect_media_type",
-    "parse",
     "parsed_text",
     "read_blocks",
 ]

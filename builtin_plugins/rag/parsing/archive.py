@@ -1,4 +1,4 @@
-"""Zip containers from strangers: bounded before they are opened, bounded while they are read."""
+"""Untrusted zip containers: bounded before they are opened, and while they are read."""
 
 from __future__ import annotations
 

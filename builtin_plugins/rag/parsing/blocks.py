@@ -26,7 +26,7 @@ class Parser(NamedTuple):
     """A way to read some media types.
 
     `target` is `package.module:function`; the function takes a `Path` and yields `Block`s (or plain
-    strings, or `(text, page)` pairs). It runs in a subprocess of its own, see `runner.parse`.
+    strings, or `(text, page)` pairs). It runs in a process of its own, see `runner.parse`.
     """
 
     name: str
@@ -45,11 +45,14 @@ DETAILS: Final[dict[Code, str]] = {
 """What a user may read, by code; nothing that a parser process says is ever shown to a user."""
 
 
+UNAVAILABLE: Final = "unavailable"
+
+
 class UnparsableDocument(Exception):
     """A document that cannot become text.
 
-    `code` is stable and `detail`, which names the remedy, depends on it alone: both are for users. `reason`
-    may repeat what a library said about the file and is for the log.
+    `detail`, which names the remedy, depends on `code` alone and is for users. `reason` may repeat what a
+    library said about the file and is for the log.
     """
 
     def __init__(self, code: Code, reason: str = "") -> None:
@@ -61,6 +64,8 @@ class UnparsableDocument(Exception):
 
 class ParserUnavailable(RuntimeError):
     """A parser that cannot be started: the fault of the installation, not of the document."""
+
+    code = UNAVAILABLE
 
 
 def parsed_text(blocks: Iterable[Block]) -> str:

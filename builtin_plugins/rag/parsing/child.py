@@ -1,97 +1,48 @@
-"""The parser process: limits itself, imports one parser, writes its text to the sink, and says how it ended.
+"""What runs in a parser process: one parser, its text cleaned, measured and written to the sink.
 
-Run as `python -m builtin_plugins.rag.parsing.child REQUEST`. Imports little, since it starts once per
-document.
+Imports little: each process is forked from one that has imported this and the built-in parsers.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import errno
 import importlib
 import os
-import resource
-import signal
-import sys
-import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final, NoReturn, TextIO
+from typing import Final, TextIO
 
-from builtin_plugins.rag.parsing.blocks import SEPARATOR, Block, Code, UnparsableDocument
+from builtin_plugins.rag.parsing.blocks import SEPARATOR, Block, ParserUnavailable, UnparsableDocument
 from builtin_plugins.rag.parsing.cleaning import clean, pieces
-from builtin_plugins.rag.parsing.protocol import (
-    EXIT_CODES,
-    EXIT_UNAVAILABLE,
-    MAX_BLOCK_CHARS,
-    Request,
-    Trailer,
-    dump_block,
-    dump_trailer,
-)
+from builtin_plugins.rag.parsing.protocol import MAX_BLOCK_CHARS, Trailer, dump_block, dump_trailer
 
 _JOINED_CHARS: Final = 16_384
-_PR_SET_PDEATHSIG: Final = 1
-_FILE_SLACK_BYTES: Final = 1024 * 1024
-_BYTES_PER_CHAR: Final = 5
-# The hard limit, which kills without a name, stands behind the soft one, which the parent recognises.
-_CPU_GRACE_SECONDS: Final = 2
 
 
-def main(argument: str) -> NoReturn:
-    """Parse one document and leave; the exit status is the answer, the standard error is for the log."""
-    request = Request.load(argument)
-    _die_with(request.parent)
-    _limit(request)
-    status = _run(request)
-    # Straight out: no destructor or thread of a foreign library can hold up what is decided.
-    os._exit(status)
+def parse_into(path: str, target: str, sink: str, max_text_chars: int) -> None:
+    """Parse the file at `path` by the parser `target` into `sink`.
 
-
-def _run(request: Request) -> int:
-    try:
-        function = _load(request.target)
-    except MemoryError:
-        return EXIT_CODES["memory"]
-    except Exception:  # noqa: BLE001 - a boundary: any import may fail in any way
-        _log_error()
-        return EXIT_UNAVAILABLE
-    try:
-        _write(function(Path(request.path)), request)
-    except MemoryError:
-        return EXIT_CODES["memory"]
-    except BaseException as error:  # noqa: BLE001 - a boundary: what a parser raises about a file is the file's fault
-        _log_error()
-        return EXIT_CODES[_code(error)]
-    return 0
-
-
-def _log_error() -> None:
-    # The standard error is a file under the same size limit as the sink, and may be full.
-    with contextlib.suppress(OSError):
-        traceback.print_exc(limit=-20)
-        sys.stderr.flush()
+    Raises `ParserUnavailable` when the parser can't be imported, `UnparsableDocument` for a text that is
+    too long or empty, and whatever the parser raises about the file.
+    """
+    function = _load(target)
+    _write(function(Path(path)), sink, max_text_chars)
 
 
 def _load(target: str) -> Callable[[Path], Iterable[object]]:
     module, _, name = target.partition(":")
-    function: Callable[[Path], Iterable[object]] = getattr(importlib.import_module(module), name)
+    try:
+        function: Callable[[Path], Iterable[object]] = getattr(importlib.import_module(module), name)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a boundary: any import may fail in any way
+        raise ParserUnavailable(f"{target}: {type(error).__name__}: {error}") from None
     return function
 
 
-def _code(error: BaseException) -> Code:
-    """Return an error's code; a foreign parser may set `code` on an exception of its own."""
-    code = getattr(error, "code", None)
-    if isinstance(code, str) and code in EXIT_CODES:
-        return code
-    return "too_large" if isinstance(error, OSError) and error.errno == errno.EFBIG else "corrupt"
-
-
-def _write(blocks: Iterable[object], request: Request) -> None:
-    descriptor = os.open(request.sink, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+def _write(blocks: Iterable[object], path: str, max_text_chars: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        sink = _Sink(file, request.max_text_chars)
+        sink = _Sink(file, max_text_chars)
         for block in blocks:
             sink.add(_block(block))
         sink.finish()
@@ -154,35 +105,3 @@ class _Sink:
         if not self._chars:
             raise UnparsableDocument("no_text")
         self._file.write(dump_trailer(Trailer(self._chars, self._pages or None)))
-
-
-def _die_with(parent: int) -> None:
-    """Ask Linux to kill this process when its parent dies; leave at once if that has happened already."""
-    with contextlib.suppress(AttributeError, OSError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(EXIT_UNAVAILABLE)
-
-
-def _limit(request: Request) -> None:
-    sink_bytes = request.max_text_chars * _BYTES_PER_CHAR + _FILE_SLACK_BYTES
-    _set(resource.RLIMIT_CORE, 0)
-    _set(resource.RLIMIT_FSIZE, sink_bytes)
-    _set(resource.RLIMIT_AS, request.memory_mb * 1024 * 1024)
-    _set(resource.RLIMIT_CPU, request.cpu_seconds, request.cpu_seconds + _CPU_GRACE_SECONDS)
-    # Where memory runs out for the whole machine, the kernel takes the parser and not the platform.
-    with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
-
-
-def _set(limit: int, soft: int, hard: int | None = None) -> None:
-    ceiling = resource.getrlimit(limit)[1]
-    wanted = soft if hard is None else hard
-    allowed = wanted if ceiling == resource.RLIM_INFINITY else min(wanted, ceiling)
-    # macOS refuses an address space limit; the wall clock still holds there.
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(limit, (min(soft, allowed), allowed))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import codecs
 import re
-import unicodedata
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, TextIO
@@ -22,7 +20,9 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _ESCAPED: Final = re.compile("[\udc80-\udcff]+")
-_MAX_UNPRINTABLE: Final = 0.01
+# Controls that no text has, in any number. C1 controls say nothing: converted text is full of them.
+_C0: Final = re.compile("[\x00-\x08\x0e-\x1b\x7f]")
+_MAX_C0: Final = 0.01
 
 
 def read_head(path: Path) -> bytes:
@@ -34,7 +34,8 @@ def read_head(path: Path) -> bytes:
 def detect_encoding(head: bytes) -> str | None:
     """Return the Python codec of a text's first bytes, None when they are not text.
 
-    A byte order mark decides; else UTF-8; else windows-1252 when the result is printable.
+    A byte order mark decides; else UTF-8; else windows-1252. Many control characters below U+0020 mean that
+    it is no text.
     """
     for mark, codec in _MARKS:
         if head.startswith(mark):
@@ -56,13 +57,7 @@ def decode_head(head: bytes, codec: str) -> str | None:
 def _is_text(text: str | None) -> bool:
     if text is None:
         return False
-    counts = Counter(text)
-    unprintable = sum(n for char, n in counts.items() if not _printable(char))
-    return unprintable < _MAX_UNPRINTABLE * len(text) or not text
-
-
-def _printable(char: str) -> bool:
-    return char.isspace() or unicodedata.category(char) not in {"Cc", "Cs", "Co", "Cn"}
+    return len(_C0.findall(text)) < _MAX_C0 * len(text) or not text
 
 
 def open_text(path: Path, *, newline: str | None = None) -> TextIO:

@@ -1,4 +1,4 @@
-"""What the platform and a parser process say to each other: one request, an exit status, and the sink file.
+"""The file that a parser process writes and the platform reads: the sink.
 
 The sink is UTF-8 JSON lines: `[page, text]` per block, and at the end `{"char_count", "page_count"}`. Its
 last line proves that it is whole.
@@ -11,42 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from builtin_plugins.rag.parsing.blocks import Block, Code, UnparsableDocument
+from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
 
 MAX_BLOCK_CHARS: Final = 65_536
 _MAX_LINE_BYTES: Final = 1024 * 1024
 _TRAILER_BYTES: Final = 256
-
-EXIT_CODES: Final[dict[Code, int]] = {
-    "encrypted": 10,
-    "corrupt": 11,
-    "no_text": 12,
-    "too_large": 13,
-    "memory": 14,
-    "timeout": 15,
-}
-EXIT_UNAVAILABLE: Final = 20
-
-
-class Request(NamedTuple):
-    """What a parser process is asked to do; it travels as the one command line argument, in JSON."""
-
-    path: str
-    target: str
-    sink: str
-    memory_mb: int
-    cpu_seconds: int
-    max_text_chars: int
-    parent: int
-
-    def dump(self) -> str:
-        """Return the request as an argument."""
-        return json.dumps(self._asdict())
-
-    @classmethod
-    def load(cls, argument: str) -> Request:
-        """Read the request from the argument."""
-        return cls(**json.loads(argument))
 
 
 class Trailer(NamedTuple):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import DocumentNotFound
 from builtin_plugins.rag.events import DocumentDeleted
@@ -17,7 +17,7 @@ from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery
 from builtin_plugins.rag.services import knowledge_bases
 from builtin_plugins.rag.services.ingest import INGEST, IngestPayload
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Lane, Platform, Principal, Scope, Staged, StoredPoint, Unit, scope_of, utc_now
+from kernel.sdk import Caller, Lane, Platform, Scope, Staged, StoredPoint, Unit, scope_of, utc_now
 
 
 @dataclass(frozen=True)
@@ -29,31 +29,28 @@ class Arrived:
     content_type: str
 
 
-async def check_upload(platform: Platform, principal: Principal, kb_id: str) -> None:
+async def check_upload(caller: Caller, kb_id: str) -> None:
     """Refuse before a byte is read. Raises KnowledgeBaseNotFound, NotOwner."""
-    scope = await scope_of(platform, principal)
-    async with platform.database.read() as session:
-        await knowledge_bases.find_own(session, scope, kb_id)
+    scope = await scope_of(caller.platform, caller.principal)
+    await caller.platform.database.read(knowledge_bases.find_own, scope, kb_id)
 
 
-async def add(
-    platform: Platform, principal: Principal, kb_id: str, file: Arrived
-) -> tuple[DocumentOut, bool]:
+async def add(caller: Caller, kb_id: str, file: Arrived) -> tuple[DocumentOut, bool]:
     """Keep the file and queue its ingestion, in one transaction; the record, and whether it is new.
 
     The same bytes in one knowledge base are one document; one that had failed is tried again.
     """
-    scope = await scope_of(platform, principal)
+    scope = await scope_of(caller.platform, caller.principal)
     try:
-        return await _add(platform, scope, kb_id, file)
+        return await _add(caller.platform, scope, kb_id, file)
     except IntegrityError:
         # The same file came twice at the same time: the other one is the document.
-        return await _add(platform, scope, kb_id, file)
+        return await _add(caller.platform, scope, kb_id, file)
 
 
 async def _add(platform: Platform, scope: Scope, kb_id: str, file: Arrived) -> tuple[DocumentOut, bool]:
     async with platform.database.unit() as unit:
-        base = await knowledge_bases.find_own(unit.session, scope, kb_id, lock=True)
+        base = await unit.session.run_sync(knowledge_bases.find_own, scope, kb_id, lock=True)
         same = (Document.knowledge_base_id == kb_id) & (Document.sha256 == file.staged.sha256)
         known = await unit.session.scalar(select(Document).where(same))
         if known is not None and known.status != "failed":
@@ -67,7 +64,8 @@ async def _add(platform: Platform, scope: Scope, kb_id: str, file: Arrived) -> t
         await platform.blobs.keep(unit, file.staged, document.holder)
         largest = platform.settings_of(RagSettings).large_document_mb * 1024 * 1024
         lane: Lane = "large" if file.staged.size > largest else "standard"
-        await unit.enqueue(INGEST, IngestPayload(document_id=document.id), lane=lane)
+        payload, owner = IngestPayload(document_id=document.id), scope.account_id or base.owner_id
+        await unit.enqueue(INGEST, payload, lane=lane, owner_id=owner, subject=document.id)
         return render(document), True
 
 
@@ -88,59 +86,70 @@ def _new(base: KnowledgeBase, file: Arrived) -> Document:
 def _start_over(document: Document, file: Arrived) -> None:
     """The name may tell the kind of text, so it counts as much as in the first attempt."""
     document.filename, document.content_type = file.filename, file.content_type
-    document.status, document.error, document.error_code = "processing", None, None
+    document.status, document.error = "processing", None
     document.uploaded_at, document.completed_at = utc_now(), None
 
 
-async def list_page(
-    platform: Platform, principal: Principal, kb_id: str, query: DocumentQuery
-) -> tuple[list[DocumentOut], int]:
-    """Documents of a visible knowledge base, oldest first, and how many there are."""
-    scope = await scope_of(platform, principal)
-    async with platform.database.read() as session:
-        await knowledge_bases.find(session, scope, kb_id)
-        wanted = Document.knowledge_base_id == kb_id
-        if query.status is not None:
-            wanted &= Document.status == query.status
-        total = await session.scalar(select(func.count()).select_from(Document).where(wanted))
-        ordered = select(Document).where(wanted).order_by(Document.uploaded_at, Document.id)
-        rows = await session.scalars(ordered.limit(query.limit).offset(query.offset))
-        return [render(row) for row in rows], int(total or 0)
+async def list_page(caller: Caller, kb_id: str, query: DocumentQuery) -> tuple[list[DocumentOut], int]:
+    """Documents of a visible knowledge base, oldest first, and how many there are.
+
+    Raises KnowledgeBaseNotFound.
+    """
+    scope = await scope_of(caller.platform, caller.principal)
+    return await caller.platform.database.read(_page, scope, kb_id, query)
 
 
-async def get(platform: Platform, principal: Principal, kb_id: str, document_id: str) -> Document:
+def _page(session: Session, scope: Scope, kb_id: str, query: DocumentQuery) -> tuple[list[DocumentOut], int]:
+    knowledge_bases.find(session, scope, kb_id)
+    wanted = Document.knowledge_base_id == kb_id
+    if query.status is not None:
+        wanted &= Document.status == query.status
+    total = session.scalar(select(func.count()).select_from(Document).where(wanted))
+    ordered = select(Document).where(wanted).order_by(Document.uploaded_at, Document.id)
+    rows = session.scalars(ordered.limit(query.limit).offset(query.offset))
+    return [render(row) for row in rows], int(total or 0)
+
+
+async def get(caller: Caller, kb_id: str, document_id: str) -> Document:
     """One document of a visible knowledge base. Raises KnowledgeBaseNotFound, DocumentNotFound."""
-    scope = await scope_of(platform, principal)
-    async with platform.database.read() as session:
-        await knowledge_bases.find(session, scope, kb_id)
-        return await _find(session, kb_id, document_id)
+    scope = await scope_of(caller.platform, caller.principal)
+    return await caller.platform.database.read(_get, scope, kb_id, document_id)
 
 
-async def content(
-    platform: Platform, principal: Principal, kb_id: str, document_id: str
-) -> tuple[Document, Path]:
-    """A document and the file with its original bytes."""
-    document = await get(platform, principal, kb_id, document_id)
-    return document, platform.blobs.path(document.sha256)
+def _get(session: Session, scope: Scope, kb_id: str, document_id: str) -> Document:
+    knowledge_bases.find(session, scope, kb_id)
+    return _find(session, kb_id, document_id)
+
+
+async def content(caller: Caller, kb_id: str, document_id: str) -> tuple[Document, Path]:
+    """A document and the file with its original bytes. Raises KnowledgeBaseNotFound, DocumentNotFound."""
+    document = await get(caller, kb_id, document_id)
+    return document, await caller.platform.blobs.local(document.sha256)
 
 
 async def chunks(
-    platform: Platform, principal: Principal, kb_id: str, document_id: str, limit: int, offset: int
+    caller: Caller, kb_id: str, document_id: str, limit: int, offset: int
 ) -> tuple[list[ChunkOut], int]:
-    """A document's passages in order, and how many there are."""
-    await get(platform, principal, kb_id, document_id)
-    points, total = await platform.vectors.points(f"rag:{kb_id}", document_id, limit, offset)
+    """A document's passages in order, and how many there are.
+
+    Raises KnowledgeBaseNotFound, DocumentNotFound.
+    """
+    await get(caller, kb_id, document_id)
+    points, total = await caller.platform.vectors.points(f"rag:{kb_id}", document_id, limit, offset)
     return [_chunk(point) for point in points], total
 
 
-async def remove(platform: Platform, principal: Principal, kb_id: str, document_id: str) -> None:
-    """Delete a document with its passages, vectors and file; no search that starts later finds it."""
-    scope = await scope_of(platform, principal)
-    async with platform.database.unit() as unit:
-        base = await knowledge_bases.find_own(unit.session, scope, kb_id, lock=True)
-        document = await _find(unit.session, kb_id, document_id)
-        await _remove(platform, unit, base, document)
-    await platform.database.scrub()
+async def remove(caller: Caller, kb_id: str, document_id: str) -> None:
+    """Delete a document with its passages, vectors and file; no search that starts later finds it.
+
+    Raises KnowledgeBaseNotFound, NotOwner, DocumentNotFound.
+    """
+    scope = await scope_of(caller.platform, caller.principal)
+    async with caller.platform.database.unit() as unit:
+        base = await unit.session.run_sync(knowledge_bases.find_own, scope, kb_id, lock=True)
+        document = await unit.session.run_sync(_find, kb_id, document_id)
+        await _remove(caller.platform, unit, base, document)
+    await caller.platform.database.scrub()
 
 
 async def _remove(platform: Platform, unit: Unit, base: KnowledgeBase, document: Document) -> None:
@@ -152,9 +161,9 @@ async def _remove(platform: Platform, unit: Unit, base: KnowledgeBase, document:
     unit.emit(DocumentDeleted(document_id=document.id, knowledge_base_id=base.id, owner_id=base.owner_id))
 
 
-async def _find(session: AsyncSession, kb_id: str, document_id: str) -> Document:
+def _find(session: Session, kb_id: str, document_id: str) -> Document:
     query = select(Document).where(Document.id == document_id, Document.knowledge_base_id == kb_id)
-    found: Document | None = await session.scalar(query)
+    found: Document | None = session.scalar(query)
     if found is None:
         raise DocumentNotFound()
     return found

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Literal
 
 from builtin_plugins.rag.errors import EngineChanged, ModelUnavailable
-from kernel.sdk import Embedded, EngineMismatch, Platform, PlatformError
+from kernel.sdk import Embedded, EngineMismatch, Platform, PlatformError, contracts
 
 log = logging.getLogger("platform.rag.embedding")
 
-Purpose = Literal["passage", "query"]
 
-
-async def embed(platform: Platform, model: str, texts: Sequence[str], purpose: Purpose) -> Embedded:
+async def embed(platform: Platform, model: str, texts: Sequence[str], purpose: contracts.Purpose) -> Embedded:
     """One vector for each text. Raises ModelUnavailable, or what the answering plugin raises for clients."""
     try:
-        found = await platform.hooks.first("embed_texts", model=model, texts=texts, purpose=purpose)
+        found = await platform.hooks.ask(
+            contracts.embed_texts, platform=platform, model=model, texts=texts, purpose=purpose
+        )
     except PlatformError:
         raise
     except Exception:  # boundary: another plugin's engine may fail in any way
         log.exception("embedding with '%s' failed", model)
         raise ModelUnavailable(f"Embedding with '{model}' failed; the server's log says why") from None
-    if not isinstance(found, Embedded):
+    if found is None:
         raise ModelUnavailable(
             f"The embedding model '{model}' is not available: no plugin or model runtime has it"
         )

@@ -13,27 +13,33 @@ import uuid
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import NoReturn
 
 from pydantic import BaseModel
-from sqlalchemy import select
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.chunking import Chunk, chunk
 from builtin_plugins.rag.events import DocumentIngested
 from builtin_plugins.rag.models import Document, KnowledgeBase
-from builtin_plugins.rag.parsing import (
-    ParsedDocument,
-    ParseLimits,
-    Parser,
-    ParserUnavailable,
-    UnparsableDocument,
-    parse,
-    read_blocks,
-)
+from builtin_plugins.rag.parsing import Parser, ParserUnavailable, UnparsableDocument, read_blocks
+from builtin_plugins.rag.parsing.runner import ParsedDocument, ParseLimits, parse
 from builtin_plugins.rag.services.embedding import embed, engine_changed
 from builtin_plugins.rag.services.outcomes import note_outcome
-from builtin_plugins.rag.services.parsers import PARSERS
+from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Embedded, EngineMismatch, Job, Platform, Point, Unit, utc_now
+from kernel.sdk import (
+    Embedded,
+    EngineMismatch,
+    JobFailed,
+    LongJob,
+    Platform,
+    Point,
+    Progress,
+    Scope,
+    Unit,
+    utc_now,
+)
 
 log = logging.getLogger("platform.rag.ingest")
 
@@ -55,70 +61,90 @@ class _Gone(Exception):
     """The document was deleted in the meantime."""
 
 
-async def ingest(platform: Platform, payload: IngestPayload) -> None:
-    """Bring a document from `processing` to `completed` or `failed`."""
-    found = await _load(platform, payload.document_id)
+async def ingest(platform: Platform, payload: IngestPayload, progress: Progress) -> str | None:
+    """Bring a document from `processing` to `completed` or `failed`; answers its path."""
+    found = await platform.database.read(_load, payload.document_id)
     if found is None:
-        return
+        return None
     document, base = found
-    run = Ingestion(platform, document, base)
+    path = f"/v1/rag/knowledge-bases/{base.id}/documents/{document.id}"
     try:
-        await run.run()
+        await Ingestion(platform, document, base, progress).run()
     except _Gone:
         log.info("document %s was deleted while it was ingested", document.id)
     except UnparsableDocument as error:
         log.info("document %s can't be parsed: %s", document.id, error.reason or error.code)
-        await fail(platform, document.id, error.code, error.detail)
+        await _fail_finally(platform, document.id, error.detail)
     except ParserUnavailable as error:
         log.error("document %s: %s", document.id, error)
-        await fail(platform, document.id, "parser_unavailable", _NO_PARSER.format(document.content_type))
+        await _fail_finally(platform, document.id, _NO_PARSER.format(document.content_type))
     except EngineMismatch as error:
         changed = engine_changed(base.embedding_model, error)
         log.error("document %s: %s", document.id, changed)
-        await fail(platform, document.id, changed.code, str(changed.detail))
+        await _fail_finally(platform, document.id, str(changed.detail))
+    return path
 
 
 async def give_up(platform: Platform, payload: IngestPayload, reason: str) -> None:
     """The job was given up: say so in the document."""
     detail = f"The document could not be processed: {reason}. Upload it again to try once more."
-    await fail(platform, payload.document_id, "internal", detail)
+    await fail(platform, payload.document_id, detail)
 
 
-async def fail(platform: Platform, document_id: str, code: str, detail: str) -> None:
+async def cancelled(platform: Platform, payload: IngestPayload) -> None:
+    """The job was cancelled: say so in the document."""
+    await fail(platform, payload.document_id, "Processing was cancelled. Upload it again to start over.")
+
+
+def readable_documents(scope: Scope) -> Select[str]:
+    """The ids of the documents that a scope sees: those of the knowledge bases that it sees."""
+    seen = select(Document.id).join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
+    return seen.where(scope.sees(KnowledgeBase))
+
+
+async def _fail_finally(platform: Platform, document_id: str, detail: str) -> NoReturn:
+    await fail(platform, document_id, detail)
+    raise JobFailed(detail)
+
+
+async def fail(platform: Platform, document_id: str, detail: str) -> None:
     """Mark a document `failed` and remove what was staged of it."""
     async with platform.database.unit() as unit:
         document = await unit.session.get(Document, document_id, with_for_update=True)
         if document is None or document.status != "processing":
             return
-        document.status, document.error_code, document.error = "failed", code, detail
+        document.status, document.error = "failed", detail
         document.completed_at = utc_now()
         await platform.vectors.remove_group(unit, f"rag:{document.knowledge_base_id}", document.id)
         await note_outcome(unit, "failed")
 
 
-async def _load(platform: Platform, document_id: str) -> tuple[Document, KnowledgeBase] | None:
-    async with platform.database.read() as session:
-        query = (
-            select(Document, KnowledgeBase)
-            .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
-            .where(Document.id == document_id, Document.status == "processing")
-        )
-        row = (await session.execute(query)).one_or_none()
+def _load(session: Session, document_id: str) -> tuple[Document, KnowledgeBase] | None:
+    query = (
+        select(Document, KnowledgeBase)
+        .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
+        .where(Document.id == document_id, Document.status == "processing")
+    )
+    row = session.execute(query).one_or_none()
     return None if row is None else (row[0], row[1])
 
 
 class Ingestion:
     """One run over one document."""
 
-    def __init__(self, platform: Platform, document: Document, base: KnowledgeBase) -> None:
+    def __init__(
+        self, platform: Platform, document: Document, base: KnowledgeBase, progress: Progress
+    ) -> None:
         self._platform = platform
         self._document = document
         self._base = base
+        self._progress = progress
         self._settings = platform.settings_of(RagSettings)
 
     async def run(self) -> None:
         """Parse, then embed and stage batch by batch, then publish."""
         sink = self._platform.scratch.new(".jsonl")
+        self._progress.report(message="Reading the file")
         try:
             parsed = await self._parse(sink)
             await self._embed_all(parsed)
@@ -134,8 +160,8 @@ class Ingestion:
             settings.parse_seconds,
             settings.max_text_chars,
         )
-        path = self._platform.blobs.path(self._document.sha256)
-        return await parse(path, self._parser(), limits, sink)
+        path = await self._platform.blobs.local(self._document.sha256)
+        return await parse(self._platform.resource(PARSER_PROCESSES), path, self._parser(), limits, sink)
 
     def _parser(self) -> Parser:
         found = self._platform.resource(PARSERS).for_media_type(self._document.content_type)
@@ -156,6 +182,7 @@ class Ingestion:
                 embedded = await self._embed([item.text for item in batch])
                 if writing is not None:
                     await writing
+                self._show(parsed, batch[-1])
                 writing = asyncio.create_task(self._stage(batch, embedded))
             if writing is not None:
                 await writing
@@ -164,6 +191,14 @@ class Ingestion:
                 writing.cancel()
                 await asyncio.gather(writing, return_exceptions=True)
             raise
+
+    def _show(self, parsed: ParsedDocument, last: Chunk) -> None:
+        """How far it is: in pages where there are any, else in characters."""
+        message = f"Embedding passage {last.index + 1}"
+        if parsed.page_count is not None and last.page is not None:
+            self._progress.report(last.page, total=parsed.page_count, unit="pages", message=message)
+        else:
+            self._progress.report(last.char_end, total=parsed.char_count, unit="characters", message=message)
 
     async def _embed(self, texts: Sequence[str]) -> Embedded:
         return await embed(self._platform, self._base.embedding_model, texts, "passage")
@@ -199,8 +234,11 @@ class Ingestion:
             await note_outcome(unit, "success")
 
     async def _hold(self, unit: Unit) -> Document:
-        """Lock the document's row: it can't be deleted between this check and the commit."""
-        document = await unit.session.get(Document, self._document.id, with_for_update=True)
+        """Lock the document and its knowledge base: neither can be deleted between this and the commit."""
+        kept = select(KnowledgeBase.id).where(KnowledgeBase.id == self._base.id)
+        if await unit.session.scalar(kept.with_for_update(read=True, key_share=True)) is None:
+            raise _Gone
+        document: Document | None = await unit.session.get(Document, self._document.id, with_for_update=True)
         if document is None or document.status != "processing":
             raise _Gone
         return document
@@ -221,4 +259,12 @@ def _point(document_id: str, item: Chunk, vector: object) -> Point:
     )
 
 
-INGEST = Job("rag.ingest_document", IngestPayload, ingest, give_up)
+INGEST = LongJob(
+    "rag.ingest_document",
+    IngestPayload,
+    ingest,
+    title="Read a document",
+    on_give_up=give_up,
+    on_cancel=cancelled,
+    visible=readable_documents,
+)

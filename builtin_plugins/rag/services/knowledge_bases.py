@@ -6,11 +6,21 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, func, or_, select
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy import (
+    CTE,
+    Integer,
+    Row,
+    Select,
+    bindparam,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+)
+from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import DependentPipelines, KnowledgeBaseNotFound, NotOwner
-from builtin_plugins.rag.events import DocumentDeleted
 from builtin_plugins.rag.models import Document, KnowledgeBase, Pipeline, PipelineSource
 from builtin_plugins.rag.schemas import (
     KnowledgeBaseCreate,
@@ -18,32 +28,33 @@ from builtin_plugins.rag.schemas import (
     KnowledgeBaseQuery,
     KnowledgeBaseUpdate,
 )
+from builtin_plugins.rag.services.removal import delete_base
 from builtin_plugins.rag.services.sharing import share, share_anew
-from kernel.sdk import Platform, Principal, Scope, Unit, audit, scope_of
+from kernel.sdk import Caller, Scope, Unit, audit, page_of, read_page, scope_of, utc_now, visible
 
 
-async def find(session: AsyncSession, scope: Scope, kb_id: str, *, lock: bool = False) -> KnowledgeBase:
+def find(session: Session, scope: Scope, kb_id: str, *, lock: bool = False) -> KnowledgeBase:
     """A knowledge base that the caller may see. Raises KnowledgeBaseNotFound, also for an invisible one."""
     query = select(KnowledgeBase).where(KnowledgeBase.id == kb_id, scope.sees(KnowledgeBase))
-    found: KnowledgeBase | None = await session.scalar(query.with_for_update() if lock else query)
+    # Against changes, not against an ingestion into it, which only needs it to stay.
+    held = query.with_for_update(key_share=True)
+    found: KnowledgeBase | None = session.scalar(held if lock else query)
     if found is None:
         raise KnowledgeBaseNotFound()
     return found
 
 
-async def find_own(session: AsyncSession, scope: Scope, kb_id: str, *, lock: bool = False) -> KnowledgeBase:
+def find_own(session: Session, scope: Scope, kb_id: str, *, lock: bool = False) -> KnowledgeBase:
     """A knowledge base that the caller may change. Raises KnowledgeBaseNotFound, NotOwner."""
-    found = await find(session, scope, kb_id, lock=lock)
+    found = find(session, scope, kb_id, lock=lock)
     if not scope.owns(found):
         raise NotOwner()
     return found
 
 
-async def create(
-    platform: Platform, principal: Principal, wanted: KnowledgeBaseCreate, model: str
-) -> KnowledgeBaseOut:
-    """A new knowledge base of the caller, embedded by `model`."""
-    scope = await scope_of(platform, principal)
+async def create(caller: Caller, wanted: KnowledgeBaseCreate, model: str) -> KnowledgeBaseOut:
+    """A new knowledge base of the caller, embedded by `model`. Raises Unprocessable, NotInTeam."""
+    scope = await scope_of(caller.platform, caller.principal)
     made = KnowledgeBase(
         id=str(uuid.uuid4()),
         name=wanted.name,
@@ -52,100 +63,91 @@ async def create(
         llm_model=wanted.llm_model,
         chunk_size=wanted.chunk_size,
         chunk_overlap=wanted.chunk_overlap,
-        owner_id=principal.id,
+        owner_id=caller.id,
+        created_at=utc_now(),
     )
     share(made, scope, wanted)
-    async with platform.database.unit() as unit:
-        unit.session.add(made)
+    await caller.platform.database.write(_add, made)
     return render(made, 0, 0)
 
 
-async def list_page(
-    platform: Platform, principal: Principal, query: KnowledgeBaseQuery
-) -> tuple[list[KnowledgeBaseOut], int]:
+def _add(unit: Unit, made: KnowledgeBase) -> None:
+    unit.session.execute(insert(_BASE), {name: getattr(made, name) for name in _FIELDS})
+
+
+async def list_page(caller: Caller, query: KnowledgeBaseQuery) -> tuple[list[KnowledgeBaseOut], int]:
     """The visible knowledge bases, oldest first, and how many there are."""
-    scope = await scope_of(platform, principal)
-    wanted: ColumnElement[bool] = scope.sees(KnowledgeBase)
-    if query.owner_id is not None:
-        wanted &= or_(KnowledgeBase.owner_id == query.owner_id, KnowledgeBase.owner_id.is_(None))
-    async with platform.database.read() as session:
-        total = await session.scalar(select(func.count()).select_from(KnowledgeBase).where(wanted))
-        ordered = select(KnowledgeBase).where(wanted).order_by(KnowledgeBase.created_at, KnowledgeBase.id)
-        rows = (await session.scalars(ordered.limit(query.limit).offset(query.offset))).all()
-        counts = await _counts(session, [row.id for row in rows])
-    return [render(row, *counts.get(row.id, (0, 0))) for row in rows], int(total or 0)
+    scope = await scope_of(caller.platform, caller.principal)
+    values = {**scope.binds, "by": query.owner_id, "limit": query.limit, "offset": query.offset}
+    rows, total = await caller.platform.database.read(read_page, _PAGE, values)
+    return [_rendered(row) for row in rows], total
 
 
-async def get(platform: Platform, principal: Principal, kb_id: str) -> KnowledgeBaseOut:
-    """One knowledge base with its counts."""
-    scope = await scope_of(platform, principal)
-    async with platform.database.read() as session:
-        found = await find(session, scope, kb_id)
-        counts = await _counts(session, [kb_id])
+async def get(caller: Caller, kb_id: str) -> KnowledgeBaseOut:
+    """One knowledge base with its counts. Raises KnowledgeBaseNotFound, also for an invisible one."""
+    scope = await scope_of(caller.platform, caller.principal)
+    row = await caller.platform.database.read(_read_one, {**scope.binds, "kb_id": kb_id})
+    if row is None:
+        raise KnowledgeBaseNotFound()
+    return _rendered(row)
+
+
+def _read_one(session: Session, values: dict[str, Any]) -> Row[Any] | None:
+    return session.connection().execute(_ONE, values).one_or_none()
+
+
+async def update(caller: Caller, kb_id: str, change: KnowledgeBaseUpdate) -> KnowledgeBaseOut:
+    """Change name, description, model or visibility in place; documents and vectors stay as they are.
+
+    Raises KnowledgeBaseNotFound, NotOwner, Unprocessable, NotInTeam.
+    """
+    scope = await scope_of(caller.platform, caller.principal)
+    return await caller.platform.database.write(_update, scope, kb_id, change)
+
+
+def _update(unit: Unit, scope: Scope, kb_id: str, change: KnowledgeBaseUpdate) -> KnowledgeBaseOut:
+    found = find_own(unit.session, scope, kb_id, lock=True)
+    for field in ("name", "description", "llm_model"):
+        value = getattr(change, field)
+        if field in change.model_fields_set and (value is not None or field == "llm_model"):
+            setattr(found, field, value)
+    share_anew(found, scope, change)
+    counts = _counts(unit.session, [kb_id])
     return render(found, *counts.get(kb_id, (0, 0)))
 
 
-async def update(
-    platform: Platform, principal: Principal, kb_id: str, change: KnowledgeBaseUpdate
-) -> KnowledgeBaseOut:
-    """Change name, description, model or visibility in place; documents and vectors stay as they are."""
-    scope = await scope_of(platform, principal)
-    sent = change.model_fields_set
-    async with platform.database.unit() as unit:
-        found = await find_own(unit.session, scope, kb_id, lock=True)
-        for field in ("name", "description", "llm_model"):
-            value = getattr(change, field)
-            if field in sent and (value is not None or field == "llm_model"):
-                setattr(found, field, value)
-        share_anew(found, scope, change)
-        counts = await _counts(unit.session, [kb_id])
-    return render(found, *counts.get(kb_id, (0, 0)))
-
-
-async def remove(
-    platform: Platform, principal: Principal, kb_id: str, confirmed: Sequence[str], origin: dict[str, Any]
-) -> None:
+async def remove(caller: Caller, kb_id: str, confirmed: Sequence[str]) -> None:
     """Delete with all documents and vectors. Raises DependentPipelines unless exactly those are confirmed.
 
     Pipelines of others stay, and are not spoken of: they answer from what is left to them.
     """
-    scope = await scope_of(platform, principal)
+    platform = caller.platform
+    scope = await scope_of(platform, caller.principal)
     async with platform.database.unit() as unit:
-        found = await find_own(unit.session, scope, kb_id, lock=True)
-        dependents = await _dependents(unit.session, scope, kb_id)
+        found = await unit.session.run_sync(find_own, scope, kb_id, lock=True)
+        dependents = await unit.session.run_sync(_dependents, scope, kb_id)
         if dependents and {p.id for p in dependents} != set(confirmed):
             raise _refusal(dependents)
-        await _delete_documents(platform, unit, found)
         for pipeline in dependents:
             await unit.session.delete(pipeline)
-        await platform.vectors.drop(unit, found.collection)
-        await unit.session.delete(found)
+        await delete_base(platform, unit, found)
         audit(
             unit,
             "rag.knowledge_base.deleted",
             "knowledge_base",
             kb_id,
             before={"name": found.name},
-            origin=origin,
+            origin=caller.origin,
         )
-    await platform.database.scrub()
 
 
-async def _delete_documents(platform: Platform, unit: Unit, base: KnowledgeBase) -> None:
-    mine = Document.knowledge_base_id == base.id
-    for document in await unit.session.scalars(select(Document).where(mine)):
-        await platform.blobs.release(unit, document.sha256, document.holder)
-        unit.emit(DocumentDeleted(document_id=document.id, knowledge_base_id=base.id, owner_id=base.owner_id))
-    await unit.session.execute(delete(Document).where(mine))
-
-
-async def _dependents(session: AsyncSession, scope: Scope, kb_id: str) -> Sequence[Pipeline]:
+def _dependents(session: Session, scope: Scope, kb_id: str) -> Sequence[Pipeline]:
     """The pipelines over a knowledge base that the caller may change."""
     using = select(PipelineSource.pipeline_id).where(PipelineSource.knowledge_base_id == kb_id)
     query = select(Pipeline).where(Pipeline.id.in_(using)).order_by(Pipeline.name)
     if not scope.everything:
         query = query.where(or_(Pipeline.owner_id == scope.account_id, Pipeline.owner_id.is_(None)))
-    return (await session.scalars(query)).all()
+    return session.scalars(query).all()
 
 
 def _refusal(dependents: Sequence[Pipeline]) -> DependentPipelines:
@@ -158,20 +160,25 @@ def _refusal(dependents: Sequence[Pipeline]) -> DependentPipelines:
     return DependentPipelines({"message": message, "dependent_pipelines": listed})
 
 
-async def _counts(session: AsyncSession, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
+def _counts(session: Session, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Documents and vectors of completed documents, by knowledge base."""
     query = (
         select(Document.knowledge_base_id, func.count(), func.sum(Document.chunk_count))
         .where(Document.knowledge_base_id.in_(ids), Document.status == "completed")
         .group_by(Document.knowledge_base_id)
     )
-    return {kb: (int(count), int(chunks or 0)) for kb, count, chunks in await session.execute(query)}
+    return {kb: (int(count), int(chunks or 0)) for kb, count, chunks in session.execute(query)}
 
 
 def render(base: KnowledgeBase, documents: int, vectors: int) -> KnowledgeBaseOut:
     """The record as clients see it."""
     fields = {name: getattr(base, name) for name in _FIELDS}
     return KnowledgeBaseOut(**fields, document_count=documents, vector_count=vectors)
+
+
+def _rendered(row: Row[Any]) -> KnowledgeBaseOut:
+    """A row of one of the statements below."""
+    return KnowledgeBaseOut(**row._mapping)
 
 
 _FIELDS = (
@@ -188,3 +195,42 @@ _FIELDS = (
     "organization_id",
     "created_at",
 )
+
+# What is asked all the time is built once, and over bare columns: they are cheaper to load than objects.
+_BASE: Any = KnowledgeBase.__table__
+_COLUMNS = [_BASE.c[name] for name in _FIELDS]
+
+
+def _one() -> Select[Any]:
+    page = select(*_COLUMNS).where(_BASE.c.id == bindparam("kb_id"), visible(_BASE.c)).cte("page")
+    return _counted(page, select(page).select_from(page))
+
+
+def _page() -> Select[Any]:
+    by = bindparam("by", type_=Integer())
+    of_owner = or_(by.is_(None), _BASE.c.owner_id == by, _BASE.c.owner_id.is_(None))
+    records = select(*_COLUMNS).where(visible(_BASE.c), of_owner)
+    return page_of(records, "created_at", "id", extend=_counted)
+
+
+def _counted(page: CTE, rows: Select[Any]) -> Select[Any]:
+    """With the documents and vectors of completed documents beside each row of the page."""
+    documents: Any = Document.__table__
+    completed = (
+        select(
+            documents.c.knowledge_base_id,
+            func.count().label("documents"),
+            func.sum(documents.c.chunk_count).label("vectors"),
+        )
+        .where(documents.c.knowledge_base_id.in_(select(page.c.id)))
+        .where(documents.c.status == literal_column("'completed'"))
+        .group_by(documents.c.knowledge_base_id)
+        .subquery("completed")
+    )
+    return rows.add_columns(
+        func.coalesce(completed.c.documents, 0).label("document_count"),
+        func.coalesce(completed.c.vectors, 0).label("vector_count"),
+    ).outerjoin(completed, completed.c.knowledge_base_id == page.c.id)
+
+
+_ONE, _PAGE = _one(), _page()

@@ -7,17 +7,14 @@ of another embedding model mean something else: its hits are embedded once more,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.services.embedding import embed
-from kernel.sdk import Hit, Platform, hybrid_weight
-
-Vector = npt.NDArray[np.float32]
+from kernel.sdk import Embedded, Hit, Platform, hybrid_weight
 
 
 @dataclass(frozen=True)
@@ -28,67 +25,43 @@ class Found:
     hits: Sequence[Hit]
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    """A hit with the two parts of its score: its cosine, and what its words add."""
-
-    hit: Hit
-    cosine: float
-    words: float
-
-
 async def merged(
-    platform: Platform, found: Sequence[Found], question: str, vector: Vector, k: int, *, hybrid: bool
+    platform: Platform, found: Sequence[Found], question: str, asked: Embedded, k: int, *, hybrid: bool
 ) -> list[Hit]:
-    """The `k` best of all; `vector` is the question's by the model of the first knowledge base.
+    """The `k` best of all; `asked` is the question by the model of the first knowledge base.
+
+    Dense scores are similarities on that model's scale.
 
     Raises ModelUnavailable when hits of another model can't be embedded again.
     """
-    if len(found) == 1:
-        return list(found[0].hits[:k])
-    weight = hybrid_weight(question) if hybrid else None
     model = found[0].base.embedding_model
-    candidates: list[_Candidate] = []
+    hits: list[Hit] = []
     for one in found:
-        own = _candidates(one.hits, weight)
-        if one.base.embedding_model != model:
-            own = await _by_model(platform, model, vector, own)
-        candidates += own
-    return _ranked(candidates, weight)[:k]
+        own = list(one.hits)
+        hits += own if one.base.embedding_model == model else await _by_model(platform, model, asked, own)
+    if hybrid and len(found) == 1:
+        return hits[:k]
+    return _ranked(hits, asked, hybrid_weight(question) if hybrid else None)[:k]
 
 
-def _candidates(hits: Sequence[Hit], weight: float | None) -> list[_Candidate]:
-    if weight is None:
-        return [_Candidate(hit, hit.score, 0.0) for hit in hits]
-    best = _best(hit.cosine or 0.0 for hit in hits)
-    return [
-        _Candidate(hit, hit.cosine or 0.0, max(0.0, hit.score - weight * (hit.cosine or 0.0) / best))
-        for hit in hits
-    ]
-
-
-async def _by_model(
-    platform: Platform, model: str, vector: Vector, candidates: Sequence[_Candidate]
-) -> list[_Candidate]:
-    """The same candidates with their cosines by another model."""
-    if not candidates:
+async def _by_model(platform: Platform, model: str, asked: Embedded, hits: Sequence[Hit]) -> list[Hit]:
+    """The same hits with their cosines by another model."""
+    if not hits:
         return []
-    texts = [candidate.hit.point.text for candidate in candidates]
-    cosines = np.dot((await embed(platform, model, texts, "passage")).vectors, vector).tolist()
-    return [replace(candidate, cosine=cosine) for candidate, cosine in zip(candidates, cosines, strict=True)]
+    made = await embed(platform, model, [hit.point.text for hit in hits], "passage")
+    cosines: list[float] = np.dot(made.vectors, asked.vectors[0]).tolist()
+    return [replace(hit, cosine=cosine) for hit, cosine in zip(hits, cosines, strict=True)]
 
 
-def _ranked(candidates: Sequence[_Candidate], weight: float | None) -> list[Hit]:
-    best = _best(candidate.cosine for candidate in candidates)
+def _ranked(hits: Sequence[Hit], asked: Embedded, weight: float | None) -> list[Hit]:
+    """By similarity; with a `weight` by the hybrid score (`kernel.stores.fusion`) beside the best of all."""
+    best = max((asked.similarity(hit.cosine) for hit in hits), default=0.0)
+    best = best if best > 0.0 else 1.0
 
-    def score(one: _Candidate) -> float:
-        return one.cosine if weight is None else weight * one.cosine / best + one.words
+    def score(hit: Hit) -> float:
+        similarity = asked.similarity(hit.cosine)
+        if weight is None:
+            return similarity
+        return weight * similarity / best + (1.0 - weight) * (hit.words or 0.0)
 
-    hits = [replace(one.hit, cosine=one.cosine, score=score(one)) for one in candidates]
-    return sorted(hits, key=lambda hit: -hit.score)
-
-
-def _best(cosines: Iterable[float]) -> float:
-    """What a hybrid score sets cosines in relation to (`kernel.stores.fusion`)."""
-    best = max(cosines, default=0.0)
-    return best if best > 0.0 else 1.0
+    return sorted((replace(hit, score=score(hit)) for hit in hits), key=lambda hit: -hit.score)

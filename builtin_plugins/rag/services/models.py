@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Platform, Unprocessable
+from kernel.sdk import Platform, Unprocessable, contracts
 
 
 async def check_embedding_model(platform: Platform, wanted: str | None) -> str:
     """The model to embed with. Raises Unprocessable naming those there are, Unavailable."""
     model = wanted or platform.settings_of(RagSettings).embedding_model
-    known = [name for names in await platform.hooks.ask_all("list_embedding_models") for name in names]
+    hooks = platform.hooks
+    listed = await hooks.ask(contracts.list_embedding_models, platform=platform)
+    known = [name for names in listed for name in names]
     if model in known:
         return model
-    if await platform.hooks.first("embed_texts", model=model, texts=["probe"], purpose="query") is not None:
+    found = await hooks.ask(
+        contracts.embed_texts, platform=platform, model=model, texts=["probe"], purpose="query"
+    )
+    if found is not None:
         return model
     there_are = ", ".join(sorted(known)) or "none; install the embeddings plugin or configure a model runtime"
     raise Unprocessable.field(

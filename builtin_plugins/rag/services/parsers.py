@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from builtin_plugins.rag.parsing import BUILTIN_PARSERS, Parser, detect_media_type
-from kernel.sdk import ResourceKey
+from kernel.sdk import Children, ResourceKey
 
 log = logging.getLogger("platform.rag.parsers")
 
@@ -72,9 +72,10 @@ class Parsers:
 def _ask(plugin: str, detect: Detect, head: bytes) -> str | None:
     try:
         return detect(head)
-    except Exception:  # boundary: a stranger's code
+    except Exception:  # boundary: third-party code
         log.exception("plugin %s: its parser's detect raised", plugin)
         return None
 
 
 PARSERS: ResourceKey[Parsers] = ResourceKey("document parsers")
+PARSER_PROCESSES: ResourceKey[Children] = ResourceKey("parser processes")

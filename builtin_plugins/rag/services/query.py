@@ -5,15 +5,25 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import KnowledgeBaseGone
 from builtin_plugins.rag.methods import standard
 from builtin_plugins.rag.methods.events import Done, Event, Found, Piece
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline
-from builtin_plugins.rag.schemas import GenerationConfig, QueryAnswer, QueryRequest, RetrievalConfig
+from builtin_plugins.rag.schemas import (
+    GenerationConfig,
+    QueryAnswer,
+    QueryRequest,
+    RetrievalConfig,
+    SearchRequest,
+)
 from builtin_plugins.rag.services import pipelines
-from kernel.sdk import Platform, Principal, scope_of
+from kernel.sdk import Caller, Platform, Scope, scope_of
+
+AnySearch = TypeVar("AnySearch", bound=SearchRequest)
 
 
 @dataclass(frozen=True)
@@ -25,28 +35,40 @@ class Asked:
     request: QueryRequest
 
 
-async def prepare(platform: Platform, principal: Principal, pipeline_id: str, request: QueryRequest) -> Asked:
+async def prepare(caller: Caller, pipeline_id: str, request: QueryRequest) -> Asked:
     """Check pipeline and knowledge bases. Raises PipelineNotFound, KnowledgeBaseGone.
 
     A knowledge base that the caller may not see is as gone as a deleted one: the others answer. An answer
     that spoke of it would say that it is there.
     """
-    scope = await scope_of(platform, principal)
-    async with platform.database.read() as session:
-        pipeline = await pipelines.find(session, scope, pipeline_id)
-        bases = await pipelines.sources_of(session, scope, pipeline_id)
+    pipeline, bases = await sources_of(caller, pipeline_id)
+    return Asked(pipeline, bases, with_defaults(request, pipeline))
+
+
+async def sources_of(caller: Caller, pipeline_id: str) -> tuple[Pipeline, list[KnowledgeBase]]:
+    """A pipeline and those of its knowledge bases that the caller may see.
+
+    Raises PipelineNotFound, KnowledgeBaseGone.
+    """
+    scope = await scope_of(caller.platform, caller.principal)
+    pipeline, bases = await caller.platform.database.read(_sources_of, scope, pipeline_id)
     if not bases:
         raise KnowledgeBaseGone()
-    return Asked(pipeline, bases, _completed(request, pipeline))
+    return pipeline, bases
 
 
-def _completed(request: QueryRequest, pipeline: Pipeline) -> QueryRequest:
-    """The question with the pipeline's defaults for what it leaves out."""
+def _sources_of(session: Session, scope: Scope, pipeline_id: str) -> tuple[Pipeline, list[KnowledgeBase]]:
+    pipeline = pipelines.find(session, scope, pipeline_id)
+    return pipeline, pipelines.sources_of(session, scope, pipeline_id)
+
+
+def with_defaults(request: AnySearch, pipeline: Pipeline) -> AnySearch:
+    """The question with the pipeline's defaults for what it leaves out; hybrid unless somebody says no."""
     defaults = RetrievalConfig.model_validate(pipeline.retrieval_config).model_dump(
         include={"top_k", "hybrid"}, exclude_none=True
     )
-    missing = {key: value for key, value in defaults.items() if key not in request.model_fields_set}
-    return request.model_copy(update=missing)
+    said = request.model_dump(include={"top_k", "hybrid"}, exclude_unset=True, exclude_none=True)
+    return request.model_copy(update={"hybrid": True, **defaults, **said})
 
 
 def stream(platform: Platform, asked: Asked) -> AsyncGenerator[Event, None]:

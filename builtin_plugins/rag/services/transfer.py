@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from sqlalchemy import ColumnElement, select
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline, PipelineSource
 from builtin_plugins.rag.schemas_transfer import (
@@ -54,12 +54,12 @@ class Place:
         return shared & (table.organization_id == self.organization_id)
 
 
-async def export_rows(session: AsyncSession, place: Place) -> dict[str, Rows]:
-    """The settings of what is shared there. A name that stands there twice gets a number."""
-    bases = await _shared(session, place, KnowledgeBase)
+def export_rows(session: Session, place: Place) -> dict[str, Rows]:
+    """The settings of what is shared there. A name that appears twice gets a number."""
+    bases = _shared(session, place, KnowledgeBase)
     names = dict(zip((base.id for base in bases), _numbered([base.name for base in bases]), strict=True))
-    pipelines = await _shared(session, place, Pipeline)
-    sources = await _sources(session, [pipeline.id for pipeline in pipelines])
+    pipelines = _shared(session, place, Pipeline)
+    sources = _sources(session, [pipeline.id for pipeline in pipelines])
     titles = _numbered([pipeline.name for pipeline in pipelines])
     found = {
         "knowledge_bases": [_base_row(base, names[base.id]) for base in bases],
@@ -130,22 +130,22 @@ class Arrival:
         self._problems = problems
         self._bases: dict[str, str] = {}  # the bundle's names, to ids here
 
-    async def write(self, unit: Unit) -> dict[str, list[Outcome]]:
+    def write(self, unit: Unit) -> dict[str, list[Outcome]]:
         """Add what is missing; knowledge bases first, as pipelines refer to them."""
-        taken = await self._taken(unit.session, KnowledgeBase)
+        taken = self._taken(unit.session, KnowledgeBase)
         names = Names(taken)
         bases = [self._base(unit, row, taken, names) for row in self._wanted.knowledge_bases]
-        taken = await self._taken(unit.session, Pipeline)
+        taken = self._taken(unit.session, Pipeline)
         names = Names(taken)
         pairs = [self._pipeline(unit, row, taken, names) for row in self._wanted.pipelines]
-        await unit.session.flush()
+        unit.session.flush()
         unit.session.add_all(source for _, sources in pairs for source in sources)
         return {"knowledge_bases": bases, "pipelines": [outcome for outcome, _ in pairs]}
 
-    async def _taken(self, session: AsyncSession, table: type[R]) -> Mapping[str, str]:
+    def _taken(self, session: Session, table: type[R]) -> Mapping[str, str]:
         """Names of what is shared there, to ids: the oldest one's, where two have the same."""
         query = select(table.name, table.id).where(self._place.holds(table))
-        rows = await session.execute(query.order_by(table.created_at.desc(), table.id.desc()))
+        rows = session.execute(query.order_by(table.created_at.desc(), table.id.desc()))
         return {row.name: row.id for row in rows}
 
     def _base(self, unit: Unit, row: KnowledgeBaseRow, taken: Mapping[str, str], names: Names) -> Outcome:
@@ -205,12 +205,12 @@ def _made(kind: str, wanted: str, name: str) -> Outcome:
     return {"outcome": "renamed", "kind": kind, "name": name, "reason": f"'{wanted}' is taken here"}
 
 
-async def _shared(session: AsyncSession, place: Place, table: type[R]) -> list[R]:
+def _shared(session: Session, place: Place, table: type[R]) -> list[R]:
     query = select(table).where(place.holds(table)).order_by(table.created_at, table.id)
-    return list(await session.scalars(query))
+    return list(session.scalars(query))
 
 
-async def _sources(session: AsyncSession, pipelines: Sequence[str]) -> dict[str, list[str]]:
+def _sources(session: Session, pipelines: Sequence[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for start in range(0, len(pipelines), _IDS_AT_ONCE):
         query = (
@@ -218,7 +218,7 @@ async def _sources(session: AsyncSession, pipelines: Sequence[str]) -> dict[str,
             .where(PipelineSource.pipeline_id.in_(pipelines[start : start + _IDS_AT_ONCE]))
             .order_by(PipelineSource.pipeline_id, PipelineSource.position)
         )
-        for pipeline_id, kb_id in await session.execute(query):
+        for pipeline_id, kb_id in session.execute(query):
             found.setdefault(pipeline_id, []).append(kb_id)
     return found
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernel.sdk import Account, Plugin, hookimpl
+from kernel.sdk import TOKENS, Account, Plugin, Principal, Scope, hookimpl
 from kernel.testing import Actor, Reply, Running
 
 HANDBOOK = """# Travel handbook
@@ -24,18 +24,16 @@ NOWHERE = "00000000-0000-4000-8000-000000000000"
 
 @dataclass
 class Memberships(Plugin):
-    """Puts `teams` and `orgs` into the tokens of accounts, by user name."""
+    """Puts accounts into `teams` and `orgs`, by user name."""
 
     name = "memberships"
     teams: dict[str, list[int]] = field(default_factory=dict)
     orgs: dict[str, list[int]] = field(default_factory=dict)
 
     @hookimpl
-    def token_claims(self, account: Account) -> dict[str, Any]:
-        return {
-            "teams": self.teams.get(account.username, []),
-            "orgs": [{"id": one, "role": "member"} for one in self.orgs.get(account.username, [])],
-        }
+    def find_scope(self, principal: Principal) -> Scope:
+        name = principal.username
+        return Scope(principal.id, tuple(self.teams.get(name, ())), tuple(self.orgs.get(name, ())))
 
 
 async def member(
@@ -54,7 +52,7 @@ async def somebody(running: Running, role: str = "user") -> Actor:
     account = Account(username=name, username_key=name, email=email, email_key=email, role=role)
     async with running.platform.database.unit() as unit:
         unit.session.add(account)
-    token = running.platform.tokens.mint(account, {})
+    token = running.platform.resource(TOKENS).mint(account, {})
     return Actor(running, token, {"id": account.id, "username": name})
 
 

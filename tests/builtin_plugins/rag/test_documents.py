@@ -7,13 +7,15 @@ import io
 import json
 import secrets
 from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from builtin_plugins.rag.parsing import BUILTIN_PARSERS, ParseLimits, parse, parsed_text, read_blocks
+from builtin_plugins.rag.parsing import BUILTIN_PARSERS, parsed_text, read_blocks
+from builtin_plugins.rag.parsing.runner import ParseLimits, parse, parser_processes
 from kernel.sdk import Event, Plugin, hookimpl
 from kernel.testing import Actor, Running, Start
 from tests.builtin_plugins.rag import documents
@@ -110,7 +112,8 @@ KINDS = [
 async def parsed(path: Path, media_type: str) -> str:
     """The parsed text of a file, to which all offsets refer."""
     parser = next(parser for parser in BUILTIN_PARSERS if media_type in parser.media_types)
-    found = await parse(path, parser, LIMITS, path.parent / "sink.jsonl")
+    async with aclosing(parser_processes()) as children:
+        found = await parse(children, path, parser, LIMITS, path.parent / "sink.jsonl")
     return parsed_text(read_blocks(found.sink))
 
 
@@ -303,7 +306,7 @@ class Listener(Plugin):
 
     @hookimpl
     def on_event(self, event: Event) -> None:
-        self.heard.append(type(event).__name__)
+        self.heard.append(event.event_name)
 
 
 def places_of(home: Path, *phrases: bytes) -> list[str]:
@@ -339,7 +342,7 @@ async def test_nothing_is_left_on_the_disk(start_platform: Start, whole_base: bo
         for one in (document, failed):
             assert (await ann.delete(path_of(base, one["document_id"]))).status == 200
     await running.run_jobs()
-    assert listener.heard.count("DocumentIngested") == 1
-    assert listener.heard.count("DocumentDeleted") == 2
+    assert listener.heard.count("rag.document_ingested") == 1
+    assert listener.heard.count("rag.document_deleted") == 2
     assert places_of(home, *sought) == []
     assert not [path for path in (home / "blobs").rglob("*") if path.is_file()]

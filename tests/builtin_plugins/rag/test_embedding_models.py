@@ -164,6 +164,6 @@ async def test_a_model_whose_plugin_is_gone(start_platform: Start) -> None:
     without = await start_platform("rag")
     ann.running = without
     refused = await ask_raw(ann, pipeline, HOTEL)
-    assert refused.status == 503 and "all-minilm" in refused.detail
+    assert refused.status == 503 and "multilingual-e5-small" in refused.detail
     said = problems(await ann.post(BASES, json={"name": "n"}))["body.embedding_model"]
     assert "install the embeddings plugin" in said

@@ -125,7 +125,7 @@ class TestAnswer:
         assert answer["answer"] == ANSWER
         assert (answer["model_used"], answer["tokens_used"], answer["method"]) == ("llama3.2", 18, "standard")
         assert "130 EUR" in answer["sources"][0]["text"]
-        assert answer["method_details"] == {"retrieval": "dense"}
+        assert answer["method_details"] == {"retrieval": "hybrid"}
         assert answer["confidence"] > 0
 
     async def test_tokens_that_nobody_counted(self, stage: Stage) -> None:

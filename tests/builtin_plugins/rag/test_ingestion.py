@@ -42,7 +42,7 @@ class GatedEmbeddings(HashEmbeddings):
         self.arrived = asyncio.Event()
         self.go = asyncio.Event()
 
-    @hookimpl(optionalhook=True)
+    @hookimpl
     async def embed_texts(self, model: str, texts: Sequence[str], purpose: str) -> Embedded | None:
         if purpose == "passage":
             self.batches += 1

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kernel.sdk import TOKENS
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.rag.rag_support import (
     NOWHERE,
@@ -39,7 +40,7 @@ class TestCreate:
         assert made == {
             "name": "Handbook",
             "description": "",
-            "embedding_model": "all-minilm",
+            "embedding_model": "multilingual-e5-small",
             "llm_model": None,
             "chunk_size": 512,
             "chunk_overlap": 50,
@@ -88,7 +89,7 @@ class TestCreate:
         """The refusal lists the models that this server can use."""
         ann = await somebody(running)
         found = problems(await ann.post(BASES, json={"name": "a", "embedding_model": "nomic-embed-text"}))
-        assert "available: all-minilm" in found["body.embedding_model"]
+        assert "available: all-minilm, multilingual-e5-small" in found["body.embedding_model"]
 
     async def test_needs_an_account(self, running: Running) -> None:
         """Nobody in particular owns nothing."""
@@ -120,7 +121,7 @@ class TestList:
         ann, ben = await somebody(running), await somebody(running)
         mine = await make_base(ann)
         other = await make_base(ben, visibility="shared")
-        service = Actor(running, running.platform.tokens.mint_service("importer", 1))
+        service = Actor(running, running.platform.resource(TOKENS).mint_service("importer", 1))
         nobodys = await make_base(service)
         ids = {item["id"] for item in (await listed(ann, f"&owner_id={ann.user['id']}"))["items"]}
         assert {mine, nobodys} <= ids and other not in ids
@@ -167,7 +168,8 @@ class TestDelete:
         assert (await ann.get(f"{BASES}/{base}")).status == 404
         assert (await ann.get(f"{BASES}/{base}/documents/{document['document_id']}")).status == 404
         assert await running.platform.vectors.count(f"rag:{base}") == 0
-        assert not running.platform.blobs.path(document["sha256"]).exists()
+        await running.run_jobs()
+        assert not (await running.platform.blobs.local(document["sha256"])).exists()
         assert (await ann.delete(f"{BASES}/{base}")).status == 404
 
     async def test_dependent_pipelines_must_be_confirmed_exactly(self, running: Running) -> None:
@@ -211,10 +213,12 @@ class TestDelete:
         kept = [await ingest(running, ann, base, "own.md", text) for base in (first, second)]
         assert kept[0]["sha256"] == kept[1]["sha256"]
         assert (await ann.delete(f"{BASES}/{first}")).status == 200
+        await running.run_jobs()
         path = f"{BASES}/{second}/documents/{kept[1]['document_id']}/content"
         assert (await ann.get(path)).status == 200
         assert (await ann.delete(f"{BASES}/{second}")).status == 200
-        assert not running.platform.blobs.path(kept[0]["sha256"]).exists()
+        await running.run_jobs()
+        assert not (await running.platform.blobs.local(kept[0]["sha256"])).exists()
 
 
 class TestUnknown:

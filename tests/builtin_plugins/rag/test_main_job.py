@@ -49,5 +49,5 @@ async def test_deleted_document_no_longer_answers(running: Running) -> None:
     assert (await ann.delete(path)).status == 200
     assert (await ann.get(path)).status == 404
     assert (await ask(ann, pipeline, question, hybrid=True))["sources"] == []
-    assert not running.platform.blobs.path(document["sha256"]).exists()
+    assert not (await running.platform.blobs.local(document["sha256"])).exists()
     assert await running.platform.vectors.count(f"rag:{base}") == 0

@@ -11,6 +11,7 @@ from documents import pdf, prose, rewrite, slides, word, workbook
 
 from builtin_plugins.rag.parsing import BUILTIN_PARSERS, detect_media_type
 from builtin_plugins.rag.parsing.archive import MAX_DIRECTORY_BYTES
+from builtin_plugins.rag.parsing.encoding import detect_encoding, read_portions
 
 WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 SHOW = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
@@ -130,6 +131,23 @@ def test_name_breaks_ties_only_between_text_flavours(tmp_path: Path) -> None:
     assert detect(tmp_path, b"a,b,c\n1,2,3\n4,5,6", "list.txt") == "text/plain"
     assert detect(tmp_path, b"plain words", "paper.pdf") == "text/plain"
     assert detect(tmp_path, b'{"a": 1}', "data.md") == "application/json"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Åse\x85måler\x85vind\x85på\x85Senja",  # NEL for line ends, from a mainframe
+        "\x93Été\x94 à l’œuvre \x96 déjà",  # windows-1252 quotes, converted as if they were Latin-1
+        "\ue000\ue001 naïve \ue002",  # an icon font
+    ],
+)
+def test_valid_utf_8_is_text(tmp_path: Path, text: str) -> None:
+    """Strictly valid UTF-8 is text, whatever controls above U+007F it has, and keeps every letter."""
+    file = tmp_path / "notes.txt"
+    file.write_bytes(text.encode())
+    assert detect_media_type(file, file.name) == "text/plain"
+    assert detect_encoding(file.read_bytes()) == "utf-8"
+    assert "".join(read_portions(file, 1000)) == text
 
 
 @pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-32", "cp1252"])

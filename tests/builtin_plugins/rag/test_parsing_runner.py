@@ -8,26 +8,33 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from documents import add_member, billion_laughs, pdf, prose, scanned_pdf, slides, word
 
 from builtin_plugins.rag.parsing import (
     BUILTIN_PARSERS,
     DETAILS,
-    ParseLimits,
     Parser,
     ParserUnavailable,
     UnparsableDocument,
     detect_media_type,
-    parse,
     parsed_text,
     read_blocks,
 )
 from builtin_plugins.rag.parsing.archive import MAX_UNPACKED_BYTES
+from builtin_plugins.rag.parsing.runner import ParsedDocument, ParseLimits, parser_processes
+from builtin_plugins.rag.parsing.runner import parse as parse_by
+from kernel.sdk import MachineFault
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+Parse = Callable[[Path, Parser, ParseLimits, Path], Awaitable[ParsedDocument]]
 LIMITS = ParseLimits(memory_mb=1024, cpu_seconds=20, wall_seconds=30, max_text_chars=5_000_000)
 
 
@@ -42,7 +49,16 @@ def parser_for(path: Path) -> Parser:
     return next(parser for parser in BUILTIN_PARSERS if kind in parser.media_types)
 
 
-async def failure(path: Path, parser: Parser, limits: ParseLimits = LIMITS) -> UnparsableDocument:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def parse() -> AsyncIterator[Parse]:
+    """The parser processes of one platform."""
+    async with aclosing(parser_processes()) as children:
+        yield partial(parse_by, children)
+
+
+async def failure(
+    parse: Parse, path: Path, parser: Parser, limits: ParseLimits = LIMITS
+) -> UnparsableDocument:
     """Parse, expect a refusal, and check what holds for every refusal."""
     sink = path.parent / "sink"
     with pytest.raises(UnparsableDocument) as caught:
@@ -95,7 +111,7 @@ def pipe(tmp_path: Path) -> Iterator[tuple[Path, int]]:
     os.close(descriptor)
 
 
-async def test_parses_a_pdf(tmp_path: Path) -> None:
+async def test_parses_a_pdf(parse: Parse, tmp_path: Path) -> None:
     """The sums agree with the blocks, and the blocks carry the pages."""
     path = pdf(tmp_path / "blob", [prose(3), [], prose(2, 3)])
     found = await parse(path, parser_for(path), LIMITS, tmp_path / "sink")
@@ -106,7 +122,7 @@ async def test_parses_a_pdf(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("parser", BUILTIN_PARSERS, ids=lambda parser: parser.name)
-async def test_every_builtin_parser_starts(document: Path, parser: Parser) -> None:
+async def test_every_builtin_parser_starts(parse: Parse, document: Path, parser: Parser) -> None:
     """Each built-in target can be imported in the process and comes to a decision about a few words."""
     try:
         found = await parse(document, parser, LIMITS, document.parent / "sink")
@@ -116,7 +132,7 @@ async def test_every_builtin_parser_starts(document: Path, parser: Parser) -> No
         assert found.char_count > 0
 
 
-async def test_small_blocks_share_a_line_and_keep_the_text(tmp_path: Path) -> None:
+async def test_small_blocks_share_a_line_and_keep_the_text(parse: Parse, tmp_path: Path) -> None:
     """Many paragraphs become few lines of the sink; the parsed text is the same as if each had its own."""
     path = word(tmp_path / "blob", lambda d: [d.add_paragraph(line) for line in prose(300)])
     found = await parse(path, parser_for(path), LIMITS, tmp_path / "sink")
@@ -125,7 +141,7 @@ async def test_small_blocks_share_a_line_and_keep_the_text(tmp_path: Path) -> No
     assert parsed_text(blocks) == "\n\n".join(prose(300))
 
 
-async def test_pages_of_slides(tmp_path: Path) -> None:
+async def test_pages_of_slides(parse: Parse, tmp_path: Path) -> None:
     """Slides keep their numbers through the process."""
     path = slides(tmp_path / "blob", [("One", "a"), ("Two", "b")])
     found = await parse(path, parser_for(path), LIMITS, tmp_path / "sink")
@@ -136,7 +152,7 @@ async def test_pages_of_slides(tmp_path: Path) -> None:
     assert found.page_count == 2
 
 
-async def test_a_strangers_parser(document: Path) -> None:
+async def test_a_strangers_parser(parse: Parse, document: Path) -> None:
     """Any importable function works, with plain values and from a folder only this process knows."""
     found = await parse(document, hostile("stranger"), LIMITS, document.parent / "sink")
     assert list(read_blocks(found.sink)) == [("a title", None), ("a few words", 3)]
@@ -149,7 +165,6 @@ async def test_a_strangers_parser(document: Path) -> None:
         ("spin", "timeout"),
         ("hang", "timeout"),
         ("devour", "memory"),
-        ("killed", "memory"),
         ("endless", "too_large"),
         ("flood", "too_large"),
         ("crash", "corrupt"),
@@ -158,18 +173,18 @@ async def test_a_strangers_parser(document: Path) -> None:
         ("wrong_type", "corrupt"),
     ],
 )
-async def test_misbehaving_parser(document: Path, name: str, code: str) -> None:
+async def test_misbehaving_parser(parse: Parse, document: Path, name: str, code: str) -> None:
     """Hanging, hoarding, flooding and crashing end with a code, soon, and leave nothing behind."""
     limits = ParseLimits(memory_mb=256, cpu_seconds=1, wall_seconds=2, max_text_chars=1_000_000)
     if name in ("endless", "flood", "devour"):
         limits = limits._replace(cpu_seconds=20, wall_seconds=20)
     started = time.monotonic()
-    assert (await failure(document, hostile(name), limits)).code == code
+    assert (await failure(parse, document, hostile(name), limits)).code == code
     assert time.monotonic() - started < 10
 
 
 @pytest.mark.parametrize("target", ["hostile_parsers:no_such", "no_such_module:parse", "nonsense"])
-async def test_parser_that_cannot_be_started(document: Path, target: str) -> None:
+async def test_parser_that_cannot_be_started(parse: Parse, document: Path, target: str) -> None:
     """A wrong target is the installation's fault and is not blamed on the document."""
     with pytest.raises(ParserUnavailable, match="cannot be started"):
         await parse(document, Parser("x", (), target), LIMITS, document.parent / "sink")
@@ -177,16 +192,16 @@ async def test_parser_that_cannot_be_started(document: Path, target: str) -> Non
 
 
 async def test_what_a_parser_says_goes_to_the_log_only(
-    document: Path, caplog: pytest.LogCaptureFixture
+    parse: Parse, document: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A parser's own words are for the operator; the user reads ours."""
     with caplog.at_level(logging.INFO):
-        error = await failure(document, hostile("raises_code"))
+        error = await failure(parse, document, hostile("raises_code"))
     assert "stranger" not in f"{error} {error.detail}"
     assert "<script>stranger</script>" in caplog.text
 
 
-async def test_unstorable_characters_never_reach_the_sink(document: Path) -> None:
+async def test_unstorable_characters_never_reach_the_sink(parse: Parse, document: Path) -> None:
     """NUL, lone surrogates and carriage returns are gone; the text can be stored and counted."""
     found = await parse(document, hostile("unstorable"), LIMITS, document.parent / "sink")
     (block,) = read_blocks(found.sink)
@@ -198,28 +213,28 @@ async def test_secrets_do_not_reach_the_parser(document: Path, monkeypatch: pyte
     """The process sees none of our environment."""
     monkeypatch.setenv("JWT_SECRET", "hidden")
     monkeypatch.setenv("DATABASE_URL", "hidden")
-    found = await parse(document, hostile("environment"), LIMITS, document.parent / "sink")
+    async with aclosing(parser_processes()) as children:
+        found = await parse_by(children, document, hostile("environment"), LIMITS, document.parent / "sink")
     names = set(parsed_text(read_blocks(found.sink)).split("\n"))
     assert not names & {"JWT_SECRET", "DATABASE_URL", "HOME"}
 
 
-async def test_process_imports_little(document: Path) -> None:
-    """The process does not load the platform, and so starts fast."""
+async def test_process_imports_little(parse: Parse, document: Path) -> None:
+    """The process has the parsers ready, and nothing of the platform that they don't need."""
     found = await parse(document, hostile("modules"), LIMITS, document.parent / "sink")
-    names = {name.partition(".")[0] for name in parsed_text(read_blocks(found.sink)).split("\n")}
-    assert not names & {
-        "kernel",
-        "aiohttp",
-        "asyncio",
-        "sqlalchemy",
-        "pydantic",
-        "numpy",
-        "lxml",
-        "pypdfium2",
-    }
+    names = set(parsed_text(read_blocks(found.sink)).split("\n"))
+    assert "builtin_plugins.rag.parsing.from_pdf" in names
+    assert not names & {"kernel.sdk", "aiohttp", "asyncio", "sqlalchemy", "pydantic"}
 
 
-async def test_cancellation_kills_the_process(pipe: tuple[Path, int]) -> None:
+async def test_killed_from_outside(parse: Parse, document: Path) -> None:
+    """A parser that held little memory and was killed is blamed on the machine."""
+    with pytest.raises(MachineFault, match="out of memory"):
+        await parse(document, hostile("killed"), LIMITS, document.parent / "sink")
+    assert list(document.parent.iterdir()) == [document]
+
+
+async def test_cancellation_kills_the_process(parse: Parse, pipe: tuple[Path, int]) -> None:
     """A cancelled parse takes its process with it and removes the sink."""
     path, reader = pipe
     task = asyncio.create_task(parse(path, hostile("announces_itself"), LIMITS, path.with_name("sink")))
@@ -232,22 +247,26 @@ async def test_cancellation_kills_the_process(pipe: tuple[Path, int]) -> None:
     assert not path.with_name("sink").exists()
 
 
-async def test_grandchildren_do_not_outlive_the_parser(document: Path) -> None:
+async def test_grandchildren_do_not_outlive_the_parser(parse: Parse, document: Path) -> None:
     """What a parser has started ends with it, though the parser ended well."""
     found = await parse(document, hostile("leaves_child"), LIMITS, document.parent / "sink")
     pid = int(parsed_text(read_blocks(found.sink)))
     assert await gone(pid)
 
 
-async def test_process_dies_with_its_parent(pipe: tuple[Path, int]) -> None:
+async def test_process_dies_with_its_parent(parse: Parse, pipe: tuple[Path, int]) -> None:
     """When the worker is killed, its parser goes too."""
     path, reader = pipe
     program = (
         "import asyncio, pathlib, sys\n"
-        "from builtin_plugins.rag.parsing import Parser, ParseLimits, parse\n"
+        "from builtin_plugins.rag.parsing import Parser\n"
+        "from builtin_plugins.rag.parsing.runner import ParseLimits, parse, parser_processes\n"
         "path = pathlib.Path(sys.argv[1])\n"
         "parser = Parser('x', (), 'hostile_parsers:announces_itself')\n"
-        "asyncio.run(parse(path, parser, ParseLimits(512, 20, 60, 1000), path.with_name('sink')))\n"
+        "limits = ParseLimits(512, 20, 60, 1000)\n"
+        "async def main():\n"
+        "    await parse(parser_processes(), path, parser, limits, path.with_name('sink'))\n"
+        "asyncio.run(main())\n"
     )
     modules = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[3])])
     worker = await asyncio.create_subprocess_exec(
@@ -260,7 +279,7 @@ async def test_process_dies_with_its_parent(pipe: tuple[Path, int]) -> None:
     assert await gone(pid)
 
 
-async def test_loop_stays_responsive(tmp_path: Path) -> None:
+async def test_loop_stays_responsive(parse: Parse, tmp_path: Path) -> None:
     """Parsing a long document does not hold up the event loop."""
     path = pdf(tmp_path / "blob", [prose(40)] * 60)
     task = asyncio.create_task(parse(path, parser_for(path), LIMITS, tmp_path / "sink"))
@@ -272,7 +291,7 @@ async def test_loop_stays_responsive(tmp_path: Path) -> None:
     assert longest < 0.25
 
 
-async def test_hostile_documents_end_with_a_code(tmp_path: Path) -> None:
+async def test_hostile_documents_end_with_a_code(parse: Parse, tmp_path: Path) -> None:
     """Bombs, passwords, truncation and scans end by the whole road as they end inside the parser."""
 
     def paragraph(document: object) -> None:
@@ -288,26 +307,26 @@ async def test_hostile_documents_end_with_a_code(tmp_path: Path) -> None:
         folder = tmp_path / code
         folder.mkdir()
         path = make(folder / "blob")
-        assert (await failure(path, parser_for(path))).code == code
+        assert (await failure(parse, path, parser_for(path))).code == code
 
 
-async def test_more_hostile_texts(tmp_path: Path) -> None:
+async def test_more_hostile_texts(parse: Parse, tmp_path: Path) -> None:
     """Deep JSON, one huge CSV line and a file of white space end with a code or as text."""
     limits = LIMITS._replace(memory_mb=512, max_text_chars=20_000_000)
     folder = tmp_path / "in"
     folder.mkdir()
     path = folder / "blob"
     path.write_bytes(b"[" * 100_000 + b"]" * 100_000)
-    assert (await failure(path, parser_for(path), limits)).code == "too_large"
+    assert (await failure(parse, path, parser_for(path), limits)).code == "too_large"
     path.write_bytes(b" \n\t" * 10_000)
-    assert (await failure(path, parser_for(path), limits)).code == "no_text"
+    assert (await failure(parse, path, parser_for(path), limits)).code == "no_text"
     path.write_bytes(b"a;b\n1;" + b"x" * 10_000_000 + b"\n")
     found = await parse(path, BUILTIN_PARSERS[7], limits, tmp_path / "sink")
     assert found.char_count > 10_000_000
     assert max(len(block.text) for block in read_blocks(found.sink)) <= 65_536
 
 
-async def test_text_limit_is_exact(tmp_path: Path) -> None:
+async def test_text_limit_is_exact(parse: Parse, tmp_path: Path) -> None:
     """A text of exactly the limit passes, one character more does not."""
     folder = tmp_path / "in"
     folder.mkdir()
@@ -315,13 +334,15 @@ async def test_text_limit_is_exact(tmp_path: Path) -> None:
     path.write_text("x" * 1_000, encoding="utf-8")
     found = await parse(path, parser_for(path), LIMITS._replace(max_text_chars=1_000), tmp_path / "sink")
     assert found.char_count == 1_000
-    assert (await failure(path, parser_for(path), LIMITS._replace(max_text_chars=999))).code == "too_large"
+    assert (
+        await failure(parse, path, parser_for(path), LIMITS._replace(max_text_chars=999))
+    ).code == "too_large"
 
 
 @pytest.mark.parametrize(
     "broken", ['[1, "cut', '[1, "whole"]\n', '{"page": 1}\n[null, "late"]\n', "[1, 2]\n", ""]
 )
-def test_damaged_sink_is_noticed(tmp_path: Path, broken: str) -> None:
+async def test_damaged_sink_is_noticed(tmp_path: Path, broken: str) -> None:
     """A sink that lost its end or was written by something else is refused, or ends where it says."""
     sink = tmp_path / "sink"
     sink.write_text(broken, encoding="utf-8")
@@ -332,7 +353,7 @@ def test_damaged_sink_is_noticed(tmp_path: Path, broken: str) -> None:
         list(read_blocks(sink))
 
 
-def test_details_are_complete() -> None:
+async def test_details_are_complete() -> None:
     """Every code has its sentence, and sentences are plain."""
     assert set(DETAILS) == {"encrypted", "corrupt", "no_text", "too_large", "timeout", "memory"}
     assert json.dumps(DETAILS, ensure_ascii=True) == json.dumps(DETAILS, ensure_ascii=False)

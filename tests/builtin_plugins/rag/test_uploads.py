@@ -94,7 +94,7 @@ class TestAccepted:
             "error": None,
             "completed_at": None,
         }
-        assert running.platform.blobs.path(sha256).read_bytes() == HANDBOOK.encode()
+        assert (await running.platform.blobs.local(sha256)).read_bytes() == HANDBOOK.encode()
         assert staged(running) == []
         await running.run_jobs()
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from kernel.sdk import TOKENS
 from kernel.testing import Actor, Reply, Running
 from tests.builtin_plugins.rag.rag_support import (
     Memberships,
@@ -113,7 +114,7 @@ async def test_reads_and_writes(running: Running, scene: Scene, visibility: str,
 async def test_administrators_and_services_pass(running: Running, scene: Scene) -> None:
     """An instance administrator and another service see and change what is private."""
     admin = await somebody(running, role="admin")
-    service = Actor(running, running.platform.tokens.mint_service("helper", 1))
+    service = Actor(running, running.platform.resource(TOKENS).mint_service("helper", 1))
     base = await make_base(scene.owner)
     document = (await ingest(running, scene.owner, base))["document_id"]
     for actor in (admin, service):
@@ -127,7 +128,7 @@ async def test_administrators_and_services_pass(running: Running, scene: Scene) 
 
 async def test_what_belongs_to_nobody_is_open(running: Running, scene: Scene) -> None:
     """A knowledge base that a service made has no owner: every account may use and change it."""
-    service = Actor(running, running.platform.tokens.mint_service("importer", 1))
+    service = Actor(running, running.platform.resource(TOKENS).mint_service("importer", 1))
     base = await make_base(service)
     assert (await service.get(f"{BASES}/{base}")).json()["owner_id"] is None
     document = (await ingest(running, scene.stranger, base))["document_id"]

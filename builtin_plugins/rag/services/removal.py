@@ -1,0 +1,71 @@
+"""What a deleted knowledge base leaves behind: its documents' rows and files, removed by a durable job.
+
+Without its knowledge base no document can be reached, so all of it is gone from every answer with the commit
+that deletes the one row. Each run of the job removes a bounded number of documents and leaves the rest to the
+next, so that other jobs of its lane get their turn. A document's row, its hold on its file and the event of
+its deletion go in one transaction: killed anywhere, the job goes on with those that are left, and a worker
+that starts removes files that nobody holds.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+from sqlalchemy import select
+
+from builtin_plugins.rag.events import DocumentDeleted
+from builtin_plugins.rag.models import Document, KnowledgeBase
+from kernel.sdk import Job, Platform, Unit
+
+_AT_ONCE = 50  # of one transaction
+_OF_ONE_RUN = 500
+
+
+class RemovalPayload(BaseModel):
+    """The deleted knowledge base, and whose it was."""
+
+    knowledge_base_id: str
+    owner_id: int | None
+
+
+async def delete_base(platform: Platform, unit: Unit, base: KnowledgeBase) -> None:
+    """Delete a knowledge base in this unit, whatever is in it; a job removes its documents.
+
+    The row goes first: that waits for an ingestion under way, which may make the collection.
+    """
+    await unit.session.delete(base)
+    await unit.session.flush()
+    await platform.vectors.drop(unit, base.collection)
+    await unit.enqueue(REMOVE, RemovalPayload(knowledge_base_id=base.id, owner_id=base.owner_id))
+
+
+async def remove_documents(platform: Platform, payload: RemovalPayload) -> None:
+    """Remove documents of a deleted knowledge base, and queue the next run while there are more."""
+    for _ in range(0, _OF_ONE_RUN, _AT_ONCE):
+        async with platform.database.unit() as unit:
+            removed = await _remove_some(platform, unit, payload)
+        if removed < _AT_ONCE:
+            await platform.database.scrub()
+            return
+    async with platform.database.unit() as unit:
+        await unit.enqueue(REMOVE, payload)
+
+
+async def _remove_some(platform: Platform, unit: Unit, payload: RemovalPayload) -> int:
+    query = select(Document).where(Document.knowledge_base_id == payload.knowledge_base_id)
+    # In one order, as stores lock what is released, and two removals may share some.
+    ordered = query.order_by(Document.sha256).limit(_AT_ONCE).with_for_update()
+    documents = (await unit.session.scalars(ordered)).all()
+    for document in documents:
+        await platform.blobs.release(unit, document.sha256, document.holder)
+        await unit.session.delete(document)
+        unit.emit(
+            DocumentDeleted(
+                document_id=document.id,
+                knowledge_base_id=payload.knowledge_base_id,
+                owner_id=payload.owner_id,
+            )
+        )
+    return len(documents)
+
+
+REMOVE = Job("rag.remove_knowledge_base", RemovalPayload, remove_documents, retries=20, lane="quick")

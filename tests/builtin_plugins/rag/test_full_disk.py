@@ -1,0 +1,113 @@
+"""A disk that fills up harms no document that was acknowledged, and everybody is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kernel.testing import Actor, Start
+from tests.builtin_plugins.rag.rag_support import make_base, record, somebody, until, upload
+from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.processes import free_port, process_environment
+from tests.fakes.small_disk import SmallDisk, small_disk
+
+SETTINGS = {"PLATFORM_MIN_FREE_DISK_MB": "1"}
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    """A disk of 14 MB."""
+    with small_disk(tmp_path / "disk", 14) as found:
+        yield found
+
+
+def in_trouble(log: str) -> bool:
+    """Whether a job has met the full disk: in its parser, or in the books of the jobs."""
+    return "disk is full" in log or "can't be written" in log
+
+
+async def three_documents(ann: Actor, base: str) -> list[str]:
+    """Acknowledged uploads; answers their ids."""
+    answers = [await upload(ann, base, f"{name}.txt", f"The words of {name}.") for name in "abc"]
+    assert [answer.status for answer in answers] == [202, 202, 202]
+    return [answer.json()["document_id"] for answer in answers]
+
+
+async def test_documents_outlive_a_full_disk(
+    start_platform: Start, disk: SmallDisk, database_url: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Three uploads, a full disk, room again: the documents are read, and none is called damaged."""
+    env = {"DATABASE_URL": database_url, **SETTINGS}
+    running = await start_platform("rag", HashEmbeddings, home=disk.folder / "home", env=env)
+    ann = await somebody(running)
+    base = await make_base(ann)
+    documents = await three_documents(ann, base)
+    disk.fill()
+    working = asyncio.create_task(running.run_jobs())
+    await until(lambda: in_trouble(caplog.text))
+    assert {(await record(ann, base, document))["status"] for document in documents} == {"processing"}
+    disk.relieve()
+    async with asyncio.timeout(60):
+        await working
+    found = [await record(ann, base, document) for document in documents]
+    assert [(one["status"], one["chunk_count"]) for one in found] == [("completed", 1)] * 3
+
+
+async def test_a_full_disk_is_named(start_platform: Start, disk: SmallDisk, database_url: str | None) -> None:
+    """Health is unhealthy and uploads are 507; both are well again with room."""
+    env = {"DATABASE_URL": database_url, **SETTINGS}
+    running = await start_platform("rag", HashEmbeddings, home=disk.folder / "home", env=env)
+    ann = await somebody(running)
+    base = await make_base(ann)
+    disk.fill()
+    refused = await upload(ann, base)
+    assert (refused.status, refused.json()["code"]) == (507, "storage_full")
+    assert refused.detail.startswith("The server's disk is full")
+    health = await ann.get("/health")
+    assert (health.status, health.json()["status"]) == (503, "unhealthy")
+    assert health.json()["checks"]["disk"].startswith("unhealthy: the server's disk is full")
+    disk.relieve()
+    assert (await upload(ann, base)).status == 202
+    assert (await ann.get("/health")).json()["checks"]["disk"] == "healthy"
+
+
+async def test_a_row_that_finds_no_room(start_platform: Start, disk: SmallDisk) -> None:
+    """With SQLite on the full disk a write is 507 too, what is stored can be read, and nothing is lost."""
+    running = await start_platform("rag", HashEmbeddings, home=disk.folder / "home", env=SETTINGS)
+    ann = await somebody(running)
+    base = await make_base(ann)
+    disk.fill()
+    async with asyncio.timeout(60):
+        while (answer := await ann.post("/v1/rag/knowledge-bases", json={"name": "x" * 200})).status == 200:
+            pass
+    assert (answer.status, answer.json()["code"]) == (507, "storage_full")
+    assert (await ann.get(f"/v1/rag/knowledge-bases/{base}")).status == 200
+    disk.relieve()
+    assert (await ann.post("/v1/rag/knowledge-bases", json={"name": "Later"})).status == 200
+
+
+def test_doctor_says_so(disk: SmallDisk) -> None:
+    """`platformctl doctor` fails, and names the disk."""
+    env = {"PLATFORM_HOME": str(disk.folder / "home"), "PLATFORM_PORT": str(free_port()), **SETTINGS}
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "cli", *command],
+            env=process_environment(env),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    assert run("db", "upgrade").returncode == 0
+    disk.fill()
+    result = run("doctor", "--json")
+    found = {item["check"]: item for item in json.loads(result.stdout)}
+    assert (result.returncode, found["disk"]["status"]) == (1, "failed")
+    assert "the disk is full" in found["disk"]["text"]

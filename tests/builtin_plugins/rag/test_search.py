@@ -1,0 +1,162 @@
+"""Searching over HTTP: the ranking that an answer goes by, with what each leg said, and nothing hidden."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+import pytest_asyncio
+
+from kernel.testing import Actor, Running
+from tests.builtin_plugins.rag.rag_support import (
+    HANDBOOK,
+    NOWHERE,
+    ask,
+    ingest,
+    make_base,
+    make_pipeline,
+    problems,
+    somebody,
+)
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+HOTEL = "How much may a hotel cost per night?"
+ERRORS = "The code CK-381 means that the water filter is clogged. Rinse the filter under running water."
+FOREIGN = {
+    "ru.txt": "Обсерватория была основана в Бергене в 1897 году.",
+    "zh.txt": "天文台于1897年在卑尔根附近建成。",
+    "ar.txt": "تأسس المرصد الفلكي بالقرب من بيرغن عام 1897.",
+}
+
+
+@dataclass
+class Shelf:
+    """A knowledge base with two documents, and a pipeline over it."""
+
+    ann: Actor
+    base: str
+    pipeline: str
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def shelf(running: Running) -> Shelf:
+    ann = await somebody(running)
+    base = await make_base(ann)
+    await ingest(running, ann, base, "handbook.md", HANDBOOK)
+    await ingest(running, ann, base, "errors.md", ERRORS)
+    return Shelf(ann, base, await make_pipeline(ann, base))
+
+
+def places(shelf: Shelf) -> tuple[str, str]:
+    return (
+        f"/v1/rag/knowledge-bases/{shelf.base}/search",
+        f"/v1/rag/pipeline/{shelf.pipeline}/search",
+    )
+
+
+async def test_both_routes_rank_as_the_answer_does(shelf: Shelf) -> None:
+    """The passages, their order and their scores are those of the sources of an answer."""
+    answer = await ask(shelf.ann, shelf.pipeline, HOTEL)
+    for place in places(shelf):
+        found = (await shelf.ann.post(place, json={"question": HOTEL})).json()
+        bare = [{key: value for key, value in item.items() if key != "scores"} for item in found["items"]]
+        assert bare == answer["sources"]
+        assert found["total"] == len(bare) and found["supported"] is True and found["took_ms"] > 0
+
+
+async def test_each_leg_tells_its_score(shelf: Shelf) -> None:
+    """Hybrid shows words and meaning; dense has no words; the ranking goes by `fused`."""
+    place = places(shelf)[0]
+    hybrid = (await shelf.ann.post(place, json={"question": "What does CK-381 mean?"})).json()["items"]
+    assert hybrid[0]["source"] == "errors.md"
+    assert hybrid[0]["scores"]["text"] > hybrid[1]["scores"]["text"] == 0
+    dense = (await shelf.ann.post(place, json={"question": HOTEL, "hybrid": False})).json()["items"]
+    assert all(item["scores"]["text"] is None for item in dense)
+    for items in (hybrid, dense):
+        fused = [item["scores"]["fused"] for item in items]
+        assert fused == sorted(fused, reverse=True) == [item["score"] for item in items]
+    assert [item["scores"]["dense"] for item in dense] == [item["score"] for item in dense]
+
+
+async def test_nothing_is_hidden_where_an_answer_would_be_refused(shelf: Shelf) -> None:
+    """The passages are there, and `supported` says what the answerer thinks of them."""
+    question = "Who won the chess olympiad of 1972?"
+    assert (await ask(shelf.ann, shelf.pipeline, question))["sources"] == []
+    for place in places(shelf):
+        found = (await shelf.ann.post(place, json={"question": question})).json()
+        assert found["items"] and found["supported"] is False
+
+
+async def test_a_pipelines_settings_count_where_the_question_is_silent(shelf: Shelf) -> None:
+    """A pipeline that says nothing is hybrid; an explicit false stays dense, on either side."""
+    dense = await make_pipeline(shelf.ann, shelf.base, retrieval_config={"hybrid": False, "top_k": 1})
+    for pipeline, body, words, count in [
+        (shelf.pipeline, {}, True, 2),
+        (dense, {}, False, 1),
+        (dense, {"hybrid": True, "top_k": 2}, True, 2),
+        (shelf.pipeline, {"hybrid": False}, False, 2),
+    ]:
+        place = f"/v1/rag/pipeline/{pipeline}/search"
+        items = (await shelf.ann.post(place, json={"question": HOTEL, **body})).json()["items"]
+        assert (len(items), items[0]["scores"]["text"] is not None) == (count, words)
+        retrieval = (await ask(shelf.ann, pipeline, HOTEL, **body))["method_details"]["retrieval"]
+        assert retrieval == ("hybrid" if words else "dense")
+
+
+async def test_a_filter_works_inside_the_search(shelf: Shelf) -> None:
+    """One place for a passage goes to the document that is asked for, however badly it fits."""
+    body = {"question": HOTEL, "top_k": 1, "metadata_filter": {"source": "errors.md"}}
+    for place in places(shelf):
+        items = (await shelf.ann.post(place, json=body)).json()["items"]
+        assert [item["source"] for item in items] == ["errors.md"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "body.question"),
+        ({"question": " "}, "body.question"),
+        ({"question": "x", "top_k": 0}, "body.top_k"),
+        ({"question": "x", "top_k": 101}, "body.top_k"),
+        ({"question": "x", "hybrid": "perhaps"}, "body.hybrid"),
+        ({"question": "x", "metadata_filter": {"page": 1}}, "body.metadata_filter.page"),
+    ],
+)
+async def test_what_does_not_fit_is_named(shelf: Shelf, body: dict[str, object], field: str) -> None:
+    """The same bounds as a question's."""
+    for place in places(shelf):
+        assert field in problems(await shelf.ann.post(place, json=body))
+
+
+async def test_what_one_may_not_see_is_not_there(running: Running, shelf: Shelf) -> None:
+    """A stranger hears what is said of an unknown id; without a token nothing is searched."""
+    bob = await somebody(running)
+    for place in places(shelf):
+        unknown = place.replace(shelf.base, NOWHERE).replace(shelf.pipeline, NOWHERE)
+        hidden = await bob.post(place, json={"question": HOTEL})
+        missing = await bob.post(unknown, json={"question": HOTEL})
+        assert hidden.status == missing.status == 404 and hidden.json() == missing.json()
+        assert (await running.anonymous.post(place, json={"question": HOTEL})).status == 401
+
+
+async def test_documents_of_other_languages_are_found(running: Running) -> None:
+    """By the default model: in their own language, and by a question in English."""
+    ann = await somebody(running)
+    base = await make_base(ann)
+    await ingest(running, ann, base, "handbook.md", HANDBOOK)
+    for name, text in FOREIGN.items():
+        await ingest(running, ann, base, name, text)
+    place = f"/v1/rag/knowledge-bases/{base}/search"
+    for question, name in [
+        ("Когда основана обсерватория?", "ru.txt"),
+        ("天文台是哪一年建成的？", "zh.txt"),
+        ("متى تأسس المرصد؟", "ar.txt"),
+    ]:
+        assert (await shelf_first(ann, place, question)) == name
+    assert (await shelf_first(ann, place, "When was the observatory founded?")) in FOREIGN
+
+
+async def shelf_first(actor: Actor, place: str, question: str) -> str:
+    """The source of the best passage."""
+    return str((await actor.post(place, json={"question": question})).json()["items"][0]["source"])
