@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from kernel.sdk import Embedded, Platform, PlatformError
+from kernel.sdk import Platform, PlatformError, contracts
 
 from .errors import EmbeddingUnavailable
 from .manifest import EmbedModel
@@ -18,17 +17,19 @@ log = logging.getLogger("platform.manifests")
 
 
 async def embed(
-    platform: Platform, model: EmbedModel, text: str, purpose: Literal["passage", "query"]
+    platform: Platform, model: EmbedModel, text: str, purpose: contracts.Purpose
 ) -> tuple[npt.NDArray[np.float32], str]:
     """The vector of `text` (float32 [d], unit length) and its engine. Raises EmbeddingUnavailable (503)."""
     wanted = platform.settings_of(WebhookSettings).platform_model(model)
     try:
-        found = await platform.hooks.first("embed_texts", model=wanted, texts=[text], purpose=purpose)
+        found = await platform.hooks.ask(
+            contracts.embed_texts, platform=platform, model=wanted, texts=[text], purpose=purpose
+        )
     except PlatformError:
         raise
     except Exception:  # boundary: another plugin's engine may fail in any way
         log.exception("embedding with '%s' failed", wanted)
         raise EmbeddingUnavailable("The embedding failed; try again") from None
-    if not isinstance(found, Embedded):
+    if found is None:
         raise EmbeddingUnavailable(f"No plugin offers the embedding model '{wanted}'")
     return found.vectors[0], found.engine

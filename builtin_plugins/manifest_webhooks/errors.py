@@ -9,7 +9,7 @@ class UnknownWebhook(NotFound):
     """No live manifest has this path."""
 
     code = "unknown_webhook"
-    default_detail = "No manifest answers this webhook path"
+    default_detail = "No manifest uses this webhook path"
 
 
 class WebhookDisabled(PluginDisabled):

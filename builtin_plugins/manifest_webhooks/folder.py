@@ -15,7 +15,7 @@ from typing import Any
 
 from jsonschema.protocols import Validator
 
-from kernel.sdk import data_folder
+from kernel.sdk import ResourceKey, data_folder
 
 from .catalog import Catalog, resolve
 from .loading import read_manifest
@@ -161,3 +161,6 @@ class ManifestFolder:
 
 def _time(fingerprint: Fingerprint) -> datetime:
     return datetime.fromtimestamp(fingerprint[2] / 1e9, UTC)
+
+
+FOLDER: ResourceKey[ManifestFolder] = ResourceKey("manifests folder")

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, Field
 
-from kernel.sdk import BadRequest, Platform, ResourceKey, Unprocessable
+from kernel.sdk import BadRequest, Context, Platform, PlatformError, ResourceKey, Unprocessable, read_body
 
+from .admission import Admission
+from .deliveries import DeliveryLog, Fate, Sent, sent_of
 from .embedding import embed
 from .errors import ProofRefused, SecretNotSet, UnknownWebhook, WebhookDisabled
+from .events import why_unwanted
 from .folder import LiveManifest, ManifestFolder
 from .manifest import Manifest
 from .payload import PayloadError
-from .proofs import Proof, ProofError, SecretUnusable
-from .reading import Delivery, prove, render
+from .proofs import Proof, ProofError, SecretUnusable, check_headers, unsigned, verify
+from .reading import Delivery, render
 from .secrets import how_to_set, secret_of
+from .settings import WebhookSettings
 from .storing import PointKeeper, Stored, find_event
-from .templates import TemplateError
+from .templates import MissingValue, TemplateError
+
+_MB = 1024 * 1024
+_UNKNOWN = "unknown"  # one allowance for all paths of no manifest: there is no end to those
 
 
 class StoredPointOut(BaseModel):
@@ -34,11 +40,19 @@ class StoredPointOut(BaseModel):
 
 
 class WebhookResult(BaseModel):
-    """Answer of a webhook (wire-facts 6.3)."""
+    """Answer to a delivery that is stored (wire-facts 6.3)."""
 
     message: str
     plugin: str
     result: StoredPointOut
+
+
+class WebhookSkipped(BaseModel):
+    """Answer to a delivery that is acknowledged and not stored."""
+
+    message: str
+    plugin: str
+    skipped: str = Field(description="Why nothing was stored.")
 
 
 class Inbox:
@@ -48,22 +62,85 @@ class Inbox:
         self._platform = platform
         self._folder = folder
         self._keeper = PointKeeper(platform.vectors)
+        self._admission = Admission()
+        self._log = DeliveryLog(platform.database)
 
-    async def receive(
-        self, path: str, headers: Mapping[str, str], content_type: str | None, body: bytes
-    ) -> WebhookResult:
-        """Store one delivery, durable before it returns; a repeated event answers its first point.
+    async def receive(self, ctx: Context, path: str) -> WebhookResult | WebhookSkipped:
+        """Take one delivery; what it stores is durable before this returns, a repeated event is stored once.
 
-        `path` is the webhook's, leading slash included. Raises the errors of `errors`, BadRequest for a body
-        that can't be read, Unprocessable for one that lacks what a template asks for.
+        `path` is the webhook's, leading slash included. Raises the errors of `errors`, TooManyRequests,
+        BadRequest for a body that can't be read, Unprocessable for one that lacks what a template asks for.
         """
-        live = self.expect(path)
-        proof = await asyncio.to_thread(self._proved, live.manifest, headers, body)
+        live = self._folder.at(path)
+        if live is None:
+            await self._admission.count_stranger(ctx, _UNKNOWN)
+            raise UnknownWebhook()
+        sent = sent_of(ctx.request.headers, proven=False)
+        try:
+            proof, body = await self._admit(ctx, live)
+            sent = sent_of(ctx.request.headers, proven=proof.scheme != "none")
+            if sent.proven:
+                await self._admission.count_proven(ctx, live.name)
+            return await self._take(ctx, live, sent, proof, body)
+        except PlatformError as error:
+            await self._log.add_refused(live.name, sent, error)
+            raise
+
+    async def _admit(self, ctx: Context, live: LiveManifest) -> tuple[Proof, bytes]:
+        """The proof and the body. What proves nothing is counted, where it can be before its body is read."""
+        webhook = live.manifest.webhook
+        if webhook.secret_ref is None:
+            await self._admission.count_stranger(ctx, webhook.path)
+            return unsigned(ctx.request.headers), await self._body(ctx)
+        try:
+            return await self._prove(ctx, live.manifest, webhook.secret_ref)
+        except (ProofError, SecretUnusable, PlatformError) as error:
+            await self._admission.count_stranger(ctx, webhook.path)
+            raise _refusal(error, webhook.secret_ref) from None
+
+    async def _prove(self, ctx: Context, manifest: Manifest, reference: str) -> tuple[Proof, bytes]:
+        headers = ctx.request.headers
+        secret = await asyncio.to_thread(secret_of, self._platform, manifest)
+        if secret is None:
+            raise SecretUnusable(reference)
+        check_headers(headers, time.time())
+        async with self._admission.reading(ctx, manifest.webhook.path):
+            body = await self._body(ctx)
+            return await asyncio.to_thread(verify, headers, body, [secret], time.time()), body
+
+    async def _body(self, ctx: Context) -> bytes:
+        limit = ctx.settings_of(WebhookSettings).max_webhook_body_size_mb * _MB
+        return await read_body(ctx.request, limit, ctx.platform.settings.body_timeout)
+
+    async def _take(
+        self, ctx: Context, live: LiveManifest, sent: Sent, proof: Proof, body: bytes
+    ) -> WebhookResult | WebhookSkipped:
+        """Store a delivery that may come in, or say why it is skipped."""
         if not self._platform.is_on(live.name):
             raise WebhookDisabled()
-        delivery = await asyncio.to_thread(_rendered, live.manifest, proof, content_type, body)
-        stored = await self._known(live, delivery) or await self._store(live, delivery)
-        length, metadata = await self._keeper.metadata_of(live.name, stored)
+        headers = ctx.request.headers
+        why = why_unwanted(live.manifest.webhook, headers)
+        if why is not None:
+            return await self._skip(live, sent, why)
+        try:
+            content_type = headers.get("Content-Type")
+            delivery = await asyncio.to_thread(_rendered, live.manifest, proof, content_type, body)
+        except MissingValue as error:
+            if live.manifest.store.input.on_missing == "skip":
+                return await self._skip(live, sent, str(error))
+            raise _unprocessable(error) from None
+        return await self._settle(live, sent, delivery)
+
+    async def _skip(self, live: LiveManifest, sent: Sent, why: str) -> WebhookSkipped:
+        await self._log.add(live.name, sent, Fate("skipped", reason=why))
+        return WebhookSkipped(message="Skipped", plugin=live.name, skipped=why)
+
+    async def _settle(self, live: LiveManifest, sent: Sent, delivery: Delivery) -> WebhookResult:
+        stored = await self._known(live, delivery) or await self._store(live, sent, delivery)
+        length, metadata = len(delivery.text), delivery.metadata
+        if not stored.is_new:
+            await self._log.add(live.name, sent, Fate("repeated", point_id=stored.point_id))
+            length, metadata = await self._keeper.metadata_of(live.name, stored)
         point = StoredPointOut(
             point_id=stored.point_id,
             collection=stored.collection,
@@ -73,38 +150,26 @@ class Inbox:
         )
         return WebhookResult(message="Stored", plugin=live.name, result=point)
 
-    def expect(self, path: str) -> LiveManifest:
-        """The live manifest of a path. Raises UnknownWebhook."""
-        live = self._folder.at(path)
-        if live is None:
-            raise UnknownWebhook()
-        return live
-
-    def _proved(self, manifest: Manifest, headers: Mapping[str, str], body: bytes) -> Proof:
-        secret = secret_of(self._platform, manifest)
-        try:
-            return prove(manifest, secret, headers, body, time.time())
-        except ProofError as error:
-            raise ProofRefused(str(error)) from None
-        except SecretUnusable:
-            reference = manifest.webhook.secret_ref or ""
-            raise SecretNotSet(f"This webhook can't be used yet: {how_to_set(reference)}") from None
-
     async def _known(self, live: LiveManifest, delivery: Delivery) -> Stored | None:
         """Look before the costly embedding; a duplicate that is under way now is found when it stores."""
-        async with self._platform.database.read() as session:
-            return await find_event(session, live.name, delivery.event_id)
+        return await self._platform.database.read(find_event, live.name, delivery.event_id)
 
-    async def _store(self, live: LiveManifest, delivery: Delivery) -> Stored:
+    async def _store(self, live: LiveManifest, sent: Sent, delivery: Delivery) -> Stored:
         target = live.manifest.store
         vector, engine = await embed(self._platform, target.embed_model, delivery.text, "passage")
         async with self._platform.database.unit() as unit:
-            return await self._keeper.store(
-                unit, live.name, target.collection, delivery, vector, engine, live.path
-            )
+            return await self._keeper.store(unit, live, sent, delivery, vector, engine)
 
 
 INBOX: ResourceKey[Inbox] = ResourceKey("webhook inbox")
+
+
+def _refusal(error: Exception, reference: str) -> Exception:
+    if isinstance(error, ProofError):
+        return ProofRefused(str(error))
+    if isinstance(error, SecretUnusable):
+        return SecretNotSet(f"This webhook can't be used yet: {how_to_set(reference)}")
+    return error
 
 
 def _rendered(manifest: Manifest, proof: Proof, content_type: str | None, body: bytes) -> Delivery:
@@ -112,6 +177,12 @@ def _rendered(manifest: Manifest, proof: Proof, content_type: str | None, body: 
         return render(manifest, proof, content_type, body)
     except PayloadError as error:
         raise BadRequest(str(error)) from None
+    except MissingValue:
+        raise
     except TemplateError as error:
-        names = error.path.removeprefix(".").split(".") if error.path.startswith(".") else ()
-        raise Unprocessable.field(("body", *names), f"{error.path}: {error.reason}") from None
+        raise _unprocessable(error) from None
+
+
+def _unprocessable(error: TemplateError) -> Unprocessable:
+    names = error.path.removeprefix(".").split(".") if error.path.startswith(".") else ()
+    return Unprocessable.field(("body", *names), f"{error.path}: {error.reason}")

@@ -24,11 +24,15 @@ class Metadata(_Part):
 
 
 class Webhook(_Part):
-    """The inbound request: `path` without the leading `/webhook`, and the name of its secret, if any."""
+    """The inbound request: `path` without the leading `/webhook`, the name of its secret, its events.
+
+    `events`: headers and their values, of which a delivery must fit one; None takes all.
+    """
 
     path: str
     method: Literal["POST"] = "POST"
     secret_ref: str | None = Field(default=None, alias="secretRef")
+    events: list[dict[str, str]] | None = None
 
 
 class Trigger(_Part):
@@ -39,10 +43,11 @@ class Trigger(_Part):
 
 
 class Input(_Part):
-    """Templates of the stored text and of the metadata beside it."""
+    """Templates of the stored text and of the metadata beside it, and what a missing value means."""
 
     text: str
     metadata: dict[str, Any] = Field(default_factory=dict)
+    on_missing: Literal["error", "skip"] = Field(default="error", alias="onMissing")
 
 
 class Store(_Part):
@@ -60,11 +65,18 @@ class Action(_Part):
     store: Store
 
 
+class Access(_Part):
+    """Who may call the plugin's own actions."""
+
+    search: Literal["public", "authenticated"] = "authenticated"
+
+
 class Spec(_Part):
-    """Trigger and action."""
+    """Trigger, action, and who may read what was stored."""
 
     trigger: Trigger
     action: Action
+    access: Access = Access()
 
 
 class Manifest(_Part):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Integer, String
+from sqlalchemy import BigInteger, Boolean, Index, Integer, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from kernel.sdk import UtcDateTime, json_type, plugin_base, utc_now
@@ -37,3 +37,21 @@ class EventRow(Base):
     point_id: Mapped[str] = mapped_column(String(36))
     dimension: Mapped[int] = mapped_column(Integer)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now, index=True)
+
+
+class DeliveryRow(Base):
+    """One of the last deliveries of a plugin and what became of it (see `deliveries`)."""
+
+    __tablename__ = "manifest_webhooks_delivery"
+    __table_args__ = (Index("ix_manifest_webhooks_delivery_plugin_proven_id", "plugin", "proven", "id"),)
+
+    id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
+    plugin: Mapped[str] = mapped_column(String(64))
+    proven: Mapped[bool] = mapped_column(Boolean)
+    received_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now, index=True)
+    event_id: Mapped[str | None] = mapped_column(String(256))
+    event: Mapped[str | None] = mapped_column(String(80))
+    outcome: Mapped[str] = mapped_column(String(16))
+    status: Mapped[int] = mapped_column(Integer)
+    reason: Mapped[str | None] = mapped_column(String(300))
+    point_id: Mapped[str | None] = mapped_column(String(36))

@@ -7,15 +7,18 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from kernel.sdk import (
+    DIRECTORY,
     HealthCheck,
     Platform,
     Plugin,
     PluginSource,
     Resource,
+    ResourceKey,
     RouteTable,
     Tables,
     Unhealthy,
@@ -24,10 +27,10 @@ from kernel.sdk import (
 )
 
 from . import handlers, models
-from .folder import ManifestFolder
+from .folder import FOLDER, ManifestFolder
 from .inbox import INBOX, Inbox
 from .settings import WebhookSettings
-from .source import ManifestSource
+from .source import SOURCE, ManifestSource
 from .storing import forget_old_events
 
 log = logging.getLogger("platform.manifests")
@@ -45,10 +48,6 @@ class ManifestWebhooksPlugin(Plugin):
     after = ("embeddings", "models")
     capabilities = ("webhook", "manifest-source")
 
-    def __init__(self) -> None:
-        self._folder = ManifestFolder()
-        self._source = ManifestSource(self._folder)
-
     @hookimpl
     def register_settings(self) -> type[WebhookSettings]:
         return WebhookSettings
@@ -62,35 +61,52 @@ class ManifestWebhooksPlugin(Plugin):
         return [handlers.routes]
 
     @hookimpl
-    def register_resources(self) -> Sequence[Resource[Inbox]]:
-        return [Resource(INBOX, self._open, frozenset({"api"}))]
+    def register_resources(self) -> Sequence[Resource[Any]]:
+        api = frozenset({"api"})
+        return [
+            Resource(FOLDER, _open_folder, api),
+            Resource(SOURCE, _open_source, api),
+            Resource(INBOX, _open_inbox, api),
+        ]
 
     @hookimpl
     def register_health_checks(self) -> Sequence[HealthCheck]:
-        return [HealthCheck("manifests", self._check, service="plugin-registry")]
+        return [HealthCheck("manifests", _check, service="plugin-registry")]
 
     @hookimpl
-    def register_plugin_sources(self) -> Sequence[PluginSource]:
-        return [self._source]
+    def register_plugin_sources(self) -> Sequence[ResourceKey[PluginSource]]:
+        return [SOURCE]
 
-    @asynccontextmanager
-    async def _open(self, platform: Platform) -> AsyncIterator[Inbox]:
-        self._source.attach(platform)
-        directory = platform.settings_of(WebhookSettings).manifests_dir
-        async with self._folder.watched(directory, platform.directory.taken_names):
-            stop = asyncio.Event()
-            sweeping = asyncio.create_task(_sweep(platform, stop), name="webhook events")
-            try:
-                yield Inbox(platform, self._folder)
-            finally:
-                stop.set()
-                await sweeping
 
-    async def _check(self) -> None:
-        """Name every manifest that is refused, or that works less than its author thinks."""
-        wrong = [entry for entry in await self._source.plugins() if entry.reason or entry.problem]
-        if wrong:
-            raise Unhealthy("; ".join(f"{entry.name}: {entry.reason or entry.problem}" for entry in wrong))
+@asynccontextmanager
+async def _open_folder(platform: Platform) -> AsyncIterator[ManifestFolder]:
+    folder, directory = ManifestFolder(), platform.settings_of(WebhookSettings).manifests_dir
+    async with folder.watched(directory, platform.resource(DIRECTORY).taken_names):
+        yield folder
+
+
+@asynccontextmanager
+async def _open_source(platform: Platform) -> AsyncIterator[ManifestSource]:
+    yield ManifestSource(platform, platform.resource(FOLDER))
+
+
+@asynccontextmanager
+async def _open_inbox(platform: Platform) -> AsyncIterator[Inbox]:
+    stop = asyncio.Event()
+    sweeping = asyncio.create_task(_sweep(platform, stop), name="webhook events")
+    try:
+        yield Inbox(platform, platform.resource(FOLDER))
+    finally:
+        stop.set()
+        await sweeping
+
+
+async def _check(platform: Platform) -> None:
+    """Name every manifest that is refused, or that works less than its author thinks."""
+    entries = await platform.resource(SOURCE).plugins()
+    wrong = [entry for entry in entries if entry.reason or entry.problem]
+    if wrong:
+        raise Unhealthy("; ".join(f"{entry.name}: {entry.reason or entry.problem}" for entry in wrong))
 
 
 async def _sweep(platform: Platform, stop: asyncio.Event) -> None:

@@ -63,12 +63,25 @@ def verify(headers: Mapping[str, str], body: bytes, secrets: Sequence[bytes], no
     usable = [secret for secret in secrets if secret not in (b"", _PREFIX)]
     if not usable:
         raise SecretUnusable("The secret is empty; set it with `platformctl secret set`.")
+    check_headers(headers, now)
     found = _proof_headers(headers)
     if "webhook-signature" in found:
         return _verify_standard(found, body, usable, now)
-    if "x-hub-signature-256" in found:
-        return _verify_github(found, body, usable)
-    raise ProofMissing("The request has neither webhook-signature nor X-Hub-Signature-256.")
+    return _verify_github(found, body, usable)
+
+
+def check_headers(headers: Mapping[str, str], now: float) -> None:
+    """Refuse, before the body is read, what can't be a proof whatever the body is; `now` in Unix seconds.
+
+    Raises ProofMissing, ProofInvalid.
+    """
+    found = _proof_headers(headers)
+    if "webhook-signature" in found:
+        _standard_head(found, now)
+    elif "x-hub-signature-256" in found:
+        _github_digest(found)
+    else:
+        raise ProofMissing("The request has neither webhook-signature nor X-Hub-Signature-256.")
 
 
 def unsigned(headers: Mapping[str, str]) -> Proof:
@@ -90,15 +103,21 @@ def _proof_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _verify_standard(headers: Mapping[str, str], body: bytes, secrets: Iterable[bytes], now: float) -> Proof:
-    event_id, timestamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
-    if not _SIGNED_ID.match(event_id):
-        raise ProofInvalid("webhook-id is missing, too long, or has a dot, a space or control characters.")
-    _check_age(timestamp, now)
+    event_id, timestamp = _standard_head(headers, now)
     given = list(_standard_signatures(headers["webhook-signature"]))
     signed = f"{event_id}.{timestamp}.".encode("ascii") + body
     keys = [key for secret in secrets for key in _standard_keys(secret)]
     _require_match(given, (_hmac(key, signed) for key in keys))
     return Proof(event_id, "standard-webhooks")
+
+
+def _standard_head(headers: Mapping[str, str], now: float) -> tuple[str, str]:
+    """The id and the timestamp, each fit to be signed."""
+    event_id, timestamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
+    if not _SIGNED_ID.match(event_id):
+        raise ProofInvalid("webhook-id is missing, too long, or has a dot, a space or control characters.")
+    _check_age(timestamp, now)
+    return event_id, timestamp
 
 
 def _check_age(timestamp: str, now: float) -> None:
@@ -130,11 +149,15 @@ def _standard_keys(secret: bytes) -> Iterator[bytes]:
 
 
 def _verify_github(headers: Mapping[str, str], body: bytes, secrets: Iterable[bytes]) -> Proof:
+    _require_match([_github_digest(headers)], (_hmac(secret, body) for secret in secrets))
+    return Proof(_event_id(headers.get("x-github-delivery", "")), "github")
+
+
+def _github_digest(headers: Mapping[str, str]) -> bytes:
     found = _HEX_DIGEST.match(headers["x-hub-signature-256"])
     if not found:
         raise ProofInvalid("X-Hub-Signature-256 is not sha256= followed by 64 hexadecimal digits.")
-    _require_match([bytes.fromhex(found[1])], (_hmac(secret, body) for secret in secrets))
-    return Proof(_event_id(headers.get("x-github-delivery", "")), "github")
+    return bytes.fromhex(found[1])
 
 
 def _require_match(given: Sequence[bytes], expected: Iterable[bytes]) -> None:

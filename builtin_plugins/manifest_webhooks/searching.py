@@ -1,4 +1,4 @@
-"""The read-only action `search` of every manifest plugin."""
+"""The action `search` of every manifest plugin; who may call it is the manifest's to say."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from kernel.sdk import Action, Context, EngineMismatch, NotFound, Query
+from kernel.sdk import AUTHENTICATED, PUBLIC, Action, Context, EngineMismatch, NotFound, Query
 from kernel.sdk import Hit as StoreHit
 
 from .embedding import embed
@@ -47,7 +47,9 @@ def search_action(live: LiveManifest, folder: ManifestFolder) -> Action:
         description=f"Search the texts that the plugin {live.name} collected. {about}".strip(),
         parameters=SearchParameters,
         handler=partial(_search, folder, live.name),
+        access=PUBLIC if live.manifest.spec.access.search == "public" else AUTHENTICATED,
         read_only=True,
+        open_world=False,
         owner=live.name,
     )
 

@@ -14,11 +14,16 @@ class WebhookSettings(Settings):
     """Where manifests lie and what their webhooks accept."""
 
     configurable: ClassVar[frozenset[str]] = frozenset(
-        {"max_webhook_body_size_mb", "webhook_rate_per_minute"}
+        {
+            "max_webhook_body_size_mb",
+            "webhook_rate_per_minute",
+            "webhook_proven_per_minute",
+            "webhook_proven_burst",
+        }
     )
 
     manifests_dir: Path = Field(
-        Path("manifests"), description="Watched folder of manifests, relative to the working directory."
+        Path("manifests"), description="Folder of manifests to watch; relative to the working directory."
     )
     # GitHub sends at most 25 MB; a body is held in memory while its signature is checked.
     max_webhook_body_size_mb: int = Field(
@@ -26,14 +31,30 @@ class WebhookSettings(Settings):
         ge=1,
         le=25,
         validation_alias=env("MAX_WEBHOOK_BODY_SIZE_MB"),
-        description="Largest body of an inbound webhook, in MB.",
+        description="Largest body of an incoming webhook in MB.",
     )
     webhook_rate_per_minute: int = Field(
-        10, ge=1, le=600, description="Webhook calls per caller, path and minute."
+        10,
+        ge=1,
+        le=600,
+        description="Webhook deliveries without a valid signature, per client address and path in "
+        "60 seconds.",
+    )
+    webhook_proven_per_minute: int = Field(
+        600,
+        ge=1,
+        le=100_000,
+        description="Webhook deliveries with a valid signature, per manifest in 60 seconds.",
+    )
+    webhook_proven_burst: int = Field(
+        100,
+        ge=0,
+        le=100_000,
+        description="Extra signed deliveries that a manifest accepts above that limit in ten minutes.",
     )
     webhook_embed_models: str = Field(
         "",
-        description="Comma list of embedModel=model: the platform's model that stands for a manifest's.",
+        description="Models to use for names in manifests: embedModel=model, separated by commas.",
     )
 
     @field_validator("webhook_embed_models")

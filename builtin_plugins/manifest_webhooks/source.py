@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from kernel.sdk import (
+    DIRECTORY,
     Action,
     BadRequest,
     Conflict,
     NotFound,
     Platform,
     PluginEntry,
+    PluginSource,
+    ResourceKey,
     Unavailable,
     Unit,
     Unprocessable,
@@ -42,14 +45,10 @@ class ManifestSource:
 
     name = NAME
 
-    def __init__(self, folder: ManifestFolder) -> None:
-        self._folder = folder
-        self._platform: Platform | None = None
-        self._installing = asyncio.Lock()
-
-    def attach(self, platform: Platform) -> None:
-        """From now on this platform's secrets, database and names count."""
+    def __init__(self, platform: Platform, folder: ManifestFolder) -> None:
         self._platform = platform
+        self._folder = folder
+        self._installing = asyncio.Lock()
 
     def schema(self) -> Mapping[str, Any]:
         return self._folder.schema_document
@@ -78,22 +77,16 @@ class ManifestSource:
         # The file goes first: a delivery that is under way looks for it before it stores (see storing).
         if path is not None:
             await asyncio.to_thread(_guarded, remove_file, path)
-        stored = await PointKeeper(self._attached.vectors).forget(unit, plugin)
+        stored = await PointKeeper(self._platform.vectors).forget(unit, plugin)
         unit.after_commit(self.refresh)
-        unit.after_commit(self._attached.database.scrub)
+        unit.after_commit(self._platform.database.scrub)
         return path is not None or stored
 
     async def refresh(self) -> None:
         await self._folder.refresh()
 
-    @property
-    def _attached(self) -> Platform:
-        if self._platform is None:
-            raise Unavailable("The manifests are not watched in this process")
-        return self._platform
-
     def _missing_secret(self, manifest: Manifest) -> str | None:
-        return missing_secret(self._attached, manifest)
+        return missing_secret(self._platform, manifest)
 
     def _checked(self, document: bytes, media_type: str) -> Manifest:
         """The manifest in a request. Raises BadRequest (unreadable, nameless), Unprocessable (not valid)."""
@@ -115,7 +108,7 @@ class ManifestSource:
         """The installed manifest to update. Raises Conflict or NotFound where the document has no place."""
         name, path = manifest.name, manifest.webhook.path
         known, holder = self._folder.get(name), self._folder.at(path)
-        if name in self._attached.directory.taken_names():
+        if name in self._platform.resource(DIRECTORY).taken_names():
             raise Conflict(f"The name '{name}' belongs to an installed plugin; choose another metadata.name")
         if known is None and update:
             raise NotFound(f"No plugin '{name}' is installed from a manifest")
@@ -141,6 +134,9 @@ class ManifestSource:
         if entry is None:
             raise Conflict(f"The plugin '{name}' was removed while it was being installed")
         return entry
+
+
+SOURCE: ResourceKey[PluginSource] = ResourceKey("manifests")
 
 
 def _guarded(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:

@@ -6,7 +6,6 @@ import asyncio
 import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,13 @@ import numpy.typing as npt
 from sqlalchemy import delete, select
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
 
 from kernel.sdk import Database, EngineMismatch, Point, Unit, VectorStore, utc_now
 
+from .deliveries import Fate, Sent, forget_before, forget_of, keep
 from .errors import EngineChanged, UnknownWebhook
+from .folder import LiveManifest
 from .models import EventRow, PluginRow
 from .reading import Delivery
 
@@ -28,11 +29,12 @@ EVENT_RETENTION = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Where a delivery's point is."""
+    """Where a delivery's point is; `is_new`: this delivery made it, and no earlier one."""
 
     point_id: str
     collection: str
     dimension: int
+    is_new: bool = False
 
 
 def collection_name(collection: str, plugin: str) -> str:
@@ -44,11 +46,11 @@ def collection_name(collection: str, plugin: str) -> str:
     return f"manifest:{collection}:{plugin}"
 
 
-async def find_event(session: AsyncSession, plugin: str, event_id: str | None) -> Stored | None:
+def find_event(session: Session, plugin: str, event_id: str | None) -> Stored | None:
     """The point of an event that was stored before; None for a new one, and for one without an id."""
     if event_id is None:
         return None
-    row = await session.get(EventRow, (plugin, event_id))
+    row = session.get(EventRow, (plugin, event_id))
     return None if row is None else Stored(row.point_id, row.collection, row.dimension)
 
 
@@ -61,29 +63,30 @@ class PointKeeper:
     async def store(
         self,
         unit: Unit,
-        plugin: str,
-        collection: str,
+        live: LiveManifest,
+        sent: Sent,
         delivery: Delivery,
         vector: npt.NDArray[np.float32],
         engine: str,
-        manifest_file: Path,
     ) -> Stored:
         """Store the delivery's point, or answer the one that the same event has already.
 
         Raises EngineChanged for vectors of another engine than the collection's, UnknownWebhook when the
         manifest went away meanwhile.
         """
+        plugin, collection = live.name, live.manifest.store.collection
         row = await _hold(unit, plugin)
-        known = await find_event(unit.session, plugin, delivery.event_id)
+        known: Stored | None = await unit.session.run_sync(find_event, plugin, delivery.event_id)
         if known is not None:
             return known
-        if row is None or not await asyncio.to_thread(manifest_file.is_file):
+        if row is None or not await asyncio.to_thread(live.path.is_file):
             raise UnknownWebhook()
         if collection not in row.collections:
             row.collections = [*row.collections, collection]
-        stored = Stored(str(uuid.uuid4()), collection, int(vector.shape[0]))
+        stored = Stored(str(uuid.uuid4()), collection, int(vector.shape[0]), is_new=True)
         await self._write(unit, plugin, stored, delivery, vector, engine)
         _remember(unit, plugin, stored, delivery.event_id)
+        await unit.session.run_sync(keep, plugin, sent, Fate("stored", point_id=stored.point_id))
         return stored
 
     async def _write(
@@ -118,25 +121,30 @@ class PointKeeper:
         for collection in row.collections if row else ():
             await self._vectors.drop(unit, collection_name(collection, plugin))
         await unit.session.execute(delete(EventRow).where(EventRow.plugin == plugin))
+        await unit.session.run_sync(forget_of, plugin)
         await unit.session.execute(delete(PluginRow).where(PluginRow.name == plugin))
         return known is not None
 
 
 async def forget_old_events(database: Database, now: datetime) -> int:
-    """Forget events older than the retention; answers how many. Their points stay."""
-    async with database.unit() as unit:
-        old = delete(EventRow).where(EventRow.created_at < now - EVENT_RETENTION)
-        result: Any = await unit.session.execute(old)
-        return int(result.rowcount)
+    """Forget events and deliveries older than the retention; answers how many events. Their points stay."""
+    return await database.write(_forget_before, now - EVENT_RETENTION)
+
+
+def _forget_before(unit: Unit, moment: datetime) -> int:
+    result: Any = unit.session.execute(delete(EventRow).where(EventRow.created_at < moment))
+    forget_before(unit.session, moment)
+    return int(result.rowcount)
 
 
 async def _hold(unit: Unit, plugin: str) -> PluginRow | None:
     """The plugin's row, made where it is new, held until the commit; None when it was removed just now."""
-    insert = sqlite_insert if unit.database.is_sqlite else postgresql_insert
+    insert = sqlite_insert if unit.is_sqlite else postgresql_insert
     new = insert(PluginRow).values(name=plugin, collections=[]).on_conflict_do_nothing()
     await unit.session.execute(new)
     query = select(PluginRow).where(PluginRow.name == plugin).with_for_update()
-    return await unit.session.scalar(query.execution_options(populate_existing=True))
+    row: PluginRow | None = await unit.session.scalar(query.execution_options(populate_existing=True))
+    return row
 
 
 def _remember(unit: Unit, plugin: str, stored: Stored, event_id: str | None) -> None:

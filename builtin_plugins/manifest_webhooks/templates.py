@@ -28,6 +28,10 @@ class TemplateError(ValueError):
         self.reason = reason
 
 
+class MissingValue(TemplateError):
+    """The payload lacks a value, it is null, or nothing is left of the text."""
+
+
 @dataclass(frozen=True, slots=True)
 class Template:
     """Literal texts and the dot-paths between them: one more literal than paths."""
@@ -102,12 +106,12 @@ def _look_up(payload: Mapping[str, Any], path: str) -> Any:
     value: Any = payload
     for depth, name in enumerate(names):
         if not isinstance(value, Mapping):
-            raise TemplateError(f".{path}", f"{_prefix(names[:depth])} is {_kind(value)}, not an object")
+            raise MissingValue(f".{path}", f"{_prefix(names[:depth])} is {_kind(value)}, not an object")
         if name not in value:
-            raise TemplateError(f".{path}", f"{_prefix(names[: depth + 1])} is missing from the payload")
+            raise MissingValue(f".{path}", f"{_prefix(names[: depth + 1])} is missing from the payload")
         value = value[name]
     if value is None:
-        raise TemplateError(f".{path}", "the value is null")
+        raise MissingValue(f".{path}", "the value is null")
     return value
 
 

@@ -105,6 +105,10 @@ def _length(error: ValidationError) -> tuple[str, str]:
     return f"is too {edge}", f"Use {bound} characters. {_about(error.schema)}".rstrip()
 
 
+def _empty(error: ValidationError) -> tuple[str, str]:
+    return "must not be empty", _about(error.schema)
+
+
 def _other(error: ValidationError) -> tuple[str, str]:
     return f"breaks the rule {error.validator}", _about(error.schema)
 
@@ -116,6 +120,8 @@ _EXPLAIN: dict[str, Callable[[ValidationError], tuple[str, str]]] = {
     "pattern": _pattern,
     "minLength": _length,
     "maxLength": _length,
+    "minItems": _empty,
+    "minProperties": _empty,
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kernel.sdk import Plugin
+from kernel.sdk import ACCOUNTS, Plugin
 from kernel.testing import Running, Start
 from tests.builtin_plugins.manifest_webhooks.webhook_support import (
     drop,
@@ -177,6 +177,15 @@ class TestAdministration:
         assert names(folder) == ["notes.yaml"]
         again = await start_platform(*PLUGINS, HashEmbeddings())
         assert await answers(again, "/notes", 200)
+
+    async def test_install_the_example(self, start_platform: Start, folder: Path) -> None:
+        """The manifest that the API's documents show as the example of a body can be installed as it is."""
+        running = await start_platform(*PLUGINS, HashEmbeddings())
+        document = (await running.anonymous.get("/openapi.json")).json()
+        body = document["paths"]["/v1/plugins/install"]["post"]["requestBody"]
+        admin = await running.user(role="admin")
+        answer = await admin.post("/v1/plugins/install", json=body["content"]["application/json"]["example"])
+        assert answer.status == 200, answer.body
 
     async def test_install_yaml(self, start_platform: Start, folder: Path) -> None:
         """YAML is taken by its content type or by its first word; its comments are kept."""
@@ -366,7 +375,9 @@ class TestAdministration:
     async def test_force_webhooks(self, start_platform: Start, folder: Path) -> None:
         """On the service's own port, the folder is read at once and every webhook is named."""
         running = await start_platform(*PLUGINS, HashEmbeddings(), only="plugin-registry")
-        account = await running.platform.accounts.register("ali", "ali@example.org", "a long password")
+        account = await running.platform.resource(ACCOUNTS).register(
+            "ali", "ali@example.org", "a long password"
+        )
         gateway = await start_platform(*PLUGINS, HashEmbeddings())
         user = await gateway.sign_in(account.username, "a long password")
         drop(folder, "a.yaml", manifest())
@@ -424,6 +435,13 @@ async def test_record(start_platform: Start, folder: Path) -> None:
         "plugin": "my-notes",
         "endpoint": "/v1/plugins/my-notes/actions/search",
         "method": "GET",
+        "access": "authenticated",
+        "annotations": {
+            "readOnlyHint": True,
+            "destructiveHint": False,
+            "idempotentHint": True,
+            "openWorldHint": False,
+        },
     }
     parameters = tools[0]["function"]["parameters"]
     assert parameters["required"] == ["query"]

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import func, select
 
 from builtin_plugins.manifest_webhooks.models import EventRow
-from kernel.platform import open_platform
+from kernel.boot import open_platform
 from kernel.settings import SettingsLoader
 from tests.builtin_plugins.manifest_webhooks.webhook_support import drop, manifest
 from tests.fakes.processes import Served, served_platform
@@ -59,7 +59,8 @@ async def test_kill_loses_nothing_acknowledged(platform_home: Path, database_url
         for event, point in acknowledged.items():
             assert await deliver(served, event) == point
         query = {"query": "first-0 night shift", "limit": "100"}
-        status, body = await served.get("/v1/plugins/notes/actions/search", params=query)
+        headers = await served.sign_up()
+        status, body = await served.get("/v1/plugins/notes/actions/search", params=query, headers=headers)
         found = [hit["point_id"] for hit in body["result"]["hits"]]
         assert status == 200 and acknowledged["first-0"] in found
     points, events = await stored(platform_home, env)

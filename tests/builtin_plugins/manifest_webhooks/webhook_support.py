@@ -20,22 +20,33 @@ TAKES_EFFECT = 2.0
 
 
 def manifest(name: str = "notes", path: str = "/notes", **changes: Any) -> dict[str, Any]:
-    """A manifest that stores `{{ .text }}`; `changes`: collection, secret, text, metadata, model."""
-    webhook = {"path": path}
+    """A manifest that stores `{{ .text }}`.
+
+    `changes`: collection, secret, text, metadata, model, search (who may call that action), events,
+    on_missing.
+    """
+    webhook: dict[str, Any] = {"path": path}
     if "secret" in changes:
         webhook["secretRef"] = changes["secret"]
+    if "events" in changes:
+        webhook["events"] = changes["events"]
     source = {"text": changes.get("text", "{{ .text }}"), "metadata": changes.get("metadata", {})}
+    if "on_missing" in changes:
+        source["onMissing"] = changes["on_missing"]
     store: dict[str, Any] = {"collection": changes.get("collection", "notes"), "input": source}
     if "model" in changes:
         store["embedModel"] = changes["model"]
+    spec: dict[str, Any] = {
+        "trigger": {"type": "webhook", "webhook": webhook},
+        "action": {"type": "store-vector", "store": store},
+    }
+    if "search" in changes:
+        spec["access"] = {"search": changes["search"]}
     return {
         "apiVersion": "platform.dev/v1alpha1",
         "kind": "Plugin",
         "metadata": {"name": name, "version": "1.0.0", "description": "Notes"},
-        "spec": {
-            "trigger": {"type": "webhook", "webhook": webhook},
-            "action": {"type": "store-vector", "store": store},
-        },
+        "spec": spec,
     }
 
 
@@ -72,12 +83,12 @@ def standard_headers(
     }
 
 
-def github_headers(secret: bytes, body: bytes, delivery: str) -> dict[str, str]:
+def github_headers(secret: bytes, body: bytes, delivery: str, event: str = "issues") -> dict[str, str]:
     """Headers of a GitHub delivery."""
     digest = hmac.new(secret, body, hashlib.sha256).hexdigest()
     return {
         "Content-Type": "application/json",
-        "X-GitHub-Event": "issues",
+        "X-GitHub-Event": event,
         "X-GitHub-Delivery": delivery,
         "X-Hub-Signature-256": f"sha256={digest}",
     }
@@ -92,7 +103,8 @@ async def send(actor: Actor, path: str, payload: Any, headers: dict[str, str] | 
 
 
 async def hits(actor: Actor, plugin: str, query: str, limit: int = 10) -> list[dict[str, Any]]:
-    """What a plugin's search answers."""
+    """What a plugin's search answers; to a new account where `actor` has no token."""
+    actor = actor if actor.token else await actor.running.user()
     answer = await actor.get(
         f"/v1/plugins/{plugin}/actions/search", params={"query": query, "limit": str(limit)}
     )

@@ -1,0 +1,122 @@
+"""The last deliveries of each manifest plugin and what became of them. Nothing of a payload is kept."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import delete, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from kernel.sdk import Database, PlatformError, TooManyRequests
+
+from .events import GITHUB_EVENT, printable
+from .models import DeliveryRow
+
+log = logging.getLogger("platform.manifests")
+
+Outcome = Literal["stored", "repeated", "skipped", "refused"]
+
+# For each plugin so many that proved themselves, and so many that did not: strangers push out nobody else's.
+KEPT = 100
+_REASON_LIMIT = 300
+_ID_HEADERS = ("webhook-id", "X-GitHub-Delivery")
+_ID_LIMIT = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A delivery as its headers describe it. `proven`: it showed that it knows the secret."""
+
+    event_id: str | None
+    event: str | None
+    proven: bool
+
+
+def sent_of(headers: Mapping[str, str], *, proven: bool) -> Sent:
+    """A delivery by its headers; what a stranger wrote into them is made fit to be shown."""
+    ids = (printable(headers.get(name), _ID_LIMIT) for name in _ID_HEADERS)
+    event_id = next((value for value in ids if value), None)
+    return Sent(event_id, printable(headers.get(GITHUB_EVENT)), proven)
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of a delivery: the outcome, the status of the answer, why, and the point it has."""
+
+    outcome: Outcome
+    status: int = 200
+    reason: str | None = None
+    point_id: str | None = None
+
+
+def keep(session: Session, plugin: str, sent: Sent, fate: Fate) -> None:
+    """Remember a delivery, and forget the oldest beyond the bound."""
+    row = DeliveryRow(
+        plugin=plugin,
+        proven=sent.proven,
+        event_id=sent.event_id,
+        event=sent.event,
+        outcome=fate.outcome,
+        status=fate.status,
+        reason=fate.reason[:_REASON_LIMIT] if fate.reason else None,
+        point_id=fate.point_id,
+    )
+    session.add(row)
+    session.flush()
+    kind = (DeliveryRow.plugin == plugin) & (DeliveryRow.proven == sent.proven)
+    newest_to_go = select(DeliveryRow.id).where(kind).order_by(DeliveryRow.id.desc()).offset(KEPT).limit(1)
+    session.execute(delete(DeliveryRow).where(kind, DeliveryRow.id <= newest_to_go.scalar_subquery()))
+
+
+def last(session: Session, plugin: str, limit: int) -> Sequence[DeliveryRow]:
+    """The newest deliveries first."""
+    query = select(DeliveryRow).where(DeliveryRow.plugin == plugin).order_by(DeliveryRow.id.desc())
+    return session.scalars(query.limit(limit)).all()
+
+
+def forget_of(session: Session, plugin: str) -> None:
+    """Forget every delivery of a plugin."""
+    session.execute(delete(DeliveryRow).where(DeliveryRow.plugin == plugin))
+
+
+def forget_before(session: Session, moment: datetime) -> None:
+    """Forget what was received before `moment`."""
+    session.execute(delete(DeliveryRow).where(DeliveryRow.received_at < moment))
+
+
+class DeliveryLog:
+    """Remembers deliveries that stored nothing; one that stores is remembered in its own transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._overflowed: dict[str, int] = {}  # the minute of the last one told, by plugin
+
+    async def add(self, plugin: str, sent: Sent, fate: Fate) -> None:
+        """Remember a delivery. A failure is logged and changes no answer."""
+        try:
+            await self._database.write(lambda unit: keep(unit.session, plugin, sent, fate))
+        except (SQLAlchemyError, OSError) as error:
+            log.warning("a delivery to %s can't be remembered: %s", plugin, type(error).__name__)
+
+    async def add_refused(self, plugin: str, sent: Sent, error: PlatformError) -> None:
+        """Remember a refusal; of a stranger's beyond the limit one a minute, as each costs a write."""
+        if isinstance(error, TooManyRequests) and not sent.proven and self._told_this_minute(plugin):
+            return
+        await self.add(plugin, sent, Fate("refused", error.status, _reason(error.detail)))
+
+    def _told_this_minute(self, plugin: str) -> bool:
+        minute = int(time.monotonic() // 60)
+        told = self._overflowed.get(plugin) == minute
+        self._overflowed[plugin] = minute
+        return told
+
+
+def _reason(detail: Any) -> str:
+    """The text of an error; the array of a 422 as its messages, which name paths and no values."""
+    return "; ".join(item["msg"] for item in detail) if isinstance(detail, list) else str(detail)

@@ -1,0 +1,116 @@
+"""GitHub's own examples: in a burst, repeated, beside strangers, and with the platform killed meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from kernel.boot import open_platform
+from kernel.secrets import SecretStore
+from kernel.settings import SettingsLoader
+from kernel.testing import Reply, Running, Start
+from tests.builtin_plugins.manifest_webhooks.github_deliveries import (
+    PATH,
+    SAMPLE,
+    SECRET,
+    GitHubDelivery,
+    github_deliveries,
+)
+from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.processes import Served, served_platform
+
+BURST = 200
+COLLECTION = "manifest:github-issues:github-issues"
+
+
+async def send(running: Running, delivery: GitHubDelivery, **changed: str) -> Reply:
+    return await running.anonymous.post(
+        PATH,
+        data=delivery.body,
+        headers=delivery.headers | {k.replace("_", "-"): v for k, v in changed.items()},
+    )
+
+
+async def test_burst(start_platform: Start, platform_home: Path, database_url: str | None) -> None:
+    """200 signed deliveries at once, while a stranger at the same address floods the path: none is refused.
+
+    Issues with a description are stored, all others acknowledged. Sent again, nothing is there twice.
+    """
+    env = {"DATABASE_URL": database_url, "RATE_LIMIT_ENABLED": "true"}
+    env["PLATFORM_MANIFESTS_DIR"] = str(SAMPLE.parent)
+    running = await start_platform("manifest_webhooks", HashEmbeddings(), env=env)
+    running.platform.secrets.set("github-issues", SECRET.decode())
+    deliveries = github_deliveries(BURST)
+    forged = "sha256=" + "0" * 64
+    strangers = [send(running, delivery, X_Hub_Signature_256=forged) for delivery in deliveries[:60]]
+    refused, answers = await asyncio.gather(
+        asyncio.gather(*strangers), asyncio.gather(*(send(running, delivery) for delivery in deliveries))
+    )
+    assert {answer.status for answer in refused} == {401, 429}
+    check(deliveries, answers)
+    stored = sum(delivery.is_stored for delivery in deliveries)
+    assert stored > BURST / 3 and await running.platform.vectors.count(COLLECTION) == stored
+    again = await asyncio.gather(*(send(running, delivery) for delivery in deliveries))
+    assert [answer.json() for answer in again] == [answer.json() for answer in answers]
+    assert await running.platform.vectors.count(COLLECTION) == stored
+
+
+def check(deliveries: list[GitHubDelivery], answers: list[Reply]) -> None:
+    """Each delivery is acknowledged, and is stored or skipped for the right reason."""
+    assert Counter(answer.status for answer in answers) == {200: BURST}
+    for delivery, answer in zip(deliveries, answers, strict=True):
+        body = answer.json()
+        if delivery.is_stored:
+            assert body["result"]["metadata"]["url"] == delivery.payload["issue"]["html_url"]
+        else:
+            reasons = {"issues": ".issue.", "ping": "GitHub's ping"}
+            assert reasons.get(delivery.event, f"X-GitHub-Event: {delivery.event}") in body["skipped"]
+
+
+@pytest.mark.durability
+async def test_killed_in_the_middle(platform_home: Path, database_url: str | None) -> None:
+    """SIGKILL in the middle of the burst: what was acknowledged is there, and sent again once."""
+    manifests = platform_home / "manifests"
+    manifests.mkdir(parents=True)
+    shutil.copy(SAMPLE, manifests)
+    SecretStore(platform_home).set("github-issues", SECRET.decode())
+    env = {"PLATFORM_MANIFESTS_DIR": str(manifests)} | (
+        {"DATABASE_URL": database_url} if database_url else {}
+    )
+    deliveries = github_deliveries(BURST)
+    points: dict[str, str] = {}
+    under_way = asyncio.Event()
+    async with served_platform(platform_home, env=env) as served:
+        sending = [asyncio.create_task(deliver(served, item, points, under_way)) for item in deliveries]
+        await under_way.wait()
+        await served.process.kill()
+        for task in sending:
+            with suppress(aiohttp.ClientConnectionError):
+                await task
+    acknowledged = dict(points)
+    stored = sum(delivery.is_stored for delivery in deliveries)
+    assert 0 < len(acknowledged) < stored
+    async with served_platform(platform_home, env=env) as served:
+        await asyncio.gather(*(deliver(served, item, points) for item in deliveries))
+    assert points.items() >= acknowledged.items() and len(points) == stored
+    loader = SettingsLoader({"PLATFORM_HOME": str(platform_home), **env})
+    async with open_platform(loader, role="tool", candidates=[]) as platform:
+        assert await platform.vectors.count(COLLECTION) == len(set(points.values())) == stored
+
+
+async def deliver(
+    served: Served, delivery: GitHubDelivery, points: dict[str, str], under_way: asyncio.Event | None = None
+) -> None:
+    """Send one delivery, and note the point that it is acknowledged with."""
+    async with served.session.post(served.url + PATH, data=delivery.body, headers=delivery.headers) as answer:
+        assert answer.status == 200, await answer.text()
+        if delivery.is_stored:
+            points[delivery.id] = (await answer.json())["result"]["point_id"]
+            if under_way is not None and len(points) >= BURST / 8:
+                under_way.set()
