@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
-from kernel.sdk import Platform, ResourceKey, StartupError, Unhealthy
+from kernel.sdk import (
+    OWNER_SECRETS,
+    PLUGIN_SETTINGS,
+    PLUGIN_STATES,
+    Platform,
+    ResourceKey,
+    SecretUnreadable,
+    StartupError,
+    Unhealthy,
+)
 
 from .models import ConfigValue, SwitchedOff
+from .services.adoption import adopt_files
 from .services.fields import read_secrets
 
 log = logging.getLogger("platform.registry")
@@ -31,6 +42,7 @@ class LiveState:
         self._platform = platform
         self._applied: Stored = {}
         self._problems: dict[str, str] = {}
+        self._unreadable: dict[str, str] = {}
         self._turn = asyncio.Lock()
         self._changed = asyncio.Event()
         self._stopping = False
@@ -38,6 +50,7 @@ class LiveState:
     @asynccontextmanager
     async def following(self) -> AsyncIterator[LiveState]:
         """In effect when the block begins, and within a moment of every change in any process."""
+        await adopt_files(self._platform)
         await self.refresh()
         self._platform.notices.listen(TOPIC, lambda _key: self._changed.set())
         task = asyncio.create_task(self._follow(), name="plugin registry")
@@ -52,36 +65,45 @@ class LiveState:
     async def refresh(self) -> None:
         """Read the tables and put them into effect."""
         async with self._turn:
-            async with self._platform.database.read() as session:
-                off = frozenset(await session.scalars(select(SwitchedOff.plugin)))
-                rows = list(await session.scalars(select(ConfigValue)))
-            self._platform.switch_off(off)
-            stored: Stored = {}
-            for row in rows:
-                stored.setdefault(row.plugin, {})[row.field] = row.value
+            off, stored, self._unreadable = await self._platform.database.read(self._read)
+            self._platform.resource(PLUGIN_STATES).switch_off(off)
             for plugin in stored.keys() | self._applied.keys():
-                await self._apply(plugin, stored.get(plugin, {}))
+                self._apply(plugin, stored.get(plugin, {}))
 
     async def check(self) -> None:
         """Raise Unhealthy for stored settings that no longer fit their plugin."""
-        if self._problems:
-            raise Unhealthy("; ".join(f"{plugin}: {text}" for plugin, text in self._problems.items()))
+        problems = {**self._problems, **self._unreadable}
+        if problems:
+            raise Unhealthy("; ".join(f"{plugin}: {text}" for plugin, text in problems.items()))
 
-    async def _apply(self, plugin: str, stored: Mapping[str, Any]) -> None:
-        cls = self._platform.settings_class(plugin)
-        if cls is None:
+    def _read(self, session: Session) -> tuple[frozenset[str], Stored, dict[str, str]]:
+        """Which plugins are switched off; stored settings with their secrets; whose secrets can't be read."""
+        rows: Stored = {}
+        for row in session.scalars(select(ConfigValue)):
+            rows.setdefault(row.plugin, {})[row.field] = row.value
+        secrets = self._platform.resource(OWNER_SECRETS)
+        stored, unreadable = dict[str, dict[str, Any]](), dict[str, str]()
+        for plugin, values in rows.items():
+            cls = self._platform.resource(PLUGIN_SETTINGS).class_of(plugin)
+            try:
+                stored[plugin] = {} if cls is None else read_secrets(session, secrets, plugin, cls, values)
+            except SecretUnreadable as error:
+                unreadable[plugin] = str(error.detail)
+        return frozenset(session.scalars(select(SwitchedOff.plugin))), stored, unreadable
+
+    def _apply(self, plugin: str, values: dict[str, Any]) -> None:
+        if plugin in self._unreadable or self._applied.get(plugin) == values:
             return
-        values = await asyncio.to_thread(read_secrets, self._platform.secrets, plugin, cls, stored)
-        if self._applied.get(plugin) == values:
+        if self._platform.resource(PLUGIN_SETTINGS).class_of(plugin) is None:
             return
         try:
-            self._platform.apply_settings(plugin, values)
+            self._platform.resource(PLUGIN_SETTINGS).apply(plugin, values)
         except StartupError as error:
             log.error("stored settings of %s are not applied: %s", plugin, error)
             self._problems[plugin] = f"stored settings are not applied: {error}"
         else:
             self._problems.pop(plugin, None)
-            self._applied[plugin] = dict(values)
+            self._applied[plugin] = values
 
     async def _follow(self) -> None:
         while True:

@@ -26,7 +26,7 @@ class SwitchedOff(Base):
 class ConfigValue(Base):
     """A setting, by its field's name, that wins over the environment.
 
-    The value of a secret is null here; the value itself is in the platform's secret store.
+    The value of a secret is null here; the value itself is kept encrypted among the plugin's secrets.
     """
 
     __tablename__ = "plugin_registry_config"

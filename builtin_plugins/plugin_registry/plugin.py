@@ -7,9 +7,19 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
 
-from kernel.sdk import HealthCheck, Permission, Platform, Plugin, Resource, Service, Tables, hookimpl
+from kernel.sdk import (
+    DIRECTORY,
+    HealthCheck,
+    Permission,
+    Platform,
+    Plugin,
+    Resource,
+    Service,
+    Tables,
+    hookimpl,
+)
 
 from . import models, permissions
 from .handlers import actions, administration, config, plugins
@@ -25,9 +35,6 @@ class PluginRegistryPlugin(Plugin):
     description = "Lists plugins, calls their actions, configures, installs and switches them"
     author = "Platform"
     capabilities = ("plugin-registry",)
-
-    def __init__(self) -> None:
-        self._live: LiveState | None = None
 
     @hookimpl
     def register_tables(self) -> Tables:
@@ -53,10 +60,10 @@ class PluginRegistryPlugin(Plugin):
         return [HealthCheck("plugin_settings", self._check, service="plugin-registry")]
 
     @hookimpl(optionalhook=True)
-    async def export_rows(
-        self, platform: Platform, session: AsyncSession, organization_id: int | None
+    def export_rows(
+        self, platform: Platform, session: Session, organization_id: int | None
     ) -> Mapping[str, Any] | None:
-        return None if organization_id is None else {SECTION: await export_config(platform, session)}
+        return None if organization_id is None else {SECTION: export_config(platform, session)}
 
     @hookimpl(optionalhook=True)
     async def import_rows(
@@ -66,15 +73,14 @@ class PluginRegistryPlugin(Plugin):
 
     @asynccontextmanager
     async def _open(self, platform: Platform) -> AsyncIterator[LiveState]:
-        self._live = LiveState(platform)
-        async with self._live.following():
-            yield self._live
+        live = LiveState(platform)
+        async with live.following():
+            yield live
 
-    async def _check(self) -> None:
-        if self._live is not None:
-            await self._live.check()
+    async def _check(self, platform: Platform) -> None:
+        await platform.resource(LIVE).check()
 
 
 async def _counts(platform: Platform) -> dict[str, Any]:
-    entries = await platform.directory.entries()
+    entries = await platform.resource(DIRECTORY).entries()
     return {"plugins_loaded": sum(entry.status == "enabled" for entry in entries)}

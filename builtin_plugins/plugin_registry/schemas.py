@@ -116,12 +116,23 @@ class ToolFunction(BaseModel):
     parameters: dict[str, Any] = Field(description="JSON Schema of the arguments.")
 
 
+class ToolAnnotations(BaseModel):
+    """What a call does, in the words of MCP's `ToolAnnotations`. These are the plugin's own statements."""
+
+    readOnlyHint: bool = Field(description="It changes nothing.")
+    destructiveHint: bool = Field(description="It may overwrite or delete something.")
+    idempotentHint: bool = Field(description="A second call with the same arguments changes nothing more.")
+    openWorldHint: bool = Field(description="It reaches beyond the platform's own data.")
+
+
 class ToolPlace(BaseModel):
-    """Where the function is called."""
+    """Where the function is called, by whom, and what a call does."""
 
     plugin: str
     endpoint: str
     method: Literal["GET", "POST"]
+    access: str = Field(description="`public` (no token), `authenticated`, or the permission it needs.")
+    annotations: ToolAnnotations
 
 
 class ToolDefinition(BaseModel):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from kernel.sdk import (
     AUTHENTICATED,
-    PUBLIC,
+    DIRECTORY,
+    PUBLIC_OR_MORE,
     Action,
-    BadRequest,
     Context,
     NotFound,
     Rate,
@@ -18,6 +16,7 @@ from kernel.sdk import (
     RouteTable,
     json_object,
     read_body,
+    require_access,
 )
 
 from ..schemas import ActionResult
@@ -31,43 +30,39 @@ _BODY_LIMIT = 1024 * 1024
 
 @routes.get(
     _PATH,
-    access=PUBLIC,
+    access=PUBLIC_OR_MORE,
     returns=ActionResult,
     errors=(NotFound, 409),
     rate=Rate(30, scope="path"),
 )
 async def call_read_action(ctx: Context, name: str, action: str) -> ActionResult:
-    """Call a read-only action; the query holds its arguments."""
-    found = await ctx.platform.directory.action(name, action)
+    """Call a read-only action; the query holds its arguments. Without a token only where it is public."""
+    found = await ctx.platform.resource(DIRECTORY).action(name, action)
     if found is None or not found.read_only:
         raise NotFound(f"The plugin '{name[:80]}' has no read-only action '{action[:80]}' in service")
+    await require_access(ctx, found.access)
     return await _call(ctx, name, found, from_query(found.parameters, ctx.request.query))
 
 
 @routes.post(
     _PATH,
     access=AUTHENTICATED,
-    body=RawBody(schema={"type": "object"}),
+    body=RawBody(example={"query": "negative wind speed", "limit": 5}),
     returns=ActionResult,
     errors=(NotFound, 409),
     rate=Rate(20, scope="path"),
 )
 async def call_action(ctx: Context, name: str, action: str) -> ActionResult:
     """Call an action; the body is an object of its arguments, or empty for none."""
-    raw = await read_body(ctx.request, _BODY_LIMIT, ctx.platform.settings.body_timeout)
-    found = await ctx.platform.directory.action(name, action)
+    found = await ctx.platform.resource(DIRECTORY).action(name, action)
     if found is None:
         raise NotFound(f"The plugin '{name[:80]}' has no action '{action[:80]}' in service")
+    await require_access(ctx, found.access)
+    raw = await read_body(ctx.request, _BODY_LIMIT, ctx.platform.settings.body_timeout)
     values = json_object(raw, "The body") if raw else {}
     return await _call(ctx, name, found, from_object(found.parameters, values))
 
 
 async def _call(ctx: Context, plugin: str, action: Action, arguments: BaseModel) -> ActionResult:
-    result: Any
-    try:
-        result = await action.handler(ctx, arguments)
-    except ValidationError:
-        raise
-    except ValueError as error:
-        raise BadRequest(str(error)) from None
+    result = await action.handler(ctx, arguments)
     return ActionResult(plugin=plugin, action=action.name, result=result)

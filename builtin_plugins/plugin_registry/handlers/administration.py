@@ -25,7 +25,28 @@ routes = RouteTable("Plugin administration")
 
 NAME = "plugin_registry"
 _DOCUMENT_LIMIT = 1024 * 1024
-_DOCUMENT = RawBody(("application/json", "application/yaml", "text/yaml"), {"type": "object"})
+_DOCUMENT = RawBody(
+    ("application/json", "application/yaml", "text/yaml"),
+    example={
+        "apiVersion": "platform.dev/v1alpha1",
+        "kind": "Plugin",
+        "metadata": {
+            "name": "station-notes",
+            "version": "1.0.0",
+            "description": "Stores notes",
+        },
+        "spec": {
+            "trigger": {"type": "webhook", "webhook": {"path": "/stations/notes"}},
+            "action": {
+                "type": "store-vector",
+                "store": {
+                    "collection": "station-notes",
+                    "input": {"text": "{{ .note }}"},
+                },
+            },
+        },
+    },
+)
 
 
 @routes.post(

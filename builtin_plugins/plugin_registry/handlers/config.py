@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kernel.sdk import (
+    PLUGIN_SETTINGS,
     BadRequest,
     Context,
     NotFound,
@@ -41,7 +42,7 @@ async def get_config(ctx: Context, name: str) -> PluginConfig:
 @routes.put(
     _PATH,
     access=permission(permissions.CONFIG_WRITE),
-    body=RawBody(schema={"type": "object"}),
+    body=RawBody(example={"answer_chars": 8000}),
     returns=ConfigChanged,
     errors=(NotFound, BadRequest),
     rate=Rate(20, scope="path"),
@@ -66,5 +67,5 @@ async def _configurable(ctx: Context, name: str) -> type[Settings] | None:
     entry = await get_entry(ctx.platform, name)
     if entry.status != "enabled":
         raise NotFound(f"The plugin '{name}' is not running: {entry.reason or 'it is disabled'}")
-    cls = ctx.platform.settings_class(name)
+    cls = ctx.platform.resource(PLUGIN_SETTINGS).class_of(name)
     return cls if cls is not None and cls.configurable else None

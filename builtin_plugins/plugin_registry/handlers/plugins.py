@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernel.sdk import PUBLIC, Context, NotFound, PageQuery, RouteTable
+from kernel.sdk import DIRECTORY, PUBLIC, Context, NotFound, PageQuery, RouteTable
 
 from ..schemas import PluginHealth, PluginList, PluginOut, ToolDefinitions
 from ..services.installing import source_for_documents
@@ -17,7 +17,7 @@ routes = RouteTable("Plugins")
 @routes.get("/v1/plugins", access=PUBLIC, query=PageQuery, returns=PluginList)
 async def list_plugins(ctx: Context, query: PageQuery) -> PluginList:
     """Every plugin by name, those that were refused included, with the reason."""
-    entries = await ctx.platform.directory.entries()
+    entries = await ctx.platform.resource(DIRECTORY).entries()
     page = entries[query.offset : query.offset + query.limit]
     return PluginList(
         plugins=[record_of(entry) for entry in page],

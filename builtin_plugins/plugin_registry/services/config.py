@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 from pydantic import SecretStr
 from sqlalchemy import delete, select
 
-from kernel.sdk import BadRequest, Platform, Settings, StartupError, Unit, audit, utc_now
+from kernel.sdk import (
+    OWNER_SECRETS,
+    PLUGIN_SETTINGS,
+    BadRequest,
+    OwnerSecrets,
+    Platform,
+    SecretOwner,
+    Settings,
+    StartupError,
+    Unit,
+    audit,
+    utc_now,
+)
 
 from ..live import TOPIC
 from ..models import ConfigValue
@@ -23,21 +34,32 @@ async def change_config(
 
     A secret sent back as the mask stays as it is. Raises BadRequest naming the key and the remedy.
     """
-    changes = _by_field(cls, wanted)
-    async with platform.database.unit() as unit:
-        query = select(ConfigValue).where(ConfigValue.plugin == plugin).with_for_update()
-        rows = {row.field: row for row in await unit.session.scalars(query)}
-        before = {field: row.value for field, row in rows.items()}
-        known = await asyncio.to_thread(read_secrets, platform.secrets, plugin, cls, before)
-        merged = {field: value for field, value in {**known, **changes}.items() if value is not None}
-        valid = _validated(platform, plugin, cls, merged)
-        await asyncio.to_thread(_keep_secrets, platform, plugin, cls, changes)
-        for field, value in changes.items():
-            await _write(unit, plugin, field, None if value is None else _plain(getattr(valid, field)))
-        was, now = _states(cls, changes, before, valid)
-        if now:
-            audit(unit, "plugin.configured", "plugin", plugin, before=was, after=now, origin=origin)
-        await unit.notify(TOPIC, plugin)
+    return await platform.database.write(_change, platform, plugin, cls, _by_field(cls, wanted), origin)
+
+
+def _change(
+    unit: Unit,
+    platform: Platform,
+    plugin: str,
+    cls: type[Settings],
+    changes: Mapping[str, Any],
+    origin: dict[str, Any],
+) -> list[str]:
+    secrets = platform.resource(OWNER_SECRETS)
+    query = select(ConfigValue).where(ConfigValue.plugin == plugin).with_for_update()
+    before = {row.field: row.value for row in unit.session.scalars(query)}
+    kept = {field: value for field, value in before.items() if field not in changes}
+    known = read_secrets(unit.session, secrets, plugin, cls, kept)
+    merged = {field: value for field, value in {**known, **changes}.items() if value is not None}
+    valid = _validated(platform, plugin, cls, merged)
+    for field, value in changes.items():
+        if is_secret(cls, field):
+            _keep_secret(unit, secrets, plugin, field, value, origin)
+        _write(unit, plugin, field, None if value is None else _plain(getattr(valid, field)))
+    was, now = _states(cls, changes, before, valid)
+    if now:
+        audit(unit, "plugin.configured", "plugin", plugin, before=was, after=now, origin=origin)
+    unit.notify(TOPIC, plugin)
     return list(now)
 
 
@@ -74,29 +96,27 @@ def _by_field(cls: type[Settings], wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 def _validated(platform: Platform, plugin: str, cls: type[Settings], stored: Mapping[str, Any]) -> Settings:
     try:
-        return platform.loader.load(plugin, cls, stored)
+        return platform.resource(PLUGIN_SETTINGS).read(plugin, cls, stored)
     except StartupError as error:
         raise BadRequest(str(error)) from None
 
 
-def _keep_secrets(platform: Platform, plugin: str, cls: type[Settings], changes: Mapping[str, Any]) -> None:
-    """The secret store before the row: a row without its secret would mean an unset setting."""
-    for field, value in changes.items():
-        if not is_secret(cls, field):
-            continue
-        if value is None:
-            platform.secrets.remove(secret_name(plugin, field))
-        else:
-            platform.secrets.set(secret_name(plugin, field), str(value))
+def _keep_secret(
+    unit: Unit, secrets: OwnerSecrets, plugin: str, field: str, value: Any, origin: dict[str, Any]
+) -> None:
+    if value is None:
+        secrets.remove(unit, SecretOwner("plugin", plugin), secret_name(field), origin)
+    else:
+        secrets.put(unit, SecretOwner("plugin", plugin), secret_name(field), str(value), origin)
 
 
-async def _write(unit: Unit, plugin: str, field: str, value: Any) -> None:
+def _write(unit: Unit, plugin: str, field: str, value: Any) -> None:
     mine = (ConfigValue.plugin == plugin) & (ConfigValue.field == field)
-    await unit.session.execute(delete(ConfigValue).where(mine))
+    unit.session.execute(delete(ConfigValue).where(mine))
     if value is not None:
         kept = None if value is _SECRET else value
         unit.session.add(ConfigValue(plugin=plugin, field=field, value=kept, changed_at=utc_now()))
-        await unit.session.flush()
+        unit.session.flush()
 
 
 _SECRET = object()

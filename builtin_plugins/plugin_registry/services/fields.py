@@ -11,8 +11,9 @@ from typing import Any, Literal
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
+from sqlalchemy.orm import Session
 
-from kernel.sdk import SecretStore, Settings
+from kernel.sdk import OwnerSecrets, SecretOwner, Settings
 
 from ..schemas import ConfigField
 
@@ -42,22 +43,21 @@ def is_secret(cls: type[Settings], field: str) -> bool:
     return SecretStr in _choices(cls.model_fields[field])
 
 
-def secret_name(plugin: str, field: str) -> str:
-    """Under which name the secret store keeps a secret setting."""
-    return f"config.{plugin}.{field}"
+def secret_name(field: str) -> str:
+    """Under which name a plugin's secret setting is kept among the plugin's secrets."""
+    return f"config.{field}"
 
 
 def read_secrets(
-    secrets: SecretStore, plugin: str, cls: type[Settings], stored: Mapping[str, Any]
+    session: Session, secrets: OwnerSecrets, plugin: str, cls: type[Settings], stored: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Stored values with the secrets filled in; a field that is not configurable any more is left out.
-
-    Reads files: call it in a thread.
-    """
+    """Stored values with the secrets filled in; a field that is not configurable any more is left out."""
+    owner = SecretOwner("plugin", plugin)
     found = {}
     for field, value in stored.items():
         if field in cls.configurable:
-            found[field] = secrets.get(secret_name(plugin, field)) if is_secret(cls, field) else value
+            secret = secrets.get(session, owner, secret_name(field)) if is_secret(cls, field) else None
+            found[field] = value if secret is None else secret.get_secret_value()
     return found
 
 

@@ -6,20 +6,24 @@ from typing import Any
 
 from sqlalchemy import delete
 
-from kernel.sdk import Conflict, NotFound, Platform, PluginEntry, PluginSource, audit
+from kernel.sdk import (
+    DIRECTORY,
+    Conflict,
+    NotFound,
+    Platform,
+    PluginEntry,
+    PluginSource,
+    Unit,
+    audit,
+)
 
 from ..live import LIVE, TOPIC
 from ..models import ConfigValue, SwitchedOff
 
 
-def active_sources(platform: Platform) -> list[PluginSource]:
-    """The sources whose plugins are switched on."""
-    return [source for owner, source in platform.sources if platform.is_on(owner)]
-
-
 def source_for_documents(platform: Platform) -> PluginSource | None:
     """Who takes documents; None where nobody does."""
-    return next(iter(active_sources(platform)), None)
+    return next(iter(platform.resource(DIRECTORY).sources()), None)
 
 
 async def install(
@@ -31,11 +35,16 @@ async def install(
         raise Conflict("No plugin in service takes manifests")
     known = {entry.name: entry for entry in await source.plugins()} if update else {}
     entry = await source.install(document, media_type, update=update)
-    async with platform.database.unit() as unit:
-        action = "plugin.updated" if update else "plugin.installed"
-        before = _state(known.get(entry.name))
-        audit(unit, action, "plugin", entry.name, before=before, after=_state(entry), origin=origin)
+    await platform.database.write(_note, entry, known.get(entry.name), update, origin)
     return entry
+
+
+def _note(
+    unit: Unit, entry: PluginEntry, known: PluginEntry | None, update: bool, origin: dict[str, Any]
+) -> None:
+    action = "plugin.updated" if update else "plugin.installed"
+    before, after = _state(known), _state(entry)
+    audit(unit, action, "plugin", entry.name, before=before, after=after, origin=origin)
 
 
 def _state(entry: PluginEntry | None) -> dict[str, Any] | None:
@@ -48,14 +57,15 @@ async def uninstall(platform: Platform, name: str, origin: dict[str, Any]) -> No
 
     Raises NotFound for an unknown name, Conflict for a plugin made of code.
     """
-    if name in platform.host.records:
+    if any(record.name == name for record in platform.plugins):
         raise Conflict(
             f"'{name}' is made of code: its package is removed on the server, with platformctl plugins "
             f"uninstall. To stop it, POST /v1/plugins/{name}/disable"
         )
-    known = next((entry for entry in await platform.directory.entries() if entry.name == name), None)
+    directory = platform.resource(DIRECTORY)
+    known = await directory.entry(name)
     async with platform.database.unit() as unit:
-        found = [await source.remove(unit, name) for source in active_sources(platform)]
+        found = [await source.remove(unit, name) for source in directory.sources()]
         if not any(found):
             raise NotFound(f"There is no plugin '{name[:80]}'")
         await unit.session.execute(delete(SwitchedOff).where(SwitchedOff.plugin == name))
@@ -67,9 +77,9 @@ async def uninstall(platform: Platform, name: str, origin: dict[str, Any]) -> No
 
 async def refresh(platform: Platform) -> list[str]:
     """Let every source look for changes now; answers the webhooks that are live."""
-    for source in active_sources(platform):
+    for source in platform.resource(DIRECTORY).sources():
         await source.refresh()
-    return webhooks(await platform.directory.entries())
+    return webhooks(await platform.resource(DIRECTORY).entries())
 
 
 def webhooks(entries: list[PluginEntry]) -> list[str]:

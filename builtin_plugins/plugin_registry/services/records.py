@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from kernel.sdk import NotFound, Platform, PluginEntry, run_check, utc_now
+from kernel.sdk import DIRECTORY, NotFound, Platform, PluginEntry, is_failure, run_check, utc_now
 
 from ..schemas import PluginHealth, PluginOut
 
@@ -14,7 +14,7 @@ _DEFAULT_TIER: Literal["community"] = "community"
 
 async def get_entry(platform: Platform, name: str) -> PluginEntry:
     """The plugin called `name`. Raises NotFound."""
-    entry = await platform.directory.entry(name)
+    entry = await platform.resource(DIRECTORY).entry(name)
     if entry is None:
         raise NotFound(f"There is no plugin '{name[:80]}'")
     return entry
@@ -53,11 +53,11 @@ async def health_of(platform: Platform, entry: PluginEntry) -> PluginHealth:
     checks: dict[str, str] = {}
     message = entry.reason or entry.problem
     if entry.status == "enabled":
-        own = [check for plugin, check in platform.health_checks if plugin == entry.name]
-        checks = {check.name: await run_check(check) for check in own}
+        own = platform.resource(DIRECTORY).health_checks(entry.name)
+        checks = {check.name: await run_check(platform, check) for check in own}
     elif message is None:
         message = "The plugin is disabled"
-    healthy = message is None and all(text == "healthy" for text in checks.values())
+    healthy = message is None and not any(is_failure(text) for text in checks.values())
     return PluginHealth(
         name=entry.name,
         healthy=healthy,

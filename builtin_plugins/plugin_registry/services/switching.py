@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import delete
 
-from kernel.sdk import Conflict, Platform, PluginEntry, audit
+from kernel.sdk import DIRECTORY, Conflict, Platform, PluginEntry, Unit, audit
 
 from ..live import LIVE, TOPIC
 from ..models import SwitchedOff
@@ -22,17 +22,20 @@ async def switch(
         await _check_requirements(platform, entry)
     else:
         await _check_dependants(platform, entry, own_name)
-    async with platform.database.unit() as unit:
-        mine = delete(SwitchedOff).where(SwitchedOff.plugin == entry.name).returning(SwitchedOff.plugin)
-        was_on = await unit.session.scalar(mine) is None
-        if not on:
-            unit.session.add(SwitchedOff(plugin=entry.name, changed_by=origin.get("actor_id")))
-        if was_on != on:
-            action = "plugin.enabled" if on else "plugin.disabled"
-            before, after = {"enabled": was_on}, {"enabled": on}
-            audit(unit, action, "plugin", entry.name, before=before, after=after, origin=origin)
-        await unit.notify(TOPIC, entry.name)
+    await platform.database.write(_remember, entry.name, on, origin)
     await platform.resource(LIVE).refresh()
+
+
+def _remember(unit: Unit, plugin: str, on: bool, origin: dict[str, Any]) -> None:
+    mine = delete(SwitchedOff).where(SwitchedOff.plugin == plugin).returning(SwitchedOff.plugin)
+    was_on = unit.session.scalar(mine) is None
+    if not on:
+        unit.session.add(SwitchedOff(plugin=plugin, changed_by=origin.get("actor_id")))
+    if was_on != on:
+        action = "plugin.enabled" if on else "plugin.disabled"
+        before, after = {"enabled": was_on}, {"enabled": on}
+        audit(unit, action, "plugin", plugin, before=before, after=after, origin=origin)
+    unit.notify(TOPIC, plugin)
 
 
 async def _check_requirements(platform: Platform, entry: PluginEntry) -> None:
@@ -44,7 +47,7 @@ async def _check_requirements(platform: Platform, entry: PluginEntry) -> None:
 async def _check_dependants(platform: Platform, entry: PluginEntry, own_name: str) -> None:
     if entry.essential or entry.name == own_name:
         raise Conflict(f"'{entry.name}' can't be disabled: without it nothing could be enabled again")
-    others = await platform.directory.entries()
+    others = await platform.resource(DIRECTORY).entries()
     needing = [other.name for other in others if entry.name in other.requires and other.status == "enabled"]
     if needing:
         raise Conflict(f"{_quoted(needing)} requires '{entry.name}'; disable that first")

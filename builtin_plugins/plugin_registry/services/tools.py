@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 
-from kernel.sdk import Action, Platform
+from kernel.sdk import DIRECTORY, Action, Platform
 
-from ..schemas import ToolDefinition, ToolFunction, ToolPlace
+from ..schemas import ToolAnnotations, ToolDefinition, ToolFunction, ToolPlace
 
 _MOST = 64
 _HASH = 8
@@ -16,7 +16,7 @@ _HASH = 8
 async def definitions(platform: Platform) -> list[ToolDefinition]:
     """One definition for each action in service, under names that are unique and fit every client."""
     found: dict[str, ToolDefinition] = {}
-    for plugin, action in await platform.directory.actions():
+    for plugin, action in await platform.resource(DIRECTORY).actions():
         name = tool_name(plugin, action.name)
         name = tool_name(plugin, action.name, hashed=True) if name in found else name
         found[name] = _definition(name, plugin, action)
@@ -36,6 +36,11 @@ def _definition(name: str, plugin: str, action: Action) -> ToolDefinition:
     function = ToolFunction(name=name, description=action.description, parameters=action.parameters_schema())
     endpoint = f"/v1/plugins/{plugin}/actions/{action.name}"
     method = "GET" if action.read_only else "POST"
-    return ToolDefinition(
-        function=function, metadata=ToolPlace(plugin=plugin, endpoint=endpoint, method=method)
+    place = ToolPlace(
+        plugin=plugin,
+        endpoint=endpoint,
+        method=method,
+        access=str(action.access),
+        annotations=ToolAnnotations(**action.annotations),
     )
+    return ToolDefinition(function=function, metadata=place)

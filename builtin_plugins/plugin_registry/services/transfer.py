@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
 
-from kernel.sdk import Platform, Unit, Unprocessable
+from kernel.sdk import PLUGIN_SETTINGS, Platform, Unit, Unprocessable
 
 from ..models import ConfigValue
 from .fields import is_secret, keys_of
@@ -31,12 +31,12 @@ class _Row(BaseModel):
 _ROWS = TypeAdapter(Annotated[list[_Row], Field(max_length=500)])
 
 
-async def export_config(platform: Platform, session: AsyncSession) -> list[dict[str, Any]]:
+def export_config(platform: Platform, session: Session) -> list[dict[str, Any]]:
     """What clients set, by plugin and by the settings' keys; no secrets."""
-    rows = await session.scalars(select(ConfigValue).order_by(ConfigValue.plugin, ConfigValue.field))
+    rows = session.scalars(select(ConfigValue).order_by(ConfigValue.plugin, ConfigValue.field))
     found: dict[str, dict[str, Any]] = {}
     for row in rows:
-        cls = platform.settings_class(row.plugin)
+        cls = platform.resource(PLUGIN_SETTINGS).class_of(row.plugin)
         keys = {} if cls is None else {field: key for key, field in keys_of(cls).items()}
         if cls is not None and row.field in keys and not is_secret(cls, row.field):
             found.setdefault(row.plugin, {})[keys[row.field]] = row.value
@@ -56,13 +56,13 @@ def read_config(sections: Mapping[str, Any]) -> dict[str, Any]:
         {"outcome": "skipped", "kind": SECTION, "name": row.name, "reason": _NOT_HERE} for row in rows
     ]
 
-    async def leave_alone(_unit: Unit) -> dict[str, Any]:
+    def leave_alone(_unit: Unit) -> dict[str, Any]:
         return {SECTION: outcomes}
 
     return {"sections": [SECTION], "write": leave_alone}
 
 
-async def _nothing(_unit: Unit) -> dict[str, Any]:
+def _nothing(_unit: Unit) -> dict[str, Any]:
     return {}
 
 

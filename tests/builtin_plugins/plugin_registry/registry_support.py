@@ -9,11 +9,14 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, Field, SecretStr
 
 from kernel.sdk import (
+    AUTHENTICATED,
     PUBLIC,
     Action,
+    BadRequest,
     Context,
     HealthCheck,
     Permission,
+    Platform,
     Plugin,
     RouteTable,
     Settings,
@@ -76,11 +79,11 @@ async def restock(_ctx: Context, _wanted: NoParameters) -> FindParameters:
 
 
 async def complain(_ctx: Context, _wanted: NoParameters) -> None:
-    raise ValueError("the shop is closed on Sundays")
+    raise BadRequest("the shop is closed on Sundays")
 
 
 async def crash(_ctx: Context, _wanted: NoParameters) -> None:
-    raise RuntimeError("password=hunter2")
+    raise ValueError("password=hunter2")
 
 
 routes = RouteTable("Shop")
@@ -123,17 +126,17 @@ class Shop(Plugin):
     @hookimpl
     def register_actions(self) -> Sequence[Action]:
         return [
-            Action("find", "Finds a thing.", FindParameters, find, read_only=True),
-            Action("restock", "Buys things.", NoParameters, restock),
-            Action("complain", "Always refuses.", NoParameters, complain, read_only=True),
-            Action("crash", "Always fails.", NoParameters, crash, read_only=True),
+            Action("find", "Finds a thing.", FindParameters, find, access=PUBLIC, read_only=True),
+            Action("restock", "Buys things.", NoParameters, restock, access=AUTHENTICATED),
+            Action("complain", "Always refuses.", NoParameters, complain, access=PUBLIC, read_only=True),
+            Action("crash", "Always fails.", NoParameters, crash, access=PUBLIC, read_only=True),
         ]
 
     @hookimpl
     def register_health_checks(self) -> Sequence[HealthCheck]:
         return [HealthCheck("shelf", self._check)]
 
-    async def _check(self) -> None:
+    async def _check(self, _platform: Platform) -> None:
         if self.complaint:
             raise Unhealthy(self.complaint)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from kernel.db import migrate
+from kernel.db.startup import SCHEMA
 from kernel.testing import Start
 
 
 async def test_no_drift(start_platform: Start, database_url: str | None) -> None:
     """From empty to the newest revision, on both databases."""
     running = await start_platform("plugin_registry", env={"DATABASE_URL": database_url})
-    owner = next(owner for owner in running.platform.owners() if owner.name == "plugin_registry")
+    owner = next(
+        owner for owner in running.platform.resource(SCHEMA).owners() if owner.name == "plugin_registry"
+    )
     assert await migrate.drift(running.platform.database, owner) == []

@@ -72,7 +72,7 @@ async def test_wrong_bodies(start_platform: Start, body: bytes) -> None:
 
 
 async def test_failures(start_platform: Start) -> None:
-    """A ValueError is told to the caller; anything else is a plain 500 without its text."""
+    """A PlatformError is told to the caller; any other error, a ValueError too, is a plain 500."""
     running = await start_platform(OWN, Shop)
     answer = await running.anonymous.get(f"{BASE}/complain")
     assert answer.status == 400 and answer.detail == "the shop is closed on Sundays"

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import select, update
 
 from builtin_plugins.plugin_registry.models import ConfigValue
+from kernel.sdk import OWNER_SECRETS, SecretOwner, Unit
 from kernel.testing import Actor, Running, Start
 from tests.builtin_plugins.manifest_webhooks.webhook_support import until
 from tests.builtin_plugins.plugin_registry.registry_support import Customer, Shop
@@ -77,8 +78,13 @@ async def test_changed(start_platform: Start, database_url: str | None) -> None:
     assert (await in_effect(first))["limit"] == 7
 
 
+def bytes_of(home: Path) -> bytes:
+    """Everything that the database has written."""
+    return b"".join(path.read_bytes() for path in home.glob("platform.db*"))
+
+
 async def test_secret(start_platform: Start, platform_home: Path) -> None:
-    """A secret takes effect everywhere, is never shown, and lies in the secret store alone."""
+    """A secret takes effect everywhere, is never shown, and is stored encrypted alone."""
     first = await start_platform(OWN, Shop)
     second = await start_platform(OWN, Shop)
     user = await first.user()
@@ -97,10 +103,43 @@ async def test_secret(start_platform: Start, platform_home: Path) -> None:
     async with first.platform.database.read() as session:
         rows = list(await session.scalars(select(ConfigValue)))
     assert {row.field: row.value for row in rows} == {"key": None, "limit": 2}
-    assert (platform_home / "secrets" / "config.shop.key").stat().st_mode & 0o777 == 0o600
+    assert "config.shop.key" not in first.platform.secrets.names()
+    assert b"hunter" not in bytes_of(platform_home)
     status, body = await put(user, SHOP_KEY=None)
     assert (await in_effect(first))["key"] is None
-    assert not (platform_home / "secrets" / "config.shop.key").exists()
+    owner, secrets = SecretOwner("plugin", "shop"), first.platform.resource(OWNER_SECRETS)
+    assert await first.platform.database.read(secrets.list, owner) == []
+
+
+async def test_secret_of_an_earlier_release(start_platform: Start) -> None:
+    """A secret setting that lies in a file is taken into the database; other files are left alone."""
+    first = await start_platform(OWN, Shop)
+    first.platform.secrets.set("config.shop.key", "hunter2")
+    first.platform.secrets.set("config.mine", "a webhook's")
+
+    def remember(unit: Unit) -> None:
+        unit.session.add(ConfigValue(plugin="shop", field="key", value=None))
+
+    await first.platform.database.write(remember)
+    second = await start_platform(OWN, Shop)
+    assert (await in_effect(second))["key"] == "hunter2"
+    assert {"config.shop.key", "config.mine"} & set(first.platform.secrets.names()) == {"config.mine"}
+    third = await start_platform(OWN, Shop)
+    assert (await in_effect(third))["key"] == "hunter2"
+
+
+async def test_secret_whose_key_is_gone(start_platform: Start) -> None:
+    """The plugin runs with its other values, /health names it, and a new value mends it."""
+    first = await start_platform(OWN, Shop)
+    await put(await first.user(), SHOP_KEY="hunter2", SHOP_LIMIT=7)
+    first.platform.secrets.set("owner-secrets", "another key")
+    second = await start_platform(OWN, Shop)
+    health = (await second.anonymous.get("/health")).json()
+    assert "secret can't be read" in health["checks"]["plugin_settings"]
+    status, _ = await put(await second.user(), SHOP_KEY="hunter3")
+    assert (status, (await in_effect(second))["key"]) == (200, "hunter3")
+    assert (await in_effect(second))["limit"] == 7
+    assert (await second.anonymous.get("/health")).json()["checks"]["plugin_settings"] == "healthy"
 
 
 @pytest.mark.parametrize(

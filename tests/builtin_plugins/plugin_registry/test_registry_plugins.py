@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from kernel import hookspecs
 from kernel.plugins import Candidate
+from kernel.sdk import PLUGIN_STATES
 from kernel.testing import Running, Start
 from tests.builtin_plugins.manifest_webhooks.webhook_support import until
 from tests.builtin_plugins.plugin_registry.registry_support import Customer, Shop
@@ -97,13 +99,21 @@ class TestShown:
             "plugin": "shop",
             "endpoint": "/v1/plugins/shop/actions/restock",
             "method": "POST",
+            "access": "authenticated",
+            "annotations": {
+                "readOnlyHint": False,
+                "destructiveHint": True,
+                "idempotentHint": False,
+                "openWorldHint": True,
+            },
         }
         assert found["shop_restock"]["function"]["parameters"] == {
             "type": "object",
             "properties": {},
             "description": "Nothing.",
         }
-        assert found["shop_find"]["metadata"]["method"] == "GET"
+        place = found["shop_find"]["metadata"]
+        assert (place["method"], place["access"]) == ("GET", "public")
         parameters = found["shop_find"]["function"]["parameters"]
         assert parameters["required"] == ["word"]
         assert parameters["properties"]["word"] == {
@@ -176,11 +186,12 @@ class TestSwitching:
         """A disabled plugin hears no hook until it is enabled again."""
         running = await start_platform(OWN, "manifest_webhooks", Shop)
         platform = running.platform
-        assert platform.hooks.exists("register_actions")
-        platform.switch_off({"shop"})
-        assert not platform.hooks.exists("register_actions")
-        platform.switch_off(())
-        assert platform.hooks.exists("register_actions")
+        switches = platform.resource(PLUGIN_STATES)
+        assert platform.hooks.implementations(hookspecs.register_actions)
+        switches.switch_off({"shop"})
+        assert not platform.hooks.implementations(hookspecs.register_actions)
+        switches.switch_off(())
+        assert platform.hooks.implementations(hookspecs.register_actions)
 
     async def test_what_others_need(self, start_platform: Start) -> None:
         """What an enabled plugin requires can't be disabled, nor enabled before what it requires."""
