@@ -6,31 +6,32 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-import aiohttp
-
-from builtin_plugins.models import hookspecs
-from builtin_plugins.models.purposes import Purpose
-from builtin_plugins.models.service import Models, Pieces, open_runtime
+from builtin_plugins.models.service import Models, open_runtime
 from builtin_plugins.models.settings import ModelsSettings
-from kernel.sdk import Embedded, HealthCheck, Platform, Plugin, Resource, ResourceKey, Unhealthy, hookimpl
+from kernel.sdk import (
+    OUTGOING,
+    Embedded,
+    HealthCheck,
+    NotConfigured,
+    Platform,
+    Plugin,
+    Resource,
+    ResourceKey,
+    Unhealthy,
+    contracts,
+    hookimpl,
+)
 
 MODELS: ResourceKey[Models | None] = ResourceKey("model runtime")
 
 
 class ModelsPlugin(Plugin):
-    """Brings the hook `generate_text`; answers it and `embed_texts` where a runtime is configured."""
+    """Answers `generate_text` and `embed_texts` where a runtime is configured."""
 
     name = "models"
     version = "0.1.0"
     description = "Model runtimes: Ollama and OpenAI-compatible servers"
     author = "Platform"
-
-    def __init__(self) -> None:
-        self._models: Models | None = None
-
-    @hookimpl
-    def register_hookspecs(self) -> Sequence[object]:
-        return [hookspecs]
 
     @hookimpl
     def register_settings(self) -> type[ModelsSettings]:
@@ -47,42 +48,50 @@ class ModelsPlugin(Plugin):
     @hookimpl
     def generate_text(
         self,
-        messages: Sequence[Mapping[str, str]],
+        platform: Platform,
+        messages: Sequence[contracts.ChatMessage],
         model: str | None,
         temperature: float,
         max_tokens: int,
         options: Mapping[str, Any],
-    ) -> Pieces | None:
-        if self._models is None:
-            return None
-        return self._models.generate(messages, model, temperature, max_tokens, options)
+    ) -> contracts.Generation | None:
+        models = platform.resource(MODELS)
+        return None if models is None else models.generate(messages, model, temperature, max_tokens, options)
 
     @hookimpl
-    async def check_model_runtime(self) -> bool | None:
-        return None if self._models is None else await self._models.runtime.healthy()
+    async def check_model_runtime(self, platform: Platform) -> bool | None:
+        models = platform.resource(MODELS)
+        return None if models is None else await models.runtime.healthy()
 
-    @hookimpl(optionalhook=True, trylast=True)
-    async def embed_texts(self, model: str, texts: Sequence[str], purpose: Purpose) -> Embedded | None:
-        return None if self._models is None else await self._models.embed(model, texts, purpose)
+    @hookimpl(trylast=True)
+    async def embed_texts(
+        self, platform: Platform, model: str, texts: Sequence[str], purpose: contracts.Purpose
+    ) -> Embedded | None:
+        models = platform.resource(MODELS)
+        return None if models is None else await models.embed(model, texts, purpose)
 
-    @hookimpl(optionalhook=True)
-    async def list_embedding_models(self) -> Sequence[str]:
-        return [] if self._models is None else await self._models.embedding_models()
+    @hookimpl
+    async def list_embedding_models(self, platform: Platform) -> Sequence[str]:
+        models = platform.resource(MODELS)
+        return [] if models is None else await models.embedding_models()
 
     @asynccontextmanager
     async def _open(self, platform: Platform) -> AsyncIterator[Models | None]:
         settings = platform.settings_of(ModelsSettings)
-        async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
-            found = open_runtime(session, settings)
+        named = [url for url in (settings.ollama_url, settings.openai_url) if url]
+        async with platform.resource(OUTGOING).client("models", named=named) as client:
+            found = open_runtime(client, settings)
             if found is None:
                 yield None
                 return
             durations = platform.metrics.histogram(
                 "llm_generation_duration_seconds", "Time of one generation.", ("model",)
             )
-            self._models = Models(*found, settings, durations)
-            yield self._models
+            yield Models(*found, settings, durations)
 
-    async def _check(self) -> None:
-        if self._models is not None and not await self._models.runtime.healthy():
+    async def _check(self, platform: Platform) -> None:
+        models = platform.resource(MODELS)
+        if models is None:
+            raise NotConfigured()
+        if not await models.runtime.healthy():
             raise Unhealthy("the model runtime does not answer; check its address and that it runs")

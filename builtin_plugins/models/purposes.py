@@ -7,19 +7,19 @@ Snowflake/snowflake-arctic-embed-l. No runtime adds them; without them these mod
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Final
 
-Purpose = Literal["passage", "query"]
+from kernel.sdk import contracts
 
 _SEARCHING: Final = "Represent this sentence for searching relevant passages: "
-_PREFIXES: Final[dict[str, dict[Purpose, str]]] = {
+_PREFIXES: Final[dict[str, dict[contracts.Purpose, str]]] = {
     "nomic-embed-text": {"passage": "search_document: ", "query": "search_query: "},
     "mxbai-embed-large": {"passage": "", "query": _SEARCHING},
     "snowflake-arctic-embed": {"passage": "", "query": _SEARCHING},
 }
 
 
-def prepared(model: str, texts: Sequence[str], purpose: Purpose) -> list[str]:
+def prepared(model: str, texts: Sequence[str], purpose: contracts.Purpose) -> list[str]:
     """The texts as `model` expects them; a tag behind its name (``:latest``) changes nothing."""
     prefix = _PREFIXES.get(model.partition(":")[0].lower(), {}).get(purpose, "")
     return [prefix + text for text in texts]

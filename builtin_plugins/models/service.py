@@ -4,33 +4,27 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-import aiohttp
-
-from builtin_plugins.models.purposes import Purpose, prepared
+from builtin_plugins.models.purposes import prepared
 from builtin_plugins.models.runtimes.errors import ModelNotFound, ModelRuntimeError
 from builtin_plugins.models.runtimes.ollama import OllamaRuntime
 from builtin_plugins.models.runtimes.openai import OpenAIRuntime
 from builtin_plugins.models.runtimes.protocol import (
     GenerationRequest,
-    Message,
     ModelRuntime,
-    Role,
     RuntimeLimits,
     TextDelta,
 )
 from builtin_plugins.models.settings import ModelsSettings
-from kernel.sdk import Embedded, Unavailable
+from kernel.sdk import Embedded, OutgoingClient, Unavailable, contracts
 
 if TYPE_CHECKING:
     from prometheus_client import Histogram
 
 log = logging.getLogger("platform.models")
-
-Pieces = AsyncGenerator[str | Mapping[str, Any], None]
 
 
 class Models:
@@ -46,16 +40,16 @@ class Models:
 
     async def generate(
         self,
-        messages: Sequence[Mapping[str, str]],
+        messages: Sequence[contracts.ChatMessage],
         model: str | None,
         temperature: float,
         max_tokens: int,
         options: Mapping[str, Any],
-    ) -> Pieces:
+    ) -> contracts.Generation:
         """See the hook `generate_text`."""
         request = GenerationRequest(
             model=model or self._settings.llm_model,
-            messages=[Message(cast(Role, m["role"]), m["content"]) for m in messages],
+            messages=messages,
             temperature=temperature,
             max_tokens=max_tokens,
             options=options,
@@ -64,13 +58,13 @@ class Models:
         try:
             async with aclosing(self.runtime.stream(request)) as stream:
                 async for item in stream:
-                    yield item.text if isinstance(item, TextDelta) else _summary(item)
+                    yield item.text if isinstance(item, TextDelta) else item
         except ModelRuntimeError as error:
             raise Unavailable(error.detail) from None
         finally:
             self._durations.labels(request.model).observe(time.perf_counter() - started)
 
-    async def embed(self, model: str, texts: Sequence[str], purpose: Purpose) -> Embedded | None:
+    async def embed(self, model: str, texts: Sequence[str], purpose: contracts.Purpose) -> Embedded | None:
         """Vectors by a model of the runtime; None when it has no such model."""
         try:
             vectors = await self.runtime.embed(model, prepared(model, texts, purpose))
@@ -89,26 +83,17 @@ class Models:
             return []
 
 
-def open_runtime(session: aiohttp.ClientSession, settings: ModelsSettings) -> tuple[ModelRuntime, str] | None:
+def open_runtime(client: OutgoingClient, settings: ModelsSettings) -> tuple[ModelRuntime, str] | None:
     """The runtime that the settings name, with its kind; None without one."""
     limits = RuntimeLimits(
         connect_s=settings.connect_seconds, idle_s=settings.silence_seconds, total_s=settings.total_seconds
     )
     if settings.ollama_url:
         runtime = OllamaRuntime(
-            session, settings.ollama_url, limits=limits, context_tokens=settings.context_tokens
+            client, settings.ollama_url, limits=limits, context_tokens=settings.context_tokens
         )
         return runtime, "ollama"
     if settings.openai_url:
         key = settings.openai_key
-        return OpenAIRuntime(session, settings.openai_url, api_key=key, limits=limits), "openai"
+        return OpenAIRuntime(client, settings.openai_url, api_key=key, limits=limits), "openai"
     return None
-
-
-def _summary(item: Any) -> Mapping[str, Any]:
-    return {
-        "text": item.text,
-        "model": item.model,
-        "tokens_used": item.tokens_used,
-        "finish_reason": item.finish_reason,
-    }

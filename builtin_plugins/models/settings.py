@@ -23,22 +23,28 @@ class ModelsSettings(Settings):
     openai_url: str | None = Field(
         None,
         validation_alias=env("OPENAI_BASE_URL"),
-        description="Address of an OpenAI-compatible server; used when no Ollama address is set.",
+        description="Address of an OpenAI-compatible server, used when no Ollama address is set.",
     )
     openai_key: SecretStr | None = Field(
-        None, validation_alias=env("OPENAI_API_KEY"), description="Key of the OpenAI-compatible server."
+        None, validation_alias=env("OPENAI_API_KEY"), description="API key for the OpenAI-compatible server."
     )
     llm_model: str = Field(
-        "llama3.2", validation_alias=env("OLLAMA_LLM_MODEL"), description="Model that answers by default."
+        "llama3.2",
+        validation_alias=env("OLLAMA_LLM_MODEL"),
+        description="Model that generates answers by default.",
     )
     context_tokens: int | None = Field(
-        None, ge=512, description="Context length asked of Ollama; its own default when unset."
+        None, ge=512, description="Context length to request from Ollama; Ollama's own default when unset."
     )
-    connect_seconds: float = Field(5, gt=0, description="Longest wait for a connection to the runtime.")
+    connect_seconds: float = Field(
+        5, gt=0, description="Time limit in seconds for connecting to the model runtime."
+    )
     silence_seconds: float = Field(
-        120, gt=0, description="Longest silence within an answer, the wait for its first word included."
+        120,
+        gt=0,
+        description="Longest pause in seconds while an answer is generated, before the first word too.",
     )
-    total_seconds: float = Field(300, gt=0, description="Longest time of one answer in all.")
+    total_seconds: float = Field(300, gt=0, description="Time limit in seconds for one whole answer.")
 
     @field_validator("ollama_url")
     @classmethod

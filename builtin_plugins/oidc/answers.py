@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 from aiohttp import web
 
 from builtin_plugins.oidc.services.flow import LIFETIME, Flow
-from kernel.sdk import Context, PlatformError
+from kernel.sdk import Context, PlatformError, store_error
 
 STATE: Final = "oidc_state"
 NONCE: Final = "oidc_nonce"
@@ -40,7 +40,7 @@ class BrowserAnswers:
 
     def failed(self, ctx: Context, error: Exception, *, forget: bool = True) -> web.Response:
         """Back to the client's login page with the reason; raises it for callers that are no browsers."""
-        known = error if isinstance(error, PlatformError) else ctx.platform.translate(error)
+        known = error if isinstance(error, PlatformError) else store_error(error, ctx.platform.disk)
         if known is None:
             raise error
         known.headers.update(_PRIVATE)

@@ -17,22 +17,22 @@ class RefusedByProvider(BadRequest):
 
 class BadCallback(BadRequest):
     code = "sso_bad_callback"
-    default_detail = "This sign-in was not started here, or took too long; start again"
+    default_detail = "This sign-in was not started in this browser, or it took too long; start again"
 
 
 class BadIdToken(Unauthorized):
     code = "sso_bad_id_token"
-    default_detail = "What the identity provider said could not be trusted"
+    default_detail = "The identity provider's response could not be verified"
 
 
 class ProviderFault(BadGateway):
     code = "sso_provider_fault"
-    default_detail = "The identity provider does not answer as it should; try again later"
+    default_detail = "The identity provider is not responding correctly; try again later"
 
 
 class UnknownKey(ProviderFault):
     code = "sso_unknown_key"
-    default_detail = "The identity provider signed with a key that it does not publish"
+    default_detail = "The identity provider used a signing key that it does not publish"
 
 
 class BadLogoutToken(BadRequest):

@@ -20,9 +20,6 @@ class OidcPlugin(Plugin):
     description = "Single sign-on through an OpenID Connect provider"
     author = "Platform"
 
-    def __init__(self) -> None:
-        self._method: SignInMethod | None = None
-
     @hookimpl
     def register_settings(self) -> type[OidcSettings]:
         return OidcSettings
@@ -40,11 +37,8 @@ class OidcPlugin(Plugin):
         return [Resource(SSO, open_sso)]
 
     @hookimpl
-    def on_start(self, platform: Platform) -> None:
+    def sign_in_methods(self, platform: Platform) -> Sequence[SignInMethod]:
         settings = platform.settings_of(OidcSettings)
-        if settings.hidden_because is None:
-            self._method = SignInMethod(name="oidc", label=settings.label, login_url=settings.login_url)
-
-    @hookimpl
-    def sign_in_methods(self) -> Sequence[SignInMethod]:
-        return [] if self._method is None else [self._method]
+        if settings.hidden_because is not None:
+            return []
+        return [SignInMethod(name="oidc", label=settings.label, login_url=settings.login_url)]

@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-import aiohttp
-
 from builtin_plugins.oidc.answers import BrowserAnswers
 from builtin_plugins.oidc.errors import NotOffered
 from builtin_plugins.oidc.services.client import Client
@@ -19,7 +17,7 @@ from builtin_plugins.oidc.services.sign_in import SignIn
 from builtin_plugins.oidc.services.sign_out import SignOut
 from builtin_plugins.oidc.services.tokens import TokenCheck
 from builtin_plugins.oidc.settings import OidcSettings
-from kernel.sdk import Context, Platform, ResourceKey
+from kernel.sdk import OUTGOING, CallLimits, Context, OutgoingClient, Platform, ResourceKey
 
 log = logging.getLogger("platform.oidc")
 
@@ -47,12 +45,14 @@ async def open_sso(platform: Platform) -> AsyncIterator[Sso | None]:
             log.warning("single sign-on is hidden: %s", settings.hidden_because)
         yield None
         return
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
-        yield _assemble(platform, settings, session)
+    named = [url for url in (settings.issuer, settings.internal_url) if url]
+    limits = CallLimits(total_seconds=settings.timeout)
+    async with platform.resource(OUTGOING).client("oidc", named=named, limits=limits) as outgoing:
+        yield _assemble(platform, settings, outgoing)
 
 
-def _assemble(platform: Platform, settings: OidcSettings, session: aiohttp.ClientSession) -> Sso:
-    fetcher = Fetcher(session, settings)
+def _assemble(platform: Platform, settings: OidcSettings, outgoing: OutgoingClient) -> Sso:
+    fetcher = Fetcher(outgoing, settings)
     provider = Provider(fetcher, settings)
     check = TokenCheck(provider, settings)
     seal = FlowSeal(platform.secrets.ensure(COOKIE_SECRET))

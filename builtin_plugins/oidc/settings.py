@@ -25,54 +25,59 @@ class OidcSettings(Settings):
     issuer: str | None = Field(
         None,
         validation_alias=env("PLATFORM_OIDC_ISSUER", "AUTHELIA_ISSUER_URL"),
-        description="Address of the identity provider, exactly as its discovery document names it.",
+        description="Address of the identity provider, exactly as in its discovery document.",
     )
     internal_url: str | None = Field(
         None,
         validation_alias=env("PLATFORM_OIDC_INTERNAL_URL", "AUTHELIA_INTERNAL_URL"),
-        description="Where this server reaches the provider, when that is not the issuer's own address.",
+        description="Address at which this server reaches the provider, if not the issuer's.",
     )
-    client_id: str | None = Field(None, description="Client registered with the provider for this platform.")
+    client_id: str | None = Field(
+        None, description="ID of the client registered with the provider for this platform."
+    )
     client_secret: SecretStr | None = Field(
-        None, description="Secret of the client; unset for a public client, which has PKCE alone."
+        None, description="Secret of the client; leave it unset for a public client, which uses PKCE only."
     )
     redirect_uri: str | None = Field(
         None, description=f"Public address of this platform's {CALLBACK}, as registered with the provider."
     )
     post_logout_redirect_uri: str | None = Field(
-        None, description="Where the provider sends the browser after a sign-out; registered there too."
+        None,
+        description="Address the provider sends the browser to after sign-out, as registered with "
+        "the provider.",
     )
-    label: str = Field(
-        "Single sign-on", max_length=100, description="What sign-in pages write on the button."
-    )
+    label: str = Field("Single sign-on", max_length=100, description="Text of the button on sign-in pages.")
     scope: str = Field(
-        "openid profile email groups", description="Scopes that are asked for; openid among them."
+        "openid profile email groups",
+        description="Scopes to request, separated by spaces; openid is required.",
     )
     groups_claim: str = Field(
-        "groups", description="Claim with the groups; a path such as realm_access.roles reaches inside."
+        "groups", description="Claim that holds the groups; may be a path such as realm_access.roles."
     )
     admin_groups: str = Field(
-        "admins", description="Comma list of groups whose members are instance administrators."
+        "admins", description="Groups whose members become instance administrators, separated by commas."
     )
     algorithms: str = Field(
         "RS256,PS256,ES256", description=f"Accepted signatures of tokens, out of {', '.join(_ALGORITHMS)}."
     )
     require_at_hash: bool = Field(
-        False, description="Refuse an ID token without at_hash; one that is there is always checked."
+        False,
+        description="Whether to refuse ID tokens without at_hash. If present, at_hash is always checked.",
     )
     trust_unverified_email: bool = Field(
-        False, description="Take over an e-mail address that the provider calls unverified."
+        False, description="Whether to accept an e-mail address that the provider has not verified."
     )
-    timeout: float = Field(10, gt=0, le=60, description="Seconds that one call to the provider may take.")
+    timeout: float = Field(10, gt=0, le=60, description="Time limit in seconds for one call to the provider.")
     cache_seconds: float = Field(
-        3600, ge=0, le=86_400, description="Longest age of the provider's discovery document and keys."
+        3600, ge=0, le=86_400, description="Seconds to cache the provider's discovery document and keys."
     )
     leeway_seconds: int = Field(
-        60, ge=0, le=300, description="Difference of clocks that is overlooked in exp and iat."
+        60, ge=0, le=300, description="Clock difference in seconds to tolerate in exp and iat."
     )
     allow_insecure: bool = Field(
         False,
-        description="For trying out on one machine: also http:// and bare addresses, cookies without Secure.",
+        description="For trials on one machine only: allows http://, IP addresses and cookies "
+        "without Secure.",
     )
 
     @field_validator("issuer", "internal_url", "redirect_uri", "post_logout_redirect_uri")

@@ -14,9 +14,7 @@ from builtin_plugins.models.runtimes.ollama import OllamaRuntime
 from builtin_plugins.models.runtimes.openai import OpenAIRuntime
 from builtin_plugins.models.runtimes.protocol import (
     Embeddings,
-    Generated,
     GenerationRequest,
-    Message,
     ModelDetails,
     ModelInfo,
     ModelRuntime,
@@ -27,9 +25,7 @@ from builtin_plugins.models.runtimes.protocol import (
 __all__ = [
     "AnswerMalformed",
     "Embeddings",
-    "Generated",
     "GenerationRequest",
-    "Message",
     "ModelDetails",
     "ModelInfo",
     "ModelNotFound",

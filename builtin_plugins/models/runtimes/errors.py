@@ -19,7 +19,7 @@ class RuntimeUnreachable(ModelRuntimeError):
     code = "model_runtime_unreachable"
 
     def __init__(self) -> None:
-        super().__init__("The model runtime is unreachable. Check that it runs and its address.")
+        super().__init__("The model runtime is unreachable. Check its address and that it is running.")
 
 
 class RuntimeTimeout(ModelRuntimeError):
@@ -29,7 +29,7 @@ class RuntimeTimeout(ModelRuntimeError):
     code = "model_runtime_timeout"
 
     def __init__(self) -> None:
-        super().__init__("The model runtime did not answer in time.")
+        super().__init__("The model runtime did not respond in time.")
 
 
 class ModelNotFound(ModelRuntimeError):
@@ -71,7 +71,7 @@ class StreamBroken(ModelRuntimeError):
     code = "model_stream_broken"
 
     def __init__(self) -> None:
-        super().__init__("The model runtime broke off in the middle of its answer.")
+        super().__init__("The model runtime stopped in the middle of its response.")
 
 
 class AnswerMalformed(ModelRuntimeError):
@@ -80,7 +80,7 @@ class AnswerMalformed(ModelRuntimeError):
     code = "model_answer_malformed"
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"The model runtime gave an answer that can't be used: {what}.")
+        super().__init__(f"The model runtime sent an invalid response: {what}.")
 
 
 def refused(status: int, retry_after: int | None = None) -> RuntimeRefused:
@@ -93,5 +93,5 @@ def _refusal(status: int) -> str:
     if status in (401, 403):
         return f"The model runtime refused the platform's credentials ({status}). Check its API key."
     if status == 429:
-        return "The model runtime has too many requests. Try again later."
+        return "The model runtime is overloaded. Try again later."
     return f"The model runtime refused the request ({status})."

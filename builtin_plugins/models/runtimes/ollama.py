@@ -7,12 +7,9 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
-import aiohttp
-
 from builtin_plugins.models.runtimes.errors import AnswerMalformed, StreamBroken
 from builtin_plugins.models.runtimes.protocol import (
     Embeddings,
-    Generated,
     GenerationRequest,
     ModelDetails,
     ModelInfo,
@@ -22,6 +19,7 @@ from builtin_plugins.models.runtimes.protocol import (
 from builtin_plugins.models.runtimes.transport import Json, RuntimeTransport
 from builtin_plugins.models.runtimes.vectors import batches, is_count, normalised, stacked
 from builtin_plugins.models.runtimes.wire import LineSplitter
+from kernel.sdk import OutgoingClient, contracts
 
 # Ollama reads these beside ``options``; all other parameters belong inside it.
 _TOP_LEVEL = frozenset({"format", "keep_alive", "think"})
@@ -36,16 +34,16 @@ class OllamaRuntime:
 
     def __init__(
         self,
-        session: aiohttp.ClientSession,
+        client: OutgoingClient,
         base_url: str,
         *,
         limits: RuntimeLimits | None = None,
         context_tokens: int | None = None,
     ) -> None:
-        self._http = RuntimeTransport(session, base_url, limits or RuntimeLimits(), _names_unknown_model)
+        self._http = RuntimeTransport(client, base_url, limits or RuntimeLimits(), _names_unknown_model)
         self._context_tokens = context_tokens
 
-    async def generate(self, request: GenerationRequest) -> Generated:
+    async def generate(self, request: GenerationRequest) -> contracts.Generated:
         """One call of /api/chat without streaming."""
         body = self._chat(request, stream=False)
         answer = await self._http.json("POST", "/api/chat", body, model=request.model)
@@ -53,7 +51,9 @@ class OllamaRuntime:
             raise AnswerMalformed("it reports an error")
         return _generated(_content(answer), answer, request.model)
 
-    async def stream(self, request: GenerationRequest) -> AsyncGenerator[TextDelta | Generated, None]:
+    async def stream(
+        self, request: GenerationRequest
+    ) -> AsyncGenerator[TextDelta | contracts.Generated, None]:
         """One call of /api/chat; an ``error`` object or an end before ``done`` is ``StreamBroken``."""
         text: list[str] = []
         async with aclosing(self._parts(request)) as parts:
@@ -151,9 +151,9 @@ def _content(part: Mapping[str, Any]) -> str:
     return content or ""
 
 
-def _generated(text: str, last: Mapping[str, Any], asked: str) -> Generated:
+def _generated(text: str, last: Mapping[str, Any], asked: str) -> contracts.Generated:
     model, reason = last.get("model"), last.get("done_reason")
-    return Generated(
+    return contracts.Generated(
         text=text,
         tokens_used=_tokens(last),
         model=model if isinstance(model, str) and model else asked,

@@ -12,13 +12,11 @@ from contextlib import aclosing
 from typing import Any
 from urllib.parse import quote
 
-import aiohttp
 from pydantic import SecretStr
 
 from builtin_plugins.models.runtimes.errors import AnswerMalformed, StreamBroken
 from builtin_plugins.models.runtimes.protocol import (
     Embeddings,
-    Generated,
     GenerationRequest,
     ModelDetails,
     ModelInfo,
@@ -28,6 +26,7 @@ from builtin_plugins.models.runtimes.protocol import (
 from builtin_plugins.models.runtimes.transport import Json, RuntimeTransport
 from builtin_plugins.models.runtimes.vectors import batches, is_count, normalised, stacked
 from builtin_plugins.models.runtimes.wire import SseDecoder
+from kernel.sdk import OutgoingClient, contracts
 
 _DONE = "[DONE]"
 _OURS = frozenset({"model", "messages", "stream", "stream_options", "n"})
@@ -41,7 +40,7 @@ class OpenAIRuntime:
 
     def __init__(
         self,
-        session: aiohttp.ClientSession,
+        client: OutgoingClient,
         base_url: str,
         *,
         api_key: SecretStr | str | None = None,
@@ -49,10 +48,10 @@ class OpenAIRuntime:
     ) -> None:
         base = base_url.rstrip("/").removesuffix("/v1")
         self._http = RuntimeTransport(
-            session, base, limits or RuntimeLimits(), _names_unknown_model, _authorization(api_key)
+            client, base, limits or RuntimeLimits(), _names_unknown_model, _authorization(api_key)
         )
 
-    async def generate(self, request: GenerationRequest) -> Generated:
+    async def generate(self, request: GenerationRequest) -> contracts.Generated:
         """One chat completion without streaming."""
         answer = await self._http.json("POST", "/v1/chat/completions", _chat(request), model=request.model)
         choice = _choice(answer)
@@ -60,7 +59,9 @@ class OpenAIRuntime:
             raise AnswerMalformed("it has no choice")
         return _Tally(request.model).take(answer).finished(_text(choice.get("message")))
 
-    async def stream(self, request: GenerationRequest) -> AsyncGenerator[TextDelta | Generated, None]:
+    async def stream(
+        self, request: GenerationRequest
+    ) -> AsyncGenerator[TextDelta | contracts.Generated, None]:
         """One chat completion as server-sent events.
 
         ``StreamBroken`` for an ``error`` object, and for an end with neither ``[DONE]`` nor a finish reason.
@@ -145,8 +146,8 @@ class _Tally:
             self._reason = reason
         return self
 
-    def finished(self, text: str) -> Generated:
-        return Generated(text, self._tokens, self._model, self._reason)
+    def finished(self, text: str) -> contracts.Generated:
+        return contracts.Generated(text, self._tokens, self._model, self._reason)
 
 
 def _authorization(api_key: SecretStr | str | None) -> dict[str, str]:

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-Role = Literal["system", "user", "assistant"]
+from kernel.sdk import contracts
+
 Embeddings = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One chat message."""
-
-    role: Role
-    content: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +23,7 @@ class GenerationRequest:
     """
 
     model: str
-    messages: Sequence[Message]
+    messages: Sequence[contracts.ChatMessage]
     temperature: float = 0.7
     max_tokens: int = 2000
     stop: Sequence[str] = ()
@@ -42,20 +35,6 @@ class TextDelta:
     """The next piece of an answer that is being generated; never empty."""
 
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Generated:
-    """A finished answer: its whole text, and what the runtime said about it.
-
-    ``tokens_used`` counts prompt and answer, and is None where the runtime reports neither.
-    ``finish_reason`` is the runtime's own word (``stop``, ``length`` ...).
-    """
-
-    text: str
-    tokens_used: int | None
-    model: str
-    finish_reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +77,11 @@ class RuntimeLimits:
 class ModelRuntime(Protocol):
     """A model server. Every method raises a ``ModelRuntimeError`` and nothing else, except ``healthy``."""
 
-    async def generate(self, request: GenerationRequest) -> Generated:
+    async def generate(self, request: GenerationRequest) -> contracts.Generated:
         """The whole answer at once."""
         ...
 
-    def stream(self, request: GenerationRequest) -> AsyncGenerator[TextDelta | Generated, None]:
+    def stream(self, request: GenerationRequest) -> AsyncGenerator[TextDelta | contracts.Generated, None]:
         """The answer piece by piece; the last item, and only that, is the ``Generated``.
 
         Closing the iterator (``contextlib.aclosing``) or cancelling its task closes the connection, on

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import Any
-
-import aiohttp
 
 from builtin_plugins.models.runtimes.errors import (
     AnswerMalformed,
@@ -20,6 +19,17 @@ from builtin_plugins.models.runtimes.errors import (
     refused,
 )
 from builtin_plugins.models.runtimes.protocol import RuntimeLimits
+from kernel.sdk import (
+    AnswerTooLarge,
+    CallFailed,
+    CallLimits,
+    CallTimedOut,
+    OutgoingClient,
+    OutgoingError,
+    OutgoingReply,
+)
+
+log = logging.getLogger("platform.models")
 
 Json = dict[str, Any]
 NamesUnknownModel = Callable[[object], bool]
@@ -28,20 +38,20 @@ _MAX_ERROR_BYTES = 64 << 10
 
 
 class RuntimeTransport:
-    """One runtime's address and credentials over a session that somebody else opened and closes.
+    """One runtime's address and credentials over a client that somebody else opened and closes.
 
     ``names_unknown_model`` tells from the JSON body of a 404 whether the model is missing, or the path.
     """
 
     def __init__(
         self,
-        session: aiohttp.ClientSession,
+        client: OutgoingClient,
         base_url: str,
         limits: RuntimeLimits,
         names_unknown_model: NamesUnknownModel,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        self._session = session
+        self._client = client
         self._base = base_url.rstrip("/")
         self._headers = dict(headers or {})
         self._names_unknown_model = names_unknown_model
@@ -50,15 +60,19 @@ class RuntimeTransport:
     async def json(self, method: str, path: str, body: Json | None = None, *, model: str = "") -> Json:
         """One JSON object for one request. ``model`` is named by a ``ModelNotFound``."""
         with _translated(AnswerMalformed("it ended early")):
-            async with self._answer(method, path, body, model, self._silent_timeout()) as response:
-                return _object(await self._read(response, self.limits.max_body_bytes))
+            async with self._answer(method, path, body, model, self._limits()) as reply:
+                return _object(await reply.read())
 
     async def stream(self, path: str, body: Json, *, model: str) -> AsyncGenerator[bytes, None]:
         """The chunks of a streamed answer as they arrive; closing the iterator closes the connection."""
+        limits = self._limits(silence_s=self.limits.idle_s)
         with _translated(StreamBroken()):
-            async with self._answer("POST", path, body, model, self._streaming_timeout()) as response:
-                async for chunk in _bounded(response, self.limits.max_body_bytes):
-                    yield chunk
+            async with (
+                self._answer("POST", path, body, model, limits) as reply,
+                aclosing(reply.pieces()) as pieces,
+            ):
+                async for piece in pieces:
+                    yield piece
 
     async def answers(self, path: str) -> bool:
         """Whether a GET of this path succeeds soon; never raises."""
@@ -71,73 +85,46 @@ class RuntimeTransport:
 
     @asynccontextmanager
     async def _answer(
-        self, method: str, path: str, body: Json | None, model: str, waits: aiohttp.ClientTimeout
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        response = await self._send(method, path, body, waits)
-        try:
-            if response.status >= 300:
-                raise await self._refusal(response, model)
-            yield response
-        finally:
-            _hang_up(response)
+        self, method: str, path: str, body: Json | None, model: str, limits: CallLimits
+    ) -> AsyncIterator[OutgoingReply]:
+        async with await self._send(method, path, body, limits) as reply:
+            if reply.status >= 300:
+                raise await self._refusal(reply, model)
+            yield reply
 
-    async def _send(
-        self, method: str, path: str, body: Json | None, waits: aiohttp.ClientTimeout
-    ) -> aiohttp.ClientResponse:
+    async def _send(self, method: str, path: str, body: Json | None, limits: CallLimits) -> OutgoingReply:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                # A redirect would carry prompts to an address that no operator chose.
-                return await self._session.request(
-                    method,
-                    self._base + path,
-                    json=body,
-                    headers=self._headers,
-                    timeout=waits,
-                    allow_redirects=False,
+                return await self._client.call(
+                    method, self._base + path, json=body, headers=self._headers, limits=limits
                 )
-            except aiohttp.ConnectionTimeoutError as error:
-                raise RuntimeUnreachable from error
-            except TimeoutError as error:
-                raise RuntimeTimeout from error
-            except aiohttp.ClientConnectionError as error:
+            except CallTimedOut as error:
+                raise (RuntimeUnreachable if error.connecting else RuntimeTimeout) from error
+            except CallFailed as error:
                 if attempt == _ATTEMPTS:
                     raise RuntimeUnreachable from error
-            except (aiohttp.ClientError, ValueError) as error:
+            except OutgoingError as error:
+                log.warning("the model runtime can't be called: %s", error)
                 raise RuntimeUnreachable from error
         raise RuntimeUnreachable
 
-    async def _refusal(self, response: aiohttp.ClientResponse, model: str) -> ModelRuntimeError:
-        if response.status == 404 and model and self._names_unknown_model(await self._error_body(response)):
+    async def _refusal(self, reply: OutgoingReply, model: str) -> ModelRuntimeError:
+        if reply.status == 404 and model and self._names_unknown_model(await _error_body(reply)):
             return ModelNotFound(model)
-        after = response.headers.get("Retry-After", "")
-        return refused(response.status, int(after) if after.isascii() and after.isdigit() else None)
+        after = reply.headers.get("Retry-After", "")
+        return refused(reply.status, int(after) if after.isascii() and after.isdigit() else None)
 
-    async def _error_body(self, response: aiohttp.ClientResponse) -> object:
-        try:
-            return json.loads(await self._read(response, _MAX_ERROR_BYTES))
-        except (ValueError, AnswerMalformed, aiohttp.ClientError):
-            return None
-
-    async def _read(self, response: aiohttp.ClientResponse, limit: int) -> bytes:
-        return b"".join([chunk async for chunk in _bounded(response, limit)])
-
-    def _silent_timeout(self) -> aiohttp.ClientTimeout:
-        return aiohttp.ClientTimeout(total=self.limits.total_s, sock_connect=self.limits.connect_s)
-
-    def _streaming_timeout(self) -> aiohttp.ClientTimeout:
+    def _limits(self, silence_s: float | None = None) -> CallLimits:
+        # No redirects: one would carry prompts to an address that no operator chose.
         limits = self.limits
-        return aiohttp.ClientTimeout(
-            total=limits.total_s, sock_connect=limits.connect_s, sock_read=limits.idle_s
-        )
+        return CallLimits(limits.total_s, limits.connect_s, silence_s, limits.max_body_bytes)
 
 
-async def _bounded(response: aiohttp.ClientResponse, limit: int) -> AsyncIterator[bytes]:
-    size = 0
-    async for chunk in response.content.iter_any():
-        size += len(chunk)
-        if size > limit:
-            raise AnswerMalformed(f"it is larger than {limit} bytes")
-        yield chunk
+async def _error_body(reply: OutgoingReply) -> object:
+    try:
+        return json.loads(await reply.read(_MAX_ERROR_BYTES))
+    except (ValueError, OutgoingError):
+        return None
 
 
 @contextmanager
@@ -145,21 +132,12 @@ def _translated(broken: ModelRuntimeError) -> Iterator[None]:
     """Errors while an answer is read: silence is a timeout, everything else is ``broken``."""
     try:
         yield
-    except TimeoutError as error:
+    except CallTimedOut as error:
         raise RuntimeTimeout from error
-    except aiohttp.ClientError as error:
+    except AnswerTooLarge as error:
+        raise AnswerMalformed(f"it is larger than {error.limit} bytes") from error
+    except OutgoingError as error:
         raise broken from error
-
-
-def _hang_up(response: aiohttp.ClientResponse) -> None:
-    """Keep the connection for the next call if the answer was read to its end, else close it.
-
-    A closed connection is how a runtime learns that nobody wants the rest.
-    """
-    if response.content.at_eof():
-        response.release()
-    else:
-        response.close()
 
 
 def _object(body: bytes) -> Json:

@@ -29,6 +29,7 @@ _NO_STORE: Final = {"Cache-Control": "no-store"}
 _LOGOUT_FORM = RawBody(
     ("application/x-www-form-urlencoded",),
     {"type": "object", "required": ["logout_token"], "properties": {"logout_token": {"type": "string"}}},
+    example={"logout_token": "a JWT that the provider has signed"},
 )
 
 

@@ -5,27 +5,23 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
-
-import aiohttp
 
 from builtin_plugins.oidc.errors import ProviderFault
 from builtin_plugins.oidc.settings import OidcSettings
+from kernel.sdk import OutgoingClient, OutgoingError
 
 log = logging.getLogger("platform.oidc")
-
-_LARGEST: Final = 1024 * 1024
 
 
 class Fetcher:
     """Reaches the provider at its issuer's address, or at the internal one in the issuer's name."""
 
-    def __init__(self, session: aiohttp.ClientSession, settings: OidcSettings) -> None:
-        self._session = session
+    def __init__(self, client: OutgoingClient, settings: OidcSettings) -> None:
+        self._client = client
         self._issuer = urlsplit(settings.issuer or "")
         self._internal = urlsplit(settings.internal_url) if settings.internal_url else None
-        self._timeout = aiohttp.ClientTimeout(total=settings.timeout)
 
     async def get(self, url: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
         """The JSON object at `url`. Raises ProviderFault."""
@@ -41,17 +37,14 @@ class Fetcher:
         target, named = self._place(url)
         sent = {"Accept": "application/json", **named, **(headers or {})}
         try:
-            async with self._session.request(
-                method, target, data=form, headers=sent, timeout=self._timeout, allow_redirects=False
-            ) as answer:
-                body = await _read(answer.content)
-                status = answer.status
-        except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
+            async with await self._client.call(method, target, body=form, headers=sent) as reply:
+                body = await reply.read()
+        except OutgoingError as error:
             log.warning(
-                "the identity provider can't be reached: %s %s: %r", method, urlsplit(url).path, error
+                "the identity provider can't be reached: %s %s: %s", method, urlsplit(url).path, error
             )
             raise ProviderFault("The identity provider can't be reached; try again later") from None
-        return _json_of(body, status, f"{method} {urlsplit(url).path}")
+        return _json_of(body, reply.status, f"{method} {urlsplit(url).path}")
 
     def _place(self, url: str) -> tuple[str, dict[str, str]]:
         """Where to send a call, and the headers that name the public address it stands for."""
@@ -65,15 +58,6 @@ class Fetcher:
             "X-Forwarded-Proto": self._issuer.scheme,
         }
         return urlunsplit(inside), named
-
-
-async def _read(content: aiohttp.StreamReader) -> bytes:
-    body = bytearray()
-    async for piece in content.iter_chunked(65_536):
-        body += piece
-        if len(body) > _LARGEST:
-            raise ValueError("the answer is too large")
-    return bytes(body)
 
 
 def _json_of(body: bytes, status: int, call: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ log = logging.getLogger("platform.oidc")
 _METADATA: Final = 0
 _KEYS: Final = 1
 _MOST_KEYS: Final = 50
-_PAUSE: Final = 10.0  # seconds between two early renewals of the keys: strangers can name unknown ones
+_PAUSE: Final = 10.0  # seconds between two early renewals of the keys: anybody can name unknown ones
 
 
 @dataclass(frozen=True)

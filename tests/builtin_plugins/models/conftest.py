@@ -6,28 +6,29 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any
 
-import aiohttp
 import pytest
 
 from builtin_plugins.models.runtimes import ModelRuntime, OllamaRuntime, OpenAIRuntime, RuntimeLimits
+from kernel.metrics import Metrics
+from kernel.outgoing.client import Outgoing, OutgoingClient
 
 LIMITS = RuntimeLimits(connect_s=2.0, idle_s=5.0, total_s=10.0, health_s=2.0)
 RuntimeFor = Callable[..., ModelRuntime]
 
 
 @pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    """A client session, closed after the test."""
-    async with aiohttp.ClientSession() as opened:
+async def client() -> AsyncIterator[OutgoingClient]:
+    """A client that may call this machine."""
+    async with Outgoing(["127.0.0.0/8"], Metrics()).client("test") as opened:
         yield opened
 
 
 @pytest.fixture(params=["ollama", "openai"])
-def runtime_for(request: pytest.FixtureRequest, session: aiohttp.ClientSession) -> RuntimeFor:
+def runtime_for(request: pytest.FixtureRequest, client: OutgoingClient) -> RuntimeFor:
     """Makes a runtime for a URL, with some limits replaced."""
     kind = OllamaRuntime if request.param == "ollama" else OpenAIRuntime
 
     def make(url: str, **limits: Any) -> ModelRuntime:
-        return kind(session, url, limits=replace(LIMITS, **limits))
+        return kind(client, url, limits=replace(LIMITS, **limits))
 
     return make

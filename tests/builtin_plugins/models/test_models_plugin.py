@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from builtin_plugins.models.settings import ModelsSettings
-from kernel.sdk import Embedded, StartupError, Unavailable
+from kernel.sdk import Embedded, StartupError, Unavailable, contracts
 from kernel.settings import SettingsLoader
 from kernel.testing import Running, Start
 from tests.fakes.model_server import Refusal, Script, model_server
 
 KEY = "sk-0123456789-very-secret"
 ASKED: dict[str, Any] = {
-    "messages": [{"role": "user", "content": "Hi?"}],
+    "messages": [contracts.ChatMessage("user", "Hi?")],
     "model": None,
     "temperature": 0.2,
     "max_tokens": 50,
@@ -26,7 +26,10 @@ ASKED: dict[str, Any] = {
 
 async def collect(running: Running, **asked: Any) -> list[Any]:
     """All that `generate_text` yields."""
-    stream = running.platform.hooks.first_now("generate_text", **{**ASKED, **asked})
+    stream = running.platform.hooks.ask_now(
+        contracts.generate_text, platform=running.platform, **{**ASKED, **asked}
+    )
+    assert stream is not None
     async with aclosing(stream):
         return [item async for item in stream]
 
@@ -34,29 +37,41 @@ async def collect(running: Running, **asked: Any) -> list[Any]:
 async def test_without_a_runtime(start_platform: Start) -> None:
     """Every question is answered with "not mine", and nothing is unwell."""
     running = await start_platform("embeddings", "models")
-    hooks = running.platform.hooks
-    assert hooks.first_now("generate_text", **ASKED) is None
-    assert await hooks.first("check_model_runtime") is None
-    assert await hooks.first("embed_texts", model="nomic-embed-text", texts=["a"], purpose="query") is None
+    platform, hooks = running.platform, running.platform.hooks
+    assert hooks.ask_now(contracts.generate_text, platform=platform, **ASKED) is None
+    assert await hooks.ask(contracts.check_model_runtime, platform) is None
+    assert (
+        await hooks.ask(
+            contracts.embed_texts, platform, model="nomic-embed-text", texts=["a"], purpose="query"
+        )
+        is None
+    )
     health = (await running.anonymous.get("/health")).json()
-    assert health["status"] == "healthy", health
+    assert (health["status"], health["checks"]["ollama"]) == ("healthy", "not configured")
 
 
 async def test_hooks_reach_the_runtime(start_platform: Start) -> None:
-    """Texts, then one mapping with all of it; vectors with the name of their engine."""
+    """Texts, then all of it with what the runtime said; vectors with the name of their engine."""
     async with model_server(Script(answer="one two", models=("llama3.2", "nomic-embed-text"))) as server:
         running = await start_platform("embeddings", "models", env={"OLLAMA_BASE_URL": server.url})
         *texts, summary = await collect(running)
-        assert "".join(texts) == "one two" == summary["text"]
-        assert summary == {"text": "one two", "model": "llama3.2", "tokens_used": 18, "finish_reason": "stop"}
-        hooks = running.platform.hooks
-        assert await hooks.first("check_model_runtime") is True
-        found = await hooks.first("embed_texts", model="nomic-embed-text", texts=["a", "b"], purpose="query")
+        assert "".join(texts) == "one two"
+        assert summary == contracts.Generated("one two", 18, "llama3.2", "stop")
+        platform, hooks = running.platform, running.platform.hooks
+        assert await hooks.ask(contracts.check_model_runtime, platform) is True
+        found = await hooks.ask(
+            contracts.embed_texts, platform, model="nomic-embed-text", texts=["a", "b"], purpose="query"
+        )
         assert isinstance(found, Embedded)
         assert (found.vectors.shape, found.engine) == ((2, 16), "ollama/nomic-embed-text")
-        assert await hooks.first("embed_texts", model="unheard-of", texts=["a"], purpose="query") is None
-        names = [name for names in await hooks.ask_all("list_embedding_models") for name in names]
-        assert sorted(names) == ["all-minilm", "nomic-embed-text"]
+        assert (
+            await hooks.ask(contracts.embed_texts, platform, model="unheard-of", texts=["a"], purpose="query")
+            is None
+        )
+        names = [
+            name for names in await hooks.ask(contracts.list_embedding_models, platform) for name in names
+        ]
+        assert sorted(names) == ["all-minilm", "multilingual-e5-small", "nomic-embed-text"]
         metrics = (await running.anonymous.get("/metrics")).body.decode()
     assert re.search(r'llm_generation_duration_seconds_count\{model="llama3.2"\} 1', metrics)
 
@@ -66,7 +81,7 @@ async def test_the_default_model_is_a_setting(start_platform: Start) -> None:
     async with model_server(Script(models=("tiny",))) as server:
         env = {"OPENAI_BASE_URL": f"{server.url}/v1", "OLLAMA_LLM_MODEL": "tiny"}
         running = await start_platform("models", env=env)
-        assert (await collect(running))[-1]["model"] == "tiny"
+        assert (await collect(running))[-1].model == "tiny"
         with pytest.raises(Unavailable, match="no model 'large'"):
             await collect(running, model="large")
 
@@ -78,7 +93,7 @@ async def test_the_key_goes_to_the_runtime_and_nowhere_else(
     async with model_server(Script(api_key=KEY, models=("llama3.2",))) as server:
         env = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": KEY}
         running = await start_platform("models", env=env)
-        assert (await collect(running))[-1]["text"]
+        assert (await collect(running))[-1].text
         server.script = Script(start=Refusal(401))
         with pytest.raises(Unavailable, match="API key") as refused:
             await collect(running)
@@ -90,7 +105,7 @@ async def test_the_key_goes_to_the_runtime_and_nowhere_else(
 async def test_a_runtime_that_is_away(start_platform: Start) -> None:
     """The platform starts and is degraded; the check names the remedy and no address."""
     running = await start_platform("models", env={"OLLAMA_BASE_URL": "http://127.0.0.1:9"})
-    assert await running.platform.hooks.first("check_model_runtime") is False
+    assert await running.platform.hooks.ask(contracts.check_model_runtime, running.platform) is False
     health = await running.anonymous.get("/health")
     assert (health.status, health.json()["status"]) == (200, "degraded")
     text = health.json()["checks"]["ollama"]
@@ -103,7 +118,8 @@ async def test_closing_the_stream_frees_the_runtime(start_platform: Start) -> No
     """Who wants no more of an answer closes the generator; the runtime's connection goes with it."""
     async with model_server(Script(models=("llama3.2",), middle="hang", middle_after=2)) as server:
         running = await start_platform("models", env={"OLLAMA_BASE_URL": server.url})
-        stream = running.platform.hooks.first_now("generate_text", **ASKED)
+        stream = running.platform.hooks.ask_now(contracts.generate_text, platform=running.platform, **ASKED)
+        assert stream is not None
         assert await anext(stream)
         await stream.aclose()
         await server.disconnected.wait()

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-import aiohttp
-
-from builtin_plugins.models.runtimes import GenerationRequest, Message, ModelInfo, OllamaRuntime
+from builtin_plugins.models.runtimes import GenerationRequest, ModelInfo, OllamaRuntime
+from kernel.sdk import OutgoingClient, contracts
 from tests.fakes.model_server import Script, model_server
 
 
-async def test_models_carry_size_and_family(session: aiohttp.ClientSession) -> None:
+async def test_models_carry_size_and_family(client: OutgoingClient) -> None:
     """/api/tags' facts reach the list."""
     async with model_server(Script(models=("llama3.2:latest",))) as server:
-        assert await OllamaRuntime(session, server.url).models() == [
+        assert await OllamaRuntime(client, server.url).models() == [
             ModelInfo("llama3.2:latest", 1230000000, "2026-11-01T10:00:00Z", "llama", "3.2B")
         ]
 
 
-async def test_capabilities_come_from_show(session: aiohttp.ClientSession) -> None:
+async def test_capabilities_come_from_show(client: OutgoingClient) -> None:
     """/api/show tells what a model can do."""
     async with model_server() as server:
-        details = await OllamaRuntime(session, server.url).describe("tiny")
+        details = await OllamaRuntime(client, server.url).describe("tiny")
     assert details.capabilities == ("completion", "tools")
     assert details.details["details"] == {"family": "llama"}
 
 
-async def test_context_and_options_find_their_place(session: aiohttp.ClientSession) -> None:
+async def test_context_and_options_find_their_place(client: OutgoingClient) -> None:
     """num_ctx and sampling go into ``options``, keep_alive beside it, and the request's own value wins."""
     request = GenerationRequest(
-        "tiny", [Message("user", "x")], options={"keep_alive": "5m", "num_ctx": 16384}
+        "tiny", [contracts.ChatMessage("user", "x")], options={"keep_alive": "5m", "num_ctx": 16384}
     )
     async with model_server() as server:
-        runtime = OllamaRuntime(session, server.url, context_tokens=8192)
-        await runtime.generate(GenerationRequest("tiny", [Message("user", "x")]))
+        runtime = OllamaRuntime(client, server.url, context_tokens=8192)
+        await runtime.generate(GenerationRequest("tiny", [contracts.ChatMessage("user", "x")]))
         await runtime.generate(request)
     first, second = (received.body for received in server.requests)
     assert first["options"]["num_ctx"] == 8192

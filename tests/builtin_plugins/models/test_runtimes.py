@@ -11,9 +11,7 @@ import pytest
 
 from builtin_plugins.models.runtimes import (
     AnswerMalformed,
-    Generated,
     GenerationRequest,
-    Message,
     ModelNotFound,
     ModelRuntime,
     ModelRuntimeError,
@@ -24,6 +22,7 @@ from builtin_plugins.models.runtimes import (
     StreamBroken,
     TextDelta,
 )
+from kernel.sdk import contracts
 from tests.builtin_plugins.models.conftest import RuntimeFor
 from tests.fakes.model_server import SECRET_TEXT, Refusal, Script, model_server, word_vector
 
@@ -31,19 +30,22 @@ TURKISH = "Ölçüm 3,5 °C: “ışık” → 🙂 bitti."
 
 
 def ask(text: str = "Hi?", model: str = "tiny") -> GenerationRequest:
-    return GenerationRequest(model=model, messages=[Message("system", "Be brief."), Message("user", text)])
+    return GenerationRequest(
+        model=model,
+        messages=[contracts.ChatMessage("system", "Be brief."), contracts.ChatMessage("user", text)],
+    )
 
 
-async def collect(runtime: ModelRuntime, request: GenerationRequest) -> tuple[list[str], Generated]:
+async def collect(runtime: ModelRuntime, request: GenerationRequest) -> tuple[list[str], contracts.Generated]:
     items = [item async for item in runtime.stream(request)]
-    assert isinstance(items[-1], Generated)
+    assert isinstance(items[-1], contracts.Generated)
     return [item.text for item in items[:-1] if isinstance(item, TextDelta)], items[-1]
 
 
 async def test_generate_answers_with_text_and_counts(runtime_for: RuntimeFor) -> None:
     """The whole answer arrives with model, finish reason, and prompt and answer tokens together."""
     async with model_server(Script(answer=lambda prompt: f"You said {prompt}")) as server:
-        assert await runtime_for(server.url).generate(ask("hey")) == Generated(
+        assert await runtime_for(server.url).generate(ask("hey")) == contracts.Generated(
             "You said hey", 18, "tiny", "stop"
         )
 
@@ -68,7 +70,7 @@ async def test_stream_survives_utf8_cut_anywhere(runtime_for: RuntimeFor, size: 
 async def test_request_carries_what_was_asked(runtime_for: RuntimeFor) -> None:
     """All parameters reach the runtime under its names; options can't replace the model."""
     request = GenerationRequest(
-        "tiny", [Message("user", "x")], 0.1, 5, ("END",), {"seed": 3, "model": "other"}
+        "tiny", [contracts.ChatMessage("user", "x")], 0.1, 5, ("END",), {"seed": 3, "model": "other"}
     )
     async with model_server() as server:
         await runtime_for(server.url).generate(request)

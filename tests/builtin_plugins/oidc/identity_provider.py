@@ -6,12 +6,9 @@ The platform reaches the provider as behind a TLS proxy: its name is `ISSUER`, i
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import os
-import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -21,12 +18,11 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import aiohttp
-import pytest
 from aiohttp import web
 from joserfc import jwt
 from joserfc.jwk import ECKey, OctKey, RSAKey
 
-from kernel.testing import services_required
+from tests.fakes.npm import npm_folder
 
 ISSUER = "https://idp.example.net"
 PLATFORM = "https://platform.example.org"
@@ -58,7 +54,7 @@ class ProviderProcess:
 @contextmanager
 def provider_process() -> Iterator[ProviderProcess]:
     """The provider, running. Skips where there is no node."""
-    folder = _installed()
+    folder = npm_folder(_HERE, "the tests of single sign-on")
     key = signing_key("first")
     client = {
         "client_id": CLIENT_ID,
@@ -88,35 +84,6 @@ def provider_process() -> Iterator[ProviderProcess]:
         process.stdin.close()
         process.wait(10)
         process.stdout.close()
-
-
-def _installed() -> Path:
-    """The provider with its packages, installed once for each version on a machine."""
-    if shutil.which("node") is None or shutil.which("npm") is None:
-        reason = "the tests of single sign-on need node 20 or later and npm"
-        pytest.fail(reason) if services_required() else pytest.skip(reason)
-    sources = ("package.json", "package-lock.json", "provider.mjs")
-    digest = hashlib.sha256(b"".join((_HERE / name).read_bytes() for name in sources)).hexdigest()[:16]
-    target = Path(tempfile.gettempdir()) / f"platform-test-provider-{os.getuid()}-{digest}"
-    if not target.exists():
-        with tempfile.TemporaryDirectory(dir=target.parent) as made:
-            _install(Path(made), sources)
-            try:
-                Path(made, "provider").rename(target)
-            except OSError:
-                assert target.exists()  # another run of the tests was quicker
-    assert target.stat().st_uid == os.getuid(), f"{target} was made by somebody else"
-    return target
-
-
-def _install(made: Path, sources: tuple[str, ...]) -> None:
-    folder = made / "provider"
-    folder.mkdir()
-    for name in sources:
-        shutil.copy(_HERE / name, folder)
-    command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-2000:]
 
 
 @dataclass

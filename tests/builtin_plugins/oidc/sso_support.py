@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 from sqlalchemy import text
 
+from kernel.sdk import ACCOUNTS
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.oidc.browser import Browser, Page
 from tests.builtin_plugins.oidc.identity_provider import (
@@ -62,7 +63,7 @@ class Site:
 
     async def accounts(self) -> list[str]:
         """The names of all accounts."""
-        rows, _ = await self.running.platform.accounts.list()
+        rows, _ = await self.running.platform.resource(ACCOUNTS).list()
         return [row.username for row in rows]
 
     async def audited(self, action: str) -> list[dict[str, object]]:

@@ -6,6 +6,8 @@ import pytest
 
 from builtin_plugins.oidc.settings import OidcSettings
 from kernel.db import migrate
+from kernel.db.startup import SCHEMA
+from kernel.sdk import PLUGIN_STATES
 from kernel.testing import Running, Start
 
 GOOD = {
@@ -85,7 +87,7 @@ async def test_switched_off(start_platform: Start) -> None:
     """An administrator who disables the plugin takes the button away."""
     running = await start_platform("oidc", env=GOOD)
     assert len(await methods(running)) == 1
-    running.platform.switch_off(["oidc"])
+    running.platform.resource(PLUGIN_STATES).switch_off(["oidc"])
     assert await methods(running) == []
     assert (await running.anonymous.get("/v1/auth/oidc/login")).status == 403
 
@@ -102,5 +104,5 @@ def test_names_of_the_earlier_deployment() -> None:
 async def test_no_drift(start_platform: Start, database_url: str | None) -> None:
     """The migrations make exactly the tables of the models, from empty, on both databases."""
     running = await start_platform("oidc", env={"DATABASE_URL": database_url})
-    owner = next(owner for owner in running.platform.owners() if owner.name == "oidc")
+    owner = next(owner for owner in running.platform.resource(SCHEMA).owners() if owner.name == "oidc")
     assert await migrate.drift(running.platform.database, owner) == []

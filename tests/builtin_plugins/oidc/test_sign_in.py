@@ -12,6 +12,8 @@ import jwt
 import pytest
 
 from kernel.auth.link_approvals import approve
+from kernel.auth.platform_admins import PLATFORM_ADMINS
+from kernel.sdk import ACCOUNTS, ADMINISTRATION
 from kernel.testing import Running
 from tests.builtin_plugins.oidc.browser import Browser
 from tests.builtin_plugins.oidc.identity_provider import CALLBACK, CLIENT_ID, ISSUER
@@ -28,7 +30,7 @@ def claims_of(token: str) -> dict[str, Any]:
 
 async def account(running: Running, name: str) -> Any:
     """An account by name."""
-    rows, _ = await running.platform.accounts.list()
+    rows, _ = await running.platform.resource(ACCOUNTS).list()
     return next(row for row in rows if row.username == name)
 
 
@@ -234,7 +236,7 @@ async def test_deactivated_account(site: Site) -> None:
     await site.idp.knows("anna")
     await site.sign_in("anna")
     made = await account(site.running, "anna")
-    await site.running.platform.administration.set_active(made.id, False, by=None)
+    await site.running.platform.resource(ADMINISTRATION).set_active(made.id, False, by=None)
     page = await site.visit("anna")
     assert page.fragment["error"] == "account_disabled"
     assert "token" not in page.fragment
@@ -243,7 +245,7 @@ async def test_deactivated_account(site: Site) -> None:
 async def test_linked_account(site: Site) -> None:
     """A local account that the operator approved is the provider's afterwards, with all that follows."""
     local, boss = await site.running.user("anna"), await site.running.user("boss", role="admin")
-    await site.running.platform.platform_admins.grant("boss")
+    await site.running.platform.resource(PLATFORM_ADMINS).grant("boss")
     await site.idp.knows("anna", email="anna@corp.example", groups=["admins"])
     await approve(site.running.platform, "anna", {})
     anna = await site.sign_in("anna")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kernel.sdk import TOKENS
 from kernel.testing import Actor, Reply
 from tests.builtin_plugins.oidc.identity_provider import CLIENT_ID, ISSUER, SIGNED_OUT, signing_key
 from tests.builtin_plugins.oidc.sso_support import LOGIN, Boot, Site, compact, together
@@ -75,7 +76,7 @@ async def test_sign_out_needs_a_session(shared: Site) -> None:
     """A link or a foreign page can't sign anybody out: it takes the token."""
     assert (await shared.running.anonymous.post("/v1/auth/oidc/logout")).status == 401
     assert (await shared.running.anonymous.get("/v1/auth/oidc/logout")).status == 405
-    service = Actor(shared.running, shared.running.platform.tokens.mint_service("robot", 1))
+    service = Actor(shared.running, shared.running.platform.resource(TOKENS).mint_service("robot", 1))
     assert (await service.post("/v1/auth/oidc/logout")).status == 403
 
 
