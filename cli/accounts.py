@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 _SHOWN = ("id", "username", "email", "role", "is_active", "platform_admin", "created_at")
 
-Username = Annotated[str, typer.Argument(help="Name of the account; capitals don't matter.")]
+Username = Annotated[str, typer.Argument(help="Name of the account; upper and lower case are the same.")]
 
 
 @asynccontextmanager
-async def opened_accounts() -> AsyncIterator[Platform]:
+async def opened_accounts(*, kernel_only: bool = False) -> AsyncIterator[Platform]:
     """The stored platform, with what it refuses told as commands do (exit codes 3 and 4)."""
     from cli import running
     from cli.failures import Missing, Refused
     from kernel.errors import Conflict, Forbidden, NotFound
 
-    async with running.stored_platform() as platform:
+    async with running.stored_platform(kernel_only=kernel_only) as platform:
         running.refuse_behind(platform)
         try:
             yield platform
         except NotFound as error:
-            raise Missing(str(error), "'platformctl users list' shows who there is.") from None
+            raise Missing(str(error), "'platformctl users list' shows all accounts.") from None
         except (Conflict, Forbidden) as error:
             raise Refused(str(error)) from None
 
@@ -51,8 +51,8 @@ def shown(account: Account, **more: object) -> dict[str, Any]:
 
 
 def state(account: Account) -> str:
-    """What keeps an account from signing in, in a word; nothing for most."""
-    return "" if account.is_active else "deactivated"
+    """Whether an account can sign in, in a word."""
+    return "active" if account.is_active else "deactivated"
 
 
 def unfit(error: ValidationError) -> typer.BadParameter:
@@ -78,5 +78,5 @@ def print_once(what: str, value: str) -> None:
     """Something that is told now and never again: alone on standard output, so that it can be piped."""
     from cli import console
 
-    console.note(f"This {what} is shown once:")
+    console.note(f"This {what} is shown only once:")
     sys.stdout.write(value + "\n")

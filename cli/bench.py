@@ -12,17 +12,16 @@ from typing import Annotated
 import typer
 
 from cli.options import AsJson
-from cli.texts import examples
+from cli.texts import App, examples
 
-app = typer.Typer(
-    rich_markup_mode="rich",
+app = App(
     no_args_is_help=True,
-    help="Benchmarks live in tests/benchmarks of a checkout; each prints its table.",
+    help="Benchmarks are in tests/benchmarks of a source checkout. Each prints a table.",
     epilog=examples(
-        ("platformctl bench list", "what there is"),
-        ("platformctl bench run", "all of them, one after the other"),
-        ("platformctl bench run search 20000", "one, with what it takes"),
-        after="Figures mean something on an otherwise idle machine only.",
+        ("platformctl bench list", "the benchmarks there are"),
+        ("platformctl bench run", "run them all, one after the other"),
+        ("platformctl bench run search 20000", "run one, with its arguments"),
+        after="Results are only meaningful on an otherwise idle machine.",
     ),
 )
 
@@ -35,7 +34,7 @@ class Benchmark:
     about: str
 
 
-@app.command(name="list", epilog=examples(("platformctl bench list --json", "for a program")))
+@app.command(name="list", epilog=examples(("platformctl bench list --json", "as JSON")))
 def show(as_json: AsJson = False) -> None:
     """List the benchmarks."""
     from cli import console
@@ -44,21 +43,23 @@ def show(as_json: AsJson = False) -> None:
     if as_json:
         console.print_json([asdict(item) for item in found])
     else:
-        console.print_table(("name", "about"), [(b.name, b.about) for b in found], "There are none.")
+        console.print_table(("name", "about"), [(b.name, b.about) for b in found], "There are no benchmarks.")
 
 
 @app.command(
     epilog=examples(
         ("platformctl bench run", "every one"),
-        ("platformctl bench run search 20000", "what follows the name goes to the script"),
+        ("platformctl bench run search 20000", "arguments after the name go to the script"),
     ),
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )
 def run(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(help="Which one; all when none is named.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="The benchmark to run; all of them when omitted.")
+    ] = None,
 ) -> None:
-    """Run benchmarks, one process each. Exit code 1 when one of them fails."""
+    """Run benchmarks, each in its own process. The exit code is 1 if one fails."""
     from cli import console
     from cli.failures import CommandFailed, Missing
 
@@ -80,7 +81,7 @@ def _checkout() -> Path:
 
     root = Path(__file__).resolve().parent.parent
     if not (root / "tests" / "benchmarks").is_dir():
-        raise CommandFailed("benchmarks come with a checkout, not with the installed package")
+        raise CommandFailed("benchmarks are part of a source checkout, not of the installed package")
     return root
 
 

@@ -17,6 +17,7 @@ from cli.machine_checks import (
     Finding,
     Status,
     check_dev_ports,
+    check_disk,
     check_home,
     check_packages,
     check_port,
@@ -24,12 +25,15 @@ from cli.machine_checks import (
     check_secrets,
 )
 from kernel.db.base import utc_now
+from kernel.db.startup import SCHEMA
 from kernel.db.tables import WorkerRecord
 from kernel.errors import StartupError
 from kernel.gateway.services import GATEWAY, SLOTS
 from kernel.platform import Platform
+from kernel.plugin_settings import PLUGIN_SETTINGS
 from kernel.plugins import read_report
-from kernel.stores.cache import CacheUnavailable
+from kernel.stores.disk import DiskSpace, folders_written
+from kernel.stores.protocols import CacheUnavailable
 
 _SILENT = timedelta(seconds=30)
 
@@ -42,10 +46,14 @@ async def examine() -> AsyncIterator[Finding]:
     try:
         settings = running.kernel_settings()
     except StartupError as error:
-        yield Finding("settings", "failed", str(error), "Correct it; 'platformctl settings' explains each.")
+        yield Finding(
+            "settings", "failed", str(error), "Correct the setting; 'platformctl settings' explains each one."
+        )
         return
     for finding in (*check_home(settings.home), *check_secrets(settings.home)):
         yield finding
+    folders = folders_written(settings.home, settings.sqlalchemy_url)
+    yield check_disk(DiskSpace(folders, settings.min_free_disk_mb))
     port = await asyncio.to_thread(check_port, settings.host, settings.port)
     yield port
     if settings.dev_ports and not port.platform_answers:
@@ -71,7 +79,7 @@ async def _of_platform(overrides: dict[str, str], *, running_now: bool) -> Async
         for finding in (*_check_settings(platform), *_check_plugins(platform)):
             yield finding
         yield await _check_cache(platform)
-        loaded = {record.name for record in platform.host.loaded()}
+        loaded = {record.name for record in platform.plugins if record.status == "loaded"}
         if "embeddings" in loaded:
             yield await asyncio.to_thread(_check_weights, platform)
     if "manifest_webhooks" in loaded:
@@ -82,11 +90,12 @@ async def _of_platform(overrides: dict[str, str], *, running_now: bool) -> Async
 
 
 def _check_settings(platform: Platform) -> Iterator[Finding]:
-    strangers = list(platform.loader.unknown_variables(ignore=("PLATFORM_SECRET_", "PLATFORM_TEST_")))
-    for sentence in strangers:
-        yield Finding("settings", "warning", sentence, "Remove it, or correct its name.")
-    if not strangers:
-        yield Finding("settings", "ok", "all are known and valid")
+    loader = platform.resource(PLUGIN_SETTINGS).loader
+    unknown = list(loader.unknown_variables(ignore=("PLATFORM_SECRET_", "PLATFORM_TEST_")))
+    for sentence in unknown:
+        yield Finding("settings", "warning", sentence, "Remove the variable or correct its name.")
+    if not unknown:
+        yield Finding("settings", "ok", "all settings are known and valid")
 
 
 def _check_plugins(platform: Platform) -> Iterator[Finding]:
@@ -103,30 +112,38 @@ def _check_plugins(platform: Platform) -> Iterator[Finding]:
         if reason is not None:
             remedy = f"platformctl plugins why {record.name}"
             yield Finding("plugin", "failed", f"{record.name}: {reason}", remedy)
-    yield Finding("plugins", "ok", f"{sound} without problems")
+    yield Finding("plugins", "ok", f"{sound} loaded without problems")
 
 
 async def _check_cache(platform: Platform) -> Finding:
     if platform.settings.redis_url is None:
-        return Finding("cache", "ok", "in process (REDIS_URL is not set)")
+        return Finding("cache", "ok", "in memory (REDIS_URL is not set)")
     try:
         await platform.cache.ping()
     except CacheUnavailable as error:
-        remedy = "Start Redis, or correct REDIS_URL; until then requests are not rate-limited."
+        remedy = "Start Redis or correct REDIS_URL. Until then requests are not rate-limited."
         return Finding("cache", "failed", f"Redis does not answer: {error}", remedy)
     return Finding("cache", "ok", "Redis answers")
 
 
 def _check_weights(platform: Platform) -> Finding:
-    """The embedding model's files are the published ones. Reads 91 MB."""
+    """The embedding models' files are the published ones. Reads 163 MB."""
+    from builtin_plugins.embeddings.e5.file import find_file
     from builtin_plugins.embeddings.settings import EmbeddingsSettings
     from builtin_plugins.embeddings.weights import WeightsError, find_weights
 
+    settings = platform.settings_of(EmbeddingsSettings)
     try:
-        weights = find_weights(platform.loader.load("embeddings", EmbeddingsSettings).weights)
+        weights, (_, e5) = find_weights(settings.weights), find_file(settings.e5_file)
     except WeightsError as error:
-        return Finding("model files", "failed", str(error), "Ingesting and asking need them.")
-    return Finding("model files", "ok", f"{weights.model}, sha256 {weights.fingerprint}… as published")
+        return Finding(
+            "model files", "failed", str(error), "Documents can't be ingested or searched without them."
+        )
+    return Finding(
+        "model files",
+        "ok",
+        f"{weights.model} {weights.fingerprint}…, multilingual-e5-small {e5}…: as published",
+    )
 
 
 async def _check_manifests(overrides: dict[str, str]) -> AsyncIterator[Finding]:
@@ -145,18 +162,20 @@ async def _check_database(overrides: dict[str, str], *, running_now: bool) -> As
     try:
         async with running.stored_platform(apply_migrations=False, overrides=overrides) as platform:
             kind = "SQLite" if platform.database.is_sqlite else "PostgreSQL"
-            late = [item.owner for item in platform.pending]
+            late = [item.owner for item in platform.resource(SCHEMA).pending]
             if late and overrides:
-                yield Finding("database", "ok", f"{kind}: the tables are made at the first start")
+                yield Finding("database", "ok", f"{kind}: tables will be created at the first start")
             elif late:
                 text = f"{kind}: migrations are pending for {', '.join(late)}"
-                yield Finding("database", "warning", text, "platformctl db upgrade, or the next start")
+                yield Finding(
+                    "database", "warning", text, "Run 'platformctl db upgrade', or start the platform."
+                )
             else:
                 yield Finding("database", "ok", f"{kind}, up to date")
             if running_now and "kernel" not in late:
                 yield await _check_worker(platform)
     except StartupError as error:
-        yield Finding("database", "failed", str(error), "Start it, or correct DATABASE_URL.")
+        yield Finding("database", "failed", str(error), "Start the database or correct DATABASE_URL.")
 
 
 async def _check_worker(platform: Platform) -> Finding:
@@ -164,5 +183,5 @@ async def _check_worker(platform: Platform) -> Finding:
         recent = select(func.count()).where(WorkerRecord.seen_at > utc_now() - _SILENT)
         alive = int(await session.scalar(recent) or 0)
     if alive:
-        return Finding("worker", "ok", f"{alive} with signs of life")
-    return Finding("worker", "warning", "none shows signs of life", "Start one: platformctl worker")
+        return Finding("worker", "ok", f"{alive} running")
+    return Finding("worker", "warning", "no worker is running", "Start a worker: platformctl worker")

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.options import AsJson
-from cli.texts import examples
+from cli.texts import App, examples
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
     from kernel.settings import Settings, SettingsLoader
 
-app = typer.Typer(rich_markup_mode="rich")
+app = App()
 
 
 @dataclass(frozen=True)
@@ -33,29 +33,74 @@ class Setting:
 @app.command(
     name="settings",
     epilog=examples(
-        ("platformctl settings", "values in effect here"),
-        ("platformctl settings --markdown", "the table of the README"),
-        after="A variable of the environment wins over PLATFORM_HOME/config.yaml, with a section for each\n"
-        "owner with the names as keys:  [dim]kernel: {port: 8080}[/dim]",
+        ("platformctl settings", "all settings and their values"),
+        ("platformctl settings smtp", "only settings about mail"),
+        ("platformctl settings --wide | less -S", "one line per setting"),
+        ("platformctl settings --markdown", "the table in the README"),
+        after="Settings can also be in PLATFORM_HOME/config.yaml, in a section for each owner, "
+        "such as kernel: {port: 8080}. Environment variables take precedence.",
     ),
 )
 def show(
+    word: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[WORD]", help="Show only settings that contain this word.", show_default=False
+        ),
+    ] = None,
+    wide: Annotated[bool, typer.Option("--wide", help="One line for each setting, however long.")] = False,
     as_json: AsJson = False,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="A Markdown table, without this machine's values.")
+        bool,
+        typer.Option(
+            "--markdown", help="Print a Markdown table of defaults instead of this machine's values."
+        ),
     ] = False,
 ) -> None:
-    """Show every setting with its variable, its value in effect and its meaning."""
+    """Show every setting with its environment variable, current value and meaning."""
     from cli import console, running
 
-    found = running.run(_settings())
+    found = _about(word, running.run(_settings()))
     if markdown:
         typer.echo(as_markdown(found))
     elif as_json:
         console.print_json([asdict(item) for item in found])
-    else:
+    elif wide or not console.out().is_terminal:
         rows = [(item.owner, item.variable, item.value, item.description) for item in found]
-        console.print_table(("owner", "variable", "value", "meaning"), rows, "No settings.")
+        console.print_table(("owner", "variable", "value", "meaning"), rows, "No settings.", wide=True)
+    else:
+        _print(found)
+
+
+def _about(word: str | None, found: list[Setting]) -> list[Setting]:
+    """Those whose owner, name, variable or meaning contains the word. Raises Missing when none does."""
+    from cli.failures import Missing
+
+    if word is None:
+        return found
+    key = word.casefold()
+    fitting = [s for s in found if key in f"{s.owner} {s.name} {s.variable} {s.description}".casefold()]
+    if not fitting:
+        raise Missing(f"no setting contains '{word}'", "'platformctl settings' shows all of them.")
+    return fitting
+
+
+def _print(found: list[Setting]) -> None:
+    """A heading for each owner; each variable in one piece, with its meaning below it."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from cli import console
+
+    out, owner = console.out(), ""
+    for item in found:
+        if item.owner != owner:
+            out.print(Text(item.owner, style="bold underline"))
+            owner = item.owner
+        out.print(
+            Padding(Text.assemble((item.variable, "cyan"), "  ", item.value or "(not set)"), (0, 0, 0, 2))
+        )
+        out.print(Padding(Text(item.description, style="dim"), (0, 0, 0, 6)))
 
 
 async def _settings() -> list[Setting]:
@@ -68,11 +113,15 @@ async def _settings() -> list[Setting]:
 def collect(platform: Platform) -> Iterator[Setting]:
     """The kernel's settings, the command line's, then each loaded plugin's."""
     from cli.settings import CliSettings
+    from kernel import hookspecs
+    from kernel.declarations import DECLARATIONS
+    from kernel.plugin_settings import PLUGIN_SETTINGS
     from kernel.settings import KernelSettings
 
+    loader = platform.resource(PLUGIN_SETTINGS).loader
     owners: list[tuple[str, type[Settings]]] = [("kernel", KernelSettings), ("cli", CliSettings)]
-    for owner, cls in [*owners, *platform.declare("register_settings")]:
-        yield from _of_class(platform.loader, owner, cls)
+    for owner, cls in [*owners, *platform.resource(DECLARATIONS).of(hookspecs.register_settings)]:
+        yield from _of_class(loader, owner, cls)
 
 
 def _of_class(loader: SettingsLoader, owner: str, cls: type[Settings]) -> Iterator[Setting]:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress
     from rich.table import Table
     from rich.text import Text
 
@@ -27,6 +29,13 @@ def out() -> Console:
 def err() -> Console:
     """The console of messages."""
     return _console(stderr=True)
+
+
+def _plain_console() -> Console:
+    """Neither colours nor a width."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=_WIDE, color_system=None)
 
 
 def _console(*, stderr: bool) -> Console:
@@ -46,10 +55,13 @@ def _json_value(value: Any) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str) -> None:
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str, *, wide: bool = False
+) -> None:
     """Rows under headings; `empty` is said on standard error when there are none.
 
-    Cells are plain text; one that is a rich `Text` keeps its style.
+    Cells are plain text; one that is a rich `Text` keeps its style. A `wide` table has one line for each row,
+    whatever the width of the screen.
     """
     from rich.table import Table
     from rich.text import Text
@@ -60,7 +72,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty:
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(_plain(cell)) for cell in row))
     if table.row_count:
-        _print_table(table)
+        _print_table(table, wide=wide)
     else:
         note(empty)
 
@@ -79,12 +91,13 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     _print_table(grid)
 
 
-def _print_table(table: Table) -> None:
-    """As it is on a terminal; elsewhere without the blanks that fill its last column."""
+def _print_table(table: Table, *, wide: bool = False) -> None:
+    """As it is on a terminal; elsewhere, and when `wide`, without the blanks that fill its last column."""
     console = out()
-    if console.is_terminal:
+    if console.is_terminal and not wide:
         console.print(table)
         return
+    console = _plain_console()
     with console.capture() as captured:
         console.print(table)
     sys.stdout.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
@@ -105,6 +118,49 @@ def print_indented(text: Text, by: int) -> None:
         return
     for line in text.split("\n"):
         console.print(Text(" " * by) + line, soft_wrap=True)
+
+
+def print_beside(head: Text, text: Text) -> None:
+    """A line with a head; where `text` is wrapped, it stays to the right of the head."""
+    from rich.table import Table
+
+    grid = Table.grid(padding=0)
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(head, text)
+    _print_table(grid)
+
+
+class Busy:
+    """A spinner with the step that is under way and the time it has taken; see `busy`."""
+
+    def __init__(self, progress: Progress, text: str) -> None:
+        self._progress = progress
+        self._task = progress.add_task(f"{text} …", total=None)
+
+    def step(self, text: str) -> None:
+        """Say what is done now. Away from a terminal each step is a line."""
+        if self._progress.disable:
+            note(f"{text} …")
+        self._progress.reset(self._task, description=f"{text} …")
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Take the spinner off the screen while something is printed."""
+        self._progress.stop()
+        yield
+        self._progress.start()
+
+
+@contextmanager
+def busy(text: str) -> Iterator[Busy]:
+    """Show on the terminal of standard error that work goes on."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = err()
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        yield Busy(progress, text)
 
 
 def done(text: str) -> None:

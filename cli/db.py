@@ -8,27 +8,28 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.options import AsJson
-from cli.texts import examples
+from cli.texts import App, examples
 
 if TYPE_CHECKING:
     from kernel.db.migrate import Pending
 
-app = typer.Typer(
-    rich_markup_mode="rich",
+app = App(
     no_args_is_help=True,
-    help="The kernel and each plugin own their tables and bring their own migrations.",
+    help="The kernel and each plugin have their own tables and migrations.",
     epilog=examples(
-        ("platformctl db pending", "what an upgrade would do"),
-        ("platformctl db upgrade", "do it, under a lock"),
-        ("platformctl db check", "compare models with tables"),
-        after="PLATFORM_MIGRATE_ON_START=false leaves upgrading to 'db upgrade'.",
+        ("platformctl db pending", "list migrations that are not yet applied"),
+        ("platformctl db upgrade", "apply them"),
+        ("platformctl db check", "compare the models with the tables"),
+        after="With PLATFORM_MIGRATE_ON_START=false, only 'db upgrade' applies migrations.",
     ),
 )
 
 
-@app.command(epilog=examples(("platformctl db pending --json", "an empty list when all is up to date")))
+@app.command(
+    epilog=examples(("platformctl db pending --json", "an empty list if the database is up to date"))
+)
 def pending(as_json: AsJson = False) -> None:
-    """List migrations that the database lacks; changes nothing."""
+    """List the migrations that are not yet applied. Nothing is changed."""
     from cli import console, running
 
     found = running.run(_pending())
@@ -41,14 +42,15 @@ def pending(as_json: AsJson = False) -> None:
 
 async def _pending() -> list[Pending]:
     from cli import running
+    from kernel.db.startup import SCHEMA
 
     async with running.stored_platform(apply_migrations=False) as platform:
-        return platform.pending
+        return platform.resource(SCHEMA).pending
 
 
-@app.command(epilog=examples(("platformctl db upgrade", "waits for another process that migrates")))
+@app.command(epilog=examples(("platformctl db upgrade", "waits if another process is migrating")))
 def upgrade() -> None:
-    """Apply pending migrations: the kernel's, then each plugin's, one transaction each."""
+    """Apply pending migrations: first the kernel's, then each plugin's, each owner in one transaction."""
     from cli import console, running
     from cli.failures import CommandFailed
 
@@ -58,24 +60,29 @@ def upgrade() -> None:
     if not applied:
         console.note("The database is up to date.")
     if broken:
-        raise CommandFailed("; ".join(broken), "'platformctl plugins list' shows what is out of service.")
+        raise CommandFailed(
+            "; ".join(broken), "'platformctl plugins list' shows which plugins are out of service."
+        )
 
 
 async def _upgrade() -> tuple[list[Pending], list[str]]:
     """What was applied, and the plugins whose migration failed."""
     from cli import running
+    from kernel.boot import upgrade
+    from kernel.db.startup import SCHEMA
+    from kernel.plugin_states import PLUGIN_STATES
 
     async with running.stored_platform(apply_migrations=False) as platform:
-        found = platform.pending
-        await platform.migrate(apply=True)
-        records = platform.host.records
+        found = platform.resource(SCHEMA).pending
+        await upgrade(platform)
+        records = platform.resource(PLUGIN_STATES).records
         bad = {item.owner for item in found if item.owner != "kernel" and records[item.owner].reason}
         return [i for i in found if i.owner not in bad], [f"{n}: {records[n].reason}" for n in sorted(bad)]
 
 
-@app.command(epilog=examples(("platformctl db check", "exit code 1 when something differs")))
+@app.command(epilog=examples(("platformctl db check", "exit code 1 if something differs")))
 def check(as_json: AsJson = False) -> None:
-    """Compare the models of every owner with the tables; fails when they differ or migrations are pending."""
+    """Compare the models with the tables. Fails if they differ or if migrations are pending."""
     from cli import console, running
     from cli.failures import CommandFailed
 
@@ -87,18 +94,20 @@ def check(as_json: AsJson = False) -> None:
             for line in lines:
                 console.warn(f"{owner}: {line}")
     if any(found.values()):
-        raise CommandFailed("the database differs from the models", "Try: platformctl db upgrade")
-    console.done(f"tables and models agree ({', '.join(found)})")
+        raise CommandFailed("the database does not match the models", "Try: platformctl db upgrade")
+    console.done(f"the tables match the models ({', '.join(found)})")
 
 
 async def _drift() -> dict[str, list[str]]:
     from cli import running
     from kernel.db import migrate
+    from kernel.db.startup import SCHEMA
 
     async with running.stored_platform(apply_migrations=False) as platform:
         found: dict[str, list[str]] = {}
-        late = {item.owner: item.revisions for item in platform.pending}
-        for owner in platform.owners():
+        schema = platform.resource(SCHEMA)
+        late = {item.owner: item.revisions for item in schema.pending}
+        for owner in schema.owners():
             waiting = [f"revision {revision} is pending" for revision in late.get(owner.name, ())]
             found[owner.name] = waiting or list(await migrate.drift(platform.database, owner))
         return found
@@ -107,14 +116,16 @@ async def _drift() -> dict[str, list[str]]:
 @app.command(
     epilog=examples(
         ('platformctl db revision -p rag -m "add summaries"', "writes 0002_add_summaries.py"),
-        after="For plugin authors: compares the models with an up-to-date database; read what it wrote.",
+        after="For plugin authors. Compares the models with an up-to-date database; review what "
+        "it writes. Nothing is written if nothing differs, or if the plugin is not installed from "
+        "its source folder.",
     )
 )
 def revision(
-    plugin: Annotated[str, typer.Option("--plugin", "-p", help="Whose tables, or 'kernel'.")],
-    message: Annotated[str, typer.Option("--message", "-m", help="What changes.")],
+    plugin: Annotated[str, typer.Option("--plugin", "-p", help="Name of the plugin, or 'kernel'.")],
+    message: Annotated[str, typer.Option("--message", "-m", help="Short description of the change.")],
 ) -> None:
-    """Write the next migration of a plugin from the difference between its models and the database."""
+    """Write a plugin's next migration from the differences between its models and the database."""
     from cli import console, running
 
     console.done(f"{running.run(_revision(plugin, message))}")
@@ -122,11 +133,29 @@ def revision(
 
 async def _revision(plugin: str, message: str) -> Path:
     from cli import running
-    from cli.failures import Missing
+    from cli.failures import Missing, Refused
     from kernel.db import migrate
+    from kernel.db.startup import SCHEMA
 
     async with running.stored_platform(apply_migrations=True) as platform:
-        owner = next((item for item in platform.owners() if item.name == plugin), None)
+        owner = next((item for item in platform.resource(SCHEMA).owners() if item.name == plugin), None)
         if owner is None:
             raise Missing(f"no loaded plugin '{plugin}' has tables", "See: platformctl plugins list")
+        _refuse_installed(plugin, owner.tables.migrations)
+        if not await migrate.drift(platform.database, owner):
+            raise Refused(
+                f"the tables of '{plugin}' match its models: there is nothing to migrate",
+                "Change the models first.",
+            )
         return await migrate.write_revision(platform.database, owner, message)
+
+
+def _refuse_installed(plugin: str, folder: Path) -> None:
+    """A migration belongs into the source: in an installed copy the next upgrade of the package loses it."""
+    from cli.failures import Refused
+
+    if {"site-packages", "dist-packages"} & set(folder.parts):
+        raise Refused(
+            f"'{plugin}' is installed as a copy in {folder.parent}",
+            "Install its source folder in editable mode (pip install -e FOLDER), then try again.",
+        )

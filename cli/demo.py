@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import typer
+from cli.texts import App, examples
 
-from cli.texts import examples
-
-app = typer.Typer(rich_markup_mode="rich")
+app = App()
 
 
 @app.command(
     epilog=examples(
-        ("platformctl demo", "about half a minute; exit code 1 when a step failed"),
-        after="It needs no network and no model server, and removes all that it has written.",
+        ("platformctl demo", "takes about half a minute; exit code 1 if a step fails"),
+        after="Needs no network and no model server, and removes everything it has created.",
     )
 )
 def demo() -> None:
-    """See the main job done: ingest documents, collect a webhook, ask questions, get cited answers.
+    """Try it out: ingest documents, collect a webhook, ask questions, get cited answers.
 
     Starts a throw-away instance on a free port, uploads the sample documents, drops in a manifest, sends it a
     signed webhook, asks questions and prints the answers with their sources.

@@ -73,7 +73,7 @@ class Stopwatch:
     def step(self, doing: str, done: str) -> Iterator[None]:
         """Time a step."""
         started = time.perf_counter()
-        with console.err().status(doing + " …"):
+        with console.busy(doing):
             yield
         self.note(done, time.perf_counter() - started)
 
@@ -88,22 +88,22 @@ async def demonstrate() -> None:
     watch = Stopwatch(console.out())
     started = time.perf_counter()
     async with AsyncExitStack() as stack:
-        with watch.step("Starting a throw-away instance", "started a throw-away instance, home and all"):
+        with watch.step("Starting a temporary instance", "started a temporary instance"):
             instance = await stack.enter_async_context(throw_away_instance())
         try:
             await _main_job(instance, watch)
         except Exception:
             console.note("The end of the instance's log:\n" + log_tail(instance.home))
             raise
-        with watch.step("Stopping", "stopped it and removed all that it had written"):
+        with watch.step("Stopping", "stopped it and removed everything it had created"):
             await stack.aclose()
     seconds = time.perf_counter() - started
-    watch.out.print(f"\n[bold green]That was the main job, in {seconds:.1f} s.[/bold green]")
-    watch.out.print(f"Your own platform: [cyan]{cli_settings().command} serve[/cyan]\n")
+    watch.out.print(f"\n[bold green]Done in {seconds:.1f} s.[/bold green]")
+    watch.out.print(f"Start your own platform: [cyan]{cli_settings().command} serve[/cyan]\n")
 
 
 async def _main_job(instance: Instance, watch: Stopwatch) -> None:
-    with watch.step("Making an account", "made an account over HTTP and signed in"):
+    with watch.step("Creating an account", "created an account over HTTP and signed in"):
         await instance.sign_up("demo")
     knowledge_base = await _ingest(instance, watch)
     await _collect(instance, watch)
@@ -168,20 +168,16 @@ async def _collect(instance: Instance, watch: Stopwatch) -> None:
     secret = secrets.token_hex(16)
     SecretStore(instance.home).set(_MANIFEST, secret)
     shutil.copy(data_folder("manifests") / "samples" / f"{_MANIFEST}.yaml", instance.manifests)
-    with watch.step(
-        "Dropping in a manifest", f"dropped in the manifest '{_MANIFEST}': live without a restart"
-    ):
+    with watch.step("Adding a manifest", f"added the manifest '{_MANIFEST}': live without a restart"):
         await _live(instance)
-    with watch.step(
-        "Sending a webhook", "sent it a signed GitHub webhook: stored before it was acknowledged"
-    ):
+    with watch.step("Sending a webhook", "sent a signed GitHub webhook: stored before it was acknowledged"):
         await _send(instance, secret)
     path = f"/v1/plugins/{_MANIFEST}/actions/search"
-    with watch.step("Searching", f"searched what it collected for '{SEARCH}'"):
+    with watch.step("Searching", f"searched the collected webhooks for '{SEARCH}'"):
         found = await instance.call("GET", path, params={"query": SEARCH, "limit": "1"})
     hits = found["result"]["hits"]
     if not hits:
-        raise CommandFailed(f"the search for '{SEARCH}' found nothing of what the webhook sent")
+        raise CommandFailed(f"the search for '{SEARCH}' did not find what the webhook had sent")
     _print_hit(hits[0])
 
 

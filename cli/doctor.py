@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING
 import typer
 
 from cli.options import AsJson
-from cli.texts import examples
+from cli.texts import App, examples
 
 if TYPE_CHECKING:
     from cli.machine_checks import Finding
 
 _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "failed": ("✗", "bold red")}
 
-app = typer.Typer(rich_markup_mode="rich")
+app = App()
 
 
 @app.command(
     epilog=examples(
-        ("platformctl doctor", "check everything; changes nothing"),
-        ("platformctl doctor --json", "for a program"),
-        after="Exit code 1 when a check failed; warnings alone end with 0.",
+        ("platformctl doctor", "check everything; nothing is changed"),
+        ("platformctl doctor --json", "as JSON"),
+        after="The exit code is 1 if a check failed, and 0 if there are only warnings.",
     )
 )
 def doctor(as_json: AsJson = False) -> None:
-    """Check the installation: packages, home, secrets, database, ports, model files, plugins, manifests."""
+    """Check packages, home, secrets, database, ports, model files, plugins and manifests."""
     from cli import console, running
 
     found = running.run(_examine(show=not as_json))
@@ -44,11 +44,12 @@ async def _examine(*, show: bool) -> list[Finding]:
     from cli import checks, console
 
     found = []
-    with console.err().status("Checking …"):
+    with console.busy("Checking") as busy:
         async for finding in checks.examine():
             found.append(finding)
             if show:
-                _show(finding)
+                with busy.paused():
+                    _show(finding)
     return found
 
 
@@ -58,10 +59,10 @@ def _show(finding: Finding) -> None:
     from cli import console
 
     mark, style = _MARKS[finding.status]
-    out = console.out()
-    out.print(Text.assemble((f"{mark} ", style), (f"{finding.check:<12}", "bold"), finding.text))
+    head = Text.assemble((f"{mark} ", style), (f"{finding.check:<12}", "bold"))
+    console.print_beside(head, Text(finding.text))
     if finding.remedy:
-        out.print(Text.assemble(" " * 14, ("→ ", "dim"), finding.remedy))
+        console.print_beside(Text.assemble(" " * 14, ("→ ", "dim")), Text(finding.remedy))
 
 
 def _summary(failed: int, warned: int) -> None:

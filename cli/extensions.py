@@ -17,19 +17,21 @@ def commands_of_plugins() -> dict[str, typer.Typer]:
     try:
         return running.run(_collect())
     except StartupError as error:
-        log.warning("commands of plugins are missing: %s", error)
+        log.warning("the commands of plugins are not available: %s", error)
         return {}
 
 
 async def _collect() -> dict[str, typer.Typer]:
     from cli import running
+    from kernel import hookspecs
+    from kernel.declarations import DECLARATIONS
 
     found: dict[str, typer.Typer] = {}
     async with running.explained_platform() as platform:
-        for plugin, groups in platform.declare("register_commands"):
+        for plugin, groups in platform.resource(DECLARATIONS).of(hookspecs.register_commands):
             for name, group in groups:
                 if isinstance(group, typer.Typer):
                     found.setdefault(name, group)
                 else:
-                    log.warning("plugin %s: its command %r is no typer.Typer", plugin, name)
+                    log.warning("plugin %s: its command %r is not a typer.Typer", plugin, name)
     return found

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from cli.failures import CommandFailed, ExitCode
+from cli.texts import Group
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Entry:
     panel: str
 
 
-class LazyGroup(TyperGroup):
+class LazyGroup(Group):
     """Knows its commands by name and summary; a command's module is imported when it is called."""
 
     entries: Sequence[Entry] = ()
@@ -109,7 +110,7 @@ def _text(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if _absent(error):
-        return f"this installation lacks what the command needs: {error}"
+        return f"the command needs a part that is not installed: {error}"
     return str(error)
 
 

@@ -11,14 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.options import AsJson
-from cli.texts import examples
+from cli.texts import App, examples
 
 if TYPE_CHECKING:
+    from kernel.hook_types import HookSpec
     from kernel.platform import Platform
 
 _INDENT = "    "
+_FAILURES = {
+    "raise": "A failure goes to the caller.",
+    "skip": "A failure is reported and passed over.",
+    "replace": "A failure is reported.",
+}
 
-app = typer.Typer(rich_markup_mode="rich")
+app = App()
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,8 @@ class Hook:
     brought_by: str
     signature: str
     asks_for: str
+    may_be_async: bool
+    failing: str
     text: str
 
 
@@ -36,13 +44,13 @@ class Hook:
     epilog=examples(
         ("platformctl hooks", "all of them"),
         ("platformctl hooks embed_texts", "one"),
-        ("platformctl hooks --json", "for a program"),
+        ("platformctl hooks --json", "as JSON"),
     )
 )
 def hooks(
     name: Annotated[str | None, typer.Argument(help="Show this hook alone.")] = None, as_json: AsJson = False
 ) -> None:
-    """Print the hook reference: the kernel's hooks, then those that installed plugins bring."""
+    """Show the hooks of the kernel and of the installed plugins."""
     from cli import console, running
     from cli.failures import Missing
 
@@ -64,28 +72,38 @@ async def _hooks() -> list[Hook]:
 
 def collect(platform: Platform) -> Iterator[Hook]:
     """The kernel's hooks in the order of their file, then each plugin's."""
-    from kernel import hookspecs
+    from kernel import contracts, hookspecs
+    from kernel.declarations import DECLARATIONS
 
     yield from _specified(hookspecs, "kernel")
-    for plugin, brought in platform.declare("register_hookspecs"):
+    yield from _specified(contracts, "kernel")
+    for plugin, brought in platform.resource(DECLARATIONS).of(hookspecs.register_hookspecs):
         for holder in brought:
             yield from _specified(holder, plugin)
 
 
 def _specified(holder: Any, owner: str) -> Iterator[Hook]:
-    from kernel.hookspecs import PROJECT
+    from kernel.hook_types import specs_in
 
-    for name, function in vars(holder).items():
-        marks = getattr(function, f"{PROJECT}_spec", None)
-        if marks is not None:
-            asks = "the first answer" if marks.get("firstresult") else "everyone"
-            yield Hook(name, owner, _signature(function), asks, inspect.getdoc(function) or "")
+    for spec in specs_in(holder):
+        yield Hook(
+            spec.name,
+            owner,
+            _signature(spec.function),
+            spec.asks_for,
+            not spec.plain,
+            _failing(spec),
+            spec.text,
+        )
+
+
+def _failing(spec: HookSpec[..., Any]) -> str:
+    """What becomes of an implementation that fails."""
+    return spec.failing if isinstance(spec.failing, str) else "replace"
 
 
 def _signature(function: Any) -> str:
-    signature = inspect.signature(function)
-    kept = [p for p in signature.parameters.values() if p.name != "self"]
-    return str(signature.replace(parameters=kept)).replace("'", "")
+    return str(inspect.signature(function)).replace("'", "")
 
 
 def _print(found: list[Hook]) -> None:
@@ -104,10 +122,19 @@ def _print(found: list[Hook]) -> None:
         out.print(Text(_described(hook, min(out.width, 100))), soft_wrap=True)
 
 
+def _rules(hook: Hook) -> Iterator[str]:
+    if hook.asks_for == "the first answer":
+        yield "Stops at the first answer that is not None."
+    yield "May be async." if hook.may_be_async else "A plain function, not async."
+    if hook.asks_for == "declarations":
+        yield "A failure takes the plugin out of service."
+    else:
+        yield _FAILURES[hook.failing]
+
+
 def _described(hook: Hook, width: int) -> str:
     """Its text, indented and wrapped to `width` columns."""
     paragraphs = hook.text.split("\n\n")
-    if hook.asks_for == "the first answer":
-        paragraphs.append("Stops at the first answer that is not None.")
+    paragraphs.append(" ".join(_rules(hook)))
     wrapped = [textwrap.fill(p, width, initial_indent=_INDENT, subsequent_indent=_INDENT) for p in paragraphs]
     return "\n\n".join(wrapped) + "\n"

@@ -15,10 +15,9 @@ import sys
 import tempfile
 import tomllib
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from configparser import ConfigParser
 from configparser import Error as ConfigError
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -35,7 +34,7 @@ from kernel.plugins import GROUP
 from kernel.serve import this_command
 
 if TYPE_CHECKING:
-    from cli.plugins import Shown
+    from cli.plugin_facts import Shown
 
 PLATFORM = "platform-kernel"
 _CAUSES = re.compile(r"The conflict is caused by:\n(.*?)\n\n", re.DOTALL)
@@ -75,16 +74,20 @@ class Pip:
 def install_plugin(wanted: str, pip: Pip, *, dry_run: bool = False) -> None:
     """Install `wanted`: a requirement, a wheel or a folder. Raises Refused before anything is changed."""
     _require_pip(pip)
-    with tempfile.TemporaryDirectory() as folder, _busy(f"Resolving {wanted}"):
+    with tempfile.TemporaryDirectory() as folder, console.busy("Starting pip") as busy:
+        busy.step(f"Resolving {wanted} with what is installed")
         constraints = _constraints(wanted, Path(folder))
         found = _resolve(pip, wanted, constraints)
+        busy.step("Reading which plugins it brings")
         plugins = [name for item in found if item.requested for name in _plugins_in(pip, item, Path(folder))]
         if found and not plugins:
             raise Refused(
-                f"'{wanted}' brings no plugin: it has no entry point in the group '{GROUP}'",
-                "Install libraries with pip; a plugin's author adds the entry point.",
+                f"'{wanted}' contains no plugin: it has no entry point in the group '{GROUP}'",
+                "Use pip to install libraries. If this is meant to be a plugin, its author must "
+                "add the entry point.",
             )
         if found and not dry_run:
+            busy.step(f"Installing {', '.join(item.name for item in found)}")
             _install(pip, found, constraints)
     _report(found, plugins, dry_run)
 
@@ -92,12 +95,6 @@ def install_plugin(wanted: str, pip: Pip, *, dry_run: bool = False) -> None:
 def _require_pip(pip: Pip) -> None:
     if pip.run("--version").returncode != 0:
         raise CommandFailed("this environment has no pip", "Try: python -m ensurepip")
-
-
-@contextmanager
-def _busy(text: str) -> Iterator[None]:
-    with console.err().status(text + " …"):
-        yield
 
 
 def _constraints(wanted: str, folder: Path) -> Path:
@@ -159,16 +156,17 @@ def _refusal(wanted: str, output: str) -> CommandFailed:
     conflict = _CAUSES.search(output)
     if conflict:
         lines = [line.strip() for line in conflict.group(1).splitlines() if line.strip()]
-        lines = [_CONSTRAINT.sub(r"the platform runs on \1 \2", line) for line in lines]
+        lines = [_CONSTRAINT.sub(r"the platform needs \1 \2", line) for line in lines]
         return Refused(
-            f"'{wanted}' would change what the platform runs on; nothing was changed: " + "; ".join(lines),
-            "Ask the plugin's author for a release that fits, or take another version.",
+            f"'{wanted}' conflicts with packages that the platform needs; nothing was changed: "
+            f"" + "; ".join(lines),
+            "Try another version, or ask the plugin's author for a compatible release.",
         )
     errors = [line[7:] for line in output.splitlines() if line.startswith("ERROR: ")]
     text = "; ".join(errors) or output.strip()[-500:]
     if "No matching distribution" in text or "Invalid requirement" in text:
         reason = errors[-1] if errors else text
-        return Missing(f"'{wanted}' can't be had; nothing was changed: {reason}", "Check name and path.")
+        return Missing(f"'{wanted}' was not found; nothing was changed: {reason}", "Check the name or path.")
     return CommandFailed(f"pip could not resolve '{wanted}'; nothing was changed: {text}")
 
 
@@ -204,7 +202,9 @@ def _install(pip: Pip, found: Sequence[Resolved], constraints: Path) -> None:
     if result.returncode != 0:
         for name in sorted(_installed() - before):
             _take_back(pip, name)
-        raise CommandFailed(f"pip failed, and what it had added is removed: {_last_error(result)}")
+        raise CommandFailed(
+            f"pip failed; the packages it had added were removed again: {_last_error(result)}"
+        )
 
 
 def _take_back(pip: Pip, name: str) -> None:
@@ -231,27 +231,34 @@ def _last_error(result: subprocess.CompletedProcess[str]) -> str:
 
 def _report(found: Sequence[Resolved], plugins: Sequence[str], dry_run: bool) -> None:
     if not found:
-        console.note("It is installed already; --upgrade takes a newer version.")
+        console.note("It is already installed. Use --upgrade for a newer version.")
         return
     for item in found:
         console.done(f"{'would install' if dry_run else 'installed'} {item.name} {item.version}")
     if not dry_run:
         for name in plugins:
-            _check(name)
-        console.note("Restart the platform to take it into service.")
+            with console.busy(f"Loading {name} in a process of its own"):
+                reason = _why_not(name)
+            _tell(name, reason)
+        console.note("Restart the platform to use the plugin.")
 
 
-def _check(name: str) -> None:
-    """Whether the new plugin loads, asked of a new process."""
+def _why_not(name: str) -> str | None:
+    """Why a new process can't load the plugin; None when it can."""
     command = [*this_command("plugins", "why", name, "--json")]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     if answer.returncode == 0:
+        return None
+    return str(json.loads(answer.stdout)["reason"]) if answer.stdout else answer.stderr.strip()
+
+
+def _tell(name: str, reason: str | None) -> None:
+    if reason is None:
         console.done(f"plugin '{name}' loads")
         return
-    reason = json.loads(answer.stdout)["reason"] if answer.stdout else answer.stderr.strip()
     raise CommandFailed(
         f"plugin '{name}' is installed but does not load: {reason}",
-        f"Repair it, or: platformctl plugins uninstall {name}",
+        f"Fix the plugin, or remove it: platformctl plugins uninstall {name}",
     )
 
 
@@ -265,7 +272,7 @@ def uninstall_plugin(name: str, plugins: Sequence[Shown], *, force: bool) -> Non
     if canonicalize_name(package) == PLATFORM:
         raise Refused(
             f"'{name}' is part of the platform",
-            f"PLATFORM_PLUGINS_DISABLED={name} turns it off at the next start.",
+            f"Set PLATFORM_PLUGINS_DISABLED={name} to turn it off at the next start.",
         )
     gone = {plugin for plugin, owner in packages.items() if owner == package}
     needed = sorted(p.name for p in plugins if p.name not in gone and gone & set(p.requires))
@@ -276,5 +283,5 @@ def uninstall_plugin(name: str, plugins: Sequence[Shown], *, force: bool) -> Non
     result = Pip().run("uninstall", "--yes", package)
     if result.returncode != 0:
         raise CommandFailed(f"pip could not uninstall {package}: {_last_error(result)}")
-    console.done(f"{package} is uninstalled ({', '.join(sorted(gone))}); its tables and data stay")
-    console.note("Restart the platform to take it out of service.")
+    console.done(f"{package} is uninstalled ({', '.join(sorted(gone))}); its tables and data are kept")
+    console.note("Restart the platform to stop using the plugin.")

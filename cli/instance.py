@@ -107,6 +107,7 @@ def _environment(environ: Mapping[str, str], home: Path) -> dict[str, str]:
         "PLATFORM_MANIFESTS_DIR": str(home / "manifests"),
         "PLATFORM_LOG_FORMAT": "text",
         "RATE_LIMIT_PER_MINUTE": "6000",
+        "RATE_LIMIT_ACCOUNT_PER_MINUTE": "6000",
         "HF_HUB_OFFLINE": "1",
     }
     return {name: value for name, value in environ.items() if not name.startswith(_FOREIGN)} | own
@@ -120,7 +121,9 @@ async def _ready(instance: Instance, process: asyncio.subprocess.Process) -> Non
             if await instance.status("/health") == 200:
                 return
         await asyncio.sleep(0.05)
-    raise CommandFailed(f"the throw-away instance did not start; its last lines:\n{log_tail(instance.home)}")
+    raise CommandFailed(
+        f"the temporary instance did not start. The end of its log:\n{log_tail(instance.home)}"
+    )
 
 
 def log_tail(home: Path, lines: int = 15) -> str:

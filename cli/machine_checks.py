@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform as machine
-import shutil
 import stat
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,9 +19,11 @@ from urllib.request import ProxyHandler, build_opener
 from packaging.requirements import Requirement
 
 from kernel.server import bind
+from kernel.stores.disk import DiskSpace
 
 DISTRIBUTION = "platform-kernel"
 _FREE_BYTES = 1 << 30
+_MAKE_ROOM = "Make room, or move PLATFORM_HOME to a larger disk."
 
 Status = Literal["ok", "warning", "failed"]
 
@@ -53,14 +54,17 @@ def check_packages() -> Iterator[Finding]:
     problems = [text for item in wanted if (text := _unmet(item))]
     different = [text for item in _locked() if (text := _unmet(item))]
     if problems:
-        yield Finding("packages", "failed", "; ".join(problems), "./setup.sh repairs its environment.")
+        yield Finding("packages", "failed", "; ".join(problems), "Run ./setup.sh to repair the environment.")
     elif different:
         shown = ", ".join(different[:5]) + (" …" if len(different) > 5 else "")
         yield Finding(
-            "packages", "warning", f"off the lock: {shown}", "./setup.sh restores requirements.lock."
+            "packages",
+            "warning",
+            f"versions differ from requirements.lock: {shown}",
+            "Run ./setup.sh to install the locked versions.",
         )
     else:
-        yield Finding("packages", "ok", f"{len(wanted)} requirements are met")
+        yield Finding("packages", "ok", f"all {len(wanted)} requirements are installed")
 
 
 def _unmet(wanted: Requirement) -> str | None:
@@ -82,20 +86,30 @@ def _locked() -> list[Requirement]:
 
 
 def check_home(home: Path) -> Iterator[Finding]:
-    """The home is the owner's alone, can be written and has room."""
+    """The home is the owner's alone and can be written."""
     if not home.exists():
-        yield Finding("home", "ok", f"{home} is made at the first start")
+        yield Finding("home", "ok", f"{home} will be created at the first start")
         return
     if not home.is_dir() or not os.access(home, os.W_OK | os.X_OK):
-        yield Finding("home", "failed", f"{home} is not a folder that can be written", "Set PLATFORM_HOME.")
+        yield Finding(
+            "home", "failed", f"{home} is not a writable folder", "Set PLATFORM_HOME to a writable folder."
+        )
         return
     if _others_may(home):
-        yield Finding("home", "warning", f"other users can look into {home}", f"chmod 700 {home}")
-    free = shutil.disk_usage(home).free
-    if free < _FREE_BYTES:
-        yield Finding("home", "warning", f"only {free >> 20} MB are free at {home}", "Make room, or move it.")
+        yield Finding("home", "warning", f"other users can access {home}", f"chmod 700 {home}")
     else:
-        yield Finding("home", "ok", f"{home}, {free >> 30} GB free")
+        yield Finding("home", "ok", str(home))
+
+
+def check_disk(disk: DiskSpace) -> Finding:
+    """The disk has room: as much as is to be kept free, and some more."""
+    free = disk.free_bytes()
+    if disk.is_short():
+        text = f"the disk is full: {free >> 20} MB are free, and uploads are refused"
+        return Finding("disk", "failed", text, _MAKE_ROOM)
+    if free < _FREE_BYTES:
+        return Finding("disk", "warning", f"only {free >> 20} MB are free", _MAKE_ROOM)
+    return Finding("disk", "ok", f"{free >> 30} GB are free")
 
 
 def check_secrets(home: Path) -> Iterator[Finding]:
@@ -109,7 +123,7 @@ def check_secrets(home: Path) -> Iterator[Finding]:
         mode = "700" if path.is_dir() else "600"
         yield Finding("secrets", "failed", f"other users can read {path}", f"chmod {mode} {path}")
     if not exposed:
-        yield Finding("secrets", "ok", f"{len(files)}, readable by their owner alone")
+        yield Finding("secrets", "ok", f"{len(files)}, readable only by their owner")
 
 
 def _others_may(path: Path) -> bool:
@@ -129,7 +143,7 @@ def check_port(host: str, port: int) -> Finding:
     except (OSError, ValueError, HTTPException) as error:
         if isinstance(getattr(error, "reason", error), ConnectionRefusedError):
             return Finding("port", "ok", f"{where} is free: the platform is not running")
-        return _stranger(where)
+        return _other_program(where)
 
 
 def check_dev_ports(ports: Sequence[int]) -> Finding:
@@ -137,8 +151,8 @@ def check_dev_ports(ports: Sequence[int]) -> Finding:
     taken = [str(port) for port in ports if _is_taken(port)]
     if not taken:
         return Finding("dev ports", "ok", f"{ports[0]} to {ports[-1]} are free")
-    text = f"somebody listens on {', '.join(taken)}"
-    return Finding("dev ports", "failed", text, "Stop it, or unset PLATFORM_DEV_PORTS.")
+    text = f"other programs are using {', '.join(taken)}"
+    return Finding("dev ports", "failed", text, "Stop them, or unset PLATFORM_DEV_PORTS.")
 
 
 def _is_taken(port: int) -> bool:
@@ -149,18 +163,18 @@ def _is_taken(port: int) -> bool:
     return False
 
 
-def _stranger(where: str) -> Finding:
-    text = f"something that is no platform answers at {where}"
+def _other_program(where: str) -> Finding:
+    text = f"another program is using {where}"
     return Finding("port", "failed", text, "Stop it, or choose another PLATFORM_PORT.")
 
 
 def _health(where: str, body: bytes) -> Finding:
     try:
         health = json.loads(body)
-        checks = {name: text for name, text in health["checks"].items() if text != "healthy"}
+        checks = {name: text for name, text in health["checks"].items() if text.startswith("unhealthy")}
         said = f"a platform answers at {where}: {health['status']}"
     except (ValueError, KeyError, TypeError, AttributeError):
-        return _stranger(where)
+        return _other_program(where)
     if not checks:
         return Finding("port", "ok", said, platform_answers=True)
     listed = "; ".join(f"{name}: {text}" for name, text in checks.items())

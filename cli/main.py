@@ -14,30 +14,38 @@ import typer
 from cli.group import Entry, LazyGroup
 from cli.texts import examples
 
-RUN, LOOK_AFTER, EXTEND = "Run", "Look after", "Extend"
+RUN, LOOK_AFTER, EXTEND = "Run", "Manage", "Extend"
 
 ENTRIES = (
     Entry("serve", "cli.serve", "Start the platform: the API and a worker for its jobs.", RUN),
-    Entry("worker", "cli.worker", "Run jobs only, on this machine or another one.", RUN),
+    Entry("worker", "cli.worker", "Run jobs only, on this or another machine.", RUN),
     Entry(
         "demo",
         "cli.demo",
-        "See the main job done: ingest, ask, get cited answers. Leaves nothing behind.",
+        "Try it out: ingest documents, ask, get cited answers. Leaves nothing behind.",
         RUN,
     ),
-    Entry("doctor", "cli.doctor", "Check the installation; say what to do about each problem.", LOOK_AFTER),
-    Entry("users", "cli.users", "Create, list and look after accounts.", LOOK_AFTER),
-    Entry("platform-admin", "cli.platform_admin", "Make Platform Admins; issue a setup code.", LOOK_AFTER),
-    Entry("sso-link", "cli.sso_link", "Let SSO sign-ins take local accounts.", LOOK_AFTER),
-    Entry("secret", "cli.secret", "Keep, list and remove secrets, such as those of webhooks.", LOOK_AFTER),
-    Entry("service-token", "cli.service_token", "Make bearer tokens for other services.", LOOK_AFTER),
-    Entry("db", "cli.db", "Bring the database up to date, or see what is pending.", LOOK_AFTER),
-    Entry("settings", "cli.configuration", "Show every setting, its variable and its value.", LOOK_AFTER),
+    Entry("doctor", "cli.doctor", "Check the installation and suggest a fix for each problem.", LOOK_AFTER),
+    Entry("users", "cli.users", "Create, list and manage accounts.", LOOK_AFTER),
+    Entry(
+        "platform-admin",
+        "cli.platform_admin",
+        "Grant or revoke Platform Admin; issue a setup code.",
+        LOOK_AFTER,
+    ),
+    Entry(
+        "sso-link", "cli.sso_link", "Let people keep a local account when they sign in by SSO.", LOOK_AFTER
+    ),
+    Entry("secret", "cli.secret", "Store, list and remove secrets, such as those of webhooks.", LOOK_AFTER),
+    Entry("service-token", "cli.service_token", "Create bearer tokens for other services.", LOOK_AFTER),
+    Entry("db", "cli.db", "Update the database schema, or see what is pending.", LOOK_AFTER),
+    Entry("jobs", "cli.jobs", "Follow and cancel background work; see what runs by the clock.", LOOK_AFTER),
+    Entry("settings", "cli.configuration", "Show all settings and their values.", LOOK_AFTER),
     Entry("plugins", "cli.plugins", "List, explain, install and uninstall plugins.", EXTEND),
     Entry("manifests", "cli.manifests", "Validate and list webhook manifests.", EXTEND),
-    Entry("hooks", "cli.hooks", "The reference of all hooks that a plugin can implement.", EXTEND),
+    Entry("hooks", "cli.hooks", "Show all hooks that a plugin can implement.", EXTEND),
     Entry("openapi", "cli.openapi", "Print the API's OpenAPI document.", EXTEND),
-    Entry("bench", "cli.bench", "Run the benchmarks of a checkout.", EXTEND),
+    Entry("bench", "cli.bench", "Run the benchmarks of a source checkout.", EXTEND),
 )
 
 
@@ -54,12 +62,12 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=examples(
-        ("platformctl demo", "the main job in one go, in a throw-away instance"),
-        ("platformctl serve", "start; prints where to go next"),
+        ("platformctl demo", "try it out in a temporary instance"),
+        ("platformctl serve", "start, and print where to go next"),
         ("platformctl users create ada --admin", "the first account"),
-        ("platformctl doctor", "what is wrong, and what to do"),
-        after="Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 refused, 130 interrupted.\n"
-        "Plugins may bring further commands; 'platformctl plugins commands' lists them.",
+        ("platformctl doctor", "find problems and how to fix them"),
+        after="Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 refused, 130 "
+        "interrupted.\n\nPlugins can add commands; 'platformctl plugins commands' lists them.",
     ),
 )
 
@@ -79,7 +87,7 @@ def platformctl(
         typer.Option("--version", "-V", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """Platform: drop documents in, ask, get cited answers; extend it with plugins."""
+    """Platform: upload documents, ask questions, get cited answers; extend it with plugins."""
 
 
 def intruder() -> str | None:

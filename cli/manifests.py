@@ -1,4 +1,4 @@
-"""`platformctl manifests`: webhook manifests, checked before they are dropped in, and listed."""
+"""`platformctl manifests`: webhook manifests, checked before they are dropped in, listed, and followed."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.options import AsJson
-from cli.texts import examples
+from cli.texts import App, examples
 
 if TYPE_CHECKING:
     from builtin_plugins.manifest_webhooks.problems import Problem
 
-app = typer.Typer(
-    rich_markup_mode="rich",
+app = App(
     no_args_is_help=True,
-    help="A manifest turns a webhook into searchable text without code. They lie in PLATFORM_MANIFESTS_DIR.",
+    help="A manifest turns a webhook into searchable text without code. Manifests are in "
+    "PLATFORM_MANIFESTS_DIR.",
     epilog=examples(
-        ("platformctl manifests validate my.yaml", "every defect, with its remedy"),
-        ("platformctl manifests list", "what is live, and why something is not"),
+        ("platformctl manifests validate my.yaml", "each problem, and how to fix it"),
+        ("platformctl manifests list", "which are live, and why others are not"),
+        ("platformctl manifests deliveries NAME", "what became of each delivery"),
     ),
 )
 
@@ -28,19 +29,19 @@ app = typer.Typer(
 @app.command(
     epilog=examples(
         ("platformctl manifests validate manifests/", "all files of a folder"),
-        ("platformctl manifests validate a.yaml b.json --json", "for a program"),
+        ("platformctl manifests validate a.yaml b.json --json", "as JSON"),
     )
 )
 def validate(
     paths: Annotated[list[Path], typer.Argument(help="Files or folders.")], as_json: AsJson = False
 ) -> None:
-    """Check manifests without installing them; exit code 1 when one is not valid."""
+    """Check manifests without installing them. The exit code is 1 if one is not valid."""
     from cli import console
     from cli.failures import CommandFailed
 
     found = {str(path): _problems(path) for path in _files(paths)}
     if not found:
-        raise CommandFailed("there is no manifest there", "A manifest's name ends in .yaml, .yml or .json.")
+        raise CommandFailed("no manifest was found", "Manifest files end in .yaml, .yml or .json.")
     if as_json:
         console.print_json({path: [p.as_dict() for p in problems] for path, problems in found.items()})
     else:
@@ -91,9 +92,9 @@ def _print_checked(found: dict[str, list[Problem]]) -> None:
             out.print(Text(f"      {problem.remedy}", "dim"))
 
 
-@app.command(name="list", epilog=examples(("platformctl manifests list --json", "for a program")))
+@app.command(name="list", epilog=examples(("platformctl manifests list --json", "as JSON")))
 def show(as_json: AsJson = False) -> None:
-    """List the manifests of PLATFORM_MANIFESTS_DIR: what is live, and the reason of each that is not."""
+    """List the manifests in PLATFORM_MANIFESTS_DIR, and why some are not live."""
     from cli import console, running
 
     directory, found = running.run(listed())
@@ -119,12 +120,13 @@ async def listed(overrides: Mapping[str, str] | None = None) -> tuple[Path, list
     from builtin_plugins.manifest_webhooks.secrets import how_to_set, missing_secret
     from builtin_plugins.manifest_webhooks.settings import WebhookSettings
     from cli import running
+    from kernel.sdk import DIRECTORY
 
     found: list[dict[str, Any]] = []
     async with running.explained_platform(overrides) as platform:
         directory = platform.settings_of(WebhookSettings).manifests_dir
         folder = ManifestFolder()
-        async with folder.watched(directory, platform.directory.taken_names):
+        async with folder.watched(directory, platform.resource(DIRECTORY).taken_names):
             for live in folder.live():
                 missing = missing_secret(platform, live.manifest)
                 remarks = [how_to_set(missing)] if missing else []
@@ -143,3 +145,61 @@ def _live(manifest: Any, remarks: str) -> dict[str, Any]:
 
 def _row(name: str, status: str, webhook: str = "", collection: str = "", reason: str = "") -> dict[str, Any]:
     return {"name": name, "status": status, "webhook": webhook, "collection": collection, "reason": reason}
+
+
+@app.command(
+    epilog=examples(
+        ("platformctl manifests deliveries github-issues", "the last 20"),
+        ("platformctl manifests deliveries github-issues --limit 200 --json", "the latest deliveries"),
+    )
+)
+def deliveries(
+    name: Annotated[str, typer.Argument(help="The manifest's metadata.name.")],
+    limit: Annotated[int, typer.Option(min=1, max=200, help="How many to show.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Show the last deliveries to a manifest, newest first: stored, repeated, skipped or refused, and why.
+
+    For each manifest the last 100 with a valid signature are kept, and the last 100 without one.
+    """
+    from cli import console, running
+
+    found = running.run(_deliveries(name, limit))
+    if as_json:
+        console.print_json(found)
+        return
+    columns = ("received", "event", "delivery", "signed", "outcome", "status", "reason")
+    rows = [
+        (
+            item["received_at"][:19].replace("T", " "),
+            item["event"] or "",
+            item["delivery_id"] or "",
+            "yes" if item["proven"] else "no",
+            item["outcome"],
+            item["status"],
+            item["reason"] or "",
+        )
+        for item in found
+    ]
+    console.print_table(columns, rows, f"There are no deliveries for '{name}' yet.")
+
+
+async def _deliveries(name: str, limit: int) -> list[dict[str, Any]]:
+    from builtin_plugins.manifest_webhooks.deliveries import last
+    from cli import running
+
+    async with running.stored_platform() as platform:
+        rows = await platform.database.read(last, name, limit)
+        return [
+            {
+                "received_at": row.received_at.isoformat(),
+                "event": row.event,
+                "delivery_id": row.event_id,
+                "proven": row.proven,
+                "outcome": row.outcome,
+                "status": row.status,
+                "reason": row.reason,
+                "point_id": row.point_id,
+            }
+            for row in rows
+        ]

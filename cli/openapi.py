@@ -9,26 +9,26 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.texts import examples
+from cli.texts import App, examples
 
-app = typer.Typer(rich_markup_mode="rich")
+app = App()
 
 
 @app.command(
     epilog=examples(
         ("platformctl openapi > openapi.json", "with the plugins installed here"),
-        ("platformctl openapi --service rag-pipeline", "one service at its own root"),
+        ("platformctl openapi --service rag-pipeline", "one service, at its own root"),
         ("platformctl openapi --snapshot -o schemas/openapi.json", "the published snapshot"),
     )
 )
 def openapi(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
     service: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of one service, not the gateway.")
+        str | None, typer.Option(metavar="NAME", help="Describe this service instead of the gateway.")
     ] = None,
     snapshot: Annotated[bool, typer.Option("--snapshot", help="Leave out free-text descriptions.")] = False,
 ) -> None:
-    """Print the OpenAPI 3.1 document of the API that the installed plugins make."""
+    """Print the OpenAPI 3.1 document of the API, with the installed plugins."""
     from cli import console, running
     from kernel.http.openapi import without_descriptions
 
@@ -46,12 +46,14 @@ async def _document(service: str | None) -> dict[str, Any]:
     from cli.failures import Missing
     from kernel.app import gateway_app, service_app
     from kernel.http.openapi import build_document
+    from kernel.offers import OFFERS
 
     async with running.explained_platform() as platform:
         if service is None:
             return build_document(gateway_app(platform).endpoints, "Platform")
-        if service not in platform.services:
-            known = ", ".join(sorted(platform.services)) or "none"
+        offered = platform.resource(OFFERS).services
+        if service not in offered:
+            known = ", ".join(sorted(offered)) or "none"
             raise Missing(f"no plugin offers the service '{service}'", f"Offered here: {known}.")
-        found = platform.services[service][1]
+        found = offered[service][1]
         return build_document(service_app(platform, found).endpoints, found.title or found.name)

@@ -6,4 +6,4 @@ from typing import Annotated
 
 import typer
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for a program.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -4,84 +4,90 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
 from cli.accounts import Username
 from cli.options import AsJson
-from cli.texts import examples
+from cli.texts import App, examples
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from kernel.auth.models import Account
 
-app = typer.Typer(
-    rich_markup_mode="rich",
+app = App(
     no_args_is_help=True,
     help=(
-        "Platform Admins administer the accounts of all organizations. On a fresh install the first "
-        "administrator to sign in becomes one; where nobody is one, whoever claims a setup code. A platform "
-        "that runs hears of each change at once."
+        "Platform Admins manage the accounts of all organizations. On a new installation, the "
+        "first administrator to sign in becomes one. If there is none, an administrator can claim "
+        "a setup code. A running platform picks up changes at once."
     ),
     epilog=examples(
-        ("platformctl platform-admin grant ada", "also when nobody is one any more"),
+        ("platformctl platform-admin grant ada", "works even if there is no Platform Admin left"),
         ("platformctl platform-admin revoke ada", "ends all of ada's sessions"),
-        ("platformctl platform-admin list", "who is one"),
-        ("platformctl platform-admin setup-code", "for an administrator to claim, where nobody is one"),
+        ("platformctl platform-admin list", "list the Platform Admins"),
+        ("platformctl platform-admin setup-code", "a code that makes an administrator Platform Admin"),
     ),
 )
 
 
 @app.command(epilog=examples(("platformctl platform-admin grant ada", "any active account")))
 def grant(username: Username, as_json: AsJson = False) -> None:
-    """Make an account a Platform Admin. Its token says so at the next refresh or sign-in."""
+    """Make an account a Platform Admin. Its token shows it after the next refresh or sign-in."""
     from cli import console, running
 
     account, changed = running.run(_grant(username))
     if as_json:
         _print_change(account, changed)
     elif changed:
-        console.done(f"{account.username} is a Platform Admin; the next refresh or sign-in shows it")
+        console.done(
+            f"{account.username} is now a Platform Admin; tokens show it after the next refresh or sign-in"
+        )
     else:
-        console.note(f"{account.username} is a Platform Admin already; nothing was changed")
+        console.note(f"{account.username} is already a Platform Admin; nothing was changed")
 
 
 async def _grant(username: str) -> tuple[Account, bool]:
     from cli.accounts import opened_accounts
     from cli.auditing import ORIGIN
+    from kernel.auth.platform_admins import PLATFORM_ADMINS
 
     async with opened_accounts() as platform:
-        return await platform.platform_admins.grant(username, ORIGIN)
+        return await platform.resource(PLATFORM_ADMINS).grant(username, ORIGIN)
 
 
 @app.command(
     epilog=examples(
-        ("platformctl platform-admin revoke ada", "ada signs in again, as an ordinary account"),
+        ("platformctl platform-admin revoke ada", "ada must sign in again"),
         after="The last one can be revoked too; 'platformctl platform-admin grant' makes another.",
     )
 )
 def revoke(username: Username, as_json: AsJson = False) -> None:
-    """Make an account a Platform Admin no longer, and end all of its sessions."""
+    """Take Platform Admin away from an account, and end all of its sessions."""
     from cli import console, running
 
     account, changed, left = running.run(_revoke(username))
     if as_json:
         _print_change(account, changed)
     elif changed:
-        console.done(f"{account.username} is a Platform Admin no longer; the account's sessions have ended")
+        console.done(
+            f"{account.username} is no longer a Platform Admin; all sessions of the account have ended"
+        )
     else:
-        console.note(f"{account.username} is no Platform Admin; nothing was changed")
+        console.note(f"{account.username} is not a Platform Admin; nothing was changed")
     if changed and not left:
-        console.warn("No active Platform Admin is left. Make one: platformctl platform-admin grant NAME")
+        console.warn(
+            "There is no active Platform Admin left. To make one: platformctl platform-admin grant NAME"
+        )
 
 
 async def _revoke(username: str) -> tuple[Account, bool, bool]:
     from cli.accounts import opened_accounts
     from cli.auditing import ORIGIN
+    from kernel.auth.platform_admins import PLATFORM_ADMINS
 
     async with opened_accounts() as platform:
-        account, changed = await platform.platform_admins.revoke(username, ORIGIN)
-        return account, changed, any(left.is_active for left in await platform.platform_admins.list())
+        admins = platform.resource(PLATFORM_ADMINS)
+        account, changed = await admins.revoke(username, ORIGIN)
+        return account, changed, any(left.is_active for left in await admins.list())
 
 
 def _print_change(account: Account, changed: bool) -> None:
@@ -91,7 +97,7 @@ def _print_change(account: Account, changed: bool) -> None:
     console.print_json(shown(account, changed=changed))
 
 
-@app.command(name="list", epilog=examples(("platformctl platform-admin list --json", "for a program")))
+@app.command(name="list", epilog=examples(("platformctl platform-admin list --json", "as JSON")))
 def show(as_json: AsJson = False) -> None:
     """List the Platform Admins."""
     from cli import console, running
@@ -109,29 +115,34 @@ def show(as_json: AsJson = False) -> None:
 
 async def _list() -> tuple[list[Account], str]:
     from cli.accounts import opened_accounts
+    from kernel.auth.platform_admins import PLATFORM_ADMINS
+    from kernel.auth.setup_codes import SETUP_CODES
 
     async with opened_accounts() as platform:
-        if await platform.setup_codes.is_in_use():
-            remedy = "Make one: platformctl platform-admin grant NAME, or setup-code for one who claims"
-        elif await platform.platform_admins.awaits_first():
-            remedy = "The first administrator to sign in becomes one"
+        admins = platform.resource(PLATFORM_ADMINS)
+        if await platform.resource(SETUP_CODES).is_in_use():
+            remedy = (
+                "Make one with 'platformctl platform-admin grant NAME', or issue a code with 'setup-code'"
+            )
+        elif await admins.awaits_first():
+            remedy = "The first administrator to sign in becomes the Platform Admin"
         else:
-            remedy = "Make one: platformctl platform-admin grant NAME"
-        return await platform.platform_admins.list(), remedy
+            remedy = "Make one with 'platformctl platform-admin grant NAME'"
+        return await admins.list(), remedy
 
 
 @app.command(
     name="setup-code",
     epilog=examples(
         ("platformctl platform-admin setup-code", "prints the code, once"),
-        after="An instance administrator claims it, signed in, in the web client or with\n"
-        "POST /v1/auth/platform-admin/claim. It works once, for 24 hours, and voids earlier codes.\n"
-        "Refused on a fresh install, which needs none, while there is a Platform Admin, and after\n"
-        "the first grant or claim.",
+        after="A signed-in instance administrator enters it in the web client, or sends it to "
+        "POST /v1/auth/platform-admin/claim. It works once, for 24 hours, and replaces earlier "
+        "codes. No code is issued on a new installation (none is needed), while there is a "
+        "Platform Admin, or after the first grant or claim.",
     ),
 )
 def setup_code(as_json: AsJson = False) -> None:
-    """Issue the code that makes an administrator the Platform Admin of an install that has none."""
+    """Issue a code with which an administrator can become Platform Admin if there is none."""
     from cli import console, running
     from cli.accounts import print_once
 
@@ -148,6 +159,7 @@ def setup_code(as_json: AsJson = False) -> None:
 async def _issue() -> tuple[str, datetime]:
     from cli.accounts import opened_accounts
     from cli.auditing import ORIGIN
+    from kernel.auth.setup_codes import SETUP_CODES
 
     async with opened_accounts() as platform:
-        return await platform.setup_codes.issue(ORIGIN)
+        return await platform.resource(SETUP_CODES).issue(ORIGIN)

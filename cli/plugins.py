@@ -2,50 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cli.options import AsJson
-from cli.texts import examples
+from cli.plugin_facts import Shown
+from cli.texts import App, examples
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
     from kernel.plugins import PluginRecord
 
-app = typer.Typer(
-    rich_markup_mode="rich",
+app = App(
     no_args_is_help=True,
     help="Plugins are Python packages with an entry point in the group 'platform.plugins'.",
     epilog=examples(
-        ("platformctl plugins list", "what is installed, and its state"),
-        ("platformctl plugins why NAME", "what a plugin does, or why not"),
-        ("platformctl plugins install NAME", "from the index, a wheel or a folder"),
-        after="PLATFORM_PLUGINS_DISABLED=a,b keeps plugins from being loaded.",
+        ("platformctl plugins list", "installed plugins and their state"),
+        ("platformctl plugins why NAME", "what a plugin does, or why it is out of service"),
+        ("platformctl plugins install NAME", "from the package index, a wheel or a folder"),
+        ("platformctl plugins new NAME", "start your own plugin"),
+        after="Set PLATFORM_PLUGINS_DISABLED=a,b to not load some plugins.",
     ),
 )
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A plugin as the commands show it."""
-
-    name: str
-    version: str
-    status: str
-    reason: str | None
-    distribution: str | None
-    description: str
-    requires: tuple[str, ...] = ()
-    hooks: list[str] = field(default_factory=list)
-    settings: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-
-
-@app.command(name="list", epilog=examples(("platformctl plugins list --json", "for a program")))
+@app.command(name="list", epilog=examples(("platformctl plugins list --json", "as JSON")))
 def show(as_json: AsJson = False) -> None:
-    """List plugins, their state, and the reason of each that is out of service."""
+    """List plugins and their state, and why some are out of service."""
     from cli import console, running
 
     found = running.run(_shown())
@@ -59,9 +45,9 @@ def show(as_json: AsJson = False) -> None:
     console.print_table(("name", "version", "status", "package", "about"), rows, "No plugin is installed.")
 
 
-@app.command(epilog=examples(("platformctl plugins why rag", "exit code 1 when it is out of service")))
+@app.command(epilog=examples(("platformctl plugins why rag", "exit code 1 if it is out of service")))
 def why(name: Annotated[str, typer.Argument(help="The plugin's name.")], as_json: AsJson = False) -> None:
-    """Explain one plugin: its state and reason, what it requires, implements and can be told."""
+    """Explain one plugin: its state and why, what it requires, its hooks and settings."""
     from cli import console, running
     from cli.failures import Missing
 
@@ -88,6 +74,7 @@ def _explain(plugin: Shown) -> None:
     out.print(Text.assemble((f"{plugin.name} {plugin.version}".strip(), "bold"), "  ", status))
     facts = [
         ("why", plugin.reason or ""),
+        ("where", plugin.place or ""),
         ("about", plugin.description),
         ("package", plugin.distribution or ""),
         ("requires", ", ".join(plugin.requires)),
@@ -104,7 +91,7 @@ def _remedy(plugin: Shown) -> str:
         return ""
     off = f"PLATFORM_PLUGINS_DISABLED={plugin.name}"
     if plugin.distribution == "platform-kernel":
-        return f"repair what the reason names, or turn it off: {off}"
+        return f"fix the cause, or turn the plugin off: {off}"
     return (
         f"repair what the reason names, turn it off ({off}), or: platformctl plugins uninstall {plugin.name}"
     )
@@ -122,7 +109,6 @@ async def _shown() -> list[Shown]:
 
 def _facts(platform: Platform, record: PluginRecord) -> Shown:
     loaded = record.status == "loaded"
-    callers = platform.host.manager.get_hookcallers(record.instance) if loaded else None
     return Shown(
         name=record.name,
         version=record.version,
@@ -130,8 +116,9 @@ def _facts(platform: Platform, record: PluginRecord) -> Shown:
         reason=record.reason,
         distribution=record.distribution,
         description=record.description,
+        place=record.place,
         requires=record.requires,
-        hooks=sorted(caller.name for caller in callers or ()),
+        hooks=platform.hooks.implemented_by(record.name),
         settings=_variables(record) if loaded else [],
         problems=list(record.problems),
     )
@@ -152,10 +139,10 @@ def _with_report(item: Shown, report: dict[str, Any] | None) -> Shown:
     if report is None or entry is None or item.status != "loaded" or entry["status"] == "loaded":
         return item
     reason = f"{entry['reason']} (at the server's start, {report['started_at']})"
-    return replace(item, status=entry["status"], reason=reason)
+    return replace(item, status=entry["status"], reason=reason, place=entry.get("place"))
 
 
-@app.command(epilog=examples(("platformctl plugins commands", "what to type after 'platformctl'")))
+@app.command(epilog=examples(("platformctl plugins commands", "what you can type after 'platformctl'")))
 def commands() -> None:
     """List the commands that plugins add to platformctl."""
     from cli import console
@@ -165,7 +152,7 @@ def commands() -> None:
     own = {entry.name for entry in ENTRIES}
     found = commands_of_plugins()
     rows = [
-        (name, _summary(group), "hidden by a built-in one" if name in own else "")
+        (name, _summary(group), "hidden by a built-in command" if name in own else "")
         for name, group in sorted(found.items())
     ]
     console.print_table(("command", "about", "note"), rows, "No plugin adds a command.")
@@ -176,50 +163,78 @@ def _summary(group: typer.Typer) -> str:
 
 
 Offline = Annotated[
-    bool, typer.Option("--offline", help="Ask no index; build folders with what is installed here.")
+    bool, typer.Option("--offline", help="Use no package index; build with the packages installed here.")
 ]
 FindLinks = Annotated[
-    str | None, typer.Option("--find-links", metavar="FOLDER", help="Look for wheels here as well.")
+    str | None, typer.Option("--find-links", metavar="FOLDER", help="Also look for wheels in this folder.")
 ]
 
 
 @app.command(
     epilog=examples(
-        ("platformctl plugins install acme-plugin", "from the configured index"),
+        ("platformctl plugins install acme-plugin", "from the package index"),
         ("platformctl plugins install ./acme_plugin-1.0-py3-none-any.whl", "a wheel"),
         ("platformctl plugins install ./acme --offline", "a folder, without a network"),
-        after="It is refused, with nothing changed, when it would change a package the platform runs on,\n"
-        "or when it brings no plugin. Takes effect at the next start.",
+        after="If the plugin conflicts with packages that the platform needs, or contains no "
+        "plugin, nothing is installed. A new plugin is loaded at the next start.",
     )
 )
 def install(
-    wanted: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A requirement, a wheel or a folder.")],
-    upgrade: Annotated[bool, typer.Option("--upgrade", "-U", help="Take a newer version.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be installed.")] = False,
+    wanted: Annotated[str, typer.Argument(metavar="NAME|PATH", help="Package name, wheel file or folder.")],
+    upgrade: Annotated[bool, typer.Option("--upgrade", "-U", help="Install a newer version.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be installed.")] = False,
     offline: Offline = False,
     find_links: FindLinks = None,
 ) -> None:
-    """Install a plugin, with every package that is there now held at its version."""
+    """Install a plugin without changing the version of any installed package."""
     from cli.installing import Pip, install_plugin
 
     install_plugin(wanted, Pip(offline=offline, find_links=find_links, upgrade=upgrade), dry_run=dry_run)
 
 
-@app.command(epilog=examples(("platformctl plugins uninstall acme", "its tables and data stay")))
+@app.command(epilog=examples(("platformctl plugins uninstall acme", "its tables and data are kept")))
 def uninstall(
-    name: Annotated[str, typer.Argument(help="The plugin's name, or its package's.")],
-    force: Annotated[bool, typer.Option("--force", help="Even when other plugins require it.")] = False,
+    name: Annotated[str, typer.Argument(help="Name of the plugin or of its package.")],
+    force: Annotated[
+        bool, typer.Option("--force", help="Uninstall even if other plugins require it.")
+    ] = False,
 ) -> None:
-    """Uninstall a plugin's package. Its tables, settings and secrets stay."""
+    """Uninstall a plugin's package. Its tables, settings and secrets are kept."""
     from cli import running
     from cli.installing import uninstall_plugin
 
     uninstall_plugin(name, running.run(_shown()), force=force)
 
 
-@app.command(epilog=examples(("platformctl plugins release acme", "and restart the platform")))
+@app.command(
+    epilog=examples(
+        ("platformctl plugins new acme-notes", "creates the folder acme-notes here"),
+        ("platformctl plugins new acme-notes --into ~/src", "or elsewhere"),
+    )
+)
+def new(
+    name: Annotated[str, typer.Argument(help="Name of the plugin, such as acme-notes.")],
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            "--into", metavar="FOLDER", help="Folder to create it in; the current one when omitted."
+        ),
+    ] = None,
+) -> None:
+    """Create a small working plugin package, with tests, to start from."""
+    from cli import console
+    from cli.scaffolding import write_plugin
+
+    written = write_plugin(name, into or Path.cwd())
+    folder = written[0].parent
+    for path in written:
+        console.note(str(path.relative_to(folder.parent)))
+    console.done(f"{folder.name} contains the new plugin. Next: cd {folder.name} && python -m pytest")
+
+
+@app.command(epilog=examples(("platformctl plugins release acme", "then restart the platform")))
 def release(name: Annotated[str, typer.Argument(help="The plugin's name.")]) -> None:
-    """Let a plugin try again that was kept out because it blocked the whole process while it started."""
+    """Unblock a plugin that was blocked because it froze the process while starting."""
     from cli import console, running
     from cli.failures import Missing
     from kernel.watchdog import Quarantine
@@ -227,5 +242,5 @@ def release(name: Annotated[str, typer.Argument(help="The plugin's name.")]) -> 
     quarantine = Quarantine(running.kernel_settings().home)
     if not quarantine.release(name):
         kept_out = ", ".join(sorted(quarantine.entries())) or "none"
-        raise Missing(f"the plugin '{name}' is not kept out", f"Kept out: {kept_out}.")
-    console.done(f"'{name}' is tried again at the next start")
+        raise Missing(f"the plugin '{name}' is not blocked", f"Blocked plugins: {kept_out}.")
+    console.done(f"'{name}' will be loaded again at the next start")

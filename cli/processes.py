@@ -15,8 +15,9 @@ import uvloop
 from cli.running import make_loader, private_files
 from cli.welcome import Facts, gather_facts, welcome
 from kernel import logs
+from kernel.boot import open_platform
 from kernel.errors import PlatformError, StartupError
-from kernel.platform import Platform, open_platform
+from kernel.platform import Platform
 from kernel.serve import Supervisor, serve_api, stop_on_signals, this_command
 from kernel.server import bind
 from kernel.settings import KernelSettings, SettingsLoader
@@ -51,7 +52,7 @@ def run_process(work: Coroutine[Any, Any, None]) -> None:
     except (StartupError, PlatformError):
         raise
     except Exception:
-        log.critical("the process ends with an unforeseen error", exc_info=True)
+        log.critical("the process stopped because of an unexpected error", exc_info=True)
         raise
 
 
@@ -67,7 +68,7 @@ async def _serve_one(loader: SettingsLoader, how: Start) -> None:
         if not how.shared_port:
             welcome(await gather_facts(platform, loader), port)
 
-    children = [this_command("worker")] if how.with_worker else []
+    children = [this_command("worker", "--supervised")] if how.with_worker else []
     await serve_api(loader, only=how.only, shared_port=how.shared_port, announce=announce, children=children)
 
 
@@ -94,7 +95,7 @@ def _children(settings: KernelSettings, how: Start, port: int) -> list[list[str]
     api += ["--workers", str(settings.workers)]
     if how.only is not None:
         api += ["--only", how.only]
-    return [api] * settings.workers + ([this_command("worker")] if how.with_worker else [])
+    return [api] * settings.workers + ([this_command("worker", "--supervised")] if how.with_worker else [])
 
 
 @contextmanager

@@ -68,7 +68,7 @@ async def stored_platform(
 
     With `kernel_only` no plugin is even imported.
     """
-    from kernel.platform import open_platform
+    from kernel.boot import open_platform
 
     quiet()
     candidates: list[Candidate] | None = [] if kernel_only else None
@@ -82,15 +82,16 @@ async def stored_platform(
 def refuse_behind(platform: Platform) -> None:
     """Change nothing in a database whose migrations wait for the operator: guards may be missing too."""
     from cli.failures import Refused
+    from kernel.db.startup import SCHEMA
 
-    if platform.pending:
-        raise Refused("the database is behind this version", "Bring it up to date: platformctl db upgrade")
+    if platform.resource(SCHEMA).pending:
+        raise Refused("the database has pending migrations", "Apply them: platformctl db upgrade")
 
 
 @asynccontextmanager
 async def explained_platform(overrides: Mapping[str, str] | None = None) -> AsyncIterator[Platform]:
     """What plugins declare, without touching the database."""
-    from kernel.platform import declared_platform
+    from kernel.boot import declared_platform
 
     quiet()
     async with declared_platform(make_loader(overrides)) as platform:

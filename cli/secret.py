@@ -9,21 +9,24 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.options import AsJson
-from cli.texts import examples
+from cli.texts import App, examples
 
 if TYPE_CHECKING:
     from kernel.secrets import SecretStore
 
-_OF_THE_PLATFORM = {"jwt-secret": "all sessions and service tokens end at the next start"}
+_OF_THE_PLATFORM = {
+    "jwt-secret": "all sessions and service tokens will end at the next start",
+    "owner-secrets": "every stored secret of accounts, organizations and plugins will be lost",
+}
 
-app = typer.Typer(
-    rich_markup_mode="rich",
+app = App(
     no_args_is_help=True,
-    help="Secrets by name, one file (0600) each under PLATFORM_HOME/secrets. Values are never printed.",
+    help="Secrets are stored by name, each in a file in PLATFORM_HOME/secrets that only you can "
+    "read. Values are never printed.",
     epilog=examples(
         ("platformctl secret set github-issues", "asks for the value"),
-        ("openssl rand -hex 32 | platformctl secret set deploy", "reads it"),
-        after="A variable PLATFORM_SECRET_<NAME> wins over the stored value.",
+        ("openssl rand -hex 32 | platformctl secret set deploy", "reads it from a pipe"),
+        after="The variable PLATFORM_SECRET_<NAME> takes precedence over the stored value.",
     ),
 )
 
@@ -34,7 +37,7 @@ Name = Annotated[str, typer.Argument(help="Lower-case letters, digits, '.', '_',
     name="set", epilog=examples(("platformctl secret set github-issues < secret.txt", "from a file"))
 )
 def keep(name: Name) -> None:
-    """Keep a secret. The value is asked for, or read from standard input; it is never an argument."""
+    """Store a secret. The value is read from a prompt or standard input, never from an argument."""
     from cli import console
     from cli.failures import CommandFailed
 
@@ -45,7 +48,7 @@ def keep(name: Name) -> None:
     existed = name in store.names()
     _change("secret.set", name, existed, True, lambda: store.set(name, value))
     effect = "at the next start" if name in _OF_THE_PLATFORM else "at once"
-    console.done(f"'{name}' is {'replaced' if existed else 'kept'}; it takes effect {effect}")
+    console.done(f"'{name}' was {'replaced' if existed else 'stored'}; it takes effect {effect}")
 
 
 def _value() -> str:
@@ -55,7 +58,7 @@ def _value() -> str:
     return sys.stdin.read().rstrip("\r\n")
 
 
-@app.command(name="list", epilog=examples(("platformctl secret list --json", "names, for a program")))
+@app.command(name="list", epilog=examples(("platformctl secret list --json", "the names as JSON")))
 def show(as_json: AsJson = False) -> None:
     """List the names of the stored secrets."""
     from cli import console
@@ -64,8 +67,10 @@ def show(as_json: AsJson = False) -> None:
     if as_json:
         console.print_json(names)
         return
-    rows = [(name, "made by the platform" if name in _OF_THE_PLATFORM else "") for name in names]
-    console.print_table(("name", "note"), rows, "No secret is stored: platformctl secret set NAME")
+    rows = [(name, "created by the platform" if name in _OF_THE_PLATFORM else "") for name in names]
+    console.print_table(
+        ("name", "note"), rows, "No secrets are stored. To store one: platformctl secret set NAME"
+    )
 
 
 @app.command(epilog=examples(("platformctl secret remove github-issues", "forget it")))
@@ -80,7 +85,35 @@ def remove(name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do
     if name in _OF_THE_PLATFORM and not yes:
         typer.confirm(f"Without '{name}' {_OF_THE_PLATFORM[name]}. Remove it?", abort=True)
     _change("secret.removed", name, True, False, lambda: store.remove(name))
-    console.done(f"'{name}' is removed")
+    console.done(f"'{name}' was removed")
+
+
+@app.command(
+    name="change-key",
+    epilog=examples(("platformctl secret change-key", "after somebody may have seen the key")),
+)
+def change_key() -> None:
+    """Encrypt stored secrets of accounts, organizations and plugins with a new key, also while it runs."""
+    from cli import console, running
+
+    count = running.run(_seal_again())
+    are = "secret is" if count == 1 else "secrets are"
+    console.done(f"{count} {are} now encrypted with a new key")
+
+
+async def _seal_again() -> int:
+    from cli import running
+    from kernel.auth.audit import audit
+    from kernel.db.engine import Unit
+    from kernel.owner_secrets.store import OWNER_SECRETS
+
+    def note(unit: Unit) -> None:
+        audit(unit, "secret.key_changed", "secret", "owner-secrets")
+
+    async with running.stored_platform() as platform:
+        count = await platform.resource(OWNER_SECRETS).change_key(platform.database)
+        await platform.database.write(note)
+    return count
 
 
 def _change(action: str, name: str, was_set: bool, is_set: bool, change: Callable[[], object]) -> None:

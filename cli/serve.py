@@ -7,33 +7,34 @@ from typing import Annotated
 
 import typer
 
-from cli.texts import examples
+from cli.texts import App, examples
 
-app = typer.Typer(rich_markup_mode="rich")
+app = App()
 
 
 @app.command(
     epilog=examples(
-        ("platformctl serve", "loopback, port 8000"),
-        ("platformctl serve --workers 4", "four API processes on the port"),
-        ("platformctl serve --only rag-pipeline --port 8004", "one service by itself"),
-        ("PLATFORM_LOG_FILE=/var/log/platform.log platformctl serve", "JSON lines to a file"),
-        after="All settings: platformctl settings. Ctrl-C or SIGTERM stops it: requests in flight finish.",
+        ("platformctl serve", "on 127.0.0.1, port 8000"),
+        ("platformctl serve --workers 4", "four API processes on one port"),
+        ("platformctl serve --only rag-pipeline --port 8004", "only one service"),
+        ("PLATFORM_LOG_FILE=/var/log/platform.log platformctl serve", "log to a file, as JSON lines"),
+        after="'platformctl settings' shows all settings. Ctrl-C or SIGTERM stops the platform "
+        "after running requests have finished.",
     )
 )
 def serve(
-    host: Annotated[str | None, typer.Option(help="Address to listen on [default: 127.0.0.1].")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on (default: 127.0.0.1).")] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Port; 0 picks a free one [default: 8000].")
+        int | None, typer.Option(min=0, max=65535, help="Port, 0 for a free one (default: 8000).")
     ] = None,
     only: Annotated[
-        str | None, typer.Option(metavar="SERVICE", help="Serve this one service at its own root.")
+        str | None, typer.Option(metavar="SERVICE", help="Serve only this service, at its own root.")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, max=64, help="API processes on the one port [default: 1].")
+        int | None, typer.Option(min=1, max=64, help="API processes that share the port (default: 1).")
     ] = None,
     no_worker: Annotated[
-        bool, typer.Option("--no-worker", help="Start no job worker; run 'platformctl worker' elsewhere.")
+        bool, typer.Option("--no-worker", help="Don't start a worker; run 'platformctl worker' separately.")
     ] = False,
     log_file: Annotated[
         Path | None, typer.Option(help="Append log lines to this file instead of standard error.")
@@ -42,8 +43,8 @@ def serve(
 ) -> None:
     """Start the platform: the API, and a worker process that ingests documents.
 
-    The first start makes PLATFORM_HOME with its secrets and brings the database up to date. All that is
-    written stays below that folder.
+        The first start creates PLATFORM_HOME with its secrets and updates the database. Everything is
+    stored in that folder.
     """
     from cli.processes import Start, start
 

@@ -10,34 +10,34 @@ from typing import Annotated
 import typer
 
 from cli.options import AsJson
-from cli.texts import examples
+from cli.texts import App, examples
 
-app = typer.Typer(rich_markup_mode="rich", no_args_is_help=True)
+app = App(no_args_is_help=True)
 
 
 @app.callback(
     epilog=examples(
-        ("platformctl service-token create backup > token", "the token alone goes to the file"),
-        after="It ends early only when JWT_SECRET changes, which ends every other token too.",
+        ("platformctl service-token create backup > token", "only the token goes to the file"),
+        after="To revoke a token early, change JWT_SECRET, which ends all other tokens too.",
     )
 )
 def service_token() -> None:
-    """Bearer tokens with the role 'service'. They can't be refreshed; make a new one before one expires."""
+    """Bearer tokens with the role 'service'. They can't be refreshed: create a new one in time."""
 
 
 @app.command(
     epilog=examples(
-        ("platformctl service-token create backup > token", "the token alone goes to the file"),
+        ("platformctl service-token create backup > token", "only the token goes to the file"),
         ("platformctl service-token create ci --days 1", "for one day"),
-        after="It ends early only when JWT_SECRET changes, which ends every other token too.",
+        after="To revoke a token early, change JWT_SECRET, which ends all other tokens too.",
     )
 )
 def create(
-    name: Annotated[str, typer.Argument(help="What the service is called: letters, digits, '_', '.', '-'.")],
+    name: Annotated[str, typer.Argument(help="Name of the service: letters, digits, '_', '.', '-'.")],
     days: Annotated[int, typer.Option(min=1, max=3650, help="Days until it expires.")] = 90,
     as_json: AsJson = False,
 ) -> None:
-    """Make a service token and print it to standard output."""
+    """Create a service token and print it to standard output."""
     from cli import console, running
     from kernel.auth.tokens import Tokens
     from kernel.secrets import SecretStore

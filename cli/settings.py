@@ -10,5 +10,5 @@ from kernel.settings import Settings
 class CliSettings(Settings):
     """Read from the environment and from the section `cli` of `config.yaml`."""
 
-    debug: bool = Field(False, description="Tracebacks and the platform's log lines for every command.")
-    command: str = Field("platformctl", description="How help texts call the command line.")
+    debug: bool = Field(False, description="Show tracebacks and log lines in every command.")
+    command: str = Field("platformctl", description="Name of the command line in help texts.")

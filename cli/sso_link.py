@@ -8,22 +8,21 @@ import typer
 
 from cli.accounts import Username
 from cli.options import AsJson
-from cli.texts import examples
+from cli.texts import App, examples
 
 if TYPE_CHECKING:
     from kernel.auth.models import Account, LinkApproval
 
-app = typer.Typer(
-    rich_markup_mode="rich",
+app = App(
     no_args_is_help=True,
     help=(
-        "Let a person keep a local account when signing in through the identity provider. Without an "
-        "approval, whoever comes from there with the name of a local account gets an account apart."
+        "Let people keep their local account when they sign in through the identity provider. "
+        "Without an approval, a new account is created for them, even if a local account has the same name."
     ),
     epilog=examples(
-        ("platformctl sso-link approve ada", "the next SSO sign-in takes the account"),
-        ("platformctl sso-link revoke ada", "before that happened"),
-        ("platformctl sso-link list", "what is approved and not yet used"),
+        ("platformctl sso-link approve ada", "the next SSO sign-in takes over the account"),
+        ("platformctl sso-link revoke ada", "withdraw an approval that was not used yet"),
+        ("platformctl sso-link list", "approvals that were not used yet"),
     ),
 )
 
@@ -31,33 +30,35 @@ app = typer.Typer(
 @app.command(
     epilog=examples(
         ("platformctl sso-link approve ada", "works once"),
-        after="The link ends the account's sessions, removes its password and takes role and e-mail from\n"
-        "the identity provider; a Platform Admin is one no longer.",
+        after="Linking ends the account's sessions and removes its password. Its role and e-mail "
+        "then come from the identity provider, and it is no longer a Platform Admin.",
     )
 )
 def approve(username: Username, as_json: AsJson = False) -> None:
-    """Approve that the next SSO sign-in with this name takes the local account."""
+    """Allow the next SSO sign-in with this name to take over the local account."""
     from cli import console, running
 
     account, changed = running.run(_change(username, approve=True))
     if as_json:
         _print_change(account, changed, approved=True)
     elif changed:
-        console.done(f"The next SSO sign-in as '{account.username}' takes the account (id {account.id})")
+        console.done(f"The next SSO sign-in as '{account.username}' takes over the account (id {account.id})")
     else:
-        console.note(f"'{account.username}' is approved already; nothing was changed")
+        console.note(f"'{account.username}' is already approved; nothing was changed")
 
 
-@app.command(epilog=examples(("platformctl sso-link revoke ada", "the approval, not a link that is made")))
+@app.command(
+    epilog=examples(("platformctl sso-link revoke ada", "withdraws the approval, not an existing link"))
+)
 def revoke(username: Username, as_json: AsJson = False) -> None:
-    """Take an approval back that no sign-in has used yet."""
+    """Withdraw an approval that was not used yet."""
     from cli import console, running
 
     account, changed = running.run(_change(username, approve=False))
     if as_json:
         _print_change(account, changed, approved=False)
     elif changed:
-        console.done(f"'{account.username}' is not approved any more")
+        console.done(f"'{account.username}' is no longer approved")
     else:
         console.note(f"'{account.username}' has no approval; nothing was changed")
 
@@ -80,12 +81,12 @@ def _print_change(account: Account, changed: bool, *, approved: bool) -> None:
     )
 
 
-@app.command(name="list", epilog=examples(("platformctl sso-link list --json", "for a program")))
+@app.command(name="list", epilog=examples(("platformctl sso-link list --json", "as JSON")))
 def show(
-    username: Annotated[str | None, typer.Argument(help="Only the approval of this account.")] = None,
+    username: Annotated[str | None, typer.Argument(help="Show only this account's approval.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the approvals that no sign-in has used yet."""
+    """List the approvals that were not used yet."""
     from cli import console, running
 
     found = running.run(_list(username))
@@ -97,7 +98,7 @@ def show(
         console.print_json({"items": items, "total": len(items)})
         return
     rows = [(a.id, a.username, a.email, f"{made.created_at:%Y-%m-%d %H:%M} UTC") for a, made in found]
-    console.print_table(("id", "username", "email", "approved"), rows, "No approval waits for a sign-in")
+    console.print_table(("id", "username", "email", "approved"), rows, "There are no unused approvals")
 
 
 async def _list(username: str | None) -> list[tuple[Account, LinkApproval]]:

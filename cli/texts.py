@@ -1,10 +1,92 @@
-"""Texts that several commands share."""
+"""Help texts: groups and commands whose help ends with examples that fit the screen."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-def examples(*lines: tuple[str, str], after: str = "") -> str:
-    """The examples under a command's help: a command line and what it is for."""
-    width = max(len(command) for command, _ in lines)
-    shown = [f"  [cyan]{command.ljust(width)}[/cyan]  [dim]{purpose}[/dim]" for command, purpose in lines]
-    return "\n".join(["[bold]Examples[/bold]", *shown]) + (f"\n\n{after}" if after else "")
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from typer.models import CommandFunctionType
+
+    _Base = TyperCommand
+else:
+    _Base = object
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Command lines with what each is for, and a remark below them."""
+
+    lines: tuple[tuple[str, str], ...]
+    after: str = ""
+
+
+def examples(*lines: tuple[str, str], after: str = "") -> Any:
+    """The `epilog` of a command made by `App`: a command line and what it is for."""
+    return Examples(lines, after)
+
+
+class WithExamples(_Base):
+    """Prints `Examples` below the help that typer makes, which knows running text only."""
+
+    def __init__(self, *args: Any, epilog: Any = None, help: str | None = None, **options: Any) -> None:
+        self.examples: Examples | None = epilog
+        super().__init__(*args, help=_unwrapped(help), **options)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help to standard output."""
+        from rich.console import Console
+
+        super().format_help(ctx, formatter)
+        if self.examples is not None:
+            _print(self.examples, Console(highlight=False))
+
+
+class Command(WithExamples, TyperCommand):
+    """A command with examples."""
+
+
+class Group(WithExamples, TyperGroup):
+    """A group with examples."""
+
+
+class App(typer.Typer):
+    """A command, or a group of them. Completion is set up by the top level alone."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"cls": Group, "add_completion": False, "rich_markup_mode": "rich", **options})
+
+    def command(
+        self, name: str | None = None, **options: Any
+    ) -> Callable[[CommandFunctionType], CommandFunctionType]:
+        """As in typer; `epilog` takes what `examples` makes."""
+        return super().command(name, **{"cls": Command, **options})
+
+
+def _unwrapped(text: str | None) -> str | None:
+    """One line for each paragraph, for the screen to wrap."""
+    return None if text is None else "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+
+
+def _print(found: Examples, console: Console) -> None:
+    """Each command line in one piece, with its purpose beside it, or below it where one would not fit."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    column = max(len(command) for command, _ in found.lines) + 2
+    beside = all(3 + column + len(purpose) < console.width for _, purpose in found.lines)
+    console.print(Text("\n Examples", "bold"))
+    for command, purpose in found.lines:
+        if beside:
+            console.print(Text.assemble("   ", (command.ljust(column), "cyan"), (purpose, "dim")))
+        else:
+            console.print(Padding(Text(command, "cyan"), (0, 0, 0, 3)))
+            console.print(Padding(Text(purpose, "dim"), (0, 1, 0, 7)))
+    if found.after:
+        console.print(Padding(Text(_unwrapped(found.after) or ""), (1, 1, 0, 1)))
+    console.print()

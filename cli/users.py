@@ -9,27 +9,29 @@ import typer
 
 from cli.accounts import Username
 from cli.options import AsJson
-from cli.texts import examples
+from cli.texts import App, examples
 
 if TYPE_CHECKING:
     from kernel.auth.models import Account
     from kernel.auth.schemas import RegisterRequest
 
-app = typer.Typer(
-    rich_markup_mode="rich",
+app = App(
     no_args_is_help=True,
     help=(
-        "Create, list and look after accounts, straight in the database: the platform need not run; one that "
-        "does hears of each change at once."
+        "Create, list and manage accounts directly in the database. The platform does not have to "
+        "be running; if it is, it picks up changes at once."
     ),
     epilog=examples(
         ("platformctl users create ada --admin", "asks for a password"),
-        ("platformctl users create bot --generate", "prints one, once"),
-        ("platformctl users list --json", "for a program"),
-        ("platformctl users reset-password bob", "prints a temporary one, once"),
+        ("platformctl users create bot --generate", "generates a password"),
+        ("platformctl users list --json", "as JSON"),
+        ("platformctl users reset-password bob", "prints a temporary password"),
         ("platformctl users deactivate bob", "ends all of bob's sessions"),
     ),
 )
+
+# Stands for the password while name and address are checked, before anybody is asked for one.
+_PLACEHOLDER = "x" * 12
 
 PasswordFromStdin = Annotated[
     bool, typer.Option("--password-stdin", help="Read the password from standard input.")
@@ -41,31 +43,42 @@ PasswordFromStdin = Annotated[
         ("platformctl users create ada --admin", "an administrator"),
         ("platformctl users create ada --email ada@example.org", "asks for a password"),
         ("platformctl users create bot --generate", "prints a password, once"),
-        ("pass show bot | platformctl users create bot --password-stdin", "reads one"),
+        ("pass show bot | platformctl users create bot --password-stdin", "reads it from a pipe"),
     )
 )
 def create(
     username: Annotated[str, typer.Argument(help="1 to 50 letters, digits, '_', '.' or '-'.")],
-    email: Annotated[str | None, typer.Option(help="Address [default: NAME@localhost.localdomain].")] = None,
-    admin: Annotated[bool, typer.Option("--admin", help="Make it an instance administrator.")] = False,
+    email: Annotated[
+        str | None, typer.Option(help="E-mail address (default: NAME@localhost.localdomain).")
+    ] = None,
+    admin: Annotated[
+        bool, typer.Option("--admin", help="Make the account an instance administrator.")
+    ] = False,
     password_stdin: PasswordFromStdin = False,
-    generate: Annotated[bool, typer.Option("--generate", help="Make a password and print it, once.")] = False,
+    generate: Annotated[
+        bool, typer.Option("--generate", help="Generate a password and print it once.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Create an account. The password is asked for, never given on the command line."""
+    """Create an account. The password is read from a prompt, never from an argument."""
     from cli import accounts, console, running
 
     if password_stdin and generate:
         raise typer.BadParameter("choose one of --password-stdin and --generate", param_hint="--generate")
+    address = email or f"{username}@localhost.localdomain"
+    _checked(username, address, _PLACEHOLDER)
+    running.run(_refuse_taken(username, address))
     password = secrets.token_urlsafe(16) if generate else accounts.read_password(from_stdin=password_stdin)
-    given = _checked(username, email or f"{username}@localhost.localdomain", password)
+    given = _checked(username, address, password)
     account, first = running.run(_create(given, "admin" if admin else "user"))
     if as_json:
         console.print_json(accounts.shown(account) | ({"password": password} if generate else {}))
         return
     console.done(f"{account.username} <{account.email}> can sign in as {_title(account)} (id {account.id})")
     if first:
-        console.note("On this fresh install the first administrator to sign in becomes Platform Admin.")
+        console.note(
+            "The first administrator to sign in to this new installation becomes its Platform Admin."
+        )
     if generate:
         accounts.print_once("password", password)
 
@@ -83,19 +96,29 @@ def _checked(username: str, email: str, password: str) -> RegisterRequest:
         raise unfit(error) from None
 
 
+async def _refuse_taken(username: str, email: str) -> None:
+    from cli.accounts import opened_accounts
+    from kernel.auth.accounts import ACCOUNTS
+
+    async with opened_accounts(kernel_only=True) as platform:
+        await platform.resource(ACCOUNTS).refuse_taken(username, email)
+
+
 async def _create(given: RegisterRequest, role: str) -> tuple[Account, bool]:
     """The account, and whether signing in could make it the first Platform Admin."""
     from cli.accounts import opened_accounts
     from cli.auditing import ORIGIN
+    from kernel.auth.accounts import ACCOUNTS
+    from kernel.auth.platform_admins import PLATFORM_ADMINS
 
     async with opened_accounts() as platform:
-        account = await platform.accounts.register(
+        account = await platform.resource(ACCOUNTS).register(
             given.username, given.email, given.password, role=role, origin=ORIGIN
         )
-        return account, await platform.platform_admins.may_be_first(account)
+        return account, await platform.resource(PLATFORM_ADMINS).may_be_first(account)
 
 
-@app.command(name="list", epilog=examples(("platformctl users list", "who can sign in")))
+@app.command(name="list", epilog=examples(("platformctl users list", "all accounts")))
 def show_all(
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 500,
     offset: Annotated[int, typer.Option(min=0, help="How many to skip.")] = 0,
@@ -116,7 +139,7 @@ def show_all(
     console.print_table(
         ("id", "username", "email", "role", "platform admin", "state"),
         rows,
-        "There is no account yet: platformctl users create NAME --admin",
+        "There are no accounts yet. To create one: platformctl users create NAME --admin",
     )
     if total > offset + len(accounts):
         console.note(f"{len(accounts)} of {total}; see --limit and --offset")
@@ -124,14 +147,15 @@ def show_all(
 
 async def _list(limit: int, offset: int) -> tuple[list[Account], int]:
     from cli.accounts import opened_accounts
+    from kernel.auth.accounts import ACCOUNTS
 
     async with opened_accounts() as platform:
-        return await platform.accounts.list(limit=limit, offset=offset)
+        return await platform.resource(ACCOUNTS).list(limit=limit, offset=offset)
 
 
-@app.command(epilog=examples(("platformctl users show ada", "what is known of the account")))
+@app.command(epilog=examples(("platformctl users show ada", "details of one account")))
 def show(username: Username, as_json: AsJson = False) -> None:
-    """Show one account: its roles, how it signs in, its organizations."""
+    """Show an account's roles, sign-in method and organizations."""
     from cli import console, running
 
     found = running.run(_describe(username))
@@ -158,17 +182,21 @@ def _way(found: dict[str, Any]) -> str:
     if found["sso"]:
         return "through the identity provider"
     way = "with a temporary password" if found["must_change_password"] else "with a password"
-    return f"{way}; the next SSO sign-in takes the account" if found["link_approved"] else way
+    return f"{way}; the next SSO sign-in takes over the account" if found["link_approved"] else way
 
 
 async def _describe(username: str) -> dict[str, Any]:
     from cli.accounts import find_account, opened_accounts, shown
+    from kernel import hookspecs
     from kernel.auth import link_approvals
     from kernel.auth.guards import is_sso
 
     async with opened_accounts() as platform:
         account = await find_account(platform, username)
-        memberships = await platform.hooks.first("find_memberships", account_ids=[account.id]) or {}
+        found = await platform.hooks.ask(
+            hookspecs.find_memberships, platform=platform, account_ids=[account.id]
+        )
+        memberships = found or {}
         approved = {approved.id for approved, _ in await link_approvals.pending(platform)}
         return shown(
             account,
@@ -182,17 +210,18 @@ async def _describe(username: str) -> dict[str, Any]:
 @app.command(
     name="reset-password",
     epilog=examples(
-        ("platformctl users reset-password bob", "prints a temporary password, once"),
-        ("platformctl users reset-password bob --password-stdin", "reads one"),
-        after="It must be changed after the next sign-in. All sessions of the account end.",
+        ("platformctl users reset-password bob", "prints a temporary password"),
+        ("platformctl users reset-password bob --password-stdin", "reads it from a pipe"),
+        after="The password must be changed after the next sign-in. All sessions of the account end.",
     ),
 )
 def reset_password(
     username: Username, password_stdin: PasswordFromStdin = False, as_json: AsJson = False
 ) -> None:
-    """Give an account a temporary password and end its sessions. Not for accounts that sign in by SSO."""
+    """Give an account a temporary password and end its sessions. Not for SSO accounts."""
     from cli import accounts, console, running
 
+    running.run(_find(username))
     given = _new_password() if password_stdin else None
     account, password = running.run(_reset(username, given))
     if as_json:
@@ -202,6 +231,14 @@ def reset_password(
     console.done(f"{account.username} has a temporary password; all sessions of the account have ended")
     if not given:
         accounts.print_once("password", password)
+
+
+async def _find(username: str) -> None:
+    """Before a password is read: raises Missing when nobody has the name."""
+    from cli.accounts import find_account, opened_accounts
+
+    async with opened_accounts(kernel_only=True) as platform:
+        await find_account(platform, username)
 
 
 def _new_password() -> str:
@@ -220,10 +257,11 @@ def _new_password() -> str:
 async def _reset(username: str, given: str | None) -> tuple[Account, str]:
     from cli.accounts import find_account, opened_accounts
     from cli.auditing import ORIGIN
+    from kernel.auth.administration import ADMINISTRATION
 
     async with opened_accounts() as platform:
         account = await find_account(platform, username)
-        password = await platform.administration.reset_password(
+        password = await platform.resource(ADMINISTRATION).reset_password(
             account.id, "set" if given else "generate", given, by=None, origin=ORIGIN
         )
         return account, password
@@ -236,13 +274,13 @@ async def _reset(username: str, given: str | None) -> tuple[Account, str]:
     )
 )
 def deactivate(username: Username, as_json: AsJson = False) -> None:
-    """Keep an account from signing in, and end all of its sessions."""
+    """Stop an account from signing in, and end all of its sessions."""
     _set_active(username, False, as_json)
 
 
-@app.command(epilog=examples(("platformctl users activate bob", "old sessions stay ended")))
+@app.command(epilog=examples(("platformctl users activate bob", "earlier sessions stay ended")))
 def activate(username: Username, as_json: AsJson = False) -> None:
-    """Let a deactivated account sign in again."""
+    """Allow a deactivated account to sign in again."""
     _set_active(username, True, as_json)
 
 
@@ -255,20 +293,22 @@ def _set_active(username: str, is_active: bool, as_json: bool) -> None:
         console.print_json(shown(account, changed=changed))
     elif not changed:
         word = "active" if is_active else "deactivated"
-        console.note(f"{account.username} is {word} already; nothing was changed")
+        console.note(f"{account.username} is already {word}; nothing was changed")
     elif is_active:
         console.done(f"{account.username} can sign in again")
     else:
-        console.done(f"{account.username} can't sign in any more; all sessions of the account have ended")
+        console.done(f"{account.username} can no longer sign in; all sessions of the account have ended")
 
 
 async def _change_status(username: str, is_active: bool) -> tuple[Account, bool]:
     from cli.accounts import find_account, opened_accounts
     from cli.auditing import ORIGIN
+    from kernel.auth.administration import ADMINISTRATION
 
     async with opened_accounts() as platform:
         before = await find_account(platform, username)
-        account = await platform.administration.set_active(before.id, is_active, by=None, origin=ORIGIN)
+        administration = platform.resource(ADMINISTRATION)
+        account = await administration.set_active(before.id, is_active, by=None, origin=ORIGIN)
         return account, before.is_active != is_active
 
 

@@ -46,7 +46,9 @@ class Facts:
 
 async def gather_facts(platform: Platform, loader: SettingsLoader) -> Facts:
     """Ask the platform."""
-    _, accounts = await platform.accounts.list(limit=1)
+    from kernel.auth.accounts import ACCOUNTS
+
+    _, accounts = await platform.resource(ACCOUNTS).list(limit=1)
     bad = [(r.name, r.reason or "") for r in platform.plugins if r.status in ("failed", "refused")]
     return Facts(
         host=platform.settings.host,
@@ -94,13 +96,13 @@ def _remarks(facts: Facts) -> list[str]:
     ]
     if facts.accounts == 0:
         found.append(
-            f"There is no account yet. Make the first one, an administrator, in another terminal:\n"
+            f"There are no accounts yet. Create an administrator in another terminal:\n"
             f"    {command} users create YOURNAME --admin"
         )
     if not facts.is_loopback and facts.registration_open:
         found.append(
             "[yellow]Other machines can reach this address and register accounts.[/yellow]\n"
-            "    PLATFORM_REGISTRATION_MODE=closed stops that."
+            "    Set PLATFORM_REGISTRATION_MODE=closed to prevent that."
         )
     return found
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kernel.sdk import TOKENS
 from kernel.testing import Start
 from tests.cli.conftest import Cli
 from tests.fakes.audit import audited
@@ -30,7 +31,7 @@ class TestUsers:
         """`--generate` writes nothing but the password to standard output."""
         result = cli("users", "create", "bot", "--generate")
         assert len(result.stdout.strip()) >= 20
-        assert "shown once" in result.stderr
+        assert "shown only once" in result.stderr
         assert result.stdout.strip() not in result.stderr
 
     def test_two_sources_of_a_password_are_wrong_usage(self, cli: Cli) -> None:
@@ -170,7 +171,7 @@ class TestServiceTokens:
         """The token that is printed makes its bearer a service of this name, until it expires."""
         made = await asyncio.to_thread(cli, "service-token", "create", "backup", "--days", "2")
         running = await start_platform()
-        claims = running.platform.tokens.verify(made.stdout.strip())
+        claims = running.platform.resource(TOKENS).verify(made.stdout.strip())
         assert (claims["sub"], claims["role"]) == ("service:backup", "service")
         assert claims["exp"] - claims["iat"] == 2 * 86400
         answer = await running.anonymous.get(

@@ -138,7 +138,7 @@ async def test_running_platform(cli: Cli, start_platform: Start, monkeypatch: py
     _, found = await asyncio.to_thread(examined, cli)
     assert f"a platform answers at {running.url[7:]}" in found["port"]["text"]
     assert found["worker"]["status"] == "warning"
-    assert found["worker"]["remedy"] == "Start one: platformctl worker"
+    assert found["worker"]["remedy"] == "Start a worker: platformctl worker"
 
 
 def test_taken_dev_port() -> None:
@@ -147,7 +147,7 @@ def test_taken_dev_port() -> None:
         taken, free = server.getsockname()[1], gone.getsockname()[1]
         gone.close()
         found = check_dev_ports([taken, free])
-    assert (found.status, found.text) == ("failed", f"somebody listens on {taken}")
+    assert (found.status, found.text) == ("failed", f"other programs are using {taken}")
     assert check_dev_ports([free]).status == "ok"
 
 
@@ -184,4 +184,4 @@ def test_port_of_a_stranger(answer: bytes) -> None:
     with stranger(answer) as port:
         found = check_port("127.0.0.1", port)
     assert (found.status, found.platform_answers) == ("failed", False)
-    assert "no platform" in found.text
+    assert "another program is using" in found.text

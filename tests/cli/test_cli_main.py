@@ -109,7 +109,7 @@ def test_commands_of_a_plugin(cli: Cli, tmp_path: Path, monkeypatch: pytest.Monk
     assert cli("users", "list").exit_code == 0
     listed = cli("plugins", "commands").stdout
     assert re.search(r"dog +Bark at somebody", listed)
-    assert re.search(r"users +.*hidden by a built-in one", listed)
+    assert re.search(r"users +.*hidden by a built-in command", listed)
 
 
 def test_broken_plugin_breaks_no_command(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

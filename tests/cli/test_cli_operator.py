@@ -66,7 +66,7 @@ class TestPlatformAdmin:
         await running.user("ada", role="admin")
         ulla = await running.user("ulla")
         granted = await command("platform-admin", "grant", "ulla")
-        assert (granted.exit_code, "ulla is a Platform Admin" in granted.stderr) == (0, True)
+        assert (granted.exit_code, "ulla is now a Platform Admin" in granted.stderr) == (0, True)
         await until(ulla, 200)
         assert (await command("platform-admin", "revoke", "ulla")).exit_code == 0
         await until(ulla, 401)
@@ -85,7 +85,7 @@ class TestPlatformAdmin:
         await running.user("ada", role="admin")
         before = len(await audited(running.platform))
         again = await command("platform-admin", "grant", "ada")
-        assert (again.exit_code, "already; nothing was changed" in again.stderr) == (0, True)
+        assert (again.exit_code, "already a Platform Admin; nothing was changed" in again.stderr) == (0, True)
         assert (await command("platform-admin", "revoke", "ada", "--json")).exit_code == 0
         none = await command("platform-admin", "revoke", "ada", "--json")
         assert (none.exit_code, json.loads(none.stdout)["changed"]) == (0, False)
@@ -95,7 +95,7 @@ class TestPlatformAdmin:
         """The last one can be revoked; the command warns and tells how to make another."""
         await running.user("ada", role="admin")
         revoked = await command("platform-admin", "revoke", "ada")
-        assert (revoked.exit_code, "No active Platform Admin is left" in revoked.stderr) == (0, True)
+        assert (revoked.exit_code, "There is no active Platform Admin left" in revoked.stderr) == (0, True)
         assert "platform-admin grant NAME" in (await command("platform-admin", "list")).stderr
 
     async def test_list(self, command: Command, running: Running) -> None:
@@ -140,14 +140,14 @@ class TestSetupCode:
     async def test_fresh_install(self, command: Command) -> None:
         """Exit code 4: there, signing in is the way."""
         refused = await command("platform-admin", "setup-code")
-        assert (refused.exit_code, "fresh install" in refused.stderr, refused.stdout) == (4, True, "")
+        assert (refused.exit_code, "new installation" in refused.stderr, refused.stdout) == (4, True, "")
 
 
 class TestSsoLink:
     async def test_approval(self, command: Command, running: Running) -> None:
         """Approved, listed, revoked; twice is once, and each real change is audited."""
         await running.user("ulla")
-        assert "No approval waits" in (await command("sso-link", "list")).stderr
+        assert "no unused approvals" in (await command("sso-link", "list")).stderr
         assert (await command("sso-link", "approve", "ulla")).exit_code == 0
         again = await command("sso-link", "approve", "ULLA", "--json")
         assert json.loads(again.stdout) == {"id": 1, "username": "ulla", "approved": True, "changed": False}
@@ -172,7 +172,10 @@ class TestSsoLink:
             linked = {"sso_issuer": "https://id.example.org", "sso_subject": "7", "password_hash": None}
             await unit.session.execute(update(Account).values(**linked))
         refused = await command("sso-link", "approve", "ulla")
-        assert (refused.exit_code, "identity provider already" in refused.stderr) == (4, True)
+        assert (refused.exit_code, "already signs in through the identity provider" in refused.stderr) == (
+            4,
+            True,
+        )
         assert (await command("users", "reset-password", "ulla")).exit_code == 4
 
 
@@ -240,7 +243,7 @@ class TestUsers:
     async def test_first_administrator(self, command: Command) -> None:
         """On a fresh install the command says what the first sign-in does; not for a user."""
         assert (
-            "becomes Platform Admin"
+            "becomes its Platform Admin"
             in (await command("users", "create", "ada", "--admin", "--generate")).stderr
         )
         assert "Platform Admin" not in (await command("users", "create", "ulla", "--generate")).stderr

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
-import sysconfig
 import venv
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,6 +34,17 @@ acme_folder = "acme_folder:ThePlugin"
 
 [tool.hatch.build.targets.wheel]
 only-include = ["acme_folder.py"]
+"""
+
+
+GOOD_THEN_BAD = """from kernel.sdk import Plugin, hookimpl
+
+class ThePlugin(Plugin):
+    name = "acme_declares"
+
+    @hookimpl
+    def register_routes(self):
+        return [int("many")]
 """
 
 
@@ -87,6 +98,23 @@ class TestExplaining:
         assert result.exit_code == 1
         assert json.loads(result.stdout)["reason"].startswith("on_start hung (at the server's start, 20")
 
+    @pytest.mark.parametrize(
+        ("name", "body", "line"),
+        [
+            ("acme-raises", "import json\n\njson.loads('')\n", 3),
+            ("acme-syntax", "import json\n\nx = = 1\n", 3),
+            ("acme-declares", GOOD_THEN_BAD, 8),
+        ],
+    )
+    def test_why_names_file_and_line(
+        self, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, body: str, line: int
+    ) -> None:
+        """The line of the plugin's own code is shown, also where a library or a hook raised the error."""
+        package = Package(name, body=body)
+        monkeypatch.syspath_prepend(package.unpack(tmp_path / "packages"))
+        shown = cli("plugins", "why", package.module).stdout
+        assert re.search(rf"where +{tmp_path}/packages/{package.module}.py:{line}\n", shown)
+
     def test_report_of_another_version_is_stale(self, cli: Cli, strangers: Path, platform_home: Path) -> None:
         """What an earlier version did at the last start says nothing about the one that is installed."""
         write_report(platform_home, [PluginRecord("acme_good", "failed", "on_start hung", version="0.9")])
@@ -132,7 +160,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("environment") / "env"
     venv.create(folder, with_pip=False)
     site = next((folder / "lib").glob("python*/site-packages"))
-    (site / "platform.pth").write_text(f"{ROOT}\n{sysconfig.get_path('purelib')}\n")
+    libraries = [path for path in sys.path if path.endswith("site-packages")]
+    (site / "platform.pth").write_text("\n".join([str(ROOT), *libraries, ""]))
     return folder
 
 
@@ -152,6 +181,7 @@ class TestInstalling:
         result = environment.plugins("install", str(Package("acme-good").wheel(tmp_path)))
         assert result.returncode == 0, result.stderr
         assert "plugin 'acme_good' loads" in result.stderr
+        assert "Resolving" in result.stderr and "Installing acme-good" in result.stderr
         newer = environment.plugins("install", str(Package("acme-good", version="1.1").wheel(tmp_path)))
         assert "installed acme-good 1.1" in newer.stderr
         assert environment.plugins("uninstall", "acme_good").returncode == 0
@@ -179,7 +209,7 @@ class TestInstalling:
         assert result.returncode == 4
         said = " ".join(result.stderr.split())
         assert "acme-old 1.0 depends on numpy<1.20" in said
-        assert f"the platform runs on numpy {numpy.__version__}" in said
+        assert f"the platform needs numpy {numpy.__version__}" in said
         assert environment.installed() == set()
 
     def test_platform_itself_is_not_changed(self, environment: Environment) -> None:
@@ -223,7 +253,7 @@ class TestInstalling:
         Package("acme-lib", plugin=False, body="").wheel(tmp_path)
         result = environment.plugins("install", "acme-evil", "--find-links", str(tmp_path))
         assert (result.returncode, environment.installed()) == (1, set())
-        assert "what it had added is removed" in result.stderr
+        assert "the packages it had added were removed again" in result.stderr
 
     def test_installed_but_broken(self, environment: Environment, tmp_path: Path) -> None:
         """A plugin that installs but does not load is told with its reason and the way back."""
@@ -260,9 +290,9 @@ def test_environment_without_pip(tmp_path: Path) -> None:
     """Without pip there is an error that says how to get it."""
     venv.create(tmp_path / "env", with_pip=False)
     site = next((tmp_path / "env" / "lib").glob("python*/site-packages"))
-    libraries = Path(sysconfig.get_path("purelib"))
-    for item in libraries.iterdir():
-        if not item.name.startswith("pip"):
+    libraries = [Path(path) for path in sys.path if path.endswith("site-packages")]
+    for item in (item for folder in libraries for item in folder.iterdir()):
+        if not item.name.startswith("pip") and item.suffix != ".pth" and not (site / item.name).exists():
             (site / item.name).symlink_to(item)
     (site / "platform.pth").write_text(f"{ROOT}\n")
     environment = Environment(tmp_path / "env", tmp_path / "home")

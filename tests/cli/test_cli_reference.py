@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -38,19 +39,27 @@ class TestSettings:
 class TestHooks:
     def test_every_specification_is_printed(self, cli: Cli) -> None:
         """All hooks of the kernel and of plugins are there, each with its text."""
-        from kernel import hookspecs
+        from kernel import contracts, hookspecs
+        from kernel.hook_types import specs_in
 
-        names = {name for name, item in vars(hookspecs).items() if hasattr(item, "platform_spec")}
+        names = {spec.name for spec in [*specs_in(hookspecs), *specs_in(contracts)]}
         found = [Hook(**item) for item in json.loads(cli("hooks", "--json").stdout)]
         assert {hook.name for hook in found if hook.brought_by == "kernel"} == names
-        assert {hook.brought_by for hook in found} >= {"kernel", "embeddings"}
+        assert {hook.brought_by for hook in found} >= {"kernel", "rag", "tenancy"}
         assert [hook.name for hook in found if not hook.text] == []
 
     def test_one_hook(self, cli: Cli) -> None:
         """A hook is shown with its arguments and whether the first answer ends the question."""
         shown = cli("hooks", "identify_actor").stdout
-        assert "identify_actor(request: web.Request, authorization: str | None)" in shown
+        assert "identify_actor(platform: Platform, request: web.Request, authorization: str | None)" in shown
         assert "Stops at the first answer" in shown
+        assert "May be async. A failure is reported and passed over." in " ".join(shown.split())
+
+    def test_texts_stand_alone(self, cli: Cli) -> None:
+        """No text refers to a document that users do not have."""
+        found = [Hook(**item) for item in json.loads(cli("hooks", "--json").stdout)]
+        cited = re.compile(r"\bspec (section )?\d|wire-facts|\bsection \d", re.IGNORECASE)
+        assert [hook.name for hook in found if cited.search(hook.text)] == []
 
     def test_unknown_hook(self, cli: Cli) -> None:
         """A hook that does not exist ends with exit code 3."""

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from cli.configuration import as_markdown, collect
-from kernel.platform import declared_platform
+from kernel.boot import declared_platform
 from kernel.settings import SettingsLoader
 from kernel.version import DISTRIBUTION
 

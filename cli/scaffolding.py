@@ -1,0 +1,69 @@
+"""Writing a new plugin package from the templates."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from string import Template
+
+from cli.failures import CommandFailed, ExitCode, Refused
+from kernel.plugins import GROUP
+
+TEMPLATES = Path(__file__).parent / "templates" / "plugin"
+_SUFFIX = ".template"
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
+_LONGEST = 50
+
+
+def write_plugin(name: str, parent: Path) -> list[Path]:
+    """Write the package `name` into a new folder of `parent`; answers the files.
+
+    Raises CommandFailed for a name that can't be one, Refused for one that is taken.
+    """
+    values = _values(name)
+    folder = parent / values["distribution"]
+    if folder.exists():
+        raise Refused(f"{folder} already exists", "Choose another name, or another folder with --into.")
+    if _is_taken(values["name"]):
+        taken = f"a plugin or a Python module is called '{values['name']}' already"
+        raise Refused(taken, "Choose another name.")
+    written = []
+    for source in sorted(TEMPLATES.rglob(f"*{_SUFFIX}")):
+        target = folder / _place(source.relative_to(TEMPLATES), values["name"])
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(Template(source.read_text(encoding="utf-8")).substitute(values), encoding="utf-8")
+        written.append(target)
+    return written
+
+
+def _is_taken(name: str) -> bool:
+    return find_spec(name) is not None or any(point.name == name for point in entry_points(group=GROUP))
+
+
+def _values(name: str) -> dict[str, str]:
+    """What the templates call the plugin."""
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST or keyword.iskeyword(name):
+        raise CommandFailed(
+            f"'{name}' can't be the name of a plugin",
+            f"Use lower-case letters, digits and hyphens, a letter first, at most {_LONGEST} characters.",
+            code=ExitCode.USAGE,
+        )
+    words = re.split("[-_]", name)
+    joined = "".join(word.capitalize() for word in words)
+    return {
+        "name": "_".join(words),
+        "distribution": "-".join(words),
+        "route": "-".join(words),
+        "variable": "_".join(words).upper(),
+        "class_name": f"{joined}Plugin",
+        "settings_name": f"{joined}Settings",
+        "title": " ".join(words).capitalize(),
+    }
+
+
+def _place(source: Path, package: str) -> Path:
+    named = {"package": package, "checks": "tests"}  # a wheel carries no folder called tests
+    return Path(*(named.get(part, part) for part in source.parts)).with_suffix("")

@@ -1,0 +1,73 @@
+"""What commands show on a real terminal of 80 columns."""
+
+from __future__ import annotations
+
+import re
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.processes import free_port
+from tests.fakes.terminal import screen, shown_by
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    """The environment of a platform in an empty home."""
+    return {"PLATFORM_HOME": str(tmp_path / "home"), "PLATFORM_PORT": str(free_port())}
+
+
+def test_terminal_of_these_tests() -> None:
+    """Carriage returns, erased lines and the edge of the screen are taken as a terminal takes them."""
+    assert screen("busy\r\x1b[2Kdone\r\nabcdef", 4) == ["done", "abcd", "ef"]
+    assert screen("one\r\ntwo\x1b[1A\r\x1b[2K1", 80) == ["1", "two"]
+
+
+def test_doctor_and_its_spinner(home: dict[str, str]) -> None:
+    """Each finding is on a line of its own: the spinner leaves nothing, long texts are indented."""
+    with socket.create_server(("127.0.0.1", int(home["PLATFORM_PORT"]))):
+        pass
+    Path(home["PLATFORM_HOME"]).mkdir(mode=0o700)
+    code, shown = shown_by("doctor", env=home)
+    assert code == 0, shown
+    assert "Checking" not in shown
+    findings = [line for line in shown.splitlines() if line and not line.startswith(" ")]
+    assert [line for line in findings[:-1] if not re.match(r"[✓!✗] [a-z ]{11} \S", line)] == []
+    assert "migrations" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_settings_keep_names_in_one_piece(home: dict[str, str]) -> None:
+    """The names of variables are never split; a word chooses among the settings."""
+    code, shown = shown_by("settings", "manifest_webhooks", env=home)
+    assert code == 0
+    assert "PLATFORM_WEBHOOK_RATE_PER_MINUTE" in shown
+    assert "OLLAMA" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_settings_wide(home: dict[str, str]) -> None:
+    """`--wide` gives each setting one line, whatever the screen."""
+    _, shown = shown_by("settings", "--wide", "JWT_EXPIRATION", env=home, columns=400)
+    lines = [line for line in shown.splitlines() if "JWT_EXPIRATION_MINUTES" in line]
+    assert len(lines) == 1
+    assert re.search(r"kernel +JWT_EXPIRATION_MINUTES +15 +\S", lines[0])
+
+
+def test_taken_name_before_the_password(home: dict[str, str]) -> None:
+    """`users create` says that a name exists before it asks for a password."""
+    replies = [("Password: ", "correct horse battery"), ("Once more: ", "correct horse battery")]
+    code, shown = shown_by("users", "create", "ada", env=home, replies=replies)
+    assert code == 0, shown
+    code, shown = shown_by("users", "create", "ADA", env=home, replies=replies)
+    assert code == 4
+    assert "already exists" in shown
+    assert "Password" not in shown
+
+
+def test_state_of_every_account(home: dict[str, str]) -> None:
+    """`users list` shows a state for each account, the active ones included."""
+    shown_by("users", "create", "ada", "--generate", env=home)
+    _, shown = shown_by("users", "list", env=home)
+    assert re.search(r"ada .* active$", shown, re.MULTILINE)

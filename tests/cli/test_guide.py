@@ -1,0 +1,104 @@
+"""The guide for plugin authors is followed as it stands, and a new plugin is one to be proud of."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.processes import process_environment
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDE = (ROOT / "docs" / "writing-a-plugin.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"<!-- tested: guide -->\n```bash\n(.*?)```", re.DOTALL)
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Path:
+    """The interpreter of an environment that sees the platform and takes packages for itself."""
+    folder = tmp_path / "env"
+    venv.create(folder, with_pip=False)
+    site = next((folder / "lib").glob("python*/site-packages"))
+    lines = [str(ROOT), *(path for path in sys.path if path.endswith("site-packages"))]
+    (site / "platform.pth").write_text("\n".join(lines) + "\n")
+    return folder / "bin" / "python"
+
+
+def run(python: Path, folder: Path, script: str) -> subprocess.CompletedProcess[str]:
+    """A script in a shell of that environment, without any index."""
+    command = python.with_name("platformctl")
+    command.write_text(f'#!/bin/sh\nexec {python} -P -m cli "$@"\n')
+    command.chmod(command.stat().st_mode | stat.S_IXUSR)
+    values = {
+        "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}",
+        "PLATFORM_HOME": str(folder / "home"),
+        "PLATFORM_TEST_POSTGRES": "postgresql://nobody@127.0.0.1:1/none",
+        "PLATFORM_TEST_REQUIRE_SERVICES": "",
+        "PIP_NO_INDEX": "1",
+        "PIP_CONFIG_FILE": "/dev/null",
+    }
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=folder,
+        env=process_environment(values),
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+
+
+def test_the_guide_leads_to_an_installed_plugin(python: Path, tmp_path: Path) -> None:
+    """Its commands, one after the other: the new plugin passes its tests, is installed, and is in service."""
+    script = "".join(BLOCK.findall(GUIDE)).replace("plugins install", "plugins install --offline")
+    result = run(python, tmp_path, script)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert re.search(r"\b3 passed, 3 skipped", result.stdout), result.stdout
+    assert "acme_notes 0.1.0  loaded" in result.stdout
+
+
+def test_a_new_plugin_passes_our_own_checks(python: Path, tmp_path: Path) -> None:
+    """Lint and format as the platform's own code has them."""
+    assert run(python, tmp_path, "platformctl plugins new acme-notes").returncode == 0
+    package = tmp_path / "acme-notes"
+    as_strangers = ["known-third-party = ['kernel']", "known-first-party = ['acme_notes']"]
+    sorting = [part for line in as_strangers for part in ("--config", f"lint.isort.{line}")]
+    config = str(ROOT / "pyproject.toml")
+    for command in (
+        ["ruff", "check", "--no-cache", "--config", config, *sorting],
+        ["ruff", "format", "--check", "--no-cache", "--config", config],
+    ):
+        result = subprocess.run(
+            [sys.executable, "-m", *command, "."], cwd=package, capture_output=True, text=True, check=False
+        )
+        assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize("name", ["Acme", "9lives", "a b", "-x", "a--b", "class", "x" * 51, "ä"])
+def test_a_name_that_can_be_no_package_is_refused(python: Path, tmp_path: Path, name: str) -> None:
+    """With the rule in words, exit code 2, and nothing written."""
+    result = run(python, tmp_path, f"platformctl plugins new -- '{name}'")
+    assert result.returncode == 2 and "can't be the name of a plugin" in result.stderr
+    assert not list(tmp_path.glob("*/pyproject.toml"))
+
+
+@pytest.mark.parametrize("name", ["rag", "json", "kernel"])
+def test_a_name_that_is_taken_is_refused(python: Path, tmp_path: Path, name: str) -> None:
+    """By another plugin, by a module of Python, by the platform itself."""
+    result = run(python, tmp_path, f"platformctl plugins new {name}")
+    assert result.returncode == 4 and "already" in result.stderr
+
+
+def test_a_folder_that_exists_is_left_alone(python: Path, tmp_path: Path) -> None:
+    """The second time is refused, whatever is in the folder by then."""
+    again = "platformctl plugins new acme-notes"
+    assert run(python, tmp_path, again).returncode == 0
+    (tmp_path / "acme-notes" / "README.md").write_text("mine")
+    assert run(python, tmp_path, again).returncode == 4
+    assert (tmp_path / "acme-notes" / "README.md").read_text() == "mine"
