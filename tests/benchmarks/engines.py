@@ -17,6 +17,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import psutil
 
+from builtin_plugins.embeddings.engines.base import Reference
+from builtin_plugins.embeddings.engines.minilm import REFERENCE_FILE
 from tests.benchmarks.evaluation_sets import SETS, load
 
 ENGINES = ("reference fp32", "reference bf16", "openvino fp32", "openvino bf16")
@@ -66,7 +68,11 @@ def measure(name: str, count: int) -> Figures:
         _timed(engine, f"How do I replace the filter of machine {number}?") for number in range(QUESTIONS)
     ]
     p50, p99 = np.quantile(times, [0.5, 0.99]) * 1000
-    return Figures(rate, p50, p99, load_seconds, loaded_memory, _resident(), verify(engine))
+    return Figures(rate, p50, p99, load_seconds, loaded_memory, _resident(), verify(engine, _reference()))
+
+
+def _reference() -> Reference:
+    return Reference.read(REFERENCE_FILE)
 
 
 def _load(name: str):  # type: ignore[no-untyped-def]
@@ -76,9 +82,10 @@ def _load(name: str):  # type: ignore[no-untyped-def]
 
     kind, precision = name.split()
     if kind == "openvino":
+        from builtin_plugins.embeddings.engines.minilm import MiniLm
         from builtin_plugins.embeddings.engines.openvino import OpenVinoEngine
 
-        return OpenVinoEngine(find_weights(), precision=precision), verify
+        return OpenVinoEngine(MiniLm(find_weights()), precision=precision), verify
     from builtin_plugins.embeddings.engines.sentence_transformers import SentenceTransformersEngine
 
     return SentenceTransformersEngine(find_weights(), precision=precision), verify

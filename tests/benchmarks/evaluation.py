@@ -14,6 +14,7 @@ from itertools import starmap
 import numpy as np
 
 from builtin_plugins.embeddings.engines.base import EmbeddingEngine, Vectors
+from builtin_plugins.embeddings.engines.minilm import MiniLm
 from builtin_plugins.embeddings.engines.openvino import OpenVinoEngine
 from builtin_plugins.embeddings.engines.sentence_transformers import SentenceTransformersEngine
 from builtin_plugins.embeddings.weights import find_weights
@@ -73,7 +74,7 @@ def measure(collection: EvaluationSet, engine: EmbeddingEngine) -> Quality:
 def main() -> None:
     weights = find_weights()
     print(f"{'set':<12}{'engine':<58}{'dense':>8}{'bm25':>8}{'hybrid':>8}{'margin':>9}")
-    for engine in (SentenceTransformersEngine(weights), OpenVinoEngine(weights)):
+    for engine in (SentenceTransformersEngine(weights), OpenVinoEngine(MiniLm(weights))):
         for name in SETS:
             quality = measure(load(name), engine)
             row = (quality.dense, quality.text, quality.hybrid)

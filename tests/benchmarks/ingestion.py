@@ -24,10 +24,11 @@ PARAGRAPHS = 260
 
 _ENGINE = """
 import sys, json, time
+from builtin_plugins.embeddings.catalog import MINILM
 from builtin_plugins.embeddings.service import load_engine
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 texts = json.load(open(sys.argv[1]))
-engine = load_engine(EmbeddingsSettings(engine=sys.argv[2], precision=sys.argv[3]))
+engine = load_engine(MINILM, EmbeddingsSettings(engine=sys.argv[2], precision=sys.argv[3]))
 engine.encode(texts[:32])
 started = time.perf_counter()
 for at in range(0, len(texts), 96):

@@ -162,10 +162,13 @@ class _OpenLoad(_Load):
                 self._at_rest.set()
 
 
-def raw_request(path: str, token: str | None = None) -> str:
-    """A GET request as bytes on the wire."""
+def raw_request(path: str, token: str | None = None, body: str | None = None) -> str:
+    """A GET request as bytes on the wire; with a JSON `body` a POST."""
     authorization = f"Authorization: Bearer {token}\r\n" if token else ""
-    return f"GET {path} HTTP/1.1\r\nHost: bench\r\n{authorization}\r\n"
+    if body is None:
+        return f"GET {path} HTTP/1.1\r\nHost: bench\r\n{authorization}\r\n"
+    described = f"Content-Type: application/json\r\nContent-Length: {len(body.encode())}\r\n"
+    return f"POST {path} HTTP/1.1\r\nHost: bench\r\n{authorization}{described}\r\n{body}"
 
 
 async def load(
@@ -176,9 +179,10 @@ async def load(
     connections: int,
     seconds: float,
     rate: float | None = None,
+    body: str | None = None,
 ) -> Result:
     """Drive the load from a process of its own: a closed loop, or an open one at `rate` requests a second."""
-    argument = json.dumps([port, raw_request(path, token), connections, seconds, rate])
+    argument = json.dumps([port, raw_request(path, token, body), connections, seconds, rate])
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", "import sys; from tests.benchmarks.load import main; main(sys.argv[1:])"),
         argument,

@@ -38,7 +38,7 @@ MACHINES = (
     "water softener",
     "metal detector",
 )
-FAULTS = (
+ANY_ERROR = (
     (
         "the motor current exceeds its limit",
         "let the drive cool for ten minutes and check the gearbox for blockage",
@@ -358,7 +358,7 @@ def _identifiers(chance: random.Random) -> Iterator[str]:
 
 
 def _error(archive: Archive, chance: random.Random, code: str) -> tuple[str, str]:
-    machine, (fault, remedy) = chance.choice(MACHINES), chance.choice(FAULTS)
+    machine, (fault, remedy) = chance.choice(MACHINES), chance.choice(ANY_ERROR)
     wording = chance.choice(
         (
             "Error {code} ({machine}): {fault}. Remedy: {remedy}.",

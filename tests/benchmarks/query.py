@@ -20,8 +20,9 @@ import uvloop
 from builtin_plugins.rag.models import Document
 from kernel.app import gateway_app
 from kernel.auth.models import Account
-from kernel.platform import Platform, open_platform
-from kernel.sdk import Point, utc_now
+from kernel.boot import open_platform
+from kernel.platform import Platform
+from kernel.sdk import ACCOUNTS, Point, contracts, utc_now
 from kernel.server import Listener, bind
 from kernel.settings import SettingsLoader
 from kernel.stores.dense import DenseIndex
@@ -46,8 +47,8 @@ class Bench:
 
     async def prepare(self) -> None:
         """An account, a knowledge base, a pipeline, and the engine's identity."""
-        await self.platform.accounts.register("bench", "bench@example.org", "a long password")
-        _, token = await self.platform.accounts.sign_in("bench", "a long password")
+        await self.platform.resource(ACCOUNTS).register("bench", "bench@example.org", "a long password")
+        _, token = await self.platform.resource(ACCOUNTS).sign_in("bench", "a long password")
         self.session.headers["Authorization"] = f"Bearer {token}"
         self.base = (await self.post("/v1/rag/knowledge-bases", {"name": "bench"}))["id"]
         body = {"name": "bench", "knowledge_base_ids": [self.base]}
@@ -62,8 +63,8 @@ class Bench:
 
     async def embed(self, texts: list[str]):  # type: ignore[no-untyped-def]
         """Vectors of questions."""
-        return await self.platform.hooks.first(
-            "embed_texts", model="all-minilm", texts=texts, purpose="query"
+        return await self.platform.hooks.ask(
+            contracts.embed_texts, self.platform, model="all-minilm", texts=texts, purpose="query"
         )
 
     async def fill(self, upto: int) -> None:
@@ -175,7 +176,7 @@ async def _get(bench: Bench, path: str) -> None:
 
 
 async def _accounts(platform: Platform, upto: int) -> None:
-    _, known = await platform.accounts.list(limit=1)
+    _, known = await platform.resource(ACCOUNTS).list(limit=1)
     async with platform.database.unit() as unit:
         for number in range(known, upto):
             name = f"user-{number}"

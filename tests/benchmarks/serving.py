@@ -65,6 +65,7 @@ async def platform(
         "PLATFORM_HOME": str(home),
         "PLATFORM_MANIFESTS_DIR": str(home / "manifests"),
         "RATE_LIMIT_PER_MINUTE": "1000000000",
+        "RATE_LIMIT_ACCOUNT_PER_MINUTE": "1000000000",
         "AUTH_RATE_LIMIT_PER_MINUTE": "1000000",
         "LOG_LEVEL": "WARNING",
         **(env or {}),
@@ -83,6 +84,17 @@ async def bare(body: bytes, folder: Path) -> AsyncIterator[Served]:
     async with _process(
         [sys.executable, "-c", BARE, str(port), str(file)], dict(os.environ), port, "/bare"
     ) as served:
+        yield served
+
+
+@asynccontextmanager
+async def fastapi(database_url: str, jwt_secret: str) -> AsyncIterator[Served]:
+    """The same answers by FastAPI (`tests.benchmarks.fastapi_app`), over the same tables."""
+    port = free_port()
+    environment = {**os.environ, "DATABASE_URL": database_url, "JWT_SECRET": jwt_secret}
+    command = [sys.executable, "-m", "uvicorn", "tests.benchmarks.fastapi_app:app", "--port", str(port)]
+    command += ["--loop", "uvloop", "--http", "httptools", "--no-access-log", "--log-level", "warning"]
+    async with _process(command, environment, port, "/ready") as served:
         yield served
 
 

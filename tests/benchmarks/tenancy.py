@@ -23,10 +23,10 @@ from typing import Any
 from sqlalchemy import insert
 
 from builtin_plugins.tenancy import models
+from builtin_plugins.tenancy.access.remembered import EVERYBODY, TOPIC, lineage_of
 from builtin_plugins.tenancy.permissions import SETTINGS_MANAGE
-from builtin_plugins.tenancy.services.standing import EVERYBODY, TOPIC
-from builtin_plugins.tenancy.services.tree import lineage_of
-from kernel.sdk import Account, Decision, Principal, permission, utc_now
+from kernel import hookspecs
+from kernel.sdk import TOKENS, Account, Principal, permission, utc_now
 from kernel.testing import Actor, Running, platforms, postgres_database
 from tests.benchmarks.table import Row, print_table
 
@@ -173,12 +173,12 @@ async def checks(running: Running, world: World) -> dict[str, list[float]]:
 
     async def check(principal: Principal, place: int | None = None) -> None:
         params = {"org_id": place or world.homes[principal.id or 0]}
-        await running.platform.hooks.ask_each(
-            "decide_access", Decision.DENY, ctx=ctx, principal=principal, access=access, params=params
+        await running.platform.hooks.ask(
+            hookspecs.decide_access, ctx=ctx, principal=principal, access=access, params=params
         )
 
     async def anew(number: int) -> None:
-        await running.platform.notices.deliver(TOPIC, EVERYBODY)
+        running.platform.notices.deliver(TOPIC, EVERYBODY)
         await check(everybody[number * 31 % len(everybody)])
 
     async def again(_number: int) -> None:
@@ -205,7 +205,7 @@ async def answers(running: Running, world: World) -> dict[str, list[float]]:
         unit.session.add(models.Membership(organization_id=1, user_id=1, org_role="owner"))
     async with running.platform.database.read() as session:
         boss = await session.get_one(Account, 1)
-    actor = Actor(running, running.platform.tokens.mint(boss, {}))
+    actor = Actor(running, running.platform.resource(TOKENS).mint(boss, {}))
     members = f"/v1/organizations/{world.biggest}/members"
     inside = [user for user, place in world.homes.items() if place == world.biggest]
 
