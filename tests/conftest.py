@@ -16,8 +16,8 @@ LONG = (
     "tests/kernel/test_strangers.py",
     "tests/builtin_plugins/embeddings",
     "tests/builtin_plugins/manifest_webhooks/test_webhook_durability.py",
-    "tests/builtin_plugins/tenancy/test_leak_matrix.py",
-    "tests/builtin_plugins/tenancy/test_leak_fuzz.py",
+    "tests/builtin_plugins/tenancy/access/test_leak_matrix.py",
+    "tests/builtin_plugins/tenancy/access/test_leak_fuzz.py",
     "tests/kernel/auth/test_identity_states.py",
     "tests/kernel/auth/test_revocation.py",
 )

@@ -14,7 +14,7 @@ DIMENSION = 256
 
 
 class HashEmbeddings(Plugin):
-    """Answers `embed_texts` for `all-minilm`.
+    """Answers `embed_texts` for `all-minilm` and `multilingual-e5-small`.
 
     `engine` names the engine, `calls` counts the texts; `before()` is called first, and may raise.
     """
@@ -26,10 +26,10 @@ class HashEmbeddings(Plugin):
         self.calls = 0
         self.before: Callable[[], object] = lambda: None
 
-    @hookimpl(optionalhook=True)
+    @hookimpl
     async def embed_texts(self, model: str, texts: Sequence[str]) -> Embedded | None:
         self.before()
-        if model != "all-minilm":
+        if model not in ("all-minilm", "multilingual-e5-small"):
             return None
         self.calls += len(texts)
         return Embedded(np.stack([_vector(text) for text in texts]), self.engine)

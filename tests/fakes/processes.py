@@ -109,6 +109,14 @@ class Served:
         async with self.session.get(self.url + path, **options) as answer:
             return answer.status, await answer.json(content_type=None)
 
+    async def sign_up(self, name: str = "reader") -> dict[str, str]:
+        """The Authorization header of a new account."""
+        account = {"username": name, "email": f"{name}@example.org", "password": "a long password"}
+        async with self.session.post(self.url + "/v1/auth/register", json=account) as answer:
+            assert answer.status == 201, await answer.text()
+        async with self.session.post(self.url + "/v1/auth/login", json=account) as answer:
+            return {"Authorization": f"Bearer {(await answer.json())['access_token']}"}
+
     async def until_healthy(self, seconds: float = 30) -> dict[str, Any]:
         """The body of the first answer of /health. Raises AssertionError, with the log, when none comes."""
         try:

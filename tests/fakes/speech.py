@@ -18,6 +18,7 @@ from kernel.sdk import (
     Conflict,
     Context,
     HealthCheck,
+    Platform,
     Plugin,
     RawBody,
     RouteTable,
@@ -60,7 +61,7 @@ class SpeechPlugin(Plugin):
     def register_health_checks(self) -> list[HealthCheck]:
         return [HealthCheck("tts_engine", self._check, critical=True, service="tts-stt")]
 
-    async def _check(self) -> None:
+    async def _check(self, _platform: Platform) -> None:
         if not self.healthy:
             raise Unhealthy("the engine is missing")
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from kernel.boot import open_platform
 from kernel.jobs.worker import Worker, executor_slot
-from kernel.platform import open_platform
 from kernel.plugins import given
 from kernel.sdk import Job, Platform, Plugin, hookimpl
 from kernel.serve import stop_on_signals

@@ -35,9 +35,6 @@ class BookmarksPlugin(Plugin):
     author = "Somebody else"
     after = ("rag",)
 
-    def __init__(self) -> None:
-        self._platform: Platform | None = None
-
     @hookimpl
     def register_settings(self) -> type[Settings]:
         return BookmarksSettings
@@ -66,10 +63,5 @@ class BookmarksPlugin(Plugin):
     def register_health_checks(self) -> Sequence[HealthCheck]:
         return [HealthCheck("bookmarks_room", self._check_room)]
 
-    @hookimpl
-    def on_start(self, platform: Platform) -> None:
-        self._platform = platform
-
-    async def _check_room(self) -> None:
-        if self._platform is not None:
-            await room_left(self._platform)
+    async def _check_room(self, platform: Platform) -> None:
+        await room_left(platform)
