@@ -9,13 +9,18 @@ import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from kernel.sdk import PayloadTooLarge, Staged, Unit
+from sqlalchemy import delete, select
+
+from kernel.sdk import Database, PayloadTooLarge, Staged, Unit
+
+from .models import ShelfHolder
 
 
 class ShelfBlobs:
-    """A `BlobStore` of packed files; who holds what is a list beside each."""
+    """A `BlobStore` of packed files; who holds what is told by rows."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, database: Database, folder: Path) -> None:
+        self._database = database
         self.packed = folder / "packed"
         self.here = folder / "here"
         for made in (self.packed, self.here):
@@ -31,21 +36,17 @@ class ShelfBlobs:
 
     async def keep(self, unit: Unit, staged: Staged, holder: str) -> None:
         await unit.lock(f"shelf:{staged.sha256}")
+        await unit.session.merge(ShelfHolder(sha256=staged.sha256, holder=holder))
         content = await asyncio.to_thread(staged.path.read_bytes)
         await asyncio.to_thread(self._place(staged.sha256).write_bytes, gzip.compress(content))
         staged.discard()
 
-        async def hold() -> None:
-            self._holders(staged.sha256, add=holder)
-
-        unit.after_commit(hold)
-
     async def release(self, unit: Unit, sha256: str, holder: str) -> None:
-        await unit.lock(f"shelf:{sha256}")
+        condition = (ShelfHolder.sha256 == sha256) & (ShelfHolder.holder == holder)
+        await unit.session.execute(delete(ShelfHolder).where(condition))
 
         async def let_go() -> None:
-            if not self._holders(sha256, drop=holder):
-                self._remove(sha256)
+            await self._remove_unheld(sha256)
 
         unit.after_commit(let_go)
 
@@ -57,23 +58,17 @@ class ShelfBlobs:
         return path
 
     async def sweep(self) -> int:
-        strays = [path.stem for path in self.packed.glob("*.gz") if not self._holders(path.stem)]
-        for sha256 in strays:
-            self._remove(sha256)
-        return len(strays)
+        return sum([await self._remove_unheld(path.stem) for path in self.packed.glob("*.gz")])
+
+    async def _remove_unheld(self, sha256: str) -> bool:
+        """Files come and go under the lock alone, so that an upload and a deletion can't cross."""
+        async with self._database.unit() as unit:
+            await unit.lock(f"shelf:{sha256}")
+            held = await unit.session.scalar(select(ShelfHolder.holder).where(ShelfHolder.sha256 == sha256))
+            if held is None:
+                self._place(sha256).unlink(missing_ok=True)
+                (self.here / sha256).unlink(missing_ok=True)
+            return held is None
 
     def _place(self, sha256: str) -> Path:
         return self.packed / f"{sha256}.gz"
-
-    def _remove(self, sha256: str) -> None:
-        for path in (self._place(sha256), self.here / sha256, self.packed / f"{sha256}.holders"):
-            path.unlink(missing_ok=True)
-
-    def _holders(self, sha256: str, *, add: str | None = None, drop: str | None = None) -> set[str]:
-        path = self.packed / f"{sha256}.holders"
-        holders = set(path.read_text().splitlines()) if path.exists() else set()
-        if add is None and drop is None:
-            return holders
-        holders = (holders | ({add} if add else set())) - {drop}
-        path.write_text("\n".join(sorted(holders)))
-        return holders

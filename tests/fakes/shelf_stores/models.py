@@ -35,3 +35,12 @@ class ShelfPoint(Base):
     payload: Mapped[Any] = mapped_column(json_type())
     vector: Mapped[bytes] = mapped_column(LargeBinary)
     published: Mapped[bool] = mapped_column(default=False)
+
+
+class ShelfHolder(Base):
+    """Somebody who holds a content."""
+
+    __tablename__ = "shelf_holder"
+
+    sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    holder: Mapped[str] = mapped_column(String(255), primary_key=True)

@@ -52,7 +52,7 @@ class ShelfPlugin(Plugin):
 
     @asynccontextmanager
     async def _blobs(self, needs: StoreNeeds) -> AsyncIterator[ShelfBlobs]:
-        yield ShelfBlobs(needs.settings.home / "shelf")
+        yield ShelfBlobs(needs.database, needs.settings.home / "shelf")
         self.closed.append("blobs")
 
     @asynccontextmanager

@@ -55,9 +55,9 @@ class TestVectors(VectorStoreConformance):
 
 class TestBlobs(BlobStoreConformance):
     @pytest.fixture
-    def blobs(self, tmp_path: Path) -> ShelfBlobs:
+    def blobs(self, database: Database, tmp_path: Path) -> ShelfBlobs:
         """A store of its own folder."""
-        return ShelfBlobs(tmp_path / "shelf")
+        return ShelfBlobs(database, tmp_path / "shelf")
 
     async def held(self, blobs: BlobStore) -> int:
         """What is packed, and what is staged."""
