@@ -17,6 +17,11 @@ from tests.fakes.processes import process_environment
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs" / "writing-a-plugin.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"<!-- tested: guide -->\n```bash\n(.*?)```", re.DOTALL)
+PAGES = sorted((ROOT / "docs" / "services").glob("*.md"))
+PAGE_BLOCK = re.compile(
+    r"<!-- tested: (?:plugin|file (?P<path>\S+)) -->\n```python\n(?P<text>.*?)```", re.DOTALL
+)
+HOOK = re.compile(r"    @hookimpl\n    def (?P<name>\w+)\(self\) -> .*:\n        return \[(?P<items>.*)\]\n")
 
 
 @pytest.fixture
@@ -63,20 +68,67 @@ def test_the_guide_leads_to_an_installed_plugin(python: Path, tmp_path: Path) ->
     assert "acme_notes 0.1.0  loaded" in result.stdout
 
 
+def test_the_pages_on_services_work_together(python: Path, tmp_path: Path) -> None:
+    """Every example is added to one new plugin as its page says; its tests pass, and it is tidy."""
+    assert run(python, tmp_path, "platformctl plugins new acme-notes").returncode == 0
+    package, additions = tmp_path / "acme-notes", []
+    for page in PAGES:
+        assert f"(services/{page.name})" in GUIDE
+        for block in PAGE_BLOCK.finditer(page.read_text(encoding="utf-8")):
+            if block["path"]:
+                (package / block["path"]).write_text(block["text"], encoding="utf-8")
+            else:
+                additions.append(block["text"])
+    plugin = package / "acme_notes" / "plugin.py"
+    plugin.write_text(with_additions(plugin.read_text(encoding="utf-8"), additions), encoding="utf-8")
+    result = run(python, package, "python -m pytest -q " + " ".join(added_tests(package)))
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "6 passed" in result.stdout
+    tidy = lint(package, "check", "--ignore=E402,F811,I001,RUF022")
+    assert tidy.returncode == 0, tidy.stdout
+    assert lint(package, "format", "--check", "--exclude=plugin.py").returncode == 0
+
+
+def added_tests(package: Path) -> list[str]:
+    """The test files of the pages, without the one that every new plugin has."""
+    return [
+        str(path.relative_to(package))
+        for path in sorted((package / "tests").glob("test_*.py"))
+        if path.name != "test_plugin.py"
+    ]
+
+
+def with_additions(plugin: str, additions: list[str]) -> str:
+    """`plugin.py` with what the pages add: imports, and hooks, of which several pages may extend one."""
+    hooks: dict[str, str] = {}
+    for text in [plugin, *additions]:
+        for hook in HOOK.finditer(text):
+            before = hooks.get(hook["name"], hook[0])
+            listed = HOOK.fullmatch(before)
+            assert listed
+            items = dict.fromkeys(f"{listed['items']}, {hook['items']}".split(", "))
+            hooks[hook["name"]] = before.replace(f"[{listed['items']}]", f"[{', '.join(items)}]")
+    imports = [line for text in additions for line in text.splitlines() if line.startswith("from ")]
+    head, _, rest = HOOK.sub("", plugin).partition("log = ")
+    return f"{head}{chr(10).join(imports)}\n\nlog = {rest}\n{chr(10).join(hooks.values())}"
+
+
+def lint(package: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Ruff over a plugin's package, with the platform's own rules."""
+    as_strangers = ["known-third-party = ['kernel']", "known-first-party = ['acme_notes']"]
+    sorting = [part for line in as_strangers for part in ("--config", f"lint.isort.{line}")]
+    sorting = sorting if arguments[0] == "check" else []
+    command = ["ruff", *arguments, "--no-cache", "--config", str(ROOT / "pyproject.toml"), *sorting, "."]
+    return subprocess.run(
+        [sys.executable, "-m", *command], cwd=package, capture_output=True, text=True, check=False
+    )
+
+
 def test_a_new_plugin_passes_our_own_checks(python: Path, tmp_path: Path) -> None:
     """Lint and format as the platform's own code has them."""
     assert run(python, tmp_path, "platformctl plugins new acme-notes").returncode == 0
-    package = tmp_path / "acme-notes"
-    as_strangers = ["known-third-party = ['kernel']", "known-first-party = ['acme_notes']"]
-    sorting = [part for line in as_strangers for part in ("--config", f"lint.isort.{line}")]
-    config = str(ROOT / "pyproject.toml")
-    for command in (
-        ["ruff", "check", "--no-cache", "--config", config, *sorting],
-        ["ruff", "format", "--check", "--no-cache", "--config", config],
-    ):
-        result = subprocess.run(
-            [sys.executable, "-m", *command, "."], cwd=package, capture_output=True, text=True, check=False
-        )
+    for arguments in (["check"], ["format", "--check"]):
+        result = lint(tmp_path / "acme-notes", *arguments)
         assert result.returncode == 0, result.stdout
 
 
