@@ -157,8 +157,8 @@ def identify_actor(platform: Platform, request: web.Request, authorization: str 
     """Who sends this request. None means "not my kind of credential"; raise Unauthorized for a bad one.
 
     Asked for every request, public routes included. The kernel's own answer (bearer JWT, service token)
-    comes last, so a plugin may add another scheme. An implementation that fails in another way is reported
-    and passed over.
+    comes last, so a plugin may add another scheme; a header that it accepted is not asked about again while
+    the account stays as it is. An implementation that fails in another way is reported and passed over.
     """
 
 

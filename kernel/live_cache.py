@@ -9,39 +9,40 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
+K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 _AHEAD = 0.25  # of the age: a value asked for this late is read anew before it is too old
 
 
-class LiveCache(Generic[V]):
-    """Values by integer key; one `load` for all who ask for the same key at once.
+class LiveCache(Generic[K, V]):
+    """Values by key; one `load` for all who ask for the same key at once.
 
     A value lives `max_age` seconds, counted from before it was read; one in use is read anew before that, so
     that nobody waits for it. At most `size` are kept: those that were asked for last.
     """
 
-    def __init__(self, load: Callable[[int], Awaitable[V]], max_age: float, size: int = 50_000) -> None:
+    def __init__(self, load: Callable[[K], Awaitable[V]], max_age: float, size: int = 50_000) -> None:
         self._load_value = load
         self._max_age = max_age
         self._size = size
-        self._values: OrderedDict[int, tuple[V, float]] = OrderedDict()
-        self._loading: dict[int, asyncio.Task[V]] = {}
+        self._values: OrderedDict[K, tuple[V, float]] = OrderedDict()
+        self._loading: dict[K, asyncio.Task[V]] = {}
 
-    async def get(self, key: int) -> V:
+    async def get(self, key: K) -> V:
         """The value of `key`, read now unless it is remembered."""
         known = self._fresh(key)
         return known[0] if known is not None else await asyncio.shield(self._start_loading(key))
 
-    def peek(self, key: int) -> V | None:
+    def peek(self, key: K) -> V | None:
         """The value if it is known and fresh enough; None says nothing."""
         known = self._fresh(key)
         return None if known is None else known[0]
 
-    def _fresh(self, key: int) -> tuple[V, float] | None:
+    def _fresh(self, key: K) -> tuple[V, float] | None:
         """What is remembered and not too old; what soon will be is read anew while nobody has to wait."""
         known = self._values.get(key)
         if known is None:
@@ -52,7 +53,7 @@ class LiveCache(Generic[V]):
             self._start_loading(key)
         return known if left > 0 else None
 
-    def _start_loading(self, key: int) -> asyncio.Task[V]:
+    def _start_loading(self, key: K) -> asyncio.Task[V]:
         task = self._loading.get(key)
         if task is None:
             task = asyncio.create_task(self._load(key))
@@ -60,7 +61,7 @@ class LiveCache(Generic[V]):
             task.add_done_callback(lambda done: self._forget_task(key, done))
         return task
 
-    def invalidate(self, key: int) -> None:
+    def invalidate(self, key: K) -> None:
         """Forget one value, also one that is being read."""
         self._values.pop(key, None)
         self._loading.pop(key, None)
@@ -70,13 +71,13 @@ class LiveCache(Generic[V]):
         self._values.clear()
         self._loading.clear()
 
-    def _forget_task(self, key: int, task: asyncio.Task[V]) -> None:
+    def _forget_task(self, key: K, task: asyncio.Task[V]) -> None:
         if self._loading.get(key) is task:
             del self._loading[key]
         if not task.cancelled():
             task.exception()  # whoever waits hears of it; of a reading ahead nobody need
 
-    async def _load(self, key: int) -> V:
+    async def _load(self, key: K) -> V:
         asked = time.monotonic()
         value = await self._load_value(key)
         # Who forgot the key, or everything, meanwhile forgot this reading too.

@@ -14,7 +14,7 @@ from kernel.auth.external_schemas import ExternalIdentity, SignInMethod
 from kernel.auth.models import Account
 from kernel.auth.ownership import VISIBILITIES, Owned, Scope, visible
 from kernel.auth.permissions import Decision, Permission
-from kernel.auth.principals import ANONYMOUS, Principal
+from kernel.auth.principals import ANONYMOUS, Principal, TokenScope
 from kernel.auth.schemas import AccountStatusRequest, ResetPasswordRequest, ResetPasswordResult
 from kernel.auth.scopes import scope_of
 from kernel.auth.sessions import revoke_sessions
@@ -52,7 +52,7 @@ from kernel.events import Event
 from kernel.gateway.services import Service
 from kernel.health import HealthCheck, NotConfigured, is_failure, run_check
 from kernel.hook_types import hookimpl, hookspec
-from kernel.http.access_control import require_access
+from kernel.http.access_control import ScopeMissing, require_access, require_token_scope
 from kernel.http.context import Context
 from kernel.http.examples import example
 from kernel.http.responses import Answer, Message, MessageWithId, Page, PageQuery, send_events
@@ -70,6 +70,7 @@ from kernel.http.routes import (
     Upload,
     permission,
 )
+from kernel.http.streams import OPEN_STREAMS
 from kernel.http.validation import iter_body, json_object, read_body
 from kernel.jobs.declarations import Job, JobFailed, JobRef, LongJob
 from kernel.jobs.kinds import Lane
@@ -127,6 +128,7 @@ __all__ = [
     "BLOB_STORE",
     "CACHE_STORE",
     "DIRECTORY",
+    "OPEN_STREAMS",
     "OUTGOING",
     "OWNER_SECRETS",
     "PLATFORM_ADMIN",
@@ -215,6 +217,7 @@ __all__ = [
     "ResourceKey",
     "RouteTable",
     "Scope",
+    "ScopeMissing",
     "SecretEntry",
     "SecretOwner",
     "SecretStore",
@@ -229,6 +232,7 @@ __all__ = [
     "StoreOffer",
     "StoredPoint",
     "Tables",
+    "TokenScope",
     "TooManyRequests",
     "Unauthorized",
     "Unavailable",
@@ -259,6 +263,7 @@ __all__ = [
     "read_body",
     "read_page",
     "require_access",
+    "require_token_scope",
     "revoke_sessions",
     "run_check",
     "scope_of",

@@ -35,7 +35,7 @@ class AccountStates:
 
     def __init__(self, database: Database, max_age: float) -> None:
         self._database = database
-        self._cache: LiveCache[AccountState | None] = LiveCache(self._read, max_age)
+        self._cache: LiveCache[int, AccountState | None] = LiveCache(self._read, max_age)
 
     async def get(self, account_id: int) -> AccountState | None:
         """The state of an account; None where there is none."""

@@ -8,11 +8,26 @@ from typing import Any
 from kernel import hookspecs
 from kernel.auth.identity import Identity
 from kernel.auth.permissions import Decision
+from kernel.auth.principals import TokenScope
 from kernel.errors import Forbidden, Unauthorized
 from kernel.hooks import Hooks
 from kernel.http.context import Context
 from kernel.http.routes import Access, Route
 from kernel.resource_keys import ResourceKey
+
+
+class ScopeMissing(Forbidden):
+    """A personal access token without the scope that this needs; narrower than its account by intent."""
+
+    code = "token_scope_missing"
+
+    def __init__(self, needed: Sequence[TokenScope]) -> None:
+        names = " or ".join(f"'{name}'" for name in needed)
+        super().__init__(
+            f"This needs a personal access token with the scope {names}"
+            if needed
+            else "A personal access token can't do this; sign in"
+        )
 
 
 class AccessControl:
@@ -24,6 +39,10 @@ class AccessControl:
 
     async def check(self, ctx: Context, route: Route, params: dict[str, Any]) -> None:
         """Raise Unauthorized or Forbidden unless the caller may use the route with these parameters."""
+        if ctx.principal.scopes is not None and (
+            route.access.kind != "public" or route.access.better_with_token
+        ):
+            require_token_scope(ctx, *route.token_scopes)
         if route.access.kind != "public" or len(self._hooks.implementations(hookspecs.decide_access)) > 1:
             await self.require(ctx, route.access, params)
 
@@ -49,6 +68,15 @@ class AccessControl:
 
 
 ACCESS_CONTROL: ResourceKey[AccessControl] = ResourceKey("access_control")
+
+
+def require_token_scope(ctx: Context, *scopes: TokenScope) -> None:
+    """Raise ScopeMissing when the caller's personal access token has none of these scopes.
+
+    For what only the handler knows, such as whether a chat runs tools; a session has every scope.
+    """
+    if not ctx.principal.allows(*scopes):
+        raise ScopeMissing(scopes)
 
 
 async def require_access(ctx: Context, access: Access) -> None:

@@ -31,7 +31,7 @@ class Identification:
         if not judge:
             return ANONYMOUS
         authorization = sent[0] if sent else None
-        if authorization is not None and len(self._hooks.implementations(hookspecs.identify_actor)) == 1:
+        if authorization is not None:
             known = self._identity.recall(authorization)
             if known is not None:
                 return known

@@ -77,7 +77,7 @@ def _operation(endpoint: Endpoint, schemas: Schemas, taken: set[str]) -> dict[st
         "operationId": _operation_id(endpoint, taken),
         "tags": [route.tag],
         "summary": route.summary,
-        "description": f"{route.description}\n\nAccess: {route.access.description or route.access}.",
+        "description": f"{route.description}\n\n{_who(route)}",
         "responses": _responses(endpoint, schemas),
     }
     parameters = [*_path_parameters(endpoint), *_query_parameters(route, schemas)]
@@ -87,6 +87,8 @@ def _operation(endpoint: Endpoint, schemas: Schemas, taken: set[str]) -> dict[st
     if body is not None:
         operation["requestBody"] = body
     operation["security"] = [{"bearer": []}] if _takes_token(route) else []
+    if _takes_token(route):
+        operation["x-token-scopes"] = [] if route.judges_credential else list(route.token_scopes)
     if route.deprecated:
         operation["deprecated"] = True
     return operation
@@ -96,6 +98,17 @@ def _takes_token(route: Route) -> bool:
     """Whether a client should send its token. An empty alternative would mean the same to a standard, but a
     padlock that is closed to Swagger UI."""
     return route.access.kind != "public" or route.judges_credential or route.access.better_with_token
+
+
+def _who(route: Route) -> str:
+    """Who may call a route, and what a personal access token needs there."""
+    access = f"Access: {route.access.description or route.access}."
+    if not _takes_token(route):
+        return access
+    if not route.token_scopes or route.judges_credential:
+        return f"{access} Personal access tokens are refused."
+    scopes = " or ".join(f"`{name}`" for name in route.token_scopes)
+    return f"{access} Personal access tokens need the scope {scopes}."
 
 
 def _operation_id(endpoint: Endpoint, taken: set[str]) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel
 
 from kernel.auth.permissions import Permission
+from kernel.auth.principals import TokenScope
 from kernel.errors import PlatformError
 from kernel.settings import Settings
 
@@ -102,6 +103,7 @@ class Route:
     open_to_writes: bool
     judges_credential: bool
     fixed: bool
+    token_scopes: tuple[TokenScope, ...]
     name: str
 
     @property
@@ -132,12 +134,15 @@ class RouteTable:
     """Collects routes. `tag` groups them in the documentation.
 
     With `service` they belong to that service, whichever plugin offers it: their paths start at its root,
-    and the gateway shows them under the service's mounts.
+    and the gateway shows them under the service's mounts. `token_scopes` holds for those that name none.
     """
 
-    def __init__(self, tag: str, *, service: str | None = None) -> None:
+    def __init__(
+        self, tag: str, *, service: str | None = None, token_scopes: Sequence[TokenScope] = ("manage",)
+    ) -> None:
         self.tag = tag
         self.service = service
+        self.token_scopes = token_scopes
         self.routes: list[Route] = []
 
     def get(self, path: str, **options: Any) -> Callable[[H], H]:
@@ -182,6 +187,7 @@ class RouteTable:
         open_to_writes: bool = False,
         judges_credential: bool = False,
         fixed: bool = False,
+        token_scopes: Sequence[TokenScope] | None = None,
     ) -> Callable[[H], H]:
         """Declare a route.
 
@@ -193,7 +199,9 @@ class RouteTable:
         the proxy's time limit from 30 s to 300 s. `judges_credential`: the handler looks at the bearer
         itself (token refresh), the identity step leaves it alone. `open_to_writes`: a public write on a
         prefix whose writes otherwise need a token (spec 4.5). `fixed`: the answer tells of declarations only,
-        the same to everybody: it is made once, and anew when a plugin fails or is switched.
+        the same to everybody: it is made once, and anew when a plugin fails or is switched. `token_scopes`: a
+        personal access token needs one of these (``ask``: read and ask, ``tools``: run tools, ``manage``:
+        everything else); empty refuses such tokens, as routes that decide over an account itself must.
         """
 
         def decorate(handler: H) -> H:
@@ -219,6 +227,7 @@ class RouteTable:
                 open_to_writes=open_to_writes,
                 judges_credential=judges_credential,
                 fixed=fixed,
+                token_scopes=tuple(self.token_scopes if token_scopes is None else token_scopes),
                 name=handler.__name__,
             )
             self.routes.append(record)

@@ -27,8 +27,9 @@ LOOK_EVERY = 1.0
 class OpenStream:
     """One streaming answer under way; `end` is called when its caller's session is over."""
 
-    def __init__(self, epoch: int | None, end: Callable[[], None]) -> None:
+    def __init__(self, epoch: int | None, credential: str, end: Callable[[], None]) -> None:
         self.epoch = epoch
+        self.credential = credential
         self.end = end
 
     @asynccontextmanager
@@ -60,7 +61,7 @@ class OpenStreams:
         task = asyncio.current_task()
         if principal.id is None or task is None:
             return None
-        stream = OpenStream(self._epoch_of(principal), cut)
+        stream = OpenStream(self._epoch_of(principal), principal.credential, cut)
         self._open.setdefault(principal.id, set()).add(stream)
         task.add_done_callback(lambda _: self._forget(principal.id, stream))
         if self._looking is None or self._looking.done():
@@ -80,6 +81,12 @@ class OpenStreams:
             check = asyncio.ensure_future(self._guarded_check([int(key)]))
             self._checks.add(check)
             check.add_done_callback(self._checks.discard)
+
+    def end(self, credential: str) -> None:
+        """End the streams that began with a credential (`Principal.credential`) which holds no longer."""
+        for stream in [one for streams in self._open.values() for one in streams]:
+            if stream.credential == credential:
+                stream.end()
 
     async def close(self) -> None:
         """Look no more."""

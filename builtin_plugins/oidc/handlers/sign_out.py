@@ -33,7 +33,13 @@ _LOGOUT_FORM = RawBody(
 )
 
 
-@routes.post("/v1/auth/oidc/logout", access=AUTHENTICATED, returns=SignedOut, errors=(NotOffered, Forbidden))
+@routes.post(
+    "/v1/auth/oidc/logout",
+    access=AUTHENTICATED,
+    returns=SignedOut,
+    errors=(NotOffered, Forbidden),
+    token_scopes=(),
+)
 async def oidc_logout(ctx: Context) -> Answer:
     """End all sessions of the caller, and tell where to sign out at the identity provider.
 

@@ -46,8 +46,8 @@ class Provider:
         self.issuer = settings.issuer or ""
         self._fetcher = fetcher
         self._insecure = settings.allow_insecure
-        self._metadata: LiveCache[Metadata] = LiveCache(self._read_metadata, settings.cache_seconds)
-        self._keys: LiveCache[KeySet] = LiveCache(self._read_keys, settings.cache_seconds)
+        self._metadata: LiveCache[int, Metadata] = LiveCache(self._read_metadata, settings.cache_seconds)
+        self._keys: LiveCache[int, KeySet] = LiveCache(self._read_keys, settings.cache_seconds)
         self._renewed = -_PAUSE
 
     async def metadata(self) -> Metadata:

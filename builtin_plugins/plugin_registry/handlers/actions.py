@@ -34,6 +34,7 @@ _BODY_LIMIT = 1024 * 1024
     returns=ActionResult,
     errors=(NotFound, 409),
     rate=Rate(30, scope="path"),
+    token_scopes=("tools",),
 )
 async def call_read_action(ctx: Context, name: str, action: str) -> ActionResult:
     """Call a read-only action; the query holds its arguments. Without a token only where it is public."""
@@ -51,6 +52,7 @@ async def call_read_action(ctx: Context, name: str, action: str) -> ActionResult
     returns=ActionResult,
     errors=(NotFound, 409),
     rate=Rate(20, scope="path"),
+    token_scopes=("tools",),
 )
 async def call_action(ctx: Context, name: str, action: str) -> ActionResult:
     """Call an action; the body is an object of its arguments, or empty for none."""

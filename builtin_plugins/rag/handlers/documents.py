@@ -69,6 +69,7 @@ async def upload(ctx: Context, kb_id: str) -> Answer:
     query=DocumentQuery,
     returns=Page[DocumentOut],
     errors=(KnowledgeBaseNotFound,),
+    token_scopes=("ask",),
 )
 async def list_all(ctx: Context, kb_id: str, query: DocumentQuery) -> Page[DocumentOut]:
     """List documents; all on one page unless a limit is given."""
@@ -76,7 +77,13 @@ async def list_all(ctx: Context, kb_id: str, query: DocumentQuery) -> Page[Docum
     return Page(items=items, total=total, limit=query.limit or total, offset=query.offset)
 
 
-@routes.get(_ONE, access=AUTHENTICATED, returns=DocumentOut, errors=(KnowledgeBaseNotFound, DocumentNotFound))
+@routes.get(
+    _ONE,
+    access=AUTHENTICATED,
+    returns=DocumentOut,
+    errors=(KnowledgeBaseNotFound, DocumentNotFound),
+    token_scopes=("ask",),
+)
 async def get(ctx: Context, kb_id: str, document_id: str) -> DocumentOut:
     """Show one document; poll this until its status is no longer `processing`."""
     return service.render(await service.get(ctx.caller, kb_id, document_id))
@@ -90,6 +97,7 @@ async def get(ctx: Context, kb_id: str, document_id: str) -> DocumentOut:
     also_statuses=(206,),
     errors=(KnowledgeBaseNotFound, DocumentNotFound, 416),
     long=True,
+    token_scopes=("ask",),
 )
 async def content(ctx: Context, kb_id: str, document_id: str) -> web.StreamResponse:
     """The original bytes of a document, or the range of them that is asked for."""
@@ -103,6 +111,7 @@ async def content(ctx: Context, kb_id: str, document_id: str) -> web.StreamRespo
     query=PageQuery,
     returns=Page[ChunkOut],
     errors=(KnowledgeBaseNotFound, DocumentNotFound),
+    token_scopes=("ask",),
 )
 async def chunks(ctx: Context, kb_id: str, document_id: str, query: PageQuery) -> Page[ChunkOut]:
     """The passages of a document in order."""

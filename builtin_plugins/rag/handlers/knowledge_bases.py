@@ -35,7 +35,11 @@ async def create(ctx: Context, body: KnowledgeBaseCreate) -> KnowledgeBaseOut:
 
 
 @routes.get(
-    "/knowledge-bases", access=AUTHENTICATED, query=KnowledgeBaseQuery, returns=Page[KnowledgeBaseOut]
+    "/knowledge-bases",
+    access=AUTHENTICATED,
+    query=KnowledgeBaseQuery,
+    returns=Page[KnowledgeBaseOut],
+    token_scopes=("ask",),
 )
 async def list_all(ctx: Context, query: KnowledgeBaseQuery) -> Page[KnowledgeBaseOut]:
     """List the knowledge bases that the caller may see."""
@@ -48,6 +52,7 @@ async def list_all(ctx: Context, query: KnowledgeBaseQuery) -> Page[KnowledgeBas
     access=AUTHENTICATED,
     returns=KnowledgeBaseOut,
     errors=(KnowledgeBaseNotFound,),
+    token_scopes=("ask",),
 )
 async def get(ctx: Context, kb_id: str) -> KnowledgeBaseOut:
     """Show one knowledge base."""
@@ -87,6 +92,7 @@ async def remove(ctx: Context, kb_id: str, body: KnowledgeBaseDelete | None) -> 
     returns=SearchAnswer,
     errors=(KnowledgeBaseNotFound, Unavailable),
     long=True,
+    token_scopes=("ask",),
 )
 async def search(ctx: Context, kb_id: str, body: SearchRequest) -> SearchAnswer:
     """Find passages in a knowledge base, ranked, without an answer."""

@@ -54,7 +54,9 @@ async def create(ctx: Context, body: PipelineCreate) -> PipelineCreated:
     return PipelineCreated(pipeline_id=made.id, message="Pipeline created", **fields)
 
 
-@routes.get("/pipeline", access=AUTHENTICATED, query=PipelineQuery, returns=Page[PipelineOut])
+@routes.get(
+    "/pipeline", access=AUTHENTICATED, query=PipelineQuery, returns=Page[PipelineOut], token_scopes=("ask",)
+)
 async def list_all(ctx: Context, query: PipelineQuery) -> Page[PipelineOut]:
     """List the pipelines that the caller may see."""
     items, total = await service.list_page(ctx.caller, query)
@@ -62,7 +64,11 @@ async def list_all(ctx: Context, query: PipelineQuery) -> Page[PipelineOut]:
 
 
 @routes.get(
-    "/pipeline/{pipeline_id:uuid}", access=AUTHENTICATED, returns=PipelineOut, errors=(PipelineNotFound,)
+    "/pipeline/{pipeline_id:uuid}",
+    access=AUTHENTICATED,
+    returns=PipelineOut,
+    errors=(PipelineNotFound,),
+    token_scopes=("ask",),
 )
 async def get(ctx: Context, pipeline_id: str) -> PipelineOut:
     """Show one pipeline."""
@@ -101,6 +107,7 @@ async def remove(ctx: Context, pipeline_id: str) -> MessageWithId:
     also_media_types=("text/event-stream",),
     errors=(PipelineNotFound, KnowledgeBaseGone, Unavailable),
     long=True,
+    token_scopes=("ask",),
 )
 async def query(ctx: Context, pipeline_id: str, body: QueryRequest) -> QueryAnswer | web.StreamResponse:
     """Ask; with `Accept: text/event-stream` the answer comes as `sources`, `token`…, `done`.
@@ -120,6 +127,7 @@ async def query(ctx: Context, pipeline_id: str, body: QueryRequest) -> QueryAnsw
     returns=SearchAnswer,
     errors=(PipelineNotFound, KnowledgeBaseGone, Unavailable),
     long=True,
+    token_scopes=("ask",),
 )
 async def search(ctx: Context, pipeline_id: str, body: SearchRequest) -> SearchAnswer:
     """Find passages in the pipeline's knowledge bases, ranked, without an answer."""

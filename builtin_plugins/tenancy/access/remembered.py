@@ -26,8 +26,8 @@ class Remembered:
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
         seconds = platform.settings.account_cache_seconds
-        self._standings: LiveCache[Standing] = LiveCache(self._read_standing, seconds)
-        self._lineages: LiveCache[Sequence[int]] = LiveCache(self._read_lineage, math.inf)
+        self._standings: LiveCache[int, Standing] = LiveCache(self._read_standing, seconds)
+        self._lineages: LiveCache[int, Sequence[int]] = LiveCache(self._read_lineage, math.inf)
         platform.notices.listen(TOPIC, self._heard)
 
     async def standing_of(self, user_id: int) -> Standing:

@@ -168,6 +168,7 @@ async def preview(ctx: Context, token: str) -> InvitePreview:
         InviteClosed,
         AlreadyMember,
     ),
+    token_scopes=(),
 )
 async def redeem(ctx: Context, token: str) -> RedeemResult:
     """Join the team or the organization of an invite.

@@ -120,6 +120,7 @@ async def lift_suspension(ctx: Context, org_id: int, user_id: int) -> None:
     body=ResetPasswordRequest,
     returns=ResetPasswordResult,
     errors=(OrganizationNotFound, NotManaged, AboveYou, OwnerNotReset, Conflict),
+    token_scopes=(),
 )
 async def reset_password(ctx: Context, org_id: int, user_id: int, body: ResetPasswordRequest) -> Answer:
     """Give a member a temporary password, shown only in this answer, and end its sessions.
@@ -139,6 +140,7 @@ async def reset_password(ctx: Context, org_id: int, user_id: int, body: ResetPas
     body=AccountStatusRequest,
     returns=AccountStatus,
     errors=(OrganizationNotFound, NotManaged, AboveYou, Conflict),
+    token_scopes=(),
 )
 async def set_status(ctx: Context, org_id: int, user_id: int, body: AccountStatusRequest) -> AccountStatus:
     """Deactivate a member's account for the whole instance, or reactivate it.
@@ -150,7 +152,7 @@ async def set_status(ctx: Context, org_id: int, user_id: int, body: AccountStatu
     return AccountStatus(user_id=account.id, is_active=account.is_active)
 
 
-@routes.post(MANAGEMENT, access=AUTHENTICATED, returns=Management, errors=(NotAMember,))
+@routes.post(MANAGEMENT, access=AUTHENTICATED, returns=Management, errors=(NotAMember,), token_scopes=())
 async def accept_management(ctx: Context, org_id: int) -> Management:
     """Let an organization manage the caller's account.
 
@@ -161,7 +163,7 @@ async def accept_management(ctx: Context, org_id: int) -> Management:
     return await ctx.write(management.accept, ctx.caller, org_id)
 
 
-@routes.delete(MANAGEMENT, access=AUTHENTICATED, status=204, errors=(NotAMember, OnlyWayIn))
+@routes.delete(MANAGEMENT, access=AUTHENTICATED, status=204, errors=(NotAMember, OnlyWayIn), token_scopes=())
 async def withdraw_management(ctx: Context, org_id: int) -> None:
     """Withdraw the consent: the membership stays, and only the caller controls the account.
 

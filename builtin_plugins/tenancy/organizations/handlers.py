@@ -45,6 +45,7 @@ async def create(ctx: Context, body: OrganizationCreate) -> OrganizationCreated:
     body=SwitchRequest,
     returns=SwitchResult,
     errors=(NotAMember,),
+    token_scopes=(),
 )
 async def switch(ctx: Context, body: SwitchRequest) -> SwitchResult:
     """Continue in one of the caller's organizations: a token with `active_tenant_id`.

@@ -32,7 +32,7 @@ from kernel.errors import Unauthorized
 from kernel.http.context import Context
 from kernel.http.routes import AUTHENTICATED, PUBLIC, Rate, RouteTable
 
-routes = RouteTable("Authentication")
+routes = RouteTable("Authentication", token_scopes=())
 
 
 @routes.post(

@@ -10,7 +10,7 @@ from kernel.http.context import Context
 from kernel.http.responses import Message
 from kernel.http.routes import PUBLIC, Rate, RouteTable
 
-routes = RouteTable("Authentication")
+routes = RouteTable("Authentication", token_scopes=())
 
 _SENT = "If there is an account with this address and a password, an e-mail was sent to it"
 

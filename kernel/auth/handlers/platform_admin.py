@@ -25,7 +25,7 @@ from kernel.http.examples import example
 from kernel.http.routes import ADMIN, AUTHENTICATED, Rate, RouteTable
 from kernel.rate_limits import RATE_LIMITS
 
-routes = RouteTable("Platform Admin")
+routes = RouteTable("Platform Admin", token_scopes=())
 
 _CLAIMS_PER_ACCOUNT = 10  # in a minute; wrong codes have their own, lasting count
 

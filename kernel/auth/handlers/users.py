@@ -23,10 +23,16 @@ from kernel.http.context import Context
 from kernel.http.responses import Answer, Page
 from kernel.http.routes import PLATFORM_ADMIN, RouteTable
 
-routes = RouteTable("Users")
+routes = RouteTable("Users", token_scopes=())
 
 
-@routes.get("/v1/auth/users", access=PLATFORM_ADMIN, query=UsersQuery, returns=Page[UserRecord])
+@routes.get(
+    "/v1/auth/users",
+    access=PLATFORM_ADMIN,
+    query=UsersQuery,
+    returns=Page[UserRecord],
+    token_scopes=("manage",),
+)
 async def list_users(ctx: Context, query: UsersQuery) -> Page[UserRecord]:
     """Accounts of all organizations, oldest first."""
     accounts, total = await find_accounts(ctx.platform, query)
