@@ -67,6 +67,7 @@ from kernel.stores.disk import DiskSpace, folders_written
 from kernel.stores.offers import OfferedStores, StoreNeeds
 from kernel.stores.opening import Stores, open_stores, own_stores, prepare_own_vectors
 from kernel.stores.scratch import Scratch
+from kernel.tools.catalogue import TOOLS, Tools
 from kernel.watchdog import OnStuck, Quarantine, StartWatch, restart_without
 
 OWN_JOBS = (DELIVER_EVENT, SEND_RESET, TELL_OF_CANCEL, HOUSEKEEP)
@@ -326,8 +327,9 @@ def _add_http(platform: Platform, plugins: _Plugins, stack: AsyncExitStack) -> N
     plugins.host.manager.register(identity, identity.name)
     hooks.freeze()
     add(IDENTIFICATION, Identification(hooks, identity))
-    add(ACCESS_CONTROL, AccessControl(hooks, identity))
+    access = add(ACCESS_CONTROL, AccessControl(hooks, identity))
     limits = platform.resource(RATE_LIMITS)
+    add(TOOLS, Tools(platform.resource(DIRECTORY), hooks, access, limits))
     add(REQUEST_LIMITS, RequestLimits(limits, settings))
     proxy = add(PROXY, Proxy(settings))
     stack.push_async_callback(proxy.close)

@@ -114,6 +114,11 @@ from kernel.stores.protocols import (
     StoredPoint,
     VectorStore,
 )
+from kernel.tools.arguments import from_object as arguments_from_object
+from kernel.tools.arguments import query_values
+from kernel.tools.catalogue import TOOLS, ToolReply, Tools, failed_reply
+from kernel.tools.definitions import ToolDefinition, ToolDefinitions, definition_of
+from kernel.tools.tool import Tool, distinct_name, tool_name
 from kernel.version import API_VERSION
 
 __all__ = [
@@ -138,6 +143,7 @@ __all__ = [
     "PUBLIC_OR_MORE",
     "RATE_LIMITS",
     "TOKENS",
+    "TOOLS",
     "VECTOR_STORE",
     "VISIBILITIES",
     "Access",
@@ -234,6 +240,11 @@ __all__ = [
     "Tables",
     "TokenScope",
     "TooManyRequests",
+    "Tool",
+    "ToolDefinition",
+    "ToolDefinitions",
+    "ToolReply",
+    "Tools",
     "Unauthorized",
     "Unavailable",
     "Unhealthy",
@@ -243,12 +254,16 @@ __all__ = [
     "Upload",
     "UtcDateTime",
     "VectorStore",
+    "arguments_from_object",
     "audit",
     "contracts",
     "data_folder",
+    "definition_of",
+    "distinct_name",
     "end_external_sessions",
     "env",
     "example",
+    "failed_reply",
     "hookimpl",
     "hookspec",
     "hybrid_weight",
@@ -260,6 +275,7 @@ __all__ = [
     "page_of",
     "permission",
     "plugin_base",
+    "query_values",
     "read_body",
     "read_page",
     "require_access",
@@ -270,6 +286,7 @@ __all__ = [
     "send_events",
     "sign_in_external",
     "store_error",
+    "tool_name",
     "utc_now",
     "visible",
 ]

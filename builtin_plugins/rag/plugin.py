@@ -18,13 +18,16 @@ from builtin_plugins.rag.parsing.runner import parser_processes
 from builtin_plugins.rag.permissions import PERMISSIONS
 from builtin_plugins.rag.services.health import health_fields
 from builtin_plugins.rag.services.ingest import INGEST
+from builtin_plugins.rag.services.offering import ask_pipeline, list_pipelines, pipeline_tools
 from builtin_plugins.rag.services.outcomes import OUTCOMES, Outcomes
 from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS, Parsers
 from builtin_plugins.rag.services.removal import REMOVE
 from builtin_plugins.rag.services.transfer import Place, export_rows, read_sections
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import (
+    Caller,
     Children,
+    Context,
     Event,
     JobRef,
     Permission,
@@ -33,6 +36,8 @@ from kernel.sdk import (
     Resource,
     Service,
     Tables,
+    Tool,
+    contracts,
     hookimpl,
 )
 
@@ -92,6 +97,18 @@ class RagPlugin(Plugin):
                 title="Platform RAG pipeline",
             )
         ]
+
+    @hookimpl
+    async def offer_tools(self, ctx: Context) -> Sequence[Tool]:
+        return await pipeline_tools(ctx)
+
+    @hookimpl
+    async def list_pipelines(self, caller: Caller) -> Sequence[contracts.PipelineEntry]:
+        return await list_pipelines(caller)
+
+    @hookimpl
+    async def ask_pipeline(self, caller: Caller, pipeline_id: str, question: str) -> contracts.PipelineEvents:
+        return await ask_pipeline(caller, pipeline_id, question)
 
     @hookimpl(optionalhook=True)
     def export_rows(

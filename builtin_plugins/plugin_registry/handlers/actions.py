@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel
-
 from kernel.sdk import (
     AUTHENTICATED,
-    DIRECTORY,
     PUBLIC_OR_MORE,
-    Action,
+    TOOLS,
     Context,
+    GatewayTimeout,
     NotFound,
     Rate,
     RawBody,
     RouteTable,
     json_object,
+    query_values,
     read_body,
     require_access,
 )
 
 from ..schemas import ActionResult
-from ..services.arguments import from_object, from_query
 
 routes = RouteTable("Plugin actions")
 
@@ -32,17 +30,17 @@ _BODY_LIMIT = 1024 * 1024
     _PATH,
     access=PUBLIC_OR_MORE,
     returns=ActionResult,
-    errors=(NotFound, 409),
+    errors=(NotFound, 409, GatewayTimeout),
     rate=Rate(30, scope="path"),
     token_scopes=("tools",),
 )
 async def call_read_action(ctx: Context, name: str, action: str) -> ActionResult:
     """Call a read-only action; the query holds its arguments. Without a token only where it is public."""
-    found = await ctx.platform.resource(DIRECTORY).action(name, action)
+    found = await ctx.resource(TOOLS).of_action(name, action)
     if found is None or not found.read_only:
         raise NotFound(f"The plugin '{name[:80]}' has no read-only action '{action[:80]}' in service")
-    await require_access(ctx, found.access)
-    return await _call(ctx, name, found, from_query(found.parameters, ctx.request.query))
+    values = query_values(found.parameters, ctx.request.query)
+    return ActionResult(**await ctx.resource(TOOLS).call(ctx, found, values, counted=True))
 
 
 @routes.post(
@@ -50,21 +48,16 @@ async def call_read_action(ctx: Context, name: str, action: str) -> ActionResult
     access=AUTHENTICATED,
     body=RawBody(example={"query": "negative wind speed", "limit": 5}),
     returns=ActionResult,
-    errors=(NotFound, 409),
+    errors=(NotFound, 409, GatewayTimeout),
     rate=Rate(20, scope="path"),
     token_scopes=("tools",),
 )
 async def call_action(ctx: Context, name: str, action: str) -> ActionResult:
     """Call an action; the body is an object of its arguments, or empty for none."""
-    found = await ctx.platform.resource(DIRECTORY).action(name, action)
+    found = await ctx.resource(TOOLS).of_action(name, action)
     if found is None:
         raise NotFound(f"The plugin '{name[:80]}' has no action '{action[:80]}' in service")
     await require_access(ctx, found.access)
     raw = await read_body(ctx.request, _BODY_LIMIT, ctx.platform.settings.body_timeout)
     values = json_object(raw, "The body") if raw else {}
-    return await _call(ctx, name, found, from_object(found.parameters, values))
-
-
-async def _call(ctx: Context, plugin: str, action: Action, arguments: BaseModel) -> ActionResult:
-    result = await action.handler(ctx, arguments)
-    return ActionResult(plugin=plugin, action=action.name, result=result)
+    return ActionResult(**await ctx.resource(TOOLS).call(ctx, found, values, counted=True))

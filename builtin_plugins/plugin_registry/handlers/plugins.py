@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernel.sdk import DIRECTORY, PUBLIC, Context, NotFound, PageQuery, RouteTable
+from kernel.sdk import (
+    DIRECTORY,
+    PUBLIC,
+    TOOLS,
+    Context,
+    NotFound,
+    PageQuery,
+    RouteTable,
+    ToolDefinitions,
+)
 
-from ..schemas import PluginHealth, PluginList, PluginOut, ToolDefinitions
+from ..schemas import PluginHealth, PluginList, PluginOut
 from ..services.installing import source_for_documents
 from ..services.records import get_entry, health_of, record_of
-from ..services.tools import definitions
 
 routes = RouteTable("Plugins")
 
@@ -46,7 +54,7 @@ async def manifest_schema(ctx: Context) -> dict[str, Any]:
 @routes.get("/v1/plugins/ai/tools", access=PUBLIC, returns=ToolDefinitions)
 async def ai_tools(ctx: Context) -> ToolDefinitions:
     """The actions of all plugins in service, as function definitions."""
-    return ToolDefinitions(tools=await definitions(ctx.platform))
+    return ToolDefinitions.of(await ctx.resource(TOOLS).declared())
 
 
 @routes.get("/v1/plugins/{name}", access=PUBLIC, returns=PluginOut, errors=(NotFound,))

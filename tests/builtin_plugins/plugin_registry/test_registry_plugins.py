@@ -99,7 +99,9 @@ class TestShown:
             "plugin": "shop",
             "endpoint": "/v1/plugins/shop/actions/restock",
             "method": "POST",
+            "kind": "action",
             "access": "authenticated",
+            "tier": "community",
             "annotations": {
                 "readOnlyHint": False,
                 "destructiveHint": True,

@@ -1,28 +1,26 @@
-"""Arguments of an action, from a query or an object, into its model; a misfit names the argument."""
+"""Arguments of a tool, from a query or an object; a misfit names the argument."""
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from multidict import MultiMapping
 from pydantic import BaseModel, ValidationError
 
-from kernel.sdk import BadRequest
+from kernel.errors import BadRequest
+
+M = TypeVar("M", bound=BaseModel)
 
 
-def from_query(model: type[BaseModel], query: MultiMapping[str]) -> BaseModel:
-    """Query parameters as arguments; repeated keys become a list where the argument is one.
-
-    Raises BadRequest.
-    """
-    lists = {name for name, field in _fields(model).items() if _is_list(field.annotation)}
-    values = {key: query.getall(key) if key in lists else query.getall(key)[-1] for key in query}
-    return from_object(model, values)
+def query_values(schema: Mapping[str, Any], query: MultiMapping[str]) -> dict[str, Any]:
+    """Query parameters as arguments, in text; repeated keys become a list where the schema asks for one."""
+    properties = schema.get("properties", {})
+    lists = {name for name, field in properties.items() if field.get("type") == "array"}
+    return {key: query.getall(key) if key in lists else query.getall(key)[-1] for key in query}
 
 
-def from_object(model: type[BaseModel], values: Mapping[str, Any]) -> BaseModel:
+def from_object(model: type[M], values: Mapping[str, Any]) -> M:
     """A JSON object as arguments. Raises BadRequest."""
     known = _fields(model)
     for name in values:
@@ -47,8 +45,3 @@ def _takes(fields: Mapping[str, Any]) -> str:
         return "the action takes none"
     names = (f"{name}{' (required)' if field.is_required() else ''}" for name, field in fields.items())
     return f"the action takes: {', '.join(names)}"
-
-
-def _is_list(annotation: Any) -> bool:
-    origins = {typing.get_origin(annotation), *(typing.get_origin(a) for a in typing.get_args(annotation))}
-    return bool(origins & {list, tuple, set})

@@ -1,0 +1,166 @@
+"""Pipelines for other plugins and as tools: listed, asked, offered as ``ask_<pipeline>`` (wire-facts 8.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from contextlib import aclosing
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, StringConstraints
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.rag.methods.events import Done, Event, Piece
+from builtin_plugins.rag.models import Document, Pipeline
+from builtin_plugins.rag.schemas import QueryAnswer, QueryRequest, Source
+from builtin_plugins.rag.services import query as queries
+from kernel.sdk import (
+    Caller,
+    Context,
+    Platform,
+    Scope,
+    Tool,
+    arguments_from_object,
+    contracts,
+    scope_of,
+)
+
+MOST_LISTED = 500
+LONGEST_QUESTION = 8000
+_LONGEST_SLUG = 51  # with "ask_" and a "_" and 8 characters behind it, 64
+
+
+class Question(BaseModel):
+    """The arguments of ``ask_<pipeline>``."""
+
+    question: Annotated[
+        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_QUESTION)
+    ] = Field(description="The question, whole and understandable by itself.")
+
+
+async def list_pipelines(caller: Caller) -> list[contracts.PipelineEntry]:
+    """See the hook of this name."""
+    scope = await scope_of(caller.platform, caller.principal)
+    return await caller.platform.database.read(_entries, scope)
+
+
+def _entries(session: Session, scope: Scope) -> list[contracts.PipelineEntry]:
+    columns = (Pipeline.id, Pipeline.name, Pipeline.owner_id, Pipeline.created_at)
+    query = select(*columns).where(scope.sees(Pipeline)).order_by(Pipeline.created_at, Pipeline.id)
+    rows = session.execute(query.limit(MOST_LISTED))
+    return [
+        contracts.PipelineEntry(row.id, row.name, row.owner_id in (None, scope.account_id), row.created_at)
+        for row in rows
+    ]
+
+
+async def ask_pipeline(caller: Caller, pipeline_id: str, question: str) -> contracts.PipelineEvents:
+    """See the hook of this name."""
+    request = QueryRequest(question=question[:LONGEST_QUESTION])
+    asked = await queries.prepare(caller, pipeline_id, request)
+    return _events(caller.platform, queries.stream(caller.platform, asked))
+
+
+async def _events(platform: Platform, events: AsyncGenerator[Event, None]) -> contracts.PipelineEvents:
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Piece):
+                yield event.text
+            elif isinstance(event, Done):
+                yield await _answer(platform, event.answer)
+
+
+async def _answer(platform: Platform, answer: QueryAnswer) -> contracts.PipelineAnswer:
+    places = await platform.database.read(_places, {source.document_id for source in answer.sources})
+    return contracts.PipelineAnswer(
+        answer.answer,
+        [_passage(source, places.get(source.document_id)) for source in answer.sources],
+        answer.confidence,
+        answer.model_used,
+        answer.tokens_used,
+    )
+
+
+def _places(session: Session, document_ids: Collection[str]) -> dict[str, str]:
+    """The knowledge bases of documents whose passages the caller has been shown."""
+    columns = (Document.id, Document.knowledge_base_id)
+    rows = session.execute(select(*columns).where(Document.id.in_(document_ids)))
+    return {row.id: row.knowledge_base_id for row in rows}
+
+
+def _passage(source: Source, knowledge_base_id: str | None) -> contracts.CitedPassage:
+    return contracts.CitedPassage(
+        text=source.text,
+        source=source.source,
+        score=source.score,
+        knowledge_base_id=knowledge_base_id,
+        document_id=source.document_id,
+        chunk_id=source.chunk_id,
+        page=source.page,
+        char_start=source.char_start,
+        char_end=source.char_end,
+    )
+
+
+async def pipeline_tools(ctx: Context) -> list[Tool]:
+    """``ask_<pipeline>`` for each pipeline of the caller's own."""
+    if ctx.principal.kind == "anonymous":
+        return []
+    taken: dict[str, Tool] = {}
+    for entry in await list_pipelines(ctx.caller):
+        if entry.own:
+            name = f"ask_{_slug(entry.name)}"
+            name = f"{name}_{entry.id[:8]}" if name in taken else name
+            taken[name] = _tool(name, entry)
+    return list(taken.values())
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:_LONGEST_SLUG] or "pipeline"
+
+
+def _tool(name: str, entry: contracts.PipelineEntry) -> Tool:
+    async def run(ctx: Context, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        asked = arguments_from_object(Question, arguments)
+        return await _ask(ctx.caller, entry.id, asked.question)
+
+    return Tool(
+        name,
+        f"Ask the documents of '{entry.name}' a question; the answer cites its sources.",
+        _PARAMETERS,
+        run,
+        "rag",
+        action=name,
+        kind="rag_pipeline",
+        endpoint=f"/v1/pipeline/{entry.id}/query",
+        read_only=True,
+        open_world=False,
+        extra={"base_url": "/v1/rag", "result_field": "answer"},
+    )
+
+
+_PARAMETERS: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "question": {"type": "string", "description": Question.model_fields["question"].description}
+    },
+    "required": ["question"],
+}
+
+
+async def _ask(caller: Caller, pipeline_id: str, question: str) -> dict[str, Any]:
+    events = await ask_pipeline(caller, pipeline_id, question)
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, contracts.PipelineAnswer):
+                return {"answer": event.text, "sources": _cited(event.passages)}
+    raise AssertionError("a pipeline's answer ends with the whole")
+
+
+def _cited(passages: Sequence[contracts.CitedPassage]) -> list[dict[str, Any]]:
+    """What a [n] in the answer refers to; without the texts, which the answer has used."""
+    return [
+        {"n": at, "source": passage.source, "page": passage.page, "document_id": passage.document_id}
+        for at, passage in enumerate(passages, 1)
+    ]

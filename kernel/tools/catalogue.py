@@ -1,0 +1,223 @@
+"""The catalogue of tools and the door through which each is called, whoever the client is.
+
+Function definitions, tool servers, MCP, chats, the routes of actions and the command line use this one list
+and this one door: a caller may do through a model what it may do through the routes, and nothing more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+from kernel import contracts
+from kernel.actions import Action
+from kernel.directory import Directory
+from kernel.errors import ANY_ERROR, Forbidden, GatewayTimeout, NotFound, PlatformError, Unauthorized
+from kernel.hooks import Hooks
+from kernel.http.access_control import AccessControl
+from kernel.http.context import Context
+from kernel.http.routes import Access
+from kernel.rate_limits import RateLimits
+from kernel.resource_keys import ResourceKey
+from kernel.tools.arguments import from_object
+from kernel.tools.tool import Tool, distinct_name, tool_name
+
+log = logging.getLogger("platform.tools")
+
+READS_PER_MINUTE, WRITES_PER_MINUTE = 30, 20
+LONGEST_TEXT = 4000
+
+_CUT = " … [the rest is cut off]"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReply:
+    """The outcome of a call as a model reads it: at most 4,000 characters (wire-facts 8.2).
+
+    `value` is the whole result; None where the call failed. The text of a failure begins with ``error:``.
+    """
+
+    text: str
+    value: Any = None
+    failed: bool = False
+
+
+class Tools:
+    """The tools of one platform, as ``platform.resource(TOOLS)``."""
+
+    def __init__(self, directory: Directory, hooks: Hooks, access: AccessControl, limits: RateLimits) -> None:
+        self._directory = directory
+        self._hooks = hooks
+        self._access = access
+        self._limits = limits
+        self._made: dict[tuple[str, str], tuple[Action, Tool]] = {}
+
+    async def declared(self) -> list[Tool]:
+        """The actions of all plugins in service, whoever may call them, under unique names."""
+        actions = await self._directory.actions()
+        return _unique([self._of_action(plugin, action) for plugin, action in actions])
+
+    async def offered(self, ctx: Context) -> list[Tool]:
+        """Every action, and what plugins offer to this caller beside (`offer_tools`)."""
+        return _unique([*await self.declared(), *await self._brought(ctx)])
+
+    async def usable(self, ctx: Context) -> list[Tool]:
+        """The tools that the caller may call now."""
+        known: dict[Access, bool] = {}
+        return [tool for tool in await self.offered(ctx) if await self._may(ctx, tool.access, known)]
+
+    async def find(self, ctx: Context, name: str) -> Tool:
+        """An offered tool by its name. Raises NotFound."""
+        found = next((tool for tool in await self.declared() if tool.name == name), None)
+        found = found or next((tool for tool in await self.offered(ctx) if tool.name == name), None)
+        if found is None:
+            raise NotFound(f"There is no tool '{name[:80]}'")
+        return found
+
+    async def of_action(self, plugin: str, action: str) -> Tool | None:
+        """The tool of one action; None where no plugin in service has it."""
+        found = await self._directory.action(plugin, action)
+        return None if found is None else self._of_action(plugin, found)
+
+    async def call(
+        self,
+        ctx: Context,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        *,
+        seconds: float | None = None,
+        counted: bool = False,
+    ) -> Any:
+        """Call a tool for the sender of the request: its result as plain JSON values.
+
+        Access and vetoes (`check_tool_call`) are asked first, then the caller's calls of the tool are
+        counted, unless the route that leads here has `counted` them. `seconds` bounds the call, else the
+        tool's own limit. Raises Unauthorized, Forbidden, TooManyRequests, GatewayTimeout, and what the tool
+        raises.
+        """
+        await self._access.require(ctx, tool.access, {})
+        await self._hooks.ask(contracts.check_tool_call, ctx=ctx, tool=tool, arguments=arguments)
+        if tool.per_minute is not None and not counted:
+            caller = ctx.principal.subject or ctx.network
+            await self._limits.count(f"ratelimit:{tool.endpoint or tool.name}:{caller}", tool.per_minute)
+        started = time.perf_counter()
+        try:
+            result = await _bounded(ctx, tool, arguments, seconds or tool.seconds)
+        except BaseException as error:
+            await self._tell(ctx, tool, started, error)
+            raise
+        await self._tell(ctx, tool, started, None)
+        return result
+
+    async def reply(
+        self,
+        ctx: Context,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        *,
+        seconds: float | None = None,
+    ) -> ToolReply:
+        """Call a tool and answer in text, failures included, for a model that goes on from there."""
+        try:
+            value = await self.call(ctx, tool, arguments, seconds=seconds)
+        except PlatformError as error:
+            return failed_reply(error)
+        except ANY_ERROR:  # boundary: a tool's defect must not end the conversation
+            log.exception("the tool '%s' failed", tool.name)
+            return failed_reply(PlatformError())
+        return ToolReply(_cut(json.dumps(value, ensure_ascii=False)), value)
+
+    async def _tell(self, ctx: Context, tool: Tool, started: float, error: BaseException | None) -> None:
+        seconds = time.perf_counter() - started
+        await self._hooks.tell(contracts.on_tool_called, ctx=ctx, tool=tool, seconds=seconds, error=error)
+
+    async def _brought(self, ctx: Context) -> list[Tool]:
+        try:
+            answers = await self._hooks.ask(contracts.offer_tools, ctx=ctx)
+        except PlatformError as error:
+            log.warning("a plugin can't offer its tools: %s", error.detail)
+            return []
+        return [tool for tools in answers for tool in tools]
+
+    async def _may(self, ctx: Context, access: Access, known: dict[Access, bool]) -> bool:
+        if access not in known:
+            try:
+                await self._access.require(ctx, access, {})
+                known[access] = True
+            except (Unauthorized, Forbidden):
+                known[access] = False
+        return known[access]
+
+    def _of_action(self, plugin: str, action: Action) -> Tool:
+        """The same tool for the same action: to write out its schema takes a while."""
+        kept = self._made.get((plugin, action.name))
+        if kept is None or kept[0] is not action:
+            kept = self._made[plugin, action.name] = action, _tool_of(plugin, action)
+        return kept[1]
+
+
+TOOLS: ResourceKey[Tools] = ResourceKey("tools")
+
+
+def failed_reply(error: PlatformError) -> ToolReply:
+    """A failed call in words for a model."""
+    said = error.detail if isinstance(error.detail, str) else json.dumps(error.detail, default=str)
+    hint = "; the user has to sign in" if error.status == 401 else ""
+    return ToolReply(_cut(f"error: {error.status} {said}{hint}"), failed=True)
+
+
+async def _bounded(ctx: Context, tool: Tool, arguments: Mapping[str, Any], seconds: float) -> Any:
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            return to_jsonable_python(await tool.run(ctx, arguments))
+    except TimeoutError:
+        if limit.expired():
+            raise GatewayTimeout(f"The tool '{tool.name}' did not answer within {seconds:g} s") from None
+        raise
+
+
+def _tool_of(plugin: str, action: Action) -> Tool:
+    async def run(ctx: Context, arguments: Mapping[str, Any]) -> Any:
+        result = await action.handler(ctx, from_object(action.parameters, arguments))
+        return {"plugin": plugin, "action": action.name, "result": result}
+
+    hints = action.annotations
+    return Tool(
+        tool_name(plugin, action.name),
+        action.description,
+        action.parameters_schema(),
+        run,
+        plugin,
+        action=action.name,
+        access=action.access,
+        tier=action.tier,
+        endpoint=f"/v1/plugins/{plugin}/actions/{action.name}",
+        method="GET" if action.read_only else "POST",
+        read_only=hints["readOnlyHint"],
+        destructive=hints["destructiveHint"],
+        idempotent=hints["idempotentHint"],
+        open_world=hints["openWorldHint"],
+        per_minute=READS_PER_MINUTE if action.read_only else WRITES_PER_MINUTE,
+    )
+
+
+def _unique(tools: Sequence[Tool]) -> list[Tool]:
+    """The tools in their order; where two have one name, the later gets another."""
+    found: dict[str, Tool] = {}
+    for tool in tools:
+        name = tool.name
+        if name in found:
+            name = distinct_name(name, f"{tool.plugin}/{tool.action}{tool.endpoint}")
+        found[name] = tool if name == tool.name else replace(tool, name=name)
+    return list(found.values())
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - len(_CUT)] + _CUT
