@@ -26,6 +26,7 @@ from kernel.data import data_folder
 from kernel.db.base import Tables, UtcDateTime, json_type, plugin_base, utc_now
 from kernel.db.engine import Database, Unit
 from kernel.db.pages import page_of, read_page
+from kernel.db.prepared import Prepared, Record
 from kernel.directory import DIRECTORY
 from kernel.errors import (
     BadGateway,
@@ -211,11 +212,13 @@ __all__ = [
     "PluginRecord",
     "PluginSource",
     "Point",
+    "Prepared",
     "Principal",
     "Progress",
     "Query",
     "Rate",
     "RawBody",
+    "Record",
     "RequestTimeout",
     "ResetPasswordRequest",
     "ResetPasswordResult",

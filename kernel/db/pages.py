@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sqlalchemy import CTE, Row, Select, bindparam, func, select, true
+from sqlalchemy import CTE, Select, bindparam, func, select, true
 from sqlalchemy.orm import Session
+
+from kernel.db.prepared import Prepared, Record, one_statement
 
 Extend = Callable[[CTE, Select[Any]], Select[Any]]
 
 
-def page_of(records: Select[Any], *order: str, extend: Extend | None = None) -> Select[Any]:
+def page_of(records: Select[Any], *order: str, extend: Extend | None = None) -> Prepared:
     """The `records` from `offset` on, `limit` at most, ordered by these of their columns; with their `total`.
 
     `limit` and `offset` are values of the execution. `extend(page, statement)` may join what is needed for
@@ -24,11 +26,12 @@ def page_of(records: Select[Any], *order: str, extend: Extend | None = None) -> 
     )
     rows = select(page, total.c.total).select_from(total.outerjoin(page, true()))
     rows = rows if extend is None else extend(page, rows)
-    return rows.order_by(*(page.c[name] for name in order))
+    return Prepared(rows.order_by(*(page.c[name] for name in order)))
 
 
-def read_page(session: Session, page: Select[Any], values: Mapping[str, Any]) -> tuple[list[Row[Any]], int]:
+@one_statement
+def read_page(session: Session, page: Prepared, values: Mapping[str, Any]) -> tuple[list[Record], int]:
     """The rows of a page, whose column `id` is never null, and how many there are in all."""
-    rows = session.connection().execute(page, dict(values)).all()
+    rows = page.all(session, values)
     # The number of all comes with a row of nulls where the page is empty.
-    return [row for row in rows if row.id is not None], rows[0].total
+    return [row for row in rows if row["id"] is not None], rows[0]["total"]

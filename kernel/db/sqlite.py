@@ -1,14 +1,13 @@
 """Units on SQLite: plain functions run in threads, one hand-over each; writes share their commits.
 
-Several reader threads take reads from one queue. One writer thread takes writes: those that wait together
-are run one after the other in one transaction, each under a savepoint of its own, and committed with one
-sync of the disk. Nobody hears of a result before it is durable. `BEGIN IMMEDIATE` queues processes.
+Reads: see `sqlite_reads`. One writer thread takes writes: those that wait together are run one after the
+other in one transaction, each under a savepoint of its own, and committed with one sync of the disk. Nobody
+hears of a result before it is durable. `BEGIN IMMEDIATE` queues processes.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import queue
 import sqlite3
 import threading
@@ -25,11 +24,12 @@ from sqlalchemy.pool import NullPool
 
 from kernel.db.handover import Handover, settle
 from kernel.db.outbox import Outbox
-from kernel.db.units import Unit, checked, uninterrupted
+from kernel.db.sqlite_reads import Readers
+from kernel.db.tasks import Task
+from kernel.db.units import Unit, uninterrupted
 
 T = TypeVar("T")
 
-READERS = 4
 GROUP_SECONDS = 0.02
 """How long one transaction may gather units before others, in other processes too, get their turn."""
 _PAUSE = 0.002  # seconds for the turn of another process, after a group that left units waiting
@@ -47,44 +47,20 @@ _PRAGMAS = (
 )
 
 
-class Task:
-    """A unit on its way through a thread. It begins, or it is withdrawn, but never both."""
-
-    __slots__ = ("_first", "args", "context", "fn", "future", "kwargs")
-
-    def __init__(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> None:
-        self.fn = fn
-        self.args = args
-        self.kwargs = kwargs
-        self.context = contextvars.copy_context()
-        self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._first = threading.Lock()
-
-    def claim(self) -> bool:
-        """Whether the caller is the first: the thread that begins it, or the loop that withdraws it."""
-        return self._first.acquire(blocking=False)
-
-    def run(self, argument: Any) -> Any:
-        """Call the function in the context of who asked for it."""
-        return checked(self.context.run(self.fn, argument, *self.args, **self.kwargs))
-
-
 class SqliteUnits:
     """Runs units of reading and writing for one event loop."""
 
     def __init__(self, url: str, outbox: Outbox) -> None:
         self._url = url
         self._outbox = outbox
-        self._reads: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._writes: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
-        self._threads: list[threading.Thread] = []
+        self._threads: tuple[Readers, threading.Thread] | None = None
         self._following: set[asyncio.Task[None]] = set()
-        self._handover: Handover | None = None
 
     async def read(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """Run `fn(session, …)` in a reader thread, in one snapshot."""
-        task = self._task(fn, args, kwargs)
-        self._reads.put(task)
+        task = Task(fn, args, kwargs)
+        self._started()[0].put(task)
         result: T = await task.future
         return result
 
@@ -92,7 +68,8 @@ class SqliteUnits:
 
     async def write(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """Run `fn(unit, …)` in the writer thread; answers once it is durable and what follows was done."""
-        task = self._task(fn, args, kwargs)
+        task = Task(fn, args, kwargs)
+        self._started()
         self._writes.put(task)
         try:
             result: T = await asyncio.shield(task.future)
@@ -104,33 +81,29 @@ class SqliteUnits:
 
     async def close(self) -> None:
         """Finish what was begun, and let go of the file."""
-        self._writes.put(None)
-        for _ in range(READERS):
-            self._reads.put(None)
-        await asyncio.to_thread(self._join)
+        if self._threads is not None:
+            readers, writer = self._threads
+            self._writes.put(None)
+            readers.stop()
+            await asyncio.to_thread(readers.join)
+            await asyncio.to_thread(writer.join)
         if self._following:
             await asyncio.wait(self._following)
 
-    def _join(self) -> None:
-        for thread in self._threads:
-            thread.join()
-
-    def _task(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Task:
-        if self._handover is None:
-            self._handover = Handover(asyncio.get_running_loop())
-            self._start(self._handover)
-        return Task(fn, args, kwargs)
-
-    def _start(self, handover: Handover) -> None:
-        reader = _engine(self._url, "BEGIN", "query_only=ON")
-        writer = _engine(self._url, "BEGIN IMMEDIATE", "busy_timeout=0")  # it waits by itself, see `_begin`
-        loops: list[tuple[str, Callable[[], None]]] = [
-            (f"db-read-{number}", Reader(reader, self._reads, handover).serve) for number in range(READERS)
-        ]
-        loops.append(("db-write", Writer(writer, self._writes, handover, self._outbox, self._follow).serve))
-        self._threads = [threading.Thread(target=run, name=name, daemon=True) for name, run in loops]
-        for thread in self._threads:
-            thread.start()
+    def _started(self) -> tuple[Readers, threading.Thread]:
+        """The threads, started at the first unit: only then is there a loop to hand results to."""
+        if self._threads is None:
+            handover = Handover(asyncio.get_running_loop())
+            reader = _engine(self._url, "BEGIN", "query_only=ON")
+            # A writer waits by itself, see `_begin`.
+            writer = _engine(self._url, "BEGIN IMMEDIATE", "busy_timeout=0")
+            serve = Writer(writer, self._writes, handover, self._outbox, self._follow).serve
+            self._threads = (
+                Readers(reader, handover),
+                threading.Thread(target=serve, name="db-write", daemon=True),
+            )
+            self._threads[1].start()
+        return self._threads
 
     def _follow(self, task: Task, unit: Unit, result: Any) -> None:
         """In the loop, after the commit."""
@@ -149,37 +122,6 @@ class SqliteUnits:
             settle(task.future, None, error)
         else:
             settle(task.future, result, None)
-
-
-class Reader:
-    """One thread that reads."""
-
-    def __init__(self, engine: Engine, tasks: queue.SimpleQueue[Task | None], handover: Handover) -> None:
-        self._engine = engine
-        self._tasks = tasks
-        self._handover = handover
-        self._connection: Connection | None = None
-
-    def serve(self) -> None:
-        """Run reads until the queue says to stop."""
-        while (task := self._tasks.get()) is not None:
-            if task.future.cancelled():
-                continue
-            result, error = None, None
-            try:
-                result = self._read(task)
-            except BaseException as caught:  # noqa: BLE001 - whoever waits hears of it
-                error = caught
-            self._handover.give(partial(settle, task.future, result, error))
-        if self._connection is not None:
-            self._connection.close()
-
-    def _read(self, task: Task) -> Any:
-        if self._connection is None:
-            self._connection = self._engine.connect()
-        options: dict[str, Any] = {"autoflush": False, "expire_on_commit": False, "close_resets_only": False}
-        with Session(self._connection, **options) as session:
-            return task.run(session)
 
 
 class Writer:
@@ -352,6 +294,9 @@ def prepare_sqlite(engine: Engine, begin: str, *pragmas: str) -> None:
     def _begin(connection: Connection) -> None:
         driver: Any = connection.connection.driver_connection
         if isinstance(driver, sqlite3.Connection) and begin == "BEGIN":
-            driver.execute(begin)  # it takes no lock, so nothing can go wrong that SQLAlchemy would translate
+            if not driver.in_transaction:  # a reader thread may have begun it
+                driver.execute(
+                    begin
+                )  # it takes no lock: no error that SQLAlchemy would tell
         else:
             connection.exec_driver_sql(begin)

@@ -6,10 +6,10 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
+from pydantic import TypeAdapter
 from sqlalchemy import (
     CTE,
     Integer,
-    Row,
     Select,
     bindparam,
     func,
@@ -30,7 +30,7 @@ from builtin_plugins.rag.schemas import (
 )
 from builtin_plugins.rag.services.removal import delete_base
 from builtin_plugins.rag.services.sharing import share, share_anew
-from kernel.sdk import Caller, Scope, Unit, audit, page_of, read_page, scope_of, utc_now, visible
+from kernel.sdk import Caller, Prepared, Scope, Unit, audit, page_of, read_page, scope_of, utc_now, visible
 
 
 def find(session: Session, scope: Scope, kb_id: str, *, lock: bool = False) -> KnowledgeBase:
@@ -80,20 +80,16 @@ async def list_page(caller: Caller, query: KnowledgeBaseQuery) -> tuple[list[Kno
     scope = await scope_of(caller.platform, caller.principal)
     values = {**scope.binds, "by": query.owner_id, "limit": query.limit, "offset": query.offset}
     rows, total = await caller.platform.database.read(read_page, _PAGE, values)
-    return [_rendered(row) for row in rows], total
+    return _OUTS.validate_python(rows), total
 
 
 async def get(caller: Caller, kb_id: str) -> KnowledgeBaseOut:
     """One knowledge base with its counts. Raises KnowledgeBaseNotFound, also for an invisible one."""
     scope = await scope_of(caller.platform, caller.principal)
-    row = await caller.platform.database.read(_read_one, {**scope.binds, "kb_id": kb_id})
+    row = await caller.platform.database.read(_ONE.first, {**scope.binds, "kb_id": kb_id})
     if row is None:
         raise KnowledgeBaseNotFound()
-    return _rendered(row)
-
-
-def _read_one(session: Session, values: dict[str, Any]) -> Row[Any] | None:
-    return session.connection().execute(_ONE, values).one_or_none()
+    return KnowledgeBaseOut(**row)
 
 
 async def update(caller: Caller, kb_id: str, change: KnowledgeBaseUpdate) -> KnowledgeBaseOut:
@@ -176,11 +172,6 @@ def render(base: KnowledgeBase, documents: int, vectors: int) -> KnowledgeBaseOu
     return KnowledgeBaseOut(**fields, document_count=documents, vector_count=vectors)
 
 
-def _rendered(row: Row[Any]) -> KnowledgeBaseOut:
-    """A row of one of the statements below."""
-    return KnowledgeBaseOut(**row._mapping)
-
-
 _FIELDS = (
     "id",
     "name",
@@ -201,12 +192,12 @@ _BASE: Any = KnowledgeBase.__table__
 _COLUMNS = [_BASE.c[name] for name in _FIELDS]
 
 
-def _one() -> Select[Any]:
+def _one() -> Prepared:
     page = select(*_COLUMNS).where(_BASE.c.id == bindparam("kb_id"), visible(_BASE.c)).cte("page")
-    return _counted(page, select(page).select_from(page))
+    return Prepared(_counted(page, select(page).select_from(page)))
 
 
-def _page() -> Select[Any]:
+def _page() -> Prepared:
     by = bindparam("by", type_=Integer())
     of_owner = or_(by.is_(None), _BASE.c.owner_id == by, _BASE.c.owner_id.is_(None))
     records = select(*_COLUMNS).where(visible(_BASE.c), of_owner)
@@ -234,3 +225,4 @@ def _counted(page: CTE, rows: Select[Any]) -> Select[Any]:
 
 
 _ONE, _PAGE = _one(), _page()
+_OUTS = TypeAdapter(list[KnowledgeBaseOut])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from sqlalchemy import Integer, Select, bindparam, func, or_, select
+from sqlalchemy import Integer, bindparam, func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -24,7 +24,7 @@ from builtin_plugins.tenancy.teams.schemas import (
     TeamUpdate,
     name_key,
 )
-from kernel.sdk import Caller, Forbidden, Unit, audit, page_of, read_page
+from kernel.sdk import Caller, Forbidden, Prepared, Unit, audit, page_of, read_page
 
 Own = Collection[int] | None
 
@@ -67,7 +67,7 @@ def _page(session: Session, user_id: int | None, own: Own, query: TeamQuery) -> 
     key = name_key(query.q) if query.q else ""
     values = {"pattern": f"%{_escaped(key)}%", "member": (user_id or _NOBODY) if query.mine else None}
     rows, total = read_page(session, _PAGE, {**values, "limit": query.limit, "offset": query.offset})
-    return _shown(session, [row._asdict() for row in rows], own), total
+    return _shown(session, rows, own), total
 
 
 async def get(caller: Caller, team_id: int) -> TeamDetails:
@@ -178,7 +178,7 @@ _RECORDS = select(
 )
 
 
-def _listed() -> Select[Any]:
+def _listed() -> Prepared:
     """The teams whose key fits `pattern`; only those of `member` where one is given."""
     member = bindparam("member", type_=Integer())
     own = select(_MEMBER.team_id).where(_MEMBER.user_id == member)

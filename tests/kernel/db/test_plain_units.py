@@ -18,6 +18,7 @@ from sqlalchemy.exc import IntegrityError, InvalidRequestError, OperationalError
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from kernel.db.engine import Database, DatabaseClosed
+from kernel.db.sqlite_reads import READERS
 from kernel.db.tables import Notice
 from kernel.sdk import Unit, plugin_base
 from kernel.settings import KernelSettings
@@ -380,6 +381,13 @@ class TestReaders:
         assert not slow.done()
         go_on.set()
         assert await slow
+
+    async def test_reads_that_wait_for_each_other(self, sqlite_database: Database) -> None:
+        """Long reads hold up nobody: each lets the next one in, as many as there are threads."""
+        together = threading.Barrier(READERS)
+        waiting = [sqlite_database.read(lambda _session: together.wait(20)) for _ in range(READERS)]
+        assert sorted(await asyncio.gather(*waiting)) == list(range(READERS))
+        assert await asyncio.gather(*(sqlite_database.read(titles) for _ in range(20))) == [[]] * 20
 
 
 class TestCancellation:

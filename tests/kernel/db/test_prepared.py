@@ -1,0 +1,157 @@
+"""Statements that are compiled once: the same rows as the ordinary way, on both databases."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import JSON, Boolean, Integer, String, bindparam, event, func, or_, select
+from sqlalchemy.engine import Engine
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from kernel.db.engine import Database
+from kernel.sdk import Prepared, Record, Scope, Unit, UtcDateTime, page_of, plugin_base, read_page, visible
+from kernel.settings import KernelSettings
+
+Base: Any = plugin_base("garden")
+PLANTED = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
+
+
+class Plant(Base):
+    """A row with a column of each kind that is stored otherwise than it is read."""
+
+    __tablename__ = "garden_plant"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(50))
+    planted_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    is_tree: Mapped[bool] = mapped_column(Boolean)
+    needs: Mapped[Any] = mapped_column(JSON)
+    owner_id: Mapped[int | None] = mapped_column(Integer)
+    visibility: Mapped[str] = mapped_column(String(16))
+    team_id: Mapped[int | None] = mapped_column(Integer)
+    organization_id: Mapped[int | None] = mapped_column(Integer)
+
+
+PLANT: Any = Plant.__table__
+NAMED = Prepared(select(PLANT).where(PLANT.c.name == bindparam("name")))
+SEEN = page_of(select(PLANT.c.id, PLANT.c.name).where(visible(PLANT.c)), "name", "id")
+
+
+@pytest.fixture
+async def database(tmp_path: Path, database_url: str | None) -> AsyncIterator[Database]:
+    """A garden with an oak, a rose of account 1 and a lily of team 7."""
+    database = Database(KernelSettings(home=tmp_path, database_url=database_url).sqlalchemy_url)
+    async with database.schema_change() as connection:
+        await connection.run_sync(Base.metadata.create_all)
+    await database.write(fill)
+    yield database
+    await database.close()
+
+
+def fill(unit: Unit) -> None:
+    rows: list[dict[str, Any]] = [
+        {"name": "oak", "visibility": "shared", "is_tree": True, "planted_at": PLANTED, "needs": ["sun"]},
+        {"name": "rose", "visibility": "private"},
+        {"name": "lily", "visibility": "team", "owner_id": 2, "team_id": 7},
+    ]
+    for row in rows:
+        unit.session.add(Plant(**{"owner_id": 1, "is_tree": False, "needs": None, **row}))
+
+
+async def test_values_as_the_ordinary_way_reads_them(database: Database) -> None:
+    """Times, truth values, JSON and nulls come back as their types say, in both kinds of units."""
+    for name in ("oak", "rose"):
+        row = await database.read(NAMED.first, {"name": name})
+        ordinary = select(PLANT).where(PLANT.c.name == name)
+        known = await database.read(
+            lambda session, query=ordinary: dict(session.execute(query).mappings().one())
+        )
+        assert row == known
+        assert await database.write(lambda unit, name=name: NAMED.first(unit.session, {"name": name})) == row
+    assert await database.read(NAMED.first, {"name": "elm"}) is None
+
+
+async def test_a_name_is_a_value(database: Database) -> None:
+    """What looks like SQL is looked for, not run."""
+    assert await database.read(NAMED.all, {"name": "oak' OR 'a' = 'a"}) == []
+
+
+async def test_who_sees_what(database: Database) -> None:
+    """The scope's values stand in the statement: each caller gets its own rows and their number."""
+
+    async def seen(scope: Scope, limit: int = 50, offset: int = 0) -> tuple[list[str], int]:
+        rows, total = await database.read(read_page, SEEN, {**scope.binds, "limit": limit, "offset": offset})
+        return [row["name"] for row in rows], total
+
+    assert await seen(Scope(1)) == (["oak", "rose"], 2)
+    assert await seen(Scope(3, teams=(6, 7))) == (["lily", "oak"], 2)
+    assert await seen(Scope(3)) == (["oak"], 1)
+    assert await seen(Scope(3, everything=True), limit=1, offset=1) == (["oak"], 3)
+    assert await seen(Scope(1), offset=5) == ([], 2)
+    assert await seen(Scope(None, nothing=True)) == ([], 0)
+
+
+async def test_one_state_for_several(database: Database) -> None:
+    """Inside a snapshot prepared statements and others see what the first of them saw."""
+
+    def twice(session: Session) -> tuple[list[Record], int | None]:
+        before = NAMED.all(session, {"name": "elm"})
+        asyncio.run_coroutine_threadsafe(database.write(add_elm), loop).result(10)
+        assert NAMED.all(session, {"name": "elm"}) == before
+        return before, session.scalar(select(func.count()).where(Plant.name == "elm"))
+
+    loop = asyncio.get_running_loop()
+    if database.is_sqlite:  # a thread; on PostgreSQL the function runs in the loop
+        assert await database.snapshot(twice) == ([], 0)
+        assert await database.read(NAMED.first, {"name": "elm"}) is not None
+
+
+def add_elm(unit: Unit) -> None:
+    unit.session.add(Plant(name="elm", owner_id=1, visibility="private", is_tree=True, needs=None))
+
+
+async def test_errors_are_those_of_the_ordinary_way(database: Database) -> None:
+    """A table that is gone is told as SQLAlchemy tells it, and the next read works."""
+    async with database.schema_change() as connection:
+        await connection.run_sync(Base.metadata.drop_all)
+    with pytest.raises(SQLAlchemyError):
+        await database.read(NAMED.first, {"name": "oak"})
+    async with database.schema_change() as connection:
+        await connection.run_sync(Base.metadata.create_all)
+    assert await database.read(NAMED.first, {"name": "oak"}) is None
+
+
+async def test_a_value_that_is_missing(database: Database) -> None:
+    """A parameter without a value is an error, never a null."""
+    with pytest.raises((SQLAlchemyError, KeyError)):
+        await database.read(NAMED.first, {})
+
+
+async def test_a_list_as_a_value(tmp_path: Path) -> None:
+    """A parameter whose number of values is part of the text is refused where the text is fixed."""
+    database = Database(f"sqlite+aiosqlite:///{tmp_path}/test.db")
+    several = Prepared(select(PLANT.c.id).where(or_(PLANT.c.id.in_(bindparam("ids", expanding=True)))))
+    with pytest.raises(TypeError, match="ids"):
+        await database.read(several.all, {"ids": [1, 2]})
+    await database.close()
+
+
+async def test_who_listens_to_statements(database: Database) -> None:
+    """Each statement is told to those who count statements."""
+    heard: list[str] = []
+
+    def hear(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        heard.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", hear)
+    try:
+        await database.read(NAMED.first, {"name": "oak"})
+    finally:
+        event.remove(Engine, "before_cursor_execute", hear)
+    assert [statement for statement in heard if "garden_plant" in statement] == heard
+    assert len(heard) == 1
