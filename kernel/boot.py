@@ -290,7 +290,7 @@ def _add_accounts(platform: Platform, stack: AsyncExitStack) -> None:
     tokens = add(TOKENS, Tokens(settings, signing))
     limits = add(RATE_LIMITS, RateLimits(platform.cache, enabled=settings.rate_limit_enabled))
     add(ATTEMPTS, Attempts(limits))
-    passwords = add(PASSWORDS, Passwords())
+    passwords = add(PASSWORDS, Passwords(settings.password_memory_mb))
     stack.callback(passwords.close)
     states = add(ACCOUNT_STATES, AccountStates(database, settings.account_cache_seconds))
     platform.notices.listen(ACCOUNT_TOPIC, states.invalidate)

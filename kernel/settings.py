@@ -92,8 +92,7 @@ class KernelSettings(Settings):
         "INFO", validation_alias=env("LOG_LEVEL"), description="Lowest level of log messages to write."
     )
     log_format: Literal["auto", "json", "text"] = Field(
-        "auto",
-        description="Format of log lines; auto means text on a terminal and JSON elsewhere.",
+        "auto", description="Format of log lines; auto means text on a terminal and JSON elsewhere."
     )
     log_file: Path | None = Field(None, description="File to append log lines to; standard error when unset.")
     database_url: Annotated[SecretStr | None, AfterValidator(database_address)] = Field(
@@ -165,6 +164,9 @@ class KernelSettings(Settings):
         validation_alias=env("JWT_SESSION_MAX_HOURS"),
         description="Longest session in hours, counted from sign-in; 0: no limit.",
     )
+    password_memory_mb: int = Field(
+        64, ge=12, le=1024, description="MiB of memory to hash one password with: more is safer, and slower."
+    )
     service_sync_token: SecretStr | None = Field(
         None,
         validation_alias=env("SERVICE_SYNC_TOKEN"),
@@ -185,8 +187,7 @@ class KernelSettings(Settings):
     smtp_host: str = Field("", description="Mail server; no e-mail is sent when unset.")
     smtp_port: int = Field(587, ge=1, le=65535, description="Port of the mail server.")
     smtp_tls: Literal["starttls", "tls", "none"] = Field(
-        "starttls",
-        description="Encryption to the mail server: starttls (port 587), tls (port 465) or none.",
+        "starttls", description="Encryption to the mail server: starttls (port 587), tls (port 465) or none."
     )
     smtp_user: str = Field("", description="User name for the mail server, if it needs one.")
     smtp_password: SecretStr | None = Field(None, description="Password for the mail server.")

@@ -24,7 +24,10 @@ WAITING = 32
 PATIENCE = 10.0
 _NICENESS = 19
 _RETRY_AFTER = (2, 8)
-_NOBODY = "$argon2id$v=19$m=65536,t=3,p=1$c29tZS1maXhlZC1zYWx0IQ$MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI"
+_PASSES = 3  # RFC 9106, section 4, second recommended option: with 64 MiB
+_NOBODY = (
+    "$argon2id$v=19$m={kib},t={passes},p=1$c29tZS1maXhlZC1zYWx0IQ$MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI"
+)
 
 
 class TooManySignIns(Unavailable):
@@ -35,14 +38,16 @@ class TooManySignIns(Unavailable):
 class Passwords:
     """Hashes and verifies with half the cores at most, at a lower priority than requests.
 
-    Memory is bounded by threads x 64 MiB. Of anonymous callers, `WAITING` more may wait for a thread, about
-    two seconds' worth on an idle machine and never longer than `PATIENCE` seconds; past that TooManySignIns
-    says so at once. A waiting client that leaves frees its place.
+    Memory is bounded by threads x `memory_mb` MiB. Of anonymous callers, `WAITING` more may wait for a
+    thread, about two seconds' worth on an idle machine and never longer than `PATIENCE` seconds; past that
+    TooManySignIns says so at once. A waiting client that leaves frees its place.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, memory_mb: int = 64) -> None:
+        kib = memory_mb * 1024
         # One lane: with argon2-cffi's four a single hash would take every core (the work is the same).
-        self._hasher = PasswordHasher(parallelism=1)
+        self._hasher = PasswordHasher(time_cost=_PASSES, memory_cost=kib, parallelism=1)
+        self._nobody = _NOBODY.format(kib=kib, passes=_PASSES)
         threads = max(1, (os.cpu_count() or 2) // 2)
         self._threads = ThreadPoolExecutor(threads, "platform-password", initializer=_step_back)
         self._free = asyncio.Semaphore(threads)
@@ -62,7 +67,7 @@ class Passwords:
 
         Raises TooManySignIns, only with `anonymous`: signed-in callers are never turned away.
         """
-        right = await self._run(lambda: self._verify(stored or _NOBODY, password), anonymous)
+        right = await self._run(lambda: self._verify(stored or self._nobody, password), anonymous)
         return right and stored is not None
 
     def _verify(self, stored: str, password: str) -> bool:

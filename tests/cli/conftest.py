@@ -24,6 +24,7 @@ def cli(platform_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PLATFORM_HOME", str(platform_home))
+    monkeypatch.setenv("PLATFORM_PASSWORD_MEMORY_MB", "12")  # as kernel.testing sets it
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
 

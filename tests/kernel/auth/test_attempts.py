@@ -155,6 +155,17 @@ class TestEnumeration:
         assert seen["kim"][0] == 401 and len(seen["kim"]) == 4  # one hash of the same cost each
 
 
+@pytest.mark.parametrize(("env", "kib"), [({}, 65536), ({"PLATFORM_PASSWORD_MEMORY_MB": "16"}, 16384)])
+async def test_cost(start_platform: Start, env: dict[str, str], kib: int) -> None:
+    """What RFC 9106 recommends, or what the setting says, for what is kept and for names that nobody has."""
+    running = await start_platform(env={"PLATFORM_PASSWORD_MEMORY_MB": None, **env})
+    with patch.object(PasswordHasher, "verify", autospec=True, side_effect=verify) as hashing:
+        await running.user("ana")
+        await sign_in(running, "nobody", "wrong", "192.0.2.9")
+    costs = [extract_parameters(call.args[1]) for call in hashing.call_args_list]
+    assert [(cost.memory_cost, cost.time_cost, cost.parallelism) for cost in costs] == [(kib, 3, 1)] * 2
+
+
 class TestFlood:
     async def test_turned_away(self, start_platform: Start) -> None:
         """Past those that can wait, sign-ins are 503 at once; who is signed in waits his turn instead."""
