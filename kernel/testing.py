@@ -21,6 +21,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from kernel import testing_databases
 from kernel.app import gateway_app, service_app
 from kernel.auth.accounts import ACCOUNTS
 from kernel.boot import open_platform
@@ -140,6 +141,11 @@ def services_required() -> bool:
     return os.environ.get("PLATFORM_TEST_REQUIRE_SERVICES") == "1"
 
 
+def pytest_unconfigure() -> None:
+    """Drop the databases that tests were copied from."""
+    testing_databases.finish()
+
+
 @pytest.fixture
 def platform_home(tmp_path: Path) -> Path:
     """A temporary PLATFORM_HOME."""
@@ -148,28 +154,46 @@ def platform_home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def postgres_url() -> Iterator[str]:
-    """A fresh PostgreSQL database, dropped afterwards; skips where no server answers."""
+    """A fresh PostgreSQL database with the kernel's tables, dropped afterwards; skips where none answers."""
     with postgres_database() as url:
         yield url
 
 
+@pytest.fixture
+def empty_postgres_url() -> Iterator[str]:
+    """A fresh PostgreSQL database without any table, for tests of migrations."""
+    with postgres_database(plain=True) as url:
+        yield url
+
+
 @contextmanager
-def postgres_database() -> Iterator[str]:
-    """What `postgres_url` gives, for fixtures whose database many tests share."""
+def postgres_database(*, plain: bool = False) -> Iterator[str]:
+    """What `postgres_url` gives, for fixtures whose database many tests share.
+
+    With `plain` it is what an operator makes: without any table, and each commit waits for the server's disk.
+    """
     server = os.environ.get("PLATFORM_TEST_POSTGRES", POSTGRES)
-    name = f"platform_test_{secrets.token_hex(6)}"
+    name = ""
     try:
-        _administer(server, f"CREATE DATABASE {name}")
+        name = testing_databases.create(server, plain=plain)
     except OSError as error:
         _missing(f"PostgreSQL does not answer at {server}: {error}")
-    yield server.rpartition("/")[0] + f"/{name}"
-    _administer(server, f"DROP DATABASE {name} WITH (FORCE)")
+    try:
+        yield server.rpartition("/")[0] + f"/{name}"
+    finally:
+        testing_databases.drop(server, name, plain=plain)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest) -> str | None:
     """None for the embedded SQLite, then the address of a fresh PostgreSQL database."""
     return None if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_database_url(request: pytest.FixtureRequest) -> str | None:
+    """What `database_url` gives, without any table; start the platform with ``migrated=False``."""
+    return None if request.param == "sqlite" else request.getfixturevalue("empty_postgres_url")
 
 
 @pytest_asyncio.fixture
@@ -195,35 +219,6 @@ def _missing(reason: str) -> None:
     pytest.skip(reason)
 
 
-def _administer(server: str, statement: str) -> None:
-    """Run one statement on a connection of its own, outside any event loop of a test."""
-    import asyncio
-    import threading
-
-    import asyncpg
-
-    errors: list[BaseException] = []
-
-    async def run() -> None:
-        connection = await asyncpg.connect(server, timeout=5)
-        try:
-            await connection.execute(statement)
-        finally:
-            await connection.close()
-
-    def call() -> None:
-        try:
-            asyncio.run(run())
-        except (OSError, asyncpg.PostgresError, TimeoutError) as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=call)
-    thread.start()
-    thread.join()
-    if errors:
-        raise OSError(str(errors[0]))
-
-
 @pytest_asyncio.fixture
 async def start_platform(platform_home: Path) -> AsyncIterator[Start]:
     """Boots platforms; everything is closed after the test. See `platforms`."""
@@ -235,8 +230,10 @@ async def start_platform(platform_home: Path) -> AsyncIterator[Start]:
 async def platforms(platform_home: Path) -> AsyncIterator[Start]:
     """Boots platforms, closed at the end: for fixtures whose platform many tests share.
 
-    ``await start_platform(*plugins, env=None, only=None, role="api", home=None)``: `plugins` are names of
-    installed plugins or plugin classes; `env` adds settings; `only` serves one service at its root.
+    ``await start_platform(*plugins, env=None, only=None, role="api", home=None, migrated=True)``: `plugins`
+    are names of installed plugins or plugin classes; `env` adds settings; `only` serves one service at its
+    root. A new home gets an SQLite database that holds the installed plugins' tables already, copied from one
+    that was migrated before; with ``migrated=False`` the start makes them.
     """
     async with AsyncExitStack() as stack:
 
@@ -246,8 +243,13 @@ async def platforms(platform_home: Path) -> AsyncIterator[Start]:
             only: str | None = None,
             role: Role = "api",
             home: Path | None = None,
+            migrated: bool = True,
         ) -> Running:
-            loader = SettingsLoader(environment(home or platform_home, env))
+            values = environment(home or platform_home, env)
+            if migrated and not testing_databases.has_database(values):
+                names = [plugin for plugin in plugins if isinstance(plugin, str)]
+                testing_databases.copy_sqlite(home or platform_home, names)
+            loader = SettingsLoader(values)
             platform = await stack.enter_async_context(
                 open_platform(loader, role=role, candidates=candidates_of(*plugins))
             )
@@ -275,6 +277,7 @@ def environment(home: Path, extra: Mapping[str, str | None] | None = None) -> di
         "PLATFORM_STRICT_ANSWERS": "true",
         "RATE_LIMIT_ENABLED": "false",
         "ENVIRONMENT": "test",
+        "PLATFORM_PASSWORD_MEMORY_MB": "12",  # a fifth of the usual time for each sign-in
         "PLATFORM_DATABASE_POOL_SIZE": "3",  # the platforms of many tests share one server
         **(extra or {}),
     }

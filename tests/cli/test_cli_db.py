@@ -36,9 +36,9 @@ class ThePlugin(Plugin):
 
 
 @pytest.fixture
-def database(database_url: str | None) -> dict[str, str]:
+def database(empty_database_url: str | None) -> dict[str, str]:
     """The environment of commands that use this database."""
-    return {} if database_url is None else {"DATABASE_URL": database_url}
+    return {} if empty_database_url is None else {"DATABASE_URL": empty_database_url}
 
 
 def test_from_empty_to_up_to_date(cli: Cli, database: dict[str, str]) -> None:

@@ -34,6 +34,9 @@ async def make_earlier_release(home: Path, database_url: str | None, **roles: st
 
 
 def _first_migration(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":  # the tables of this release may be there already
+        connection.execute(text("DROP SCHEMA public CASCADE"))
+        connection.execute(text("CREATE SCHEMA public"))
     command.upgrade(alembic_config(kernel_owner(), connection), "0001")
 
 

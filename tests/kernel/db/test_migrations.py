@@ -68,20 +68,21 @@ async def drift(running: Running) -> list[str]:
 
 class TestFromNothing:
     async def test_models_and_tables_agree(
-        self, start_platform: Start, database_url: str | None, shelf_with_notes: Plugin
+        self, start_platform: Start, empty_database_url: str | None, shelf_with_notes: Plugin
     ) -> None:
         """What the migrations make from an empty database is what the models say."""
-        running = await start_platform(shelf_with_notes, env={"DATABASE_URL": database_url})
+        env = {"DATABASE_URL": empty_database_url}
+        running = await start_platform(shelf_with_notes, env=env, migrated=False)
         assert running.platform.resource(PLUGIN_STATES).records["shelf"].status == "loaded"
         assert await drift(running) == []
 
     async def test_drift_is_noticed(
-        self, start_platform: Start, database_url: str | None, tmp_path: Path
+        self, start_platform: Start, empty_database_url: str | None, tmp_path: Path
     ) -> None:
         """A model that no migration makes true shows up in the comparison."""
         folder = write_migrations(tmp_path / "late", [SHELF_FIRST])
         late = plugin_with_tables("shelf", shelf_base(notes=True), folder)
-        running = await start_platform(late, env={"DATABASE_URL": database_url})
+        running = await start_platform(late, env={"DATABASE_URL": empty_database_url})
         found = " ".join(await drift(running))
         assert "note" in found
 
@@ -92,9 +93,12 @@ class TestFromNothing:
         assert again.platform.resource(SCHEMA).pending == []
         assert again.platform.resource(PLUGIN_STATES).records["shelf"].status == "loaded"
 
-    async def test_four_processes_at_once(self, tmp_path: Path, database_url: str | None) -> None:
+    async def test_four_processes_at_once(self, tmp_path: Path, empty_database_url: str | None) -> None:
         """Processes that start together on an empty database wait for each other; one of them migrates."""
-        env = {**environment(tmp_path / "home"), **({"DATABASE_URL": database_url} if database_url else {})}
+        env = {
+            **environment(tmp_path / "home"),
+            **({"DATABASE_URL": empty_database_url} if empty_database_url else {}),
+        }
 
         async def upgrade(number: int) -> tuple[int, str]:
             log = tmp_path / f"upgrade-{number}.log"
@@ -282,7 +286,7 @@ class TestByCommand:
     async def test_a_start_does_not_migrate_when_told_not_to(self, start_platform: Start) -> None:
         """With PLATFORM_MIGRATE_ON_START=false a start on an old database fails and names the command."""
         with pytest.raises(StartupError, match="platformctl db upgrade"):
-            await start_platform(env={"PLATFORM_MIGRATE_ON_START": "false"})
+            await start_platform(env={"PLATFORM_MIGRATE_ON_START": "false"}, migrated=False)
 
     async def test_a_plugin_that_is_behind(self, start_platform: Start, shelf: Plugin) -> None:
         """Then a plugin whose tables are behind is refused, and the platform starts without it."""

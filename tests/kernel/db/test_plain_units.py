@@ -44,9 +44,9 @@ class Book(Base):
 
 
 @pytest.fixture
-async def database(tmp_path: Path, database_url: str | None) -> AsyncIterator[Database]:
+async def database(tmp_path: Path, empty_database_url: str | None) -> AsyncIterator[Database]:
     """A fresh database with books."""
-    async with _opened(tmp_path, database_url) as opened:
+    async with _opened(tmp_path, empty_database_url) as opened:
         yield opened
 
 
@@ -424,9 +424,9 @@ class TestCancellation:
             await writing
         assert (told, await sqlite_database.read(titles)) == ([1], ["kept"])
 
-    async def test_a_statement_on_postgresql(self, tmp_path: Path, postgres_url: str) -> None:
+    async def test_a_statement_on_postgresql(self, tmp_path: Path, empty_postgres_url: str) -> None:
         """A unit that waits for the server is rolled back, at once, and its connection serves the next."""
-        async with _opened(tmp_path, postgres_url) as database:
+        async with _opened(tmp_path, empty_postgres_url) as database:
 
             def wait(unit: Unit) -> None:
                 add(unit, "undone")
@@ -446,9 +446,9 @@ class TestCancellation:
 
 
 class TestOutage:
-    async def test_connections_that_died(self, tmp_path: Path, postgres_url: str) -> None:
+    async def test_connections_that_died(self, tmp_path: Path, empty_postgres_url: str) -> None:
         """After a restart of the server the first read and the first write go through."""
-        async with _opened(tmp_path, postgres_url) as database:
+        async with _opened(tmp_path, empty_postgres_url) as database:
             for unit in (database.write(add, "Emma"), database.read(titles), database.snapshot(titles)):
                 await asyncio.gather(*(database.read(_nap) for _ in range(3)))
                 with elsewhere(database) as other:
