@@ -6,16 +6,17 @@ from typing import Any
 
 import pytest
 
-from kernel.gateway.services import SLOTS
+from kernel.gateway.services import SLOTS, Slot
 from kernel.offers import OFFERS
 from kernel.plugins import installed
-from kernel.testing import Reply, Start
+from kernel.testing import Reply, Running, Start
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.speech import SpeechPlugin
 
 SECRET = {"JWT_SECRET": "a secret of at least thirty-two bytes, for tests"}
 BUILT_IN = [candidate.name for candidate in installed() if candidate.distribution == "platform-kernel"]
 PLUGINS = [name for name in BUILT_IN if name != "embeddings"]
+OFFERING = (*PLUGINS, HashEmbeddings(), SpeechPlugin())
 ENDS = (
     *("", "/", "/health", "/metrics", "/openapi.json", "/docs", "/redoc", "/nothing/here", "//health"),
     *("/static/docs/page.css", "/v1/health", "/v1/capabilities", "/capabilities/", "/knowledge-bases/x"),
@@ -31,16 +32,22 @@ def told(reply: Reply) -> Any:
     return reply.status, kind, reply.headers.get("Allow"), body
 
 
-@pytest.mark.parametrize("slot", SLOTS[1:], ids=[slot.name for slot in SLOTS[1:]])
-async def test_every_service(start_platform: Start, slot: Any) -> None:
+async def test_every_service(start_platform: Start, subtests: pytest.Subtests) -> None:
     """The same answer both ways: its own pages, unknown paths, other methods, writes without a token."""
-    plugins = (*PLUGINS, HashEmbeddings(), SpeechPlugin())
-    here = await start_platform(*plugins, env=SECRET)
-    if slot.name not in here.platform.resource(OFFERS).services:
-        pytest.skip("no plugin offers it yet")
-    service = await start_platform(*plugins, only=slot.name, env=SECRET)
+    here = await start_platform(*OFFERING, env=SECRET)
+    offered = here.platform.resource(OFFERS).services
+    slots = [slot for slot in SLOTS[1:] if slot.name in offered]
+    assert {slot.name for slot in slots} == set(offered) - {SLOTS[0].name}
+    for slot in slots:
+        with subtests.test(slot.name):
+            await compare(start_platform, here, slot)
+
+
+async def compare(start_platform: Start, here: Running, slot: Slot) -> None:
+    """Hold a service in one process against the same one behind the network."""
+    service = await start_platform(*OFFERING, only=slot.name, env=SECRET)
     elsewhere = {**SECRET, "PLATFORM_SERVICE_URLS": f"{slot.name}={service.url}"}
-    there = await start_platform(*plugins, env=elsewhere)
+    there = await start_platform(*OFFERING, env=elsewhere)
     for mount in slot.mounts:
         for end in ENDS:
             for method in ("GET", "HEAD", "PUT", "DELETE"):
