@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
+
 import pytest
+from hypothesis import HealthCheck, settings
 
 # These files take a minute or more: several processes start with them, so that none ends alone with one.
 LONG = (
@@ -28,9 +32,71 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
 
 
+@dataclass(frozen=True)
+class Walk:
+    """How far a generating test goes: in a run beside the work, and with `--nightly`."""
+
+    option: str
+    ordinary: int
+    nightly: int
+    help: str
+
+
+WALKS = (
+    Walk("openapi-examples", 1, 5, "Examples of each API operation; one skips schemathesis's coverage."),
+    Walk("identity-walks", 3, 8, "Walks through the states of identity."),
+    Walk("role-worlds", 4, 15, "Worlds of roles that are held against the model."),
+    Walk("leak-steps", 160, 500, "Steps of the leak fuzzer."),
+    Walk("kills", 5, 20, "How often the durability test kills a process."),
+    Walk("webhook-kills", 1, 3, "How often a server is killed in mid-delivery."),
+)
+GENERATED = ("identity-walks", "role-worlds")
+"""Those that are profiles of Hypothesis."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How many examples the generating tests make; more of them find more, and take longer."""
-    parser.addoption("--openapi-examples", type=int, default=5, help="Examples of each API operation.")
-    parser.addoption("--identity-walks", type=int, default=8, help="Walks through the states of identity.")
-    parser.addoption("--leak-steps", type=int, default=500, help="Steps of the leak fuzzer.")
-    parser.addoption("--leak-seed", type=int, default=0, help="Seed of the leak fuzzer; 0 is a new one.")
+    """How far the generating tests go; further finds more, and takes longer."""
+    parser.addoption("--nightly", action="store_true", help="Take the long walks, as CI does.")
+    for walk in WALKS:
+        told = f"{walk.help} {walk.ordinary}, with --nightly {walk.nightly}."
+        parser.addoption(f"--{walk.option}", type=int, default=None, help=told)
+    parser.addoption("--leak-seed", type=int, default=None, help="Seed of the leak fuzzer; 0 is a new one.")
+    parser.addoption(
+        "--slow-files", type=int, default=15, help="How many of the slowest files the end names."
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Fill in what the command line leaves open. The short walks go the same way each time."""
+    nightly = config.getoption("nightly")
+    usual = {walk.option: walk.nightly if nightly else walk.ordinary for walk in WALKS}
+    usual["leak-seed"] = 0 if nightly else 1
+    for option, value in usual.items():
+        name = option.replace("-", "_")
+        if config.getoption(name) is None:
+            setattr(config.option, name, value)
+    for walk in GENERATED:
+        settings.register_profile(
+            walk,
+            max_examples=config.getoption(walk.replace("-", "_")),
+            derandomize=not nightly,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        )
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
+) -> None:
+    """The files that took longest, their fixtures included, over all processes."""
+    seconds: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                seconds[report.nodeid.partition("::")[0]] += report.duration
+    if len(seconds) > 1:
+        terminalreporter.section("slowest files")
+        for name, took in sorted(seconds.items(), key=lambda item: -item[1])[
+            : config.getoption("slow_files")
+        ]:
+            terminalreporter.write_line(f"{took:8.1f} s  {name}")

@@ -20,7 +20,6 @@ from kernel.testing import environment
 
 pytestmark = pytest.mark.durability
 
-KILLS = int(os.environ.get("PLATFORM_TEST_KILLS", "20"))
 _PASSWORD = "correct horse battery"
 
 
@@ -150,7 +149,7 @@ def document(number: int) -> str:
 
 
 async def test_kills_at_random_moments_lose_and_double_nothing(
-    platform_home: Path, database_url: str | None
+    platform_home: Path, database_url: str | None, request: pytest.FixtureRequest
 ) -> None:
     """Worker, API process or both die while documents come in: each acknowledged one ends complete."""
     chance = random.Random(20)
@@ -160,7 +159,8 @@ async def test_kills_at_random_moments_lose_and_double_nothing(
         async with aiohttp.ClientSession() as session:
             client = Client(server, session)
             await client.sign_up()
-            await _kill_while_uploading(server, client, chance)
+            kills = request.config.getoption("--kills")
+            await _kill_while_uploading(server, client, chance, kills)
             await _wait_until_done(client)
             await _check(client, platform_home)
     finally:
@@ -169,8 +169,8 @@ async def test_kills_at_random_moments_lose_and_double_nothing(
         _check_rows(platform_home)
 
 
-async def _kill_while_uploading(server: Server, client: Client, chance: random.Random) -> None:
-    for number in range(KILLS):
+async def _kill_while_uploading(server: Server, client: Client, chance: random.Random, kills: int) -> None:
+    for number in range(kills):
         uploads = asyncio.create_task(_upload_some(client, number))
         await asyncio.sleep(chance.uniform(0.05, 1.2))  # the random moment itself
         victim = chance.choice(["worker", "api", "both"])

@@ -16,7 +16,6 @@ from kernel.settings import SettingsLoader
 from tests.builtin_plugins.manifest_webhooks.webhook_support import drop, manifest
 from tests.fakes.processes import Served, served_platform
 
-ROUNDS = 3
 Acknowledged = dict[str, str]
 
 
@@ -38,13 +37,16 @@ async def deliver_until_killed(served: Served, prefix: str, acknowledged: Acknow
 
 
 @pytest.mark.durability
-async def test_kill_loses_nothing_acknowledged(platform_home: Path, database_url: str | None) -> None:
+async def test_kill_loses_nothing_acknowledged(
+    platform_home: Path, database_url: str | None, request: pytest.FixtureRequest
+) -> None:
     """After SIGKILL in mid-delivery every acknowledged event is there once, under its point, and found."""
     drop(platform_home / "manifests", "a.yaml", manifest())
     env = {"PLATFORM_MANIFESTS_DIR": str(platform_home / "manifests")}
     env |= {"DATABASE_URL": database_url} if database_url else {}
     acknowledged: Acknowledged = {}
-    for round_ in range(ROUNDS):
+    kills = request.config.getoption("--webhook-kills")
+    for round_ in range(kills):
         async with served_platform(platform_home, env=env) as served:
             acknowledged[f"first-{round_}"] = await deliver(served, f"first-{round_}")
             senders = [
@@ -54,7 +56,7 @@ async def test_kill_loses_nothing_acknowledged(platform_home: Path, database_url
             await asyncio.sleep(0.3 + 0.2 * round_)
             await served.process.kill()
             await asyncio.gather(*senders)
-    assert len(acknowledged) > ROUNDS * 4
+    assert len(acknowledged) > kills * 4
     async with served_platform(platform_home, env=env) as served:
         for event, point in acknowledged.items():
             assert await deliver(served, event) == point

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import jwt
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -344,15 +344,8 @@ async def _outcome(work: Awaitable[tuple[Account, bool]], expected: type[Excepti
     return False
 
 
-def test_no_way_around(request: pytest.FixtureRequest) -> None:
+def test_no_way_around() -> None:
     """No walk makes a Platform Admin without a grant, opens an ended session, or leaves nobody in charge."""
-    walks = request.config.getoption("--identity-walks")
     run_state_machine_as_test(
-        Walk,
-        settings=settings(
-            max_examples=walks,
-            stateful_step_count=50,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
+        Walk, settings=settings(settings.get_profile("identity-walks"), stateful_step_count=50)
     )

@@ -1,7 +1,7 @@
 """Random organizations, memberships, visibilities and questions, against a plain model of who sees what.
 
-CI takes 500 steps; `pytest tests/builtin_plugins/tenancy/access/test_leak_fuzz.py --leak-steps 10000` is the
-long run, and `--leak-seed` repeats one.
+`pytest tests/builtin_plugins/tenancy/access/test_leak_fuzz.py --leak-steps 10000` is the long run, and
+`--leak-seed` repeats one.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from itertools import product
 
 import pytest
 import pytest_asyncio
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builtin_plugins.tenancy.models import (
@@ -183,7 +183,7 @@ async def root(running: Running) -> Actor:
     return await somebody(running, platform_admin=True)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(settings.get_profile("role-worlds"))
 @given(data=st.data(), world=worlds())
 async def test_answers_and_access_are_those_of_the_model(
     running: Running, root: Actor, data: st.DataObject, world: World
