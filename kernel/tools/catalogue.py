@@ -21,7 +21,7 @@ from kernel.actions import Action
 from kernel.directory import Directory
 from kernel.errors import ANY_ERROR, Forbidden, GatewayTimeout, NotFound, PlatformError, Unauthorized
 from kernel.hooks import Hooks
-from kernel.http.access_control import AccessControl
+from kernel.http.access_control import AccessControl, require_token_scope
 from kernel.http.context import Context
 from kernel.http.routes import Access
 from kernel.rate_limits import RateLimits
@@ -71,7 +71,8 @@ class Tools:
     async def usable(self, ctx: Context) -> list[Tool]:
         """The tools that the caller may call now."""
         known: dict[Access, bool] = {}
-        return [tool for tool in await self.offered(ctx) if await self._may(ctx, tool.access, known)]
+        opened = [tool for tool in await self.offered(ctx) if ctx.principal.allows(*tool.token_scopes)]
+        return [tool for tool in opened if await self._may(ctx, tool.access, known)]
 
     async def find(self, ctx: Context, name: str) -> Tool:
         """An offered tool by its name. Raises NotFound."""
@@ -102,6 +103,7 @@ class Tools:
         tool's own limit. Raises Unauthorized, Forbidden, TooManyRequests, GatewayTimeout, and what the tool
         raises.
         """
+        require_token_scope(ctx, *tool.token_scopes)
         await self._access.require(ctx, tool.access, {})
         await self._hooks.ask(contracts.check_tool_call, ctx=ctx, tool=tool, arguments=arguments)
         if tool.per_minute is not None and not counted:

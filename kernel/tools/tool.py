@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from kernel.actions import Tier
+from kernel.auth.principals import TokenScope
 from kernel.http.routes import AUTHENTICATED, Access
 
 if TYPE_CHECKING:
@@ -30,9 +31,10 @@ class Tool:
     PlatformError, whose text the caller sees; what it returns must be JSON or a pydantic model. Nobody but
     the door (`Tools.call`) calls it. `access` is checked there.
 
-    `plugin` is who offers it, `action` the name there. `endpoint` and `method` are the route that does the
-    same. `kind` tells tools of different origin apart. `seconds` bounds one call, `per_minute` the calls of
-    one caller. `extra` are further facts for the definition's `metadata`.
+    A personal access token needs one of `token_scopes`. `plugin` is who offers it, `action` the name there.
+    `endpoint` and `method` are the route that does the same. `kind` tells tools of different origin apart.
+    `seconds` bounds one call, `per_minute` the calls of one caller. `extra` are further facts for the
+    definition's `metadata`.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Tool:
     action: str = field(default="", kw_only=True)
     kind: str = field(default="action", kw_only=True)
     access: Access = field(default=AUTHENTICATED, kw_only=True)
+    token_scopes: tuple[TokenScope, ...] = field(default=("tools",), kw_only=True)
     tier: Tier = field(default="community", kw_only=True)
     endpoint: str = field(default="", kw_only=True)
     method: Literal["GET", "POST"] = field(default="POST", kw_only=True)

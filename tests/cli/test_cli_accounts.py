@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from kernel.sdk import TOKENS
-from kernel.testing import Start
+from kernel.testing import Actor, Start
 from tests.cli.conftest import Cli
 from tests.fakes.audit import audited
+from tests.fakes.waiting import eventually
 
 
 class TestUsers:
@@ -188,3 +189,44 @@ class TestServiceTokens:
     def test_wrong_usage(self, cli: Cli, arguments: tuple[str, ...]) -> None:
         """Names and lifetimes have bounds."""
         assert cli("service-token", "create", *arguments).exit_code == 2
+
+
+class TestTokens:
+    async def test_token_of_an_account(self, cli: Cli, start_platform: Start) -> None:
+        """The operator makes a token that works, sees it without its value, and ends it."""
+        await asyncio.to_thread(cli, "users", "create", "ada", "--generate")
+        made = await asyncio.to_thread(
+            cli, "token", "create", "ada", "--name", "chat", "--scope", "ask", "--days", "2"
+        )
+        assert made.exit_code == 0, made.output
+        token = made.stdout.strip()
+        running = await start_platform("access_tokens", "embeddings", "rag")
+        program = Actor(running, token)
+        assert (await program.get("/v1/rag/knowledge-bases")).status == 200
+        assert (await program.get("/v1/jobs")).status == 403
+        shown = await asyncio.to_thread(cli, "token", "list", "ada", "--json")
+        (listed,) = json.loads(shown.stdout)
+        assert (listed["username"], listed["scopes"], listed["last_four"]) == ("ada", ["ask"], token[-4:])
+        assert token not in shown.stdout
+        assert "chat" in (await asyncio.to_thread(cli, "token", "list")).stdout
+        assert (await asyncio.to_thread(cli, "token", "revoke", str(listed["id"]))).exit_code == 0
+
+        async def is_refused() -> bool:
+            return (await program.get("/v1/rag/knowledge-bases")).status == 401
+
+        await eventually(is_refused, 8)
+        entries = [entry for entry in await audited(running.platform) if entry.target_type == "access_token"]
+        assert [(entry.action, entry.actor_id) for entry in entries] == [
+            ("access_token.created", None),
+            ("access_token.revoked", None),
+        ]
+
+    def test_refusals(self, cli: Cli) -> None:
+        """An unknown account, token or scope is told with its exit code."""
+        assert cli("token", "create", "nobody", "--name", "x").exit_code == 3
+        assert cli("token", "revoke", "7").exit_code == 3
+        cli("users", "create", "ada", "--generate")
+        assert cli("token", "create", "ada", "--name", "x", "--scope", "everything").exit_code == 2
+        cli("users", "create", "boss", "--admin", "--generate")
+        cli("users", "deactivate", "ada")
+        assert cli("token", "create", "ada", "--name", "x").exit_code == 4

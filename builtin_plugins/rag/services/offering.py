@@ -133,6 +133,7 @@ def _tool(name: str, entry: contracts.PipelineEntry) -> Tool:
         "rag",
         action=name,
         kind="rag_pipeline",
+        token_scopes=("ask",),
         endpoint=f"/v1/pipeline/{entry.id}/query",
         read_only=True,
         open_world=False,

@@ -17,9 +17,9 @@ class Row:
     """One route: what to send, and what the victim's thing is that it speaks of.
 
     `owned`: a row with an owner and a visibility is addressed, in the path or in the body; `changes` it or
-    only reads it. `asks`: a key that the service wants beside the declared access, as (key, id, whether
-    instance administrators pass). `member_of`: only members of this id's organization or team may;
-    `also_suspended`: those whose membership is suspended as well.
+    only reads it. `own`: it is the victim's alone, whatever others may. `asks`: a key that the service wants
+    beside the declared access, as (key, id, whether instance administrators pass). `member_of`: only members
+    of this id's organization or team may; `also_suspended`: those whose membership is suspended as well.
     `consumes`: ids that an allowed call uses up, made anew for each. `control`: further statuses of an
     allowed call. `reveals`: canaries by their beginnings that the bundle or log holds for whoever may have
     it. `hides`: a stranger is told 404 rather than 403, as by a thing that has no place of its own. `ids`:
@@ -33,6 +33,7 @@ class Row:
     asks: tuple[str, str, bool] | None = None
     member_of: str | None = None
     also_suspended: bool = False
+    own: bool = False
     consumes: tuple[str, ...] = ()
     control: tuple[int, ...] = ()
     reveals: tuple[str, ...] = ()
@@ -83,6 +84,13 @@ KERNEL = {
     "GET /v1/auth/oidc/callback": OWN,
     "POST /v1/auth/oidc/logout": OWN,
     "POST /v1/auth/oidc/backchannel-logout": Row(raw=b"logout_token=x", control=ANY),
+    "POST /v1/auth/tokens": Row({"name": "x"}),
+    "GET /v1/auth/tokens": Row(query="limit=500"),
+    "DELETE /v1/auth/tokens/{token_id}": Row(own=True, consumes=("access_token",)),
+    "GET /v1/auth/users/{user_id}/tokens": Row(query="limit=500", ids=(("user_id", "victim"),)),
+    "DELETE /v1/auth/users/{user_id}/tokens/{token_id}": Row(
+        consumes=("access_token",), ids=(("user_id", "victim"),)
+    ),
     "GET /v1/auth/users": Row(
         query="org_id=@organization",
     ),
@@ -241,6 +249,7 @@ PARAMETERS = {
     "team_id": "team",
     "org_id": "organization",
     "user_id": "user",
+    "token_id": "access_token",
     "role_id": "role",
     "group_id": "group",
     "child_group_id": "child_group",

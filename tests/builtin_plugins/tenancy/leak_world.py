@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import select, update
 
 from builtin_plugins.tenancy.models import GroupChild, PermissionGroup, Role, RolePermission
 from kernel.db.tables import JobRecord
-from kernel.sdk import TOKENS, Account, Permission, utc_now
+from kernel.sdk import TOKENS, Account, Permission, TokenScope, utc_now
 from kernel.testing import Actor, Reply, Running
 from tests.builtin_plugins.rag.rag_support import make_base, make_pipeline, upload
 from tests.builtin_plugins.tenancy.tenancy_support import (
@@ -51,6 +51,7 @@ class Person:
     is_platform_admin: bool = False
     is_anonymous: bool = False
     is_active: bool = True
+    scopes: frozenset[TokenScope] | None = None
 
     @property
     def id(self) -> int:
@@ -103,7 +104,7 @@ class World:
         """Whether somebody sees the victim's rows of a visibility."""
         if person.is_anonymous or not person.is_active:
             return False
-        if person.is_admin or person is self.victim:
+        if person.is_admin or person.id == self.victim.id:
             return True
         if variant == "team":
             return self.ids["team"] in person.teams
@@ -125,6 +126,7 @@ async def make_world(running: Running) -> World:
     await _people(world)
     await _rows(world)
     await _authority(world)
+    await _programs(world)
     return world
 
 
@@ -293,6 +295,44 @@ async def _authority(world: World) -> None:
     assert answer.status == 200, answer.body
     ids["other_role"] = await new_role(world, other, fresh("role"))
     ids["other_group"] = await new_group(world, other, fresh("group"))
+
+
+async def _programs(world: World) -> None:
+    """Programs with personal access tokens of some of these people, and one whose token has ended."""
+    world.ids["access_token"] = await new_token(world)
+    every: tuple[TokenScope, ...] = ("ask", "tools", "manage")
+    held: tuple[tuple[str, tuple[TokenScope, ...]], ...] = (
+        ("outsider", every),
+        ("member", every),
+        ("platform_admin", every),
+        ("rightful", ("ask",)),
+        ("admin", ("tools",)),
+        ("other_org", ("manage",)),
+    )
+    for name, scopes in held:
+        program = await _program(world.people[name], scopes)
+        world.people[program.name] = program
+    ended = await _program(world.people["member"], every)
+    token_id = ended.actor.user["token_id"]
+    assert (await world.people["member"].actor.delete(f"/v1/auth/tokens/{token_id}")).status == 204
+    world.people["ended_token"] = replace(ended, name="ended_token", is_active=False)
+
+
+async def _program(person: Person, scopes: tuple[TokenScope, ...]) -> Person:
+    """Somebody's program: the same facts, fewer rights."""
+    answer = await person.actor.post("/v1/auth/tokens", json={"name": fresh("program"), "scopes": scopes})
+    made = answer.json()
+    user = {**person.actor.user, "token_id": made["id"]}
+    actor = Actor(person.actor.running, made["token"], user)
+    return replace(person, name=f"{person.name}_token", actor=actor, scopes=frozenset(scopes))
+
+
+async def new_token(world: World) -> int:
+    """A personal access token of the victim, with a name that only its owner and Platform Admins read."""
+    word = world.canary(
+        "access-token", lambda person: person.is_platform_admin or person.id == world.victim.id
+    )
+    return _made(await world.victim.actor.post("/v1/auth/tokens", json={"name": word}))
 
 
 async def new_role(world: World, organization: int, name: str) -> int:

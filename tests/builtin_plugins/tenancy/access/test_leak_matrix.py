@@ -24,8 +24,10 @@ from sqlalchemy.engine import Engine
 from builtin_plugins.tenancy.models import GroupChild
 from kernel.app import gateway_app
 from kernel.http.endpoint import Endpoint
+from kernel.http.routes import Route
 from kernel.logs import request_id_var
 from kernel.plugins import installed
+from kernel.sdk import TokenScope
 from kernel.testing import Reply, platforms
 from tests.builtin_plugins.tenancy.leak_routes import CROSSED, MORE, PARAMETERS, ROWS, Row
 from tests.builtin_plugins.tenancy.leak_world import (
@@ -46,6 +48,7 @@ from tests.builtin_plugins.tenancy.leak_world import (
     new_pipeline,
     new_role,
     new_team_invite,
+    new_token,
 )
 from tests.builtin_plugins.tenancy.tenancy_support import fresh, join, make_team
 from tests.fakes.hash_embeddings import HashEmbeddings
@@ -67,6 +70,13 @@ PEOPLE = (
     "admin",
     "platform_admin",
     "rightful",
+    "outsider_token",
+    "member_token",
+    "platform_admin_token",
+    "rightful_token",
+    "admin_token",
+    "other_org_token",
+    "ended_token",
 )
 OWNED = ("kb", "document", "pipeline", "job")
 UUIDS = (*OWNED, "other_kb")
@@ -207,6 +217,8 @@ def expected(
         return 401, False
     if route.access.kind == "public":
         return "allowed", False
+    if person.scopes is not None and not narrow_enough(person.scopes, route):
+        return 403, True
     if person.is_anonymous:
         return 401, not endpoint.template.openapi.startswith("/v1/plugins")
     stranger = not world.views(person)
@@ -228,9 +240,17 @@ def expected(
         if not world.sees(person, variant):
             return 404, True
         changes = route.method != "GET" if row.changes is None else row.changes
-        if changes and person is not world.victim and not person.is_admin:
+        if changes and person.id != world.victim.id and not person.is_admin:
             return 403, False
+    if row.own and person.id != world.victim.id:
+        return 404, True
     return "allowed", False
+
+
+def narrow_enough(scopes: frozenset[TokenScope], route: Route) -> bool:
+    """Whether a token with these scopes passes a route; what the scopes are is `test_scope_table`'s."""
+    held = scopes | ({"ask"} if "manage" in scopes else set())
+    return not held.isdisjoint(route.token_scopes)
 
 
 def admitted(world: World, person: Person, endpoint: Endpoint, row: Row) -> bool:
@@ -295,6 +315,8 @@ async def renew(world: World, ids: dict[str, Any], row: Row, variant: str) -> No
             newcomer = await account(world, "newcomer")
             await join(world.running, organization, newcomer.actor)
             ids["newcomer"] = newcomer.id
+        elif what == "access_token":
+            ids["access_token"] = await new_token(world)
         elif what == "team":
             ids["team"] = await make_team(world.running, world.victim.actor, organization=organization)
         elif what == "team_invite":

@@ -1,0 +1,18 @@
+"""Refusals of the plugin."""
+
+from __future__ import annotations
+
+from kernel.sdk import Conflict, NotFound
+
+
+class TokenNotFound(NotFound):
+    """No such token, or somebody else's."""
+
+    code = "token_not_found"
+    default_detail = "Access token not found"
+
+
+class TooManyTokens(Conflict):
+    """The account has as many as it may have."""
+
+    code = "too_many_tokens"

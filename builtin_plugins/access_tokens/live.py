@@ -1,0 +1,129 @@
+"""The tokens that are in use: looked up once, remembered until a notice says that they changed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from builtin_plugins.access_tokens import service
+from builtin_plugins.access_tokens.schemas import scopes_of
+from builtin_plugins.access_tokens.secret_text import digest, is_well_formed
+from kernel.sdk import (
+    ACCOUNT_STATES,
+    OPEN_STREAMS,
+    LiveCache,
+    Platform,
+    Principal,
+    ResourceKey,
+    TokenScope,
+    Unauthorized,
+    utc_now,
+)
+
+log = logging.getLogger("platform.access_tokens")
+
+FLUSH_EVERY = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a request needs to know of a token."""
+
+    id: int
+    account_id: int
+    scopes: frozenset[TokenScope]
+    expires_at: datetime | None
+
+    @property
+    def credential(self) -> str:
+        """The name under which its streams are found."""
+        return f"access_token:{self.id}"
+
+
+class LiveTokens:
+    """Judges the tokens of one process, and remembers when each was last sent."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        self._states = platform.resource(ACCOUNT_STATES)
+        self._streams = platform.resource(OPEN_STREAMS)
+        seconds = platform.settings.account_cache_seconds
+        self._known: LiveCache[str, Known | None] = LiveCache(self._read, seconds)
+        self._used: dict[int, datetime] = {}
+
+    async def principal_of(self, token: str) -> Principal:
+        """The account behind a token, as of now. Raises Unauthorized."""
+        known = await self._known.get(digest(token)) if is_well_formed(token) else None
+        now = utc_now()
+        if known is None:
+            raise Unauthorized("The access token is unknown or was revoked")
+        if known.expires_at is not None and known.expires_at <= now:
+            raise Unauthorized("The access token has expired; create a new one")
+        state = await self._states.get(known.account_id)
+        if state is None or not state.is_active:
+            raise Unauthorized("The account is disabled or was deleted")
+        self._used[known.id] = now
+        return Principal(
+            "user",
+            str(state.id),
+            state.id,
+            state.username,
+            state.role,
+            state.platform_admin,
+            scopes=known.scopes,
+            credential=known.credential,
+        )
+
+    def heard(self, key: str) -> None:
+        """A token changed or ended: forget it, and end what streams with it."""
+        token_id, token_hash = service.heard(key)
+        self._known.invalidate(token_hash)
+        self._streams.end(f"access_token:{token_id}")
+
+    async def flush(self) -> None:
+        """Write down when tokens were last sent."""
+        used, self._used = self._used, {}
+        if not used:
+            return
+        try:
+            # In the order of their ids, as every process: two that write the same rows never wait in a ring.
+            await self._platform.database.write(service.write_uses, sorted(used.items()))
+        except (SQLAlchemyError, OSError) as error:
+            self._used = used | self._used
+            log.warning("the last use of tokens can't be written now: %s", type(error).__name__)
+
+    async def flush_for_ever(self) -> None:
+        """Write it down once a minute."""
+        while True:
+            await asyncio.sleep(FLUSH_EVERY)
+            await self.flush()
+
+    async def _read(self, token_hash: str) -> Known | None:
+        found = await self._platform.database.read(service.find, token_hash)
+        if found is None:
+            return None
+        token_id, account_id, scopes, expires_at = found
+        return Known(token_id, account_id, frozenset(scopes_of(scopes)), expires_at)
+
+
+LIVE_TOKENS: ResourceKey[LiveTokens] = ResourceKey("access_tokens.live")
+
+
+@asynccontextmanager
+async def open_live_tokens(platform: Platform) -> AsyncIterator[LiveTokens]:
+    """The resource `LIVE_TOKENS`."""
+    live = LiveTokens(platform)
+    flushing = asyncio.create_task(live.flush_for_ever(), name="access-tokens")
+    try:
+        with platform.notices.listening(service.TOPIC, live.heard):
+            yield live
+    finally:
+        flushing.cancel()
+        await asyncio.gather(flushing, return_exceptions=True)
+        await live.flush()

@@ -1,0 +1,65 @@
+"""Personal access tokens: keys for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from pathlib import Path
+
+from builtin_plugins.access_tokens import handlers, service
+from builtin_plugins.access_tokens.live import LIVE_TOKENS, LiveTokens, open_live_tokens
+from builtin_plugins.access_tokens.models import Base
+from builtin_plugins.access_tokens.secret_text import PREFIX
+from kernel.sdk import (
+    Account,
+    Platform,
+    Plugin,
+    Principal,
+    Resource,
+    RouteTable,
+    Tables,
+    Unit,
+    audit,
+    hookimpl,
+)
+
+# Whoever had the account before may hold tokens of it.
+_ENDING = frozenset({"deactivated", "password_reset", "linked"})
+
+
+class AccessTokensPlugin(Plugin):
+    """Long-lived bearer tokens of an account, each narrower than the account."""
+
+    name = "access_tokens"
+    version = "0.1.0"
+    description = "Personal access tokens: keys for programs, narrower than the account"
+    author = "Platform"
+
+    @hookimpl
+    def register_tables(self) -> Tables:
+        return Tables(Base, Path(__file__).parent / "migrations")
+
+    @hookimpl
+    def register_routes(self) -> Sequence[RouteTable]:
+        return [handlers.routes]
+
+    @hookimpl
+    def register_resources(self) -> Sequence[Resource[LiveTokens]]:
+        return [Resource(LIVE_TOKENS, open_live_tokens, essential_in=frozenset({"api"}))]
+
+    @hookimpl
+    def identify_actor(self, platform: Platform, authorization: str | None) -> Awaitable[Principal] | None:
+        """Bearers that begin as our tokens do; others are the kernel's."""
+        scheme, _, token = (authorization or "").partition(" ")
+        token = token.strip()
+        if scheme.lower() != "bearer" or not token.startswith(PREFIX):
+            return None
+        return platform.resource(LIVE_TOKENS).principal_of(token)
+
+    @hookimpl
+    async def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
+        """A deactivation and every way back into an account end its tokens for good."""
+        if change in _ENDING:
+            for row in await unit.session.run_sync(service.end_all, account.id):
+                before = service.told(row)
+                audit(unit, "access_token.ended", "access_token", row.id, before=before, after={"by": change})
+                await unit.notify(service.TOPIC, service.notice_of(row))

@@ -1,0 +1,84 @@
+"""Bodies and records of personal access tokens."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
+
+from builtin_plugins.access_tokens.models import AccessToken
+from kernel.sdk import TokenScope, example, utc_now
+
+ALL_SCOPES: tuple[TokenScope, ...] = ("ask", "tools", "manage")
+
+
+def _ahead(value: datetime) -> datetime:
+    if value <= utc_now():
+        raise ValueError("must be in the future")
+    return value
+
+
+def _each_once(scopes: list[TokenScope]) -> list[TokenScope]:
+    return [scope for scope in ALL_SCOPES if scope in scopes]
+
+
+class AccessTokenCreate(BaseModel):
+    """A new token."""
+
+    model_config = example(name="Indexing script", scopes=["ask", "manage"])
+
+    name: str = Field(min_length=1, max_length=100, description="What the token is for.")
+    expires_at: Annotated[AwareDatetime, AfterValidator(_ahead)] | None = Field(
+        None, description="When it ends by itself; without a time it does not."
+    )
+    scopes: Annotated[list[TokenScope], AfterValidator(_each_once)] = Field(
+        list(ALL_SCOPES),
+        min_length=1,
+        max_length=10,
+        description="What it opens of what the account may do. `ask`: read and ask; `tools`: run tools; "
+        "`manage`: everything else, and what `ask` opens. Account security stays closed to every token.",
+    )
+
+
+class AccessTokenOut(BaseModel):
+    """A token without its value."""
+
+    id: int
+    name: str
+    last_four: str = Field(description="The last characters of the token, to tell it from others.")
+    scopes: list[TokenScope]
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None = Field(description="When it was last sent, to the minute.")
+
+
+class AccessTokenCreated(AccessTokenOut):
+    """A new token with its value, which is never shown again."""
+
+    token: str = Field(description="Send it as `Authorization: Bearer plk_…`.")
+
+
+class AccessTokenOfAccount(AccessTokenOut):
+    """A token as the operator sees it."""
+
+    account_id: int
+
+
+def scopes_of(text: str) -> list[TokenScope]:
+    """The scopes of a row."""
+    held = text.split()
+    return [scope for scope in ALL_SCOPES if scope in held]
+
+
+def render(row: AccessToken) -> AccessTokenOut:
+    """A row without its hash."""
+    return AccessTokenOut(
+        id=row.id,
+        name=row.name,
+        last_four=row.last_four,
+        scopes=scopes_of(row.scopes),
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        last_used_at=row.last_used_at,
+    )

@@ -1,0 +1,190 @@
+"""Making, listing and ending tokens: plain functions over a session or a unit of work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import bindparam, delete, func, or_, select, update
+from sqlalchemy.orm import Session
+
+from builtin_plugins.access_tokens.errors import TokenNotFound, TooManyTokens
+from builtin_plugins.access_tokens.models import AccessToken
+from builtin_plugins.access_tokens.schemas import (
+    AccessTokenCreate,
+    AccessTokenCreated,
+    AccessTokenOfAccount,
+    AccessTokenOut,
+    render,
+)
+from builtin_plugins.access_tokens.secret_text import digest, new_token
+from kernel.sdk import Account, Conflict, NotFound, Unauthorized, Unit, audit
+
+TOPIC = "access_tokens"
+MOST = 100  # of one account
+
+# Taken by whoever changes an account: a token must not be made beside the deactivation that ends them all.
+_ACCOUNTS_LOCK = "accounts"
+
+
+def create(
+    unit: Unit,
+    account_id: int,
+    wanted: AccessTokenCreate,
+    *,
+    epoch: int | None = None,
+    origin: dict[str, Any] | None = None,
+) -> AccessTokenCreated:
+    """A new token of an account, told in this answer only.
+
+    `epoch` is that of the session that asks, None for the operator. Raises NotFound, Unauthorized (it has
+    ended), Conflict (a deactivated account), TooManyTokens.
+    """
+    unit.lock(_ACCOUNTS_LOCK)
+    _check_account(unit.session, account_id, epoch)
+    token = new_token()
+    row = AccessToken(
+        account_id=account_id,
+        name=wanted.name,
+        token_hash=digest(token),
+        last_four=token[-4:],
+        scopes=" ".join(wanted.scopes),
+        expires_at=wanted.expires_at,
+    )
+    unit.session.add(row)
+    unit.session.flush()
+    _audit(unit, "created", row, origin, after=True)
+    # A look-up of the very same text before now would be remembered as unknown.
+    unit.notify(TOPIC, _heard_as(row.id, row.token_hash))
+    return AccessTokenCreated(**render(row).model_dump(), token=token)
+
+
+def _check_account(session: Session, account_id: int, epoch: int | None) -> None:
+    account = session.execute(
+        select(Account.is_active, Account.epoch).where(Account.id == account_id)
+    ).one_or_none()
+    if account is None:
+        raise NotFound("User not found")
+    if epoch is not None and (not account.is_active or account.epoch != epoch):
+        raise Unauthorized("The session was revoked; sign in again")
+    if not account.is_active:
+        raise Conflict("The account is deactivated")
+    query = select(func.count()).select_from(AccessToken).where(AccessToken.account_id == account_id)
+    if (session.scalar(query) or 0) >= MOST:
+        raise TooManyTokens(f"An account has at most {MOST} access tokens; delete some")
+
+
+def list_page(session: Session, account_id: int, limit: int, offset: int) -> tuple[list[AccessTokenOut], int]:
+    """The tokens of an account, newest first, and how many there are."""
+    mine = AccessToken.account_id == account_id
+    rows = session.scalars(
+        select(AccessToken).where(mine).order_by(AccessToken.id.desc()).limit(limit).offset(offset)
+    )
+    items = [render(row) for row in rows]
+    return items, session.scalar(select(func.count()).select_from(AccessToken).where(mine)) or 0
+
+
+def list_all(session: Session, account_id: int | None) -> list[AccessTokenOfAccount]:
+    """The tokens of one account, or of all, oldest first: for the operator."""
+    query = select(AccessToken).order_by(AccessToken.id)
+    if account_id is not None:
+        query = query.where(AccessToken.account_id == account_id)
+    return [
+        AccessTokenOfAccount(**render(row).model_dump(), account_id=row.account_id)
+        for row in session.scalars(query)
+    ]
+
+
+def revoke(
+    unit: Unit, token_id: int, account_id: int | None = None, origin: dict[str, Any] | None = None
+) -> AccessTokenOut:
+    """End a token, in every process within a moment; that of any account for the operator.
+
+    Raises TokenNotFound, for that of another account too.
+    """
+    query = select(AccessToken).where(AccessToken.id == token_id)
+    if account_id is not None:
+        query = query.where(AccessToken.account_id == account_id)
+    row: AccessToken | None = unit.session.scalar(query.with_for_update())
+    if row is None:
+        raise TokenNotFound()
+    shown = render(row)
+    _audit(unit, "revoked", row, origin)
+    unit.notify(TOPIC, _heard_as(row.id, row.token_hash))
+    unit.session.delete(row)
+    return shown
+
+
+def end_all(session: Session, account_id: int) -> list[AccessToken]:
+    """Remove every token of an account; those that there were, to be audited and told of."""
+    rows = list(session.scalars(select(AccessToken).where(AccessToken.account_id == account_id)))
+    session.execute(delete(AccessToken).where(AccessToken.account_id == account_id))
+    for row in rows:
+        session.expunge(row)
+    return rows
+
+
+def find(session: Session, token_hash: str) -> tuple[int, int, str, datetime | None] | None:
+    """(id, account, scopes, end) of a token; None for an unknown one."""
+    row = session.execute(_FIND, {"hash": token_hash}).one_or_none()
+    return None if row is None else (row.id, row.account_id, row.scopes, row.expires_at)
+
+
+def write_uses(unit: Unit, uses: Sequence[tuple[int, datetime]]) -> None:
+    """Remember when tokens were last sent; an earlier time never takes the place of a later one."""
+    unit.session.connection().execute(_USED, [{"token": token, "at": at} for token, at in uses])
+
+
+def heard(key: str) -> tuple[int, str]:
+    """(id, hash) of the token that a notice tells of."""
+    number, _, token_hash = key.partition(":")
+    return int(number), token_hash
+
+
+def _heard_as(token_id: int, token_hash: str) -> str:
+    return f"{token_id}:{token_hash}"
+
+
+def notice_of(row: AccessToken) -> str:
+    """The key of the notice that tells of a token."""
+    return _heard_as(row.id, row.token_hash)
+
+
+def _audit(
+    unit: Unit, action: str, row: AccessToken, origin: dict[str, Any] | None, *, after: bool = False
+) -> None:
+    state = told(row)
+    audit(
+        unit,
+        f"access_token.{action}",
+        "access_token",
+        row.id,
+        before=None if after else state,
+        after=state if after else None,
+        origin=origin,
+    )
+
+
+def told(row: AccessToken) -> dict[str, Any]:
+    """What the audit log says of a token."""
+    return {
+        "account_id": row.account_id,
+        "name": row.name,
+        "scopes": row.scopes.split(),
+        "expires_at": row.expires_at.isoformat() if row.expires_at else None,
+    }
+
+
+_TOKEN: Any = AccessToken.__table__
+_FIND = select(_TOKEN.c.id, _TOKEN.c.account_id, _TOKEN.c.scopes, _TOKEN.c.expires_at).where(
+    _TOKEN.c.token_hash == bindparam("hash")
+)
+_USED = (
+    update(_TOKEN)
+    .where(
+        _TOKEN.c.id == bindparam("token"),
+        or_(_TOKEN.c.last_used_at.is_(None), _TOKEN.c.last_used_at < bindparam("at")),
+    )
+    .values(last_used_at=bindparam("at"))
+)

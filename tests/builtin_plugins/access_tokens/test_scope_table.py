@@ -1,0 +1,107 @@
+"""Scopes × routes: what each scope of a personal access token opens, over every route there is.
+
+A route that names no scope belongs to `manage`. What is open to more than that, and what is closed to every
+token, is listed here, so that each is a decision.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from kernel.app import gateway_app
+from kernel.http.endpoint import Endpoint
+from kernel.plugins import installed
+from kernel.testing import Actor, Running, platforms
+from tests.fakes.hash_embeddings import HashEmbeddings
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+_RAG = ("knowledge-bases", "knowledge-base")
+ASK = {
+    *(f"GET /v1/rag/{name}{rest}" for name in _RAG for rest in ("", "/{kb_id}", "/{kb_id}/documents")),
+    *(
+        f"GET /v1/rag/{name}/{{kb_id}}/documents/{{document_id}}{rest}"
+        for name in _RAG
+        for rest in ("", "/chunks", "/content")
+    ),
+    *(f"POST /v1/rag/{name}/{{kb_id}}/search" for name in _RAG),
+    "GET /v1/rag/pipeline",
+    "GET /v1/rag/pipeline/{pipeline_id}",
+    "POST /v1/rag/pipeline/{pipeline_id}/query",
+    "POST /v1/rag/pipeline/{pipeline_id}/search",
+}
+TOOLS = {"GET /v1/plugins/{name}/actions/{action}", "POST /v1/plugins/{name}/actions/{action}"}
+EITHER: set[str] = set()
+REFUSED = {
+    "DELETE /v1/auth/tokens/{token_id}",
+    "DELETE /v1/auth/users/{user_id}/tokens/{token_id}",
+    "DELETE /v1/organizations/{org_id}/management",
+    "GET /v1/auth/platform-admin/claim",
+    "GET /v1/auth/tokens",
+    "GET /v1/auth/users/{user_id}/tokens",
+    "PATCH /v1/auth/users/{user_id}/role",
+    "PATCH /v1/auth/users/{user_id}/status",
+    "PATCH /v1/organizations/{org_id}/members/{user_id}/account-status",
+    "POST /v1/auth/change-password",
+    "POST /v1/auth/oidc/logout",
+    "POST /v1/auth/platform-admin/claim",
+    "POST /v1/auth/tokens",
+    "POST /v1/auth/users/{user_id}/reset-password",
+    "POST /v1/invites/by-token/{token}/redeem",
+    "POST /v1/organizations/switch",
+    "POST /v1/organizations/{org_id}/management",
+    "POST /v1/organizations/{org_id}/members/{user_id}/reset-password",
+}
+SCOPES = {"ask": {"ask"}, "tools": {"tools"}, "manage": {"manage"}, "all": {"ask", "tools", "manage"}}
+UUID = "00000000-0000-4000-8000-000000000000"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
+    """A platform with every built-in plugin."""
+    async with platforms(tmp_path_factory.mktemp("scopes")) as start:
+        yield await start(*(candidate.name for candidate in installed()), HashEmbeddings())
+
+
+def opens(label: str, scopes: set[str]) -> bool:
+    """Whether a token with these scopes passes the door of a route."""
+    if label in REFUSED:
+        return False
+    needed = {"manage"}
+    if label in ASK:
+        needed = {"ask", "manage"}
+    elif label in EITHER:
+        needed = {"ask", "tools", "manage"}
+    elif label in TOOLS:
+        needed = {"tools"}
+    return bool(needed & scopes)
+
+
+@pytest.mark.parametrize("name", SCOPES)
+async def test_scope_opens_exactly_its_routes(running: Running, name: str) -> None:
+    """Every route that takes a token is open to the scopes of the table, and to no other."""
+    ana = await running.user()
+    answer = await ana.post("/v1/auth/tokens", json={"name": name, "scopes": sorted(SCOPES[name])})
+    program, wrong = Actor(running, answer.json()["token"]), []
+    for endpoint in gateway_app(running.platform).endpoints:
+        if endpoint.route.access.kind == "public" and not endpoint.route.access.better_with_token:
+            continue
+        label = f"{endpoint.route.method} {endpoint.template.openapi}"
+        found = await passes(program, endpoint)
+        if found != opens(label, SCOPES[name]):
+            wrong.append(f"{label} is {'open' if found else 'closed'}")
+    assert wrong == []
+
+
+async def passes(program: Actor, endpoint: Endpoint) -> bool:
+    """Whether the request got past the scopes, whatever became of it then."""
+    path = endpoint.template.openapi
+    for parameter, kind in endpoint.template.kinds.items():
+        path = path.replace(f"{{{parameter}}}", {"int": "2147480000", "uuid": UUID}.get(kind, "x"))
+    assert not re.search(r"[{}]", path)
+    answer = await program.request(endpoint.route.method, path)
+    return not (answer.status == 403 and answer.json()["code"] == "token_scope_missing")
