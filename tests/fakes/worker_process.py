@@ -21,16 +21,22 @@ from kernel.settings import SettingsLoader
 
 
 class Step(BaseModel):
-    """A piece of work: its number, how long it takes, and where it is written down."""
+    """A piece of work: its number, how long it takes, and where it is written down.
+
+    It goes on only when so many are under way `together`.
+    """
 
     number: int
     seconds: float
     folder: str
+    together: int = 0
 
 
 async def work(_platform: Platform, step: Step) -> None:
     """Idempotent: a second run writes the same file again."""
     Path(step.folder, f"{step.number}.started").write_text(str(os.getpid()))  # noqa: ASYNC240
+    while len(list(Path(step.folder).glob("*.started"))) < step.together:  # noqa: ASYNC110, ASYNC240
+        await asyncio.sleep(0.02)  # written by another process
     await asyncio.sleep(step.seconds)
     Path(step.folder, f"{step.number}.done").write_text(str(os.getpid()))  # noqa: ASYNC240
 

@@ -20,6 +20,8 @@ from tests.fakes.worker_process import STEP, Step, StepsPlugin
 
 pytestmark = pytest.mark.durability
 
+AT_ONCE = 4  # jobs of a worker
+
 
 class Floor:
     """A platform that enqueues, and workers that work."""
@@ -36,10 +38,12 @@ class Floor:
         command = ("-m", "tests.fakes.worker_process")
         return await self._stack.enter_async_context(running_process(*command, env=self._env, log=log))
 
-    async def enqueue(self, numbers: range, seconds: float, lane: Lane = "standard") -> None:
-        """One job for each number."""
+    async def enqueue(
+        self, numbers: range, seconds: float, lane: Lane = "standard", together: int = 0
+    ) -> None:
+        """One job for each number; they go on only when so many are under way `together`."""
         for number in numbers:
-            step = Step(number=number, seconds=seconds, folder=str(self.folder))
+            step = Step(number=number, seconds=seconds, folder=str(self.folder), together=together)
             async with self.running.platform.database.unit() as unit:
                 await unit.enqueue(STEP, step, lane=lane)
 
@@ -66,7 +70,7 @@ class Floor:
 @pytest.fixture
 async def floor(start_platform: Start, platform_home: Path, database_url: str | None, tmp_path: Path):  # type: ignore[no-untyped-def]
     """Each database."""
-    extra = {"DATABASE_URL": database_url, "PLATFORM_WORKER_CONCURRENCY": "4"}
+    extra = {"DATABASE_URL": database_url, "PLATFORM_WORKER_CONCURRENCY": str(AT_ONCE)}
     running = await start_platform(StepsPlugin, env=extra)
     folder = tmp_path / "steps"
     folder.mkdir()
@@ -103,7 +107,9 @@ async def test_stopped_in_the_middle(floor: Floor) -> None:
 async def test_side_by_side(floor: Floor) -> None:
     """Two workers share the queue, and no job runs twice."""
     await asyncio.gather(floor.worker(), floor.worker())
-    await floor.enqueue(range(20), seconds=0.3)
+    # More than one worker takes at a time, so that it takes both to begin, however late one of them is.
+    await floor.enqueue(range(2 * AT_ONCE), seconds=0, together=2 * AT_ONCE)
+    await floor.enqueue(range(2 * AT_ONCE, 20), seconds=0.1)
     await floor.until_done(20)
     async with floor.running.platform.database.read() as session:
         attempts = await session.scalar(select(func.max(JobRecord.attempts)))
