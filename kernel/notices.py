@@ -47,10 +47,11 @@ class Notices:
         self._listeners: dict[str, list[Listener]] = {}
         self._last = 0
         self._seen: set[int] = set()
+        self._own: set[int] = set()
         self._task: asyncio.Task[None] | None = None
 
     def listen(self, topic: str, listener: Listener) -> None:
-        """Call `listener(key)` for each notice of `topic`; it must be quick and may hear twice."""
+        """Call `listener(key)` once for each notice of `topic`; it must be quick."""
         self._listeners.setdefault(topic, []).append(listener)
 
     @contextmanager
@@ -70,9 +71,15 @@ class Notices:
             except ANY_ERROR:  # boundary: one listener must not silence the others
                 log.exception("a listener of '%s' failed", topic)
 
-    def committed(self, topic: str, key: str) -> None:
-        """This process committed a notice: its own listeners hear of it now, the others are woken."""
-        self.deliver(topic, key)
+    def committed(self, topic: str, key: str, row: int | None) -> None:
+        """This process committed a notice: its own listeners hear of it now, the others are woken.
+
+        On PostgreSQL the wake-up may come before the commit's own answer: the row was found then already.
+        """
+        if row is None or row not in self._seen:
+            self.deliver(topic, key)
+        if row is not None:
+            self._own.add(row)
         if self._telling is None:  # once for all notices of a commit
             self._telling = asyncio.get_running_loop().call_soon(self._tell)
 
@@ -127,10 +134,11 @@ class Notices:
     async def _look(self, database: Database) -> None:
         rows = await database.read(_after, self._last - _OVERLAP)
         for row in rows:
-            if row.id not in self._seen:
+            if row.id not in self._seen and row.id not in self._own:
                 self.deliver(row.topic, row.key)
         self._seen = {row.id for row in rows}
         self._last = max(self._seen, default=self._last)
+        self._own = {row for row in self._own if row > self._last - _OVERLAP}
 
 
 def _latest(session: Session) -> tuple[int, set[int]]:

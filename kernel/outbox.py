@@ -41,9 +41,9 @@ class PlatformOutbox:
         self.queue.enqueue(session, DELIVER_EVENT, stored_event(event), Placing())
         return DELIVER_EVENT.lane
 
-    def deliver(self, topic: str, key: str) -> None:
+    def deliver(self, topic: str, key: str, row: int | None) -> None:
         """Tell this process's listeners, and wake the other processes."""
-        self.notices.committed(topic, key)
+        self.notices.committed(topic, key, row)
 
     async def publish(self, events: Sequence[Event]) -> None:
         """Tell the plugins, which are not there yet while the database is prepared."""

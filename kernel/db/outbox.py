@@ -21,8 +21,8 @@ class Outbox(Protocol):
     def store(self, session: Session, event: Event) -> Lane | None:
         """Write the delivery of a durable event in the session's transaction; answers where it waits."""
 
-    def deliver(self, topic: str, key: str) -> None:
-        """Tell this process of a notice that is committed. Must be quick."""
+    def deliver(self, topic: str, key: str, row: int | None) -> None:
+        """Tell this process of a notice that is committed, and of its row's id. Must be quick."""
 
     async def publish(self, events: Sequence[Event]) -> None:
         """Tell of events that are committed."""
@@ -37,7 +37,7 @@ class NoOutbox:
     def store(self, _session: Session, _event: Event) -> Lane | None:
         return None
 
-    def deliver(self, _topic: str, _key: str) -> None:
+    def deliver(self, _topic: str, _key: str, _row: int | None) -> None:
         return None
 
     async def publish(self, _events: Sequence[Event]) -> None:

@@ -295,8 +295,6 @@ def prepare_sqlite(engine: Engine, begin: str, *pragmas: str) -> None:
         driver: Any = connection.connection.driver_connection
         if isinstance(driver, sqlite3.Connection) and begin == "BEGIN":
             if not driver.in_transaction:  # a reader thread may have begun it
-                driver.execute(
-                    begin
-                )  # it takes no lock: no error that SQLAlchemy would tell
+                driver.execute(begin)  # it takes no lock: no error that SQLAlchemy would tell
         else:
             connection.exec_driver_sql(begin)

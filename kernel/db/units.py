@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 from sqlalchemy import Result, text
+from sqlalchemy import inspect as inspect_row
 from sqlalchemy.engine.result import FilterResult
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
@@ -55,7 +56,7 @@ class Unit:
         self.is_sqlite = is_sqlite
         self._outbox = outbox
         self._events: list[Event] = []
-        self._notices: list[tuple[str, str]] = []
+        self._notices: dict[tuple[str, str], Notice] = {}
         self._after_commit: list[AfterCommit] = []
 
     def emit(self, event: Event) -> None:
@@ -69,8 +70,8 @@ class Unit:
     def notify(self, topic: str, key: str) -> Any:
         """Tell every process, after the commit, that `key` of `topic` changed (see `kernel.notices`)."""
         if (topic, key) not in self._notices:
-            self.session.add(Notice(topic=topic, key=key))
-            self._notices.append((topic, key))
+            self._notices[topic, key] = Notice(topic=topic, key=key)
+            self.session.add(self._notices[topic, key])
 
     def lock(self, name: str) -> Any:
         """Wait until no other unit holds `name`, and hold it until the end of this one, in every process.
@@ -117,8 +118,9 @@ class Unit:
 
     def deliver_notices(self) -> None:
         """Tell this process at once; the others find the rows."""
-        for topic, key in self._notices:
-            self._outbox.deliver(topic, key)
+        for (topic, key), notice in self._notices.items():
+            identity: Any = inspect_row(notice).identity
+            self._outbox.deliver(topic, key, identity[0] if identity else None)
 
     async def follow_up(self) -> None:
         """Run the callbacks, then publish. An error in one is logged: the commit stands."""
