@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from kernel.hook_types import hookspec
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
     from kernel.auth.callers import Caller
     from kernel.http.context import Context
     from kernel.platform import Platform
@@ -163,3 +165,103 @@ def ask_pipeline(
     Raises NotFound for a pipeline that the caller may not ask, Unavailable when embedding or generation
     fails, also in mid-stream. Closing the generator stops the work.
     """
+
+
+@dataclass(frozen=True, slots=True)
+class ListingRef:
+    """A listing of the catalog of plugins; `approved` ones are open to everybody."""
+
+    id: str
+    name: str
+    display_name: str
+    approved: bool
+
+
+@hookspec.all_now
+def find_listings(session: Session, plugins: Sequence[str]) -> Sequence[ListingRef] | None:
+    """The listings whose id or name is among `plugins`, approved or not; what is unknown is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class LicenseVerdict:
+    """Whether a licence covers a use, which tier it needs and which there is; `reason` only for a no."""
+
+    allowed: bool
+    tier_required: str
+    user_tier: str
+    reason: str | None = None
+
+
+@hookspec.first
+def check_license(
+    platform: Platform, subject: str, plugin: str, required: str, used: bool
+) -> LicenseVerdict | None:
+    """Whether `subject` (the `sub` of a token) may use what needs the tier `required` of a plugin.
+
+    The plugin counts by its name, and what an administrator demands of it as a whole counts too. `used`
+    counts one use of the licence. Without an answer nobody has more than the tier ``community``.
+    """
+
+
+@hookspec.first
+def find_required_tiers(platform: Platform) -> Mapping[str, str] | None:
+    """The tiers that administrators demand of whole plugins, by the plugins' names."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckoutOrder:
+    """What somebody wants to buy: a tier of a plugin. `plugin` is the listing's id."""
+
+    id: str
+    subject: str
+    plugin: str
+    plugin_name: str
+    tier: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckoutNotice:
+    """What a provider says of an order. `event_id` is its own, the same when it says it again."""
+
+    order_id: str
+    event_id: str
+    state: Literal["paid", "cancelled", "refunded"]
+
+
+@hookspec.first
+def start_checkout(platform: Platform, order: CheckoutOrder) -> str | None:
+    """The address at which the buyer pays for `order`; None where the provider is not configured.
+
+    The provider is to send its notices to ``POST /v1/marketplace/checkout/{provider}/notices``, with a
+    `provider` that `read_checkout_notice` knows.
+    """
+
+
+@hookspec.first
+def read_checkout_notice(
+    platform: Platform, provider: str, headers: Mapping[str, str], body: bytes
+) -> CheckoutNotice | None:
+    """What a provider's notice says, once its signature is checked; None for another provider.
+
+    Header names are in lower case. Raise Unauthorized for a wrong or missing signature, BadRequest for one
+    that can't be read. Notices may come twice and out of order.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """A plugin of the catalog that another one requires, `depth` steps away."""
+
+    plugin_id: str
+    name: str
+    depth: int
+
+
+@hookspec.first_now
+def find_requirements(session: Session, plugin_id: str) -> Sequence[Dependency] | None:
+    """All that a plugin requires, directly or through others, nearest first. A plain function."""
+
+
+@hookspec.first_now
+def find_dependents(session: Session, plugin_id: str) -> Sequence[Dependency] | None:
+    """All plugins that require this one, directly or through others, nearest first. A plain function."""

@@ -91,7 +91,12 @@ def plugin_base(owner: str) -> Any:
 
 @dataclass(frozen=True)
 class Tables:
-    """An owner's tables: its declarative base and the folder of its numbered Alembic revisions."""
+    """An owner's tables: its declarative base and the folder of its numbered Alembic revisions.
+
+    `derived` names tables that migrations make beside the models, such as a full-text index, which differs
+    from one database to the other; a name covers also those that begin with it and ``_``.
+    """
 
     base: type[DeclarativeBase]
     migrations: Path
+    derived: tuple[str, ...] = ()

@@ -243,6 +243,10 @@ def include_name(owner: Owner, connection: Connection) -> Callable[[str | None, 
             return kind != "table"
         fitting = [other for other in owners if name.startswith(f"{other}_")]
         mine = max(fitting, key=len, default=None) == owner.name
-        return mine and not name.endswith(suffix) and name not in DERIVED
+        return mine and not name.endswith(suffix) and name not in DERIVED and not _is_derived(owner, name)
 
     return ours
+
+
+def _is_derived(owner: Owner, name: str) -> bool:
+    return any(name == one or name.startswith(f"{one}_") for one in owner.tables.derived)

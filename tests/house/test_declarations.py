@@ -76,6 +76,13 @@ async def test_open_routes_are_known(platform: Platform) -> None:
         "GET /v1/auth/oidc/callback",
         "GET /v1/auth/oidc/login",
         "GET /v1/invites/by-token/{token}",
+        "GET /v1/licensing/plugins/{name}/license/tier",
+        "GET /v1/marketplace/categories",
+        "GET /v1/marketplace/plugins",
+        "GET /v1/marketplace/plugins/featured",
+        "GET /v1/marketplace/plugins/search",
+        "GET /v1/marketplace/plugins/{plugin_id}",
+        "GET /v1/marketplace/plugins/{plugin_id}/ratings",
         "GET /v1/plugins",
         "GET /v1/plugins/ai/tools",
         "GET /v1/plugins/schema",
@@ -91,6 +98,7 @@ async def test_open_routes_are_known(platform: Platform) -> None:
         "POST /v1/auth/password-reset/request",
         "POST /v1/auth/refresh",
         "POST /v1/auth/register",
+        "POST /v1/marketplace/checkout/{provider}/notices",
         "POST /webhook/{path}",
     }
 

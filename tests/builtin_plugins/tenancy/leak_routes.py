@@ -28,7 +28,7 @@ class Row:
 
     body: Any = None
     query: str = ""
-    owned: Literal["kb", "pipeline", "job"] | None = None
+    owned: Literal["kb", "pipeline", "job", "listing"] | None = None
     changes: bool | None = None
     asks: tuple[str, str, bool] | None = None
     member_of: str | None = None
@@ -115,6 +115,56 @@ PLUGINS = {
     "POST /v1/plugins/{name}/enable": OWN,
     "POST /v1/plugins/{name}/disable": OWN,
     "POST /webhook/{path}": Row(raw=b"{}", control=ANY),
+}
+
+_LISTING = "/v1/marketplace/plugins/{plugin_id}"
+_SUBMISSION = "/v1/marketplace/submissions/{plugin_id}"
+_ORG_LICENSES = "/v1/marketplace/organizations/{org_id}/licenses"
+_KEY = {"license_key": "AAAA-AAAA-AAAA-AAAA", "plugin_id": "@listing"}
+_UNSEEN = Row(control=(404,))
+_HIDDEN = Row(owned="listing", control=ANY)
+MARKETPLACE = {
+    "GET /v1/marketplace/plugins": Row(query="limit=100&status=draft"),
+    "GET /v1/marketplace/plugins/search": Row(query="q=canary&limit=100"),
+    "GET /v1/marketplace/plugins/featured": OWN,
+    "POST /v1/marketplace/plugins": Row({"name": "@fresh", "display_name": "x", "author": "x"}),
+    f"GET {_LISTING}": _UNSEEN,
+    f"PUT {_LISTING}": Row({"description": "x"}, owned="listing", consumes=("listing",)),
+    f"POST {_LISTING}/install": _HIDDEN,
+    f"DELETE {_LISTING}/uninstall": _HIDDEN,
+    f"POST {_LISTING}/enable": _HIDDEN,
+    f"POST {_LISTING}/disable": _HIDDEN,
+    f"GET {_LISTING}/installations": OWN,
+    f"GET {_LISTING}/ratings": _UNSEEN,
+    f"POST {_LISTING}/ratings": Row({"rating": 3}, owned="listing", changes=False, control=ANY),
+    f"POST {_LISTING}/checkout": Row({"tier": "pro"}, owned="listing", control=ANY),
+    "GET /v1/marketplace/installations/me": Row(),
+    "GET /v1/marketplace/categories": OWN,
+    "POST /v1/marketplace/categories": Row({"name": "x", "slug": "@fresh"}),
+    "DELETE /v1/marketplace/categories/{category_id}": _UNSEEN,
+    "GET /v1/marketplace/submissions": Row(query="limit=100&status=draft"),
+    "GET /v1/marketplace/submissions/mine": Row(query="limit=100"),
+    f"GET {_SUBMISSION}/history": Row(owned="listing"),
+    f"POST {_SUBMISSION}/submit": Row(owned="listing", consumes=("listing",)),
+    f"POST {_SUBMISSION}/claim": Row(control=ANY, consumes=("listing",)),
+    f"POST {_SUBMISSION}/approve": Row(control=ANY, consumes=("listing",)),
+    f"POST {_SUBMISSION}/reject": Row({"notes": "x"}, control=ANY, consumes=("listing",)),
+    f"POST {_SUBMISSION}/archive": Row(control=ANY, consumes=("listing",)),
+}
+LICENSING = {
+    "GET /v1/marketplace/licenses": Row(),
+    "GET /v1/marketplace/licenses/lookup": Row(query="user_id=@victim&plugin_id=@listing"),
+    "POST /v1/marketplace/licenses/validate": Row(_KEY),
+    "POST /v1/marketplace/licenses/activate": Row({"plugin_id": "@listing", "tier": "free"}, control=ANY),
+    "POST /v1/marketplace/licenses/{license_id}/key": _UNSEEN,
+    "POST /v1/marketplace/checkout/{provider}/notices": Row(raw=b"{}", control=ANY),
+    f"GET {_ORG_LICENSES}": Row(),
+    f"GET {_ORG_LICENSES}/{{license_id}}/seats": Row(),
+    f"PUT {_ORG_LICENSES}/{{license_id}}/seats/{{user_id}}": Row(),
+    f"DELETE {_ORG_LICENSES}/{{license_id}}/seats/{{user_id}}": Row(),
+    "GET /v1/licensing/plugins/{name}/license/tier": OWN,
+    "POST /v1/licensing/plugins/{name}/license/validate": Row({}),
+    "PATCH /v1/licensing/plugins/{name}/license": Row({"license_tier": "free"}, control=(404,)),
 }
 
 _BASE = Row(owned="kb")
@@ -238,7 +288,15 @@ ORGANIZATIONS = {
     "GET /v1/permissions": OWN,
 }
 
-ROWS: dict[str, Row] = {**KERNEL, **PLUGINS, **RAG, **TEAMS, **ORGANIZATIONS}
+ROWS: dict[str, Row] = {
+    **KERNEL,
+    **PLUGINS,
+    **MARKETPLACE,
+    **LICENSING,
+    **RAG,
+    **TEAMS,
+    **ORGANIZATIONS,
+}
 
 # What a path parameter stands for.
 PARAMETERS = {
@@ -253,6 +311,10 @@ PARAMETERS = {
     "role_id": "role",
     "group_id": "group",
     "child_group_id": "child_group",
+    "plugin_id": "listing",
+    "category_id": "listing",
+    "license_id": "license",
+    "provider": "unknown",
     "name": "unknown",
     "action": "unknown",
     "path": "unknown",

@@ -214,6 +214,10 @@ async def _rows(world: World) -> None:
     for variant in VARIANTS:
         world.ids[f"job:{variant}"] = await job_of(world, world.ids[f"document:{variant}"])
         await _mark(world, world.ids[f"job:{variant}"], variant)
+    listing = await new_listing(world)
+    for variant in VARIANTS:
+        world.ids[f"listing:{variant}"] = listing
+    world.ids["license"] = await _license(world)
     mine = await make_base(world.people["other_org"].actor)
     world.ids["other_kb"] = mine
 
@@ -261,6 +265,28 @@ async def new_pipeline(world: World, variant: str, base: str) -> str:
     """A pipeline of the victim."""
     name = world.canary(f"pipeline-name-{variant}", lambda person: world.sees(person, variant))
     return await make_pipeline(world.victim.actor, base, name=name, **_shared(world, variant))
+
+
+async def new_listing(world: World) -> str:
+    """A draft of the victim in the catalog of plugins."""
+    words = {
+        key: world.canary(f"listing-{key}", lambda person: world.sees(person, "private"))
+        for key in ("name", "description")
+    }
+    body = {**words, "display_name": "Draft", "author": "somebody"}
+    answer = await world.victim.actor.post("/v1/marketplace/plugins", json=body)
+    assert answer.status == 201, answer.body
+    return str(answer.json()["id"])
+
+
+async def _license(world: World) -> str:
+    """A license of the victim's organization, for a plugin that holds no words of the victim."""
+    body = {"name": fresh("plugin"), "display_name": "Some plugin", "author": "somebody"}
+    listing = (await world.people["admin"].actor.post("/v1/marketplace/plugins", json=body)).json()["id"]
+    wanted = {"plugin_id": listing, "tier": "pro", "organization_id": world.ids["organization"], "seats": 9}
+    answer = await world.people["admin"].actor.post("/v1/marketplace/licenses/activate", json=wanted)
+    assert answer.status == 200, answer.body
+    return str(answer.json()["id"])
 
 
 async def _authority(world: World) -> None:

@@ -43,6 +43,7 @@ from tests.builtin_plugins.tenancy.leak_world import (
     new_base,
     new_document,
     new_group,
+    new_listing,
     new_member,
     new_org_invite,
     new_pipeline,
@@ -78,8 +79,8 @@ PEOPLE = (
     "other_org_token",
     "ended_token",
 )
-OWNED = ("kb", "document", "pipeline", "job")
-UUIDS = (*OWNED, "other_kb")
+OWNED = ("kb", "document", "pipeline", "job", "listing")
+UUIDS = (*OWNED, "other_kb", "license")
 PER_REQUEST = ("Date", "X-Request-ID", "X-Response-Time", "Content-Length")
 
 Verdict = Literal["allowed", 401, 403, 404]
@@ -116,7 +117,7 @@ class Matrix:
     def cases(self) -> Iterator[tuple[str, Row, str]]:
         """(route, row, visibility) of every cell of one actor."""
         for label, row in [*((label, ROWS[label]) for label in self.endpoints), *MORE]:
-            once = row.owned is None or self.endpoints[label].route.deprecated
+            once = row.owned in (None, "listing") or self.endpoints[label].route.deprecated
             for variant in VARIANTS[:1] if once else VARIANTS:
                 yield label, row, variant
 
@@ -309,6 +310,8 @@ async def renew(world: World, ids: dict[str, Any], row: Row, variant: str) -> No
             ids["job"] = await job_of(world, await new_document(world, base, variant))
         elif what == "pipeline":
             ids["pipeline"] = await new_pipeline(world, variant, ids["kb"])
+        elif what == "listing":
+            ids["listing"] = await new_listing(world)
         elif what == "user":
             ids["user"] = await new_member(world)
         elif what == "newcomer":

@@ -1,0 +1,1 @@
+"""Licences of plugins: tiers, keys, seats of organizations, checkout."""

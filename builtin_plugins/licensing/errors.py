@@ -1,0 +1,30 @@
+"""Errors of licensing."""
+
+from __future__ import annotations
+
+from kernel.sdk import Conflict, NotFound, Unavailable
+
+
+class PluginUnknown(NotFound):
+    code = "plugin_not_found"
+    default_detail = "Plugin not found"
+
+
+class LicenseNotFound(NotFound):
+    code = "license_not_found"
+    default_detail = "License not found"
+
+
+class NoSeatsLeft(Conflict):
+    code = "no_seats_left"
+    default_detail = "All seats of this license are taken; remove one, or activate it with more seats"
+
+
+class SeatsTaken(Conflict):
+    code = "seats_taken"
+    default_detail = "More seats are taken than the license would have; remove some first"
+
+
+class NoCheckout(Unavailable):
+    code = "no_checkout_provider"
+    default_detail = "Checkout is not available: the operator has not set up a payment provider"

@@ -1,0 +1,58 @@
+"""Licensing: tiers, keys, seats, checkout."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from kernel.sdk import Platform, Plugin, Resource, RouteTable, Tables, contracts, hookimpl
+
+from .handlers import licenses, plugin_tiers
+from .models import Base
+from .services.plugin_tiers import check, demanded
+from .services.usage import USAGE, Usage
+from .settings import LicensingSettings
+
+
+class LicensingPlugin(Plugin):
+    """Who may use which tier of which plugin."""
+
+    name = "licensing"
+    version = "0.1.0"
+    description = "Licenses of plugins: tiers, keys, seats of organizations, checkout"
+    author = "Platform"
+    requires = ("tenancy",)
+    after = ("marketplace", "plugin_registry")
+
+    @hookimpl
+    def register_settings(self) -> type[LicensingSettings]:
+        return LicensingSettings
+
+    @hookimpl
+    def register_tables(self) -> Tables:
+        return Tables(Base, Path(__file__).parent / "migrations")
+
+    @hookimpl
+    def register_routes(self) -> Sequence[RouteTable]:
+        return [licenses.routes, plugin_tiers.routes]
+
+    @hookimpl
+    def register_resources(self) -> Sequence[Resource[Usage]]:
+        return [Resource(USAGE, _open_usage)]
+
+    @hookimpl
+    async def check_license(
+        self, platform: Platform, subject: str, plugin: str, required: str, used: bool
+    ) -> contracts.LicenseVerdict:
+        return await check(platform, subject, plugin, required, used=used)
+
+    @hookimpl
+    async def find_required_tiers(self, platform: Platform) -> Mapping[str, str]:
+        return await platform.database.read(demanded)
+
+
+@asynccontextmanager
+async def _open_usage(platform: Platform) -> AsyncIterator[Usage]:
+    async with Usage(platform).running() as usage:
+        yield usage

@@ -1,0 +1,280 @@
+"""Activating, listing, looking up and checking licences."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import Session
+
+from kernel.sdk import Caller, Platform, Principal, Unit, Unprocessable, audit, scope_of, utc_now
+
+from ..errors import LicenseNotFound, SeatsTaken
+from ..models import License, Seat
+from ..schemas import (
+    ActivatedLicense,
+    ActivateRequest,
+    KeyInvalid,
+    KeyValid,
+    LicenseList,
+    LicenseOut,
+    NewKey,
+)
+from ..tiers import highest
+from .keys import end_of, hasher_of, make_key, masked
+from .plugins import check_form, check_known, listings
+from .usage import USAGE, Usage
+
+LOCK = "licensing"
+_YEAR = timedelta(days=365)
+
+
+async def activate(caller: Caller, wanted: ActivateRequest) -> ActivatedLicense:
+    """Make a licence, or renew the one that is there with another key and tier.
+
+    Raises PluginUnknown, Unprocessable, SeatsTaken.
+    """
+    _check_holder(wanted)
+    await check_known(caller.platform, wanted.plugin_id)
+    subject = None if wanted.organization_id else wanted.user_id or caller.principal.subject
+    tenant = await _tenant(caller, subject, wanted.organization_id)
+    key = make_key()
+    row = await caller.platform.database.write(_activate, caller, wanted, subject, key)
+    shown = {name: getattr(row, name) for name in _SHOWN}
+    return ActivatedLicense(
+        **shown, tenant_id=tenant, license_key=key, license_key_masked=masked(row.key_end)
+    )
+
+
+_SHOWN = (
+    "id",
+    "activated_by",
+    "plugin_id",
+    "tier",
+    "valid_from",
+    "valid_until",
+    "trial_expires_at",
+    "active",
+    "seats",
+)
+
+
+def _check_holder(wanted: ActivateRequest) -> None:
+    if (wanted.organization_id is None) != (wanted.seats is None):
+        loc = ("body", "seats" if wanted.seats is None else "organization_id")
+        raise Unprocessable.field(loc, "A license of an organization needs both organization_id and seats")
+    if wanted.organization_id is not None and wanted.user_id is not None:
+        raise Unprocessable.field(("body", "user_id"), "Send user_id or organization_id, not both")
+
+
+async def _tenant(caller: Caller, subject: str | None, organization_id: int | None) -> str:
+    """The organization that a licence belongs to, as text; an account without one is its own tenant."""
+    if organization_id is not None:
+        return str(organization_id)
+    if subject == caller.principal.subject and caller.principal.claims.get("tenant_id"):
+        return str(caller.principal.claims["tenant_id"])
+    places = await organizations_of(caller.platform, subject or "")
+    return str(min(places)) if places else f"user:{subject}"
+
+
+async def organizations_of(platform: Platform, subject: str) -> Sequence[int]:
+    """The organizations of which the subject of a token is a member now."""
+    if not subject.isdecimal() or len(subject) > 9:
+        return ()
+    principal = Principal("user", subject, int(subject))
+    return (await scope_of(platform, principal)).organizations
+
+
+def _activate(unit: Unit, caller: Caller, wanted: ActivateRequest, subject: str | None, key: str) -> License:
+    row = grant(
+        unit,
+        caller.platform,
+        holder=License.user_id == subject if subject else License.organization_id == wanted.organization_id,
+        fields={
+            "user_id": subject,
+            "organization_id": wanted.organization_id,
+            "plugin_id": wanted.plugin_id,
+            "tier": wanted.tier,
+            "seats": wanted.seats,
+            "activated_by": caller.principal.subject,
+        },
+        key=key,
+        trial_days=wanted.trial_days,
+    )
+    _check_seats(unit.session, row)
+    after = {"tier": row.tier, "plugin_id": row.plugin_id, "holder": subject or f"org {row.organization_id}"}
+    audit(
+        unit,
+        "license.activated",
+        "license",
+        row.id,
+        after=after,
+        origin=caller.origin,
+        scope_org_id=row.organization_id,
+    )
+    return row
+
+
+def grant(
+    unit: Unit,
+    platform: Platform,
+    *,
+    holder: Any,
+    fields: dict[str, Any],
+    key: str,
+    trial_days: int | None = None,
+) -> License:
+    """The holder's licence of a plugin, made or renewed for a year from now, in this unit."""
+    unit.lock(LOCK)
+    query = select(License).where(holder, License.plugin_id == fields["plugin_id"])
+    row: License | None = unit.session.scalar(query)
+    if row is None:
+        row = License(id=str(uuid.uuid4()), usage_count=0)
+        unit.session.add(row)
+    for name, value in fields.items():
+        setattr(row, name, value)
+    now = utc_now()
+    row.valid_from, row.active = now, True
+    row.trial_expires_at = None if trial_days is None else now + timedelta(days=trial_days)
+    row.valid_until = row.trial_expires_at or now + _YEAR
+    _set_key(platform, row, key)
+    unit.session.flush()
+    return row
+
+
+def _set_key(platform: Platform, row: License, key: str) -> None:
+    row.key_hash, row.key_end = hasher_of(platform).hash(key), end_of(key)
+
+
+def _check_seats(session: Session, row: License) -> None:
+    if row.seats is not None and seats_used(session, [row.id]).get(row.id, 0) > row.seats:
+        raise SeatsTaken()
+
+
+def seats_used(session: Session, ids: Iterable[str]) -> dict[str, int]:
+    """Seats that are taken, by licence."""
+    query = select(Seat.license_id, func.count()).where(Seat.license_id.in_(list(ids)))
+    return {
+        license_id: int(number) for license_id, number in session.execute(query.group_by(Seat.license_id))
+    }
+
+
+def valid_at(now: datetime) -> Any:
+    """The predicate of licences that count."""
+    return License.active.is_(True) & (License.valid_until > now)
+
+
+async def list_own(caller: Caller) -> LicenseList:
+    """The caller's licences, newest first: its own, and those of organizations in which it has a seat."""
+    subject = caller.principal.subject
+    places = await organizations_of(caller.platform, subject)
+    return await caller.platform.database.read(_list, caller.platform, held_by(subject, places))
+
+
+def held_by(subject: str, organizations: Sequence[int]) -> Any:
+    """The predicate of licences that cover a subject: its own, and those in which a member has a seat."""
+    mine = License.user_id == subject
+    if not organizations:
+        return mine
+    seated = select(Seat.license_id).where(Seat.user_id == int(subject))
+    return or_(mine, License.organization_id.in_(organizations) & License.id.in_(seated))
+
+
+async def list_of_organization(caller: Caller, organization_id: int) -> LicenseList:
+    """The licences of an organization."""
+    mine = License.organization_id == organization_id
+    return await caller.platform.database.read(_list, caller.platform, mine)
+
+
+def _list(session: Session, platform: Platform, which: Any) -> LicenseList:
+    rows = session.scalars(select(License).where(which).order_by(License.valid_from.desc(), License.id)).all()
+    names = listings(platform, session, [row.plugin_id for row in rows])
+    used = seats_used(session, [row.id for row in rows if row.seats is not None])
+    usage, now = platform.resource(USAGE), utc_now()
+    return LicenseList(licenses=[_render(row, names, used, usage, now) for row in rows], count=len(rows))
+
+
+def _render(row: License, names: Any, used: dict[str, int], usage: Usage, now: datetime) -> LicenseOut:
+    listing = names.get(row.plugin_id)
+    return LicenseOut(
+        id=row.id,
+        user_id=row.user_id,
+        organization_id=row.organization_id,
+        plugin_id=row.plugin_id,
+        plugin_name=listing.name if listing else row.plugin_id,
+        plugin_display_name=listing.display_name if listing else row.plugin_id,
+        tier=row.tier,
+        license_key=masked(row.key_end),
+        valid_from=row.valid_from,
+        valid_until=row.valid_until,
+        active=row.active and row.valid_until > now,
+        usage_count=row.usage_count + usage.pending(row.id),
+        last_used_at=usage.last(row.id) or row.last_used_at,
+        seats=row.seats,
+        seats_used=None if row.seats is None else used.get(row.id, 0),
+    )
+
+
+async def best_of(platform: Platform, subject: str, plugin_id: str) -> tuple[str | None, str | None]:
+    """The best tier that a subject has of a plugin, and the id of that licence; two None without one."""
+    places = await organizations_of(platform, subject)
+    return await platform.database.read(best_in, held_by(subject, places), plugin_id)
+
+
+def best_in(session: Session, which: Any, plugin_id: str) -> tuple[str | None, str | None]:
+    """The best tier among the valid licences of a plugin, and the id of that licence."""
+    query = select(License.tier, License.id).where(which, valid_at(utc_now()), License.plugin_id == plugin_id)
+    found: dict[str, str] = {row.tier: row.id for row in session.execute(query)}
+    if not found:
+        return None, None
+    best = highest(found) if highest(found) in found else next(iter(found))
+    return best, found[best]
+
+
+async def validate_key(caller: Caller, key: str, plugin_id: str) -> KeyValid | KeyInvalid:
+    """Whether a key is that of a valid licence of the plugin; a valid one counts as used.
+
+    Raises PluginUnknown for what is no id.
+    """
+    platform = caller.platform
+    check_form(platform, plugin_id)
+    row = await platform.database.read(find_by_key, hasher_of(platform).candidates(key))
+    if row is None or row.plugin_id != plugin_id:
+        return KeyInvalid(reason="Invalid license key")
+    if not row.active:
+        return KeyInvalid(reason="The license is not active", valid_until=row.valid_until)
+    if row.valid_until <= utc_now():
+        return KeyInvalid(reason="The license has expired", valid_until=row.valid_until)
+    usage = platform.resource(USAGE)
+    usage.count(row.id)
+    return KeyValid(
+        user_id=row.user_id,
+        plugin_id=row.plugin_id,
+        tier=row.tier,
+        valid_until=row.valid_until,
+        usage_count=row.usage_count + usage.pending(row.id),
+    )
+
+
+def find_by_key(session: Session, hashes: Sequence[str]) -> License | None:
+    """The licence with a key of one of these hashes."""
+    return session.scalar(select(License).where(License.key_hash.in_(hashes)))
+
+
+async def renew_key(caller: Caller, license_id: str) -> NewKey:
+    """A new key for a licence of the caller. Raises LicenseNotFound, also for one of somebody else."""
+    key = make_key()
+    await caller.platform.database.write(_renew_key, caller, license_id, key)
+    return NewKey(id=license_id, license_key=key, license_key_masked=masked(end_of(key)))
+
+
+def _renew_key(unit: Unit, caller: Caller, license_id: str, key: str) -> None:
+    mine = select(License).where(License.id == license_id, License.user_id == caller.principal.subject)
+    row = unit.session.scalar(mine.with_for_update())
+    if row is None:
+        raise LicenseNotFound()
+    _set_key(caller.platform, row, key)
+    audit(unit, "license.key_renewed", "license", row.id, origin=caller.origin)

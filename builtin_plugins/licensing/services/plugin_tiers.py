@@ -1,0 +1,124 @@
+"""The tier that a whole plugin needs, and whether somebody has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from kernel.sdk import DIRECTORY, Caller, Platform, Unit, audit, contracts, utc_now
+
+from ..errors import PluginUnknown
+from ..models import PluginTier
+from ..schemas import PluginKeyVerdict, PluginTierChange, PluginTierOut, RequiredTier
+from ..settings import LicensingSettings
+from ..tiers import DEFAULT, PAID, covers, highest, known
+from .keys import end_of, hasher_of, masked
+from .licenses import best_in, find_by_key, held_by, organizations_of
+from .plugins import key_of
+from .usage import USAGE
+
+
+async def required_tier(platform: Platform, plugin: str) -> RequiredTier:
+    """What a plugin needs; `community` unless somebody said otherwise."""
+    row = await platform.database.read(_row, plugin)
+    return RequiredTier(plugin_name=plugin, required_tier=DEFAULT if row is None else row.tier)
+
+
+def _row(session: Session, plugin: str) -> PluginTier | None:
+    return session.get(PluginTier, plugin)
+
+
+def demanded(session: Session) -> Mapping[str, str]:
+    """What administrators demand, by plugin."""
+    rows = session.execute(select(PluginTier.plugin, PluginTier.tier))
+    return {row.plugin: row.tier for row in rows}
+
+
+async def change(caller: Caller, plugin: str, wanted: PluginTierChange) -> PluginTierOut:
+    """Demand a tier of a whole plugin. Raises PluginUnknown."""
+    if await caller.platform.resource(DIRECTORY).entry(plugin) is None:
+        raise PluginUnknown(f"There is no plugin '{plugin[:80]}'")
+    return await caller.platform.database.write(_change, caller, plugin, wanted)
+
+
+def _change(unit: Unit, caller: Caller, plugin: str, wanted: PluginTierChange) -> PluginTierOut:
+    unit.lock("licensing.plugin_tier")
+    row = unit.session.get(PluginTier, plugin)
+    before = None if row is None else {"license_tier": row.tier}
+    if row is None:
+        row = PluginTier(plugin=plugin)
+        unit.session.add(row)
+    row.tier, row.changed_at = wanted.license_tier, utc_now()
+    if wanted.license_key is not None:
+        row.key_hash = hasher_of(caller.platform).hash(wanted.license_key)
+        row.key_end = end_of(wanted.license_key)
+    after = {"license_tier": row.tier}
+    audit(unit, "plugin.tier_changed", "plugin", plugin, before=before, after=after, origin=caller.origin)
+    shown = None if row.key_end is None else masked(row.key_end)
+    return PluginTierOut(
+        plugin_name=plugin, license_tier=row.tier, license_key=shown, updated_at=row.changed_at
+    )
+
+
+async def validate(platform: Platform, plugin: str, key: str | None) -> PluginKeyVerdict:
+    """Whether a key, or none, is enough for what a plugin needs."""
+    return await platform.database.read(_validate, platform, plugin, key)
+
+
+def _validate(session: Session, platform: Platform, plugin: str, key: str | None) -> PluginKeyVerdict:
+    row = session.get(PluginTier, plugin)
+    required = DEFAULT if row is None else row.tier
+    if required not in PAID:
+        return PluginKeyVerdict(valid=True, tier=required, message=f"The tier {required} needs no license")
+    if key is None:
+        return PluginKeyVerdict(valid=False, tier=required, message=f"A license of {required} is needed")
+    if platform.settings_of(LicensingSettings).allow_unvalidated:
+        return PluginKeyVerdict(valid=True, tier=required, message="Any key is accepted on this server")
+    hasher = hasher_of(platform)
+    if hasher.matches(key, None if row is None else row.key_hash):
+        return PluginKeyVerdict(valid=True, tier=required, message="The key of this server is valid")
+    return _validate_license(session, platform, plugin, required, hasher.candidates(key))
+
+
+def _validate_license(
+    session: Session, platform: Platform, plugin: str, required: str, hashes: list[str]
+) -> PluginKeyVerdict:
+    found = find_by_key(session, hashes)
+    if found is None or found.plugin_id != key_of(platform, session, plugin):
+        return PluginKeyVerdict(valid=False, tier=required, message="Invalid license key")
+    if not found.active or found.valid_until <= utc_now():
+        return PluginKeyVerdict(valid=False, tier=required, message="The license has expired")
+    if not covers(found.tier, required):
+        text = f"The license is for {found.tier}; {required} is needed"
+        return PluginKeyVerdict(valid=False, tier=required, message=text)
+    return PluginKeyVerdict(valid=True, tier=found.tier, message="The license is valid")
+
+
+async def check(
+    platform: Platform, subject: str, plugin: str, required: str, *, used: bool
+) -> contracts.LicenseVerdict:
+    """The answer to the hook `check_license`."""
+    places = await organizations_of(platform, subject)
+    tier, license_id, demand = await platform.database.read(_held, platform, held_by(subject, places), plugin)
+    needed = required if demand is None or covers(required, demand) else demand
+    held = highest([tier] if tier else [])
+    if known(needed) is None:
+        reason = f"The tool needs the tier '{needed[:40]}', which is unknown"
+        return contracts.LicenseVerdict(False, needed, held, reason)
+    if not covers(held, needed):
+        reason = f"A license of {needed} is needed; yours is {held}"
+        return contracts.LicenseVerdict(False, needed, held, reason)
+    if used and license_id is not None:
+        platform.resource(USAGE).count(license_id)
+    return contracts.LicenseVerdict(True, needed, held)
+
+
+def _held(
+    session: Session, platform: Platform, which: object, plugin: str
+) -> tuple[str | None, str | None, str | None]:
+    """(the best tier that is held, the id of that licence, what an administrator demands)."""
+    row = session.get(PluginTier, plugin)
+    tier, license_id = best_in(session, which, key_of(platform, session, plugin))
+    return tier, license_id, None if row is None else row.tier

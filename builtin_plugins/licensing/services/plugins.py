@@ -1,0 +1,57 @@
+"""What licensing knows of plugins: the catalog's listings, or names of installed ones where there is none."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+
+from sqlalchemy.orm import Session
+
+from kernel.sdk import DIRECTORY, Platform, contracts
+
+from ..errors import PluginUnknown
+
+Listings = dict[str, contracts.ListingRef]
+
+
+def has_catalog(platform: Platform) -> bool:
+    """Whether a plugin keeps a catalog."""
+    return bool(platform.hooks.implementations(contracts.find_listings))
+
+
+def listings(platform: Platform, session: Session, plugins: Iterable[str]) -> Listings:
+    """The listings of ids and names, by both."""
+    wanted = sorted(set(plugins))
+    answers = platform.hooks.ask_now(contracts.find_listings, session=session, plugins=wanted)
+    found = [listing for answer in answers for listing in answer]
+    return {**{one.name: one for one in found}, **{one.id: one for one in found}}
+
+
+def key_of(platform: Platform, session: Session, plugin: str) -> str:
+    """Under which id licences of the plugin of this name are kept."""
+    found = listings(platform, session, [plugin]).get(plugin)
+    return plugin if found is None else found.id
+
+
+def check_form(platform: Platform, plugin_id: str) -> None:
+    """Raise PluginUnknown for what can't be the id of a listing (wire-facts 1.1)."""
+    if not has_catalog(platform):
+        return
+    try:
+        uuid.UUID(plugin_id)
+    except ValueError:
+        raise PluginUnknown() from None
+
+
+async def check_known(platform: Platform, plugin_id: str) -> None:
+    """Raise PluginUnknown unless there is such a listing, or, without a catalog, such a plugin."""
+    if has_catalog(platform):
+        check_form(platform, plugin_id)
+        if plugin_id not in await platform.database.read(_listings, platform, plugin_id):
+            raise PluginUnknown()
+    elif await platform.resource(DIRECTORY).entry(plugin_id) is None:
+        raise PluginUnknown()
+
+
+def _listings(session: Session, platform: Platform, plugin_id: str) -> Listings:
+    return listings(platform, session, [plugin_id])

@@ -1,0 +1,86 @@
+"""Uses of licences, counted in memory and written together: no write for each call.
+
+A process that is killed loses the uses of the last seconds; nothing is charged by them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+from sqlalchemy import update
+from sqlalchemy.exc import SQLAlchemyError
+
+from kernel.sdk import Platform, ResourceKey, Unit, utc_now
+
+from ..models import License
+from ..settings import LicensingSettings
+
+log = logging.getLogger("platform.licensing")
+
+
+class Usage:
+    """What this process has counted and not written yet."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        self._waiting: dict[str, tuple[int, datetime]] = {}
+        self._stopping = asyncio.Event()
+
+    def count(self, license_id: str) -> None:
+        """One more use, now."""
+        self._waiting[license_id] = (self.pending(license_id) + 1, utc_now())
+
+    def pending(self, license_id: str) -> int:
+        """Uses that are not written yet."""
+        return self._waiting.get(license_id, (0,))[0]
+
+    def last(self, license_id: str) -> datetime | None:
+        """When the last of them was."""
+        found = self._waiting.get(license_id)
+        return None if found is None else found[1]
+
+    async def flush(self) -> None:
+        """Write what was counted; what can't be written is kept for the next time."""
+        waiting, self._waiting = self._waiting, {}
+        if not waiting:
+            return
+        try:
+            await self._platform.database.write(_add, waiting)
+        except (SQLAlchemyError, OSError) as error:
+            log.warning("uses of licenses can't be written: %s", type(error).__name__)
+            for license_id, (number, moment) in waiting.items():
+                known, latest = self._waiting.get(license_id, (0, moment))
+                self._waiting[license_id] = (known + number, latest)
+
+    async def _write_now_and_then(self) -> None:
+        pause = self._platform.settings_of(LicensingSettings).flush_seconds
+        while not self._stopping.is_set():
+            try:
+                async with asyncio.timeout(pause):
+                    await self._stopping.wait()
+            except TimeoutError:
+                pass
+            await self.flush()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Usage]:
+        """Write every few seconds within the block, and at its end."""
+        task = asyncio.create_task(self._write_now_and_then(), name="licensing usage")
+        try:
+            yield self
+        finally:
+            self._stopping.set()
+            await task
+
+
+def _add(unit: Unit, waiting: dict[str, tuple[int, datetime]]) -> None:
+    for license_id, (number, moment) in sorted(waiting.items()):
+        change = update(License).where(License.id == license_id)
+        unit.session.execute(change.values(usage_count=License.usage_count + number, last_used_at=moment))
+
+
+USAGE: ResourceKey[Usage] = ResourceKey("licensing usage")

@@ -1,0 +1,39 @@
+"""The tiers and their order (wire-facts section 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
+
+TIERS = ("free", "community", "pro", "enterprise")
+PAID = ("pro", "enterprise")
+DEFAULT = "community"
+
+_OTHER_NAMES = {"professional": "pro"}
+
+
+def known(tier: str) -> str | None:
+    """The tier under its own name; None for an unknown one."""
+    name = _OTHER_NAMES.get(tier, tier)
+    return name if name in TIERS else None
+
+
+def covers(held: str, required: str) -> bool:
+    """Whether what somebody holds is enough; an unknown tier is never enough, nor ever reached."""
+    mine, wanted = known(held), known(required)
+    return mine is not None and wanted is not None and TIERS.index(mine) >= TIERS.index(wanted)
+
+
+def highest(tiers: Iterable[str]) -> str:
+    """The best of some known tiers; `community` where there is none, as that needs no licence."""
+    return max((DEFAULT, *tiers), key=TIERS.index)
+
+
+def _named(value: Any) -> Any:
+    return _OTHER_NAMES.get(value, value) if isinstance(value, str) else value
+
+
+Tier = Annotated[Literal["free", "community", "pro", "enterprise"], BeforeValidator(_named)]
+PaidTier = Annotated[Literal["pro", "enterprise"], BeforeValidator(_named)]

@@ -1,0 +1,1 @@
+"""The marketplace: a catalog of plugins, submissions, ratings, installs, full-text search."""

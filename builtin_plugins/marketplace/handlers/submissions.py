@@ -1,0 +1,65 @@
+"""Submissions and their review (spec 3.1, wire-facts 10.4)."""
+
+from __future__ import annotations
+
+from kernel.sdk import ADMIN, ADMIN_OR_SERVICE, AUTHENTICATED, Context, RouteTable
+
+from ..errors import IllegalMove, ListingNotFound
+from ..schemas import CatalogQuery, History, ListingOut, ListingPage, RejectRequest, SubmissionsQuery
+from ..services import submissions
+from ..services.checks import run_checks
+
+routes = RouteTable("Submissions")
+
+_BASE = "/v1/marketplace/submissions"
+_ONE = _BASE + "/{plugin_id:uuid}"
+_ERRORS = (ListingNotFound, IllegalMove)
+
+
+@routes.get(f"{_BASE}/mine", access=AUTHENTICATED, query=CatalogQuery, returns=ListingPage)
+async def list_own(ctx: Context, query: CatalogQuery) -> ListingPage:
+    """List the caller's own listings of every status, those that changed last first."""
+    return await ctx.read(submissions.list_own, ctx.principal, query.slice)
+
+
+@routes.get(_BASE, access=ADMIN, query=SubmissionsQuery, returns=ListingPage)
+async def list_queue(ctx: Context, query: SubmissionsQuery) -> ListingPage:
+    """List submissions of one status, the oldest first."""
+    return await ctx.read(submissions.list_queue, ctx.principal, query)
+
+
+@routes.post(f"{_ONE}/submit", access=AUTHENTICATED, returns=ListingOut, errors=_ERRORS)
+async def submit(ctx: Context, plugin_id: str) -> ListingOut:
+    """Hand a draft, or a rejected listing, in for review; it is checked first, and the outcome shown."""
+    checks = await run_checks(ctx.caller, plugin_id)
+    return await ctx.write(submissions.move, ctx.caller, plugin_id, "submit", checks=checks)
+
+
+@routes.post(f"{_ONE}/claim", access=ADMIN, returns=ListingOut, errors=_ERRORS)
+async def claim(ctx: Context, plugin_id: str) -> ListingOut:
+    """Take a submission for review; of two who try, one hears 409."""
+    return await ctx.write(submissions.move, ctx.caller, plugin_id, "claim")
+
+
+@routes.post(f"{_ONE}/approve", access=ADMIN, returns=ListingOut, errors=_ERRORS)
+async def approve(ctx: Context, plugin_id: str) -> ListingOut:
+    """Publish a submission that is in review."""
+    return await ctx.write(submissions.move, ctx.caller, plugin_id, "approve")
+
+
+@routes.post(f"{_ONE}/reject", access=ADMIN, body=RejectRequest, returns=ListingOut, errors=_ERRORS)
+async def reject(ctx: Context, plugin_id: str, body: RejectRequest) -> ListingOut:
+    """Send a submission back with notes; its author may change it and submit it again."""
+    return await ctx.write(submissions.move, ctx.caller, plugin_id, "reject", notes=body.notes)
+
+
+@routes.post(f"{_ONE}/archive", access=ADMIN_OR_SERVICE, returns=ListingOut, errors=_ERRORS)
+async def archive(ctx: Context, plugin_id: str) -> ListingOut:
+    """Take an approved listing out of the catalog; installs of it stay."""
+    return await ctx.write(submissions.move, ctx.caller, plugin_id, "archive")
+
+
+@routes.get(f"{_ONE}/history", access=AUTHENTICATED, returns=History, errors=(ListingNotFound,))
+async def show_history(ctx: Context, plugin_id: str) -> History:
+    """Show the moves of a listing, for its author and administrators."""
+    return await ctx.read(submissions.history, ctx.principal, plugin_id)

@@ -1,0 +1,243 @@
+"""Installs of accounts: never more than an account may have, and never without what they depend on."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from kernel.sdk import Caller, Conflict, PageQuery, Platform, Unit, audit, contracts, utc_now
+
+from ..errors import DependencyMissing, DependentsEnabled, ListingNotFound, NotInstalled, TooManyInstalled
+from ..models import Installation, Listing
+from ..schemas import (
+    Enabled,
+    InstallationOut,
+    InstallationPage,
+    MyInstallation,
+    MyInstallations,
+    Switched,
+)
+from ..settings import MarketplaceSettings
+from .records import find_approved
+
+_INSTALLED = "installed"
+
+
+async def install(caller: Caller, plugin_id: str) -> InstallationOut:
+    """Install a plugin for the caller; one that is installed stays as it is.
+
+    Raises ListingNotFound, TooManyInstalled, and DependencyMissing: then it is installed, and disabled.
+    """
+    made, refusal = await caller.platform.database.write(_install, caller, plugin_id)
+    if refusal is not None:
+        raise refusal
+    return made
+
+
+def _install(unit: Unit, caller: Caller, plugin_id: str) -> tuple[InstallationOut, Conflict | None]:
+    _lock(unit, caller)
+    listing = find_approved(unit.session, plugin_id)
+    row = _own(unit.session, caller, plugin_id)
+    if row is None or row.status != _INSTALLED:
+        _check_number(unit.session, caller)
+        row = _written(unit, caller, listing, row)
+        missing = _missing(caller.platform, unit.session, caller, plugin_id)
+        row.enabled = not missing
+        audit(unit, "listing.installed", "listing", plugin_id, origin=caller.origin)
+        if missing:
+            text = f"'{listing.name}' requires {_named(missing)}; install that first, then enable it"
+            return _render(row), DependencyMissing(text)
+        _enable_all(unit, caller, _requirements(caller.platform, unit.session, plugin_id))
+    return _render(row), None
+
+
+def _lock(unit: Unit, caller: Caller) -> None:
+    unit.lock(f"marketplace.installs:{caller.principal.subject}")
+
+
+def _written(unit: Unit, caller: Caller, listing: Listing, row: Installation | None) -> Installation:
+    now = utc_now()
+    if row is None:
+        row = Installation(id=str(uuid.uuid4()), user_id=caller.principal.subject, plugin_id=listing.id)
+        unit.session.add(row)
+        more = update(Listing).where(Listing.id == listing.id)
+        unit.session.execute(more.values(download_count=Listing.download_count + 1))
+    row.status, row.version = _INSTALLED, listing.current_version
+    row.installed_at = row.last_updated_at = now
+    unit.session.flush()
+    return row
+
+
+def _check_number(session: Session, caller: Caller) -> None:
+    most = caller.platform.settings_of(MarketplaceSettings).max_plugins_per_user
+    mine = select(func.count()).where(
+        Installation.user_id == caller.principal.subject, Installation.status == _INSTALLED
+    )
+    if (session.scalar(mine) or 0) >= most:
+        raise TooManyInstalled(f"You have {most} plugins installed, as many as one account may; remove some")
+
+
+def _own(session: Session, caller: Caller, plugin_id: str) -> Installation | None:
+    query = select(Installation).where(
+        Installation.user_id == caller.principal.subject, Installation.plugin_id == plugin_id
+    )
+    found: Installation | None = session.scalar(query)
+    return found
+
+
+def _requirements(platform: Platform, session: Session, plugin_id: str) -> Sequence[contracts.Dependency]:
+    """All that a plugin requires, through others too; none where nobody knows of dependencies."""
+    found = platform.hooks.ask_now(contracts.find_requirements, session=session, plugin_id=plugin_id)
+    return found or ()
+
+
+def _missing(
+    platform: Platform, session: Session, caller: Caller, plugin_id: str
+) -> list[contracts.Dependency]:
+    """What the plugin requires and the caller has not installed."""
+    needed = _requirements(platform, session, plugin_id)
+    if not needed:
+        return []
+    have = _installed(session, caller, (one.plugin_id for one in needed))
+    return [one for one in needed if one.plugin_id not in have]
+
+
+def _installed(session: Session, caller: Caller, ids: Iterable[str]) -> set[str]:
+    query = select(Installation.plugin_id).where(
+        Installation.user_id == caller.principal.subject,
+        Installation.status == _INSTALLED,
+        Installation.plugin_id.in_(list(ids)),
+    )
+    return set(session.scalars(query))
+
+
+def _named(found: Collection[contracts.Dependency]) -> str:
+    return ", ".join(f"'{one.name}'" for one in found)
+
+
+def _enable_all(unit: Unit, caller: Caller, needed: Sequence[contracts.Dependency]) -> list[str]:
+    """Enable what is required and disabled; answers the names."""
+    rows = unit.session.scalars(
+        select(Installation).where(
+            Installation.user_id == caller.principal.subject,
+            Installation.plugin_id.in_([one.plugin_id for one in needed]),
+            Installation.enabled.is_(False),
+        )
+    )
+    changed = {row.plugin_id for row in rows if _set_enabled(row, on=True)}
+    return [one.name for one in needed if one.plugin_id in changed]
+
+
+def _set_enabled(row: Installation, *, on: bool) -> bool:
+    changed = row.enabled != on
+    row.enabled = on
+    if changed:
+        row.last_updated_at = utc_now()
+    return changed
+
+
+def _current(unit: Unit, caller: Caller, plugin_id: str) -> Installation:
+    _lock(unit, caller)
+    row = _own(unit.session, caller, plugin_id)
+    if row is None or row.status != _INSTALLED:
+        raise NotInstalled()
+    return row
+
+
+def uninstall(unit: Unit, caller: Caller, plugin_id: str) -> Switched:
+    """Forget an install of the caller. Raises NotInstalled, DependentsEnabled."""
+    row = _current(unit, caller, plugin_id)
+    _check_dependents(unit, caller, plugin_id)
+    row.status, row.enabled, row.last_updated_at = "uninstalled", False, utc_now()
+    audit(unit, "listing.uninstalled", "listing", plugin_id, origin=caller.origin)
+    return Switched(status="uninstalled", plugin_id=plugin_id)
+
+
+def enable(unit: Unit, caller: Caller, plugin_id: str) -> Enabled:
+    """Enable an install, and what it requires. Raises NotInstalled, DependencyMissing."""
+    row = _current(unit, caller, plugin_id)
+    missing = _missing(caller.platform, unit.session, caller, plugin_id)
+    if missing:
+        raise DependencyMissing(f"This plugin requires {_named(missing)}; install that first")
+    needed = _requirements(caller.platform, unit.session, plugin_id)
+    also = _enable_all(unit, caller, needed)
+    _set_enabled(row, on=True)
+    return Enabled(status="enabled", plugin_id=plugin_id, auto_enabled_dependencies=also)
+
+
+def disable(unit: Unit, caller: Caller, plugin_id: str) -> Switched:
+    """Disable an install. Raises NotInstalled, DependentsEnabled."""
+    row = _current(unit, caller, plugin_id)
+    _check_dependents(unit, caller, plugin_id)
+    _set_enabled(row, on=False)
+    return Switched(status="disabled", plugin_id=plugin_id)
+
+
+def _check_dependents(unit: Unit, caller: Caller, plugin_id: str) -> None:
+    found = caller.platform.hooks.ask_now(
+        contracts.find_dependents, session=unit.session, plugin_id=plugin_id
+    )
+    names = {one.plugin_id: one for one in found or ()}
+    query = select(Installation.plugin_id).where(
+        Installation.user_id == caller.principal.subject,
+        Installation.status == _INSTALLED,
+        Installation.enabled.is_(True),
+        Installation.plugin_id.in_(list(names)),
+    )
+    enabled = [names[one] for one in unit.session.scalars(query)]
+    if enabled:
+        raise DependentsEnabled(f"{_named(sorted(enabled, key=lambda one: one.name))} requires this plugin")
+
+
+def list_own(session: Session, caller: Caller) -> MyInstallations:
+    """What the caller has installed, newest first."""
+    query = (
+        select(Installation, Listing)
+        .join(Listing, Listing.id == Installation.plugin_id)
+        .where(Installation.user_id == caller.principal.subject, Installation.status == _INSTALLED)
+        .order_by(Installation.installed_at.desc(), Installation.id)
+    )
+    found = [_mine(row, listing) for row, listing in session.execute(query)]
+    return MyInstallations(installations=found, count=len(found))
+
+
+def _mine(row: Installation, listing: Listing) -> MyInstallation:
+    of_listing = ("name", "display_name", "description", "current_version", "pricing_model", "base_tier")
+    shown: dict[str, Any] = {name: getattr(listing, name) for name in of_listing}
+    return MyInstallation(
+        installation_id=row.id,
+        plugin_id=row.plugin_id,
+        version=row.version,
+        status=row.status,
+        enabled=row.enabled,
+        installed_at=row.installed_at,
+        last_updated_at=row.last_updated_at,
+        category_id=listing.category_id,
+        author=listing.author,
+        requires_services=listing.requires_services,
+        **shown,
+    )
+
+
+def list_all(session: Session, plugin_id: str, query: PageQuery) -> InstallationPage:
+    """Everybody's installs of a plugin. Raises ListingNotFound."""
+    if session.scalar(select(Listing.id).where(Listing.id == plugin_id)) is None:
+        raise ListingNotFound()
+    mine = Installation.plugin_id == plugin_id
+    total = session.scalar(select(func.count()).where(mine)) or 0
+    order = (Installation.installed_at.desc(), Installation.id)
+    rows = session.scalars(
+        select(Installation).where(mine).order_by(*order).limit(query.limit).offset(query.offset)
+    )
+    found = [_render(row) for row in rows]
+    return InstallationPage(
+        installations=found, count=len(found), total=total, limit=query.limit, offset=query.offset
+    )
+
+
+def _render(row: Installation) -> InstallationOut:
+    return InstallationOut.model_validate(row, from_attributes=True)

@@ -1,0 +1,173 @@
+"""Listings: make, find, list, change."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import Session
+
+from kernel.sdk import Caller, Principal, Unit, Unprocessable, audit, utc_now
+
+from ..errors import (
+    CategoryNotFound,
+    FeaturedByAdministrators,
+    ListingNotFound,
+    NameTaken,
+    NotEditable,
+    TooManyListings,
+)
+from ..models import Category, Listing
+from ..schemas import ListingCreate, ListingOut, ListingPage, ListingsQuery, ListingUpdate
+from ..settings import MarketplaceSettings
+from ..states import EDITABLE, PUBLIC, Role
+from .records import find, is_privileged, read_page, render, roles_of, seen_by
+from .search import index, name_key
+
+LOCK = "marketplace.names"
+_NEWEST = (Listing.created_at.desc(), Listing.number.desc())
+
+
+def list_page(session: Session, principal: Principal, query: ListingsQuery) -> ListingPage:
+    """Listings of one status, newest first; of other statuses than `approved` only what the caller sees."""
+    found = select(Listing).where(Listing.status == query.status)
+    if query.status != PUBLIC:
+        found = found.where(seen_by(principal))
+    if query.category is not None:
+        wanted = or_(Category.id == query.category.lower(), Category.slug == query.category)
+        found = found.where(Listing.category_id.in_(select(Category.id).where(wanted)))
+    if query.pricing_model is not None:
+        found = found.where(Listing.pricing_model == query.pricing_model)
+    return read_page(session, found, _NEWEST, query.slice, principal)
+
+
+def featured(session: Session, principal: Principal, limit: int) -> ListingPage:
+    """Approved listings that administrators recommend, newest first."""
+    found = select(Listing).where(Listing.status == PUBLIC, Listing.featured.is_(True))
+    return read_page(session, found, _NEWEST, (limit, 0), principal)
+
+
+def get(session: Session, principal: Principal, plugin_id: str) -> ListingOut:
+    """One listing. Raises ListingNotFound, also for one that the caller may not see."""
+    return render(find(session, principal, plugin_id), principal)
+
+
+def create(unit: Unit, caller: Caller, wanted: ListingCreate, taken: frozenset[str]) -> ListingOut:
+    """A new listing: a draft of the caller, or at once approved when a service makes it.
+
+    `taken` are the names of installed plugins, which nobody else may use. Raises NameTaken,
+    TooManyListings, Unprocessable for an unknown category.
+    """
+    unit.lock(LOCK)
+    by_service = caller.principal.is_service
+    if not by_service:
+        _check_number(unit.session, caller)
+    check_name(unit.session, wanted.name, frozenset() if by_service else taken)
+    _check_category(unit.session, wanted.category_id)
+    now = utc_now()
+    made = Listing(
+        **wanted.model_dump(exclude={"author_email"}),
+        author_email=wanted.author_email,
+        id=str(uuid.uuid4()),
+        name_key=name_key(wanted.name),
+        origin="first_party" if by_service else "submitted",
+        status=PUBLIC if by_service else "draft",
+        submitted_by=None if by_service else caller.principal.subject,
+        created_at=now,
+        updated_at=now,
+        published_at=now if by_service else None,
+    )
+    unit.session.add(made)
+    index(unit, made)
+    audit(unit, "listing.created", "listing", made.id, after=_state(made), origin=caller.origin)
+    return render(made, caller.principal)
+
+
+def _check_number(session: Session, caller: Caller) -> None:
+    most = caller.platform.settings_of(MarketplaceSettings).max_listings_per_user
+    mine = select(func.count()).where(
+        Listing.submitted_by == caller.principal.subject, Listing.status != "archived"
+    )
+    if (session.scalar(mine) or 0) >= most:
+        raise TooManyListings()
+
+
+def check_name(session: Session, name: str, taken: frozenset[str], own: str | None = None) -> None:
+    """Raise NameTaken where another listing or an installed plugin has the name."""
+    key = name_key(name)
+    holder = session.scalar(select(Listing.id).where(Listing.name_key == key))
+    if (holder is not None and holder != own) or key in taken:
+        raise NameTaken()
+
+
+def _check_category(session: Session, category_id: str | None) -> None:
+    if category_id is not None and session.get(Category, category_id) is None:
+        raise Unprocessable.field(("body", "category_id"), CategoryNotFound.default_detail, category_id)
+
+
+def read_changes(wanted: ListingUpdate) -> dict[str, Any]:
+    """The fields of an update. Raises Unprocessable for none, for `status`, for a wrong null."""
+    sent = wanted.model_fields_set
+    extra = wanted.model_extra or {}
+    if "status" in extra:
+        raise Unprocessable.field(
+            ("body", "status"), "A listing moves by /v1/marketplace/submissions; leave 'status' out"
+        )
+    changes = {name: getattr(wanted, name) for name in sent if name in ListingUpdate.model_fields}
+    if not changes:
+        raise Unprocessable.field(("body",), "Send at least one field to change")
+    nullable = {"description", "repository_url", "package", "version_range", "current_version", "category_id"}
+    for name, value in changes.items():
+        if value is None and name not in nullable:
+            raise Unprocessable.field(("body", name), "must not be null")
+    return changes
+
+
+def update(
+    unit: Unit, caller: Caller, plugin_id: str, changes: dict[str, Any], taken: frozenset[str]
+) -> ListingOut:
+    """Change a listing. Raises ListingNotFound, FeaturedByAdministrators, NotEditable, NameTaken."""
+    unit.lock(LOCK)
+    found = find_writable(unit.session, caller.principal, plugin_id)
+    _check_rights(roles_of(caller.principal, found), found, changes)
+    if "name" in changes:
+        check_name(unit.session, changes["name"], taken - {found.name_key}, own=found.id)
+        found.name_key = name_key(changes["name"])
+    _check_category(unit.session, changes.get("category_id"))
+    before = {name: getattr(found, name) for name in changes}
+    for name, value in changes.items():
+        setattr(found, name, value)
+    found.updated_at = utc_now()
+    index(unit, found)
+    audit(unit, "listing.updated", "listing", found.id, before=before, after=changes, origin=caller.origin)
+    return render(found, caller.principal)
+
+
+def find_writable(session: Session, principal: Principal, plugin_id: str) -> Listing:
+    """A listing that is the caller's or everybody's to administer. Raises ListingNotFound otherwise."""
+    query = select(Listing).where(Listing.id == plugin_id)
+    if not is_privileged(principal):
+        query = query.where(Listing.submitted_by == principal.subject)
+    found: Listing | None = session.scalar(query.with_for_update())
+    if found is None:
+        raise ListingNotFound()
+    return found
+
+
+def _check_rights(roles: frozenset[Role], found: Listing, changes: dict[str, Any]) -> None:
+    if "admin" in roles:
+        return
+    if "service" in roles:
+        if found.origin == "submitted":
+            raise NotEditable("This listing was submitted by a person; services leave it alone")
+        return
+    if "featured" in changes:
+        raise FeaturedByAdministrators()
+    if found.status not in EDITABLE:
+        raise NotEditable()
+
+
+def _state(listing: Listing) -> dict[str, Any]:
+    """A listing in the audit log."""
+    return {"name": listing.name, "status": listing.status, "origin": listing.origin}

@@ -1,0 +1,169 @@
+"""Full-text search: FTS5 on SQLite, tsvector on PostgreSQL, letters of names for what is misspelt.
+
+Only approved listings are in the index; it is written in the transaction that changes the listing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import TextClause, delete, func, insert, select, text
+from sqlalchemy.orm import Session
+
+from kernel.sdk import Principal, Unit
+
+from ..models import Listing, NameGram, Tool
+from ..schemas import ListingPage
+from ..states import PUBLIC
+from .records import page_from
+from .words import grams, likeness, words
+
+_LIKE_ENOUGH = 0.4
+_MOST_ALIKE = 50
+_MOST_QUERY_WORDS = 12
+
+# bm25's weights of name, display name, tools, description; tsvector has the letters A to D.
+_SQLITE = text(
+    """
+    SELECT l.number FROM marketplace_search AS s
+    JOIN marketplace_listing AS l ON l.number = s.rowid
+    WHERE marketplace_search MATCH :query
+    ORDER BY l.name_key = :name DESC, substr(l.name_key, 1, length(:name)) = :name DESC,
+             bm25(marketplace_search, 10.0, 6.0, 3.0, 1.0), l.download_count DESC, l.number
+    LIMIT :limit OFFSET :offset
+    """
+)
+_SQLITE_COUNT = text("SELECT count(*) FROM marketplace_search WHERE marketplace_search MATCH :query")
+_POSTGRES = text(
+    """
+    SELECT l.number FROM marketplace_search AS s
+    JOIN marketplace_listing AS l ON l.number = s.number
+    WHERE s.document @@ CAST(:query AS tsquery)
+    ORDER BY l.name_key = :name DESC, left(l.name_key, length(:name)) = :name DESC,
+             ts_rank('{0.1, 0.3, 0.6, 1.0}', s.document, CAST(:query AS tsquery), 1) DESC,
+             l.download_count DESC, l.number
+    LIMIT :limit OFFSET :offset
+    """
+)
+_POSTGRES_COUNT = text("SELECT count(*) FROM marketplace_search WHERE document @@ CAST(:query AS tsquery)")
+
+
+def index(unit: Unit, listing: Listing) -> None:
+    """Bring the index of one listing up to date; to be called with every change of it."""
+    unit.session.flush()
+    forget(unit, listing.number)
+    if listing.status != PUBLIC:
+        return
+    fields = _fields(unit.session, listing)
+    if unit.is_sqlite:
+        values = {f"f{at}": " ".join(field) for at, field in enumerate(fields)}
+        unit.session.execute(
+            text(
+                "INSERT INTO marketplace_search (rowid, name, display_name, tools, description) "
+                "VALUES (:number, :f0, :f1, :f2, :f3)"
+            ),
+            {"number": listing.number, **values},
+        )
+    else:
+        unit.session.execute(
+            text("INSERT INTO marketplace_search (number, document) VALUES (:number, CAST(:d AS tsvector))"),
+            {"number": listing.number, "d": _vector(fields)},
+        )
+    rows = [
+        {"gram": gram, "number": listing.number}
+        for gram in sorted(grams(f"{listing.name} {listing.display_name}"))
+    ]
+    if rows:
+        unit.session.execute(insert(NameGram), rows)
+
+
+def forget(unit: Unit, number: int) -> None:
+    """Take a listing out of the index."""
+    column = "rowid" if unit.is_sqlite else "number"
+    unit.session.execute(text(f"DELETE FROM marketplace_search WHERE {column} = :number"), {"number": number})
+    unit.session.execute(delete(NameGram).where(NameGram.number == number))
+
+
+def _fields(session: Session, listing: Listing) -> list[list[str]]:
+    """The words of name, display name, tools and description."""
+    tools = session.execute(
+        select(Tool.tool_name, Tool.description).where(Tool.plugin_id == listing.id, Tool.active.is_(True))
+    )
+    told = " ".join(f"{name} {description or ''}" for name, description in tools)
+    return [words(part or "") for part in (listing.name, listing.display_name, told, listing.description)]
+
+
+def _vector(fields: Sequence[list[str]]) -> str:
+    """A tsvector as text: words with their places, at most 16,383 of them (PostgreSQL's limit)."""
+    places: dict[str, list[str]] = {}
+    at = 0
+    for weight, field in zip("ABCD", fields, strict=True):
+        for word in field:
+            at += 1
+            kept = places.setdefault(word, [])
+            if at < 16_000 and len(kept) < 200:
+                kept.append(f"{at}{weight}")
+    return " ".join(f"'{word}':{','.join(found)}" for word, found in places.items() if found)
+
+
+def search(session: Session, principal: Principal, q: str, bounds: tuple[int, int]) -> ListingPage:
+    """Approved listings that fit: the exact name first, then by relevance; misspelt names where none do."""
+    asked = words(q)[:_MOST_QUERY_WORDS]
+    if not asked:
+        return page_from([], 0, bounds, principal)
+    is_sqlite = session.get_bind().dialect.name == "sqlite"
+    query = _fts5(asked) if is_sqlite else _tsquery(asked)
+    total = _count(session, _SQLITE_COUNT if is_sqlite else _POSTGRES_COUNT, query)
+    if total:
+        limit, offset = bounds
+        values = {"query": query, "name": name_key(q), "limit": limit, "offset": offset}
+        numbers = [n for (n,) in session.execute(_SQLITE if is_sqlite else _POSTGRES, values)]
+        return page_from(_load(session, numbers), total, bounds, principal)
+    alike = _alike(session, q)
+    limit, offset = bounds
+    return page_from(_load(session, alike[offset : offset + limit]), len(alike), bounds, principal)
+
+
+def _count(session: Session, statement: TextClause, query: str) -> int:
+    return int(session.scalar(statement, {"query": query}) or 0)
+
+
+def name_key(name: str) -> str:
+    """A name as it is compared."""
+    return " ".join(name.split()).casefold()
+
+
+def _fts5(asked: Sequence[str]) -> str:
+    return " ".join(f'"{word}"*' for word in asked)
+
+
+def _tsquery(asked: Sequence[str]) -> str:
+    return " & ".join(f"'{word}':*" for word in asked)
+
+
+def _load(session: Session, numbers: Sequence[int]) -> list[Listing]:
+    rows = session.scalars(select(Listing).where(Listing.number.in_(numbers), Listing.status == PUBLIC))
+    found = {row.number: row for row in rows}
+    return [found[number] for number in numbers if number in found]
+
+
+def _alike(session: Session, q: str) -> list[int]:
+    """Numbers of listings whose names are written like `q`, the most alike first."""
+    asked = grams(q)
+    shared = (
+        select(NameGram.number, func.count().label("shared"))
+        .where(NameGram.gram.in_(sorted(asked)))
+        .group_by(NameGram.number)
+        .order_by(func.count().desc(), NameGram.number)
+        .limit(_MOST_ALIKE)
+    )
+    numbers = [number for number, _ in session.execute(shared)]
+    names = session.execute(
+        select(Listing.number, Listing.name, Listing.display_name).where(Listing.number.in_(numbers))
+    )
+    scored = [
+        (max(likeness(asked, grams(name)), likeness(asked, grams(shown))), number)
+        for number, name, shown in names
+    ]
+    kept = [(score, number) for score, number in scored if score >= _LIKE_ENOUGH]
+    return [number for score, number in sorted(kept, key=lambda one: (-one[0], one[1]))]

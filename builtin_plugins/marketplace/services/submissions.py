@@ -1,0 +1,110 @@
+"""Moves of a listing: one wins of those who try at once, and each move leaves a row."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from kernel.sdk import Caller, Principal, Unit, audit, utc_now
+
+from ..errors import IllegalMove, ListingNotFound
+from ..models import Listing, Transition
+from ..schemas import Check, History, ListingOut, ListingPage, SubmissionsQuery, TransitionOut
+from ..states import Role, Trigger, find_move
+from .records import read_page, render, roles_of
+from .search import index
+
+
+def list_own(session: Session, principal: Principal, bounds: tuple[int, int]) -> ListingPage:
+    """The caller's listings, those that changed last first."""
+    mine = select(Listing).where(Listing.submitted_by == principal.subject)
+    order = (Listing.updated_at.desc(), Listing.number.desc())
+    return read_page(session, mine, order, bounds, principal)
+
+
+def list_queue(session: Session, principal: Principal, query: SubmissionsQuery) -> ListingPage:
+    """Submitted listings of one status, the oldest first."""
+    found = select(Listing).where(Listing.origin == "submitted", Listing.status == query.status)
+    order = (Listing.submitted_at.is_(None), Listing.submitted_at, Listing.number)
+    return read_page(session, found, order, query.slice, principal)
+
+
+def move(
+    unit: Unit,
+    caller: Caller,
+    plugin_id: str,
+    trigger: Trigger,
+    *,
+    notes: str | None = None,
+    checks: list[Check] | None = None,
+) -> ListingOut:
+    """Make a move. Raises ListingNotFound, IllegalMove."""
+    query = select(Listing).where(Listing.id == plugin_id).with_for_update()
+    found: Listing | None = unit.session.scalar(query)
+    if found is None:
+        raise ListingNotFound()
+    roles = roles_of(caller.principal, found)
+    if not roles:
+        raise ListingNotFound()
+    made = find_move(trigger, found.status, roles)
+    if made is None:
+        raise IllegalMove(f"A listing that is {found.status} can't be moved by '{trigger}'")
+    before, now = found.status, utc_now()
+    found.status, found.updated_at = made.target, now
+    _stamp(found, trigger, caller.principal, notes)
+    if checks is not None:
+        found.checks = [check.model_dump() for check in checks]
+    role = acting_as(roles & made.roles)
+    unit.session.add(
+        Transition(
+            plugin_id=found.id,
+            from_status=before,
+            to_status=made.target,
+            actor=caller.principal.subject,
+            actor_role=role,
+            notes=notes,
+            created_at=now,
+        )
+    )
+    audit(
+        unit,
+        f"listing.{trigger}",
+        "listing",
+        found.id,
+        before={"status": before},
+        after={"status": made.target, "actor_role": role},
+        origin=caller.origin,
+    )
+    index(unit, found)
+    return render(found, caller.principal)
+
+
+def acting_as(roles: frozenset[Role]) -> Role:
+    """The one of several roles under which a move is recorded."""
+    order: tuple[Role, ...] = ("owner", "admin", "service")
+    return next(role for role in order if role in roles)
+
+
+def _stamp(found: Listing, trigger: Trigger, principal: Principal, notes: str | None) -> None:
+    """What a move says beside the state."""
+    now = found.updated_at
+    if trigger == "submit":
+        found.submitted_at, found.reviewed_by, found.review_notes = now, None, None
+    elif trigger in ("claim", "approve", "reject"):
+        found.reviewed_by = principal.subject
+    if trigger == "approve":
+        found.published_at = now
+    if trigger == "reject":
+        found.review_notes = notes
+
+
+def history(session: Session, principal: Principal, plugin_id: str) -> History:
+    """The moves of a listing, for its author and administrators. Raises ListingNotFound to anyone else."""
+    found = session.scalar(select(Listing).where(Listing.id == plugin_id))
+    if found is None or not roles_of(principal, found):
+        raise ListingNotFound()
+    rows = session.scalars(
+        select(Transition).where(Transition.plugin_id == plugin_id).order_by(Transition.id)
+    )
+    moves = [TransitionOut.model_validate(row, from_attributes=True) for row in rows]
+    return History(transitions=moves, count=len(moves))

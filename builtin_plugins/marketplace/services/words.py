@@ -1,0 +1,31 @@
+"""Words and letters of texts, the same for what is indexed and for what is asked."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_WORD = re.compile(r"[^\W_]+")
+_MOST_WORDS = 3000
+_LONGEST = 64
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case, without accents, in their order."""
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    letters = "".join(char for char in plain if not unicodedata.combining(char))
+    return [word[:_LONGEST] for word in _WORD.findall(letters)[:_MOST_WORDS]]
+
+
+def grams(text: str) -> set[str]:
+    """Three letters in a row of each word, with a blank before and after it."""
+    found = set()
+    for word in words(text):
+        padded = f" {word} "
+        found |= {padded[at : at + 3] for at in range(len(padded) - 2)}
+    return found
+
+
+def likeness(first: set[str], second: set[str]) -> float:
+    """How many of their letters two names share, from 0 to 1 (Dice's coefficient)."""
+    return 2 * len(first & second) / (len(first) + len(second)) if first and second else 0.0

@@ -1,0 +1,46 @@
+"""What the tests of licensing share: listings, licences, a plugin that needs some."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from kernel.sdk import Plugin
+from kernel.testing import Actor, Running
+
+LICENSES = "/v1/marketplace/licenses"
+
+
+class Counter(Plugin):
+    """A plugin whose tier administrators set."""
+
+    name = "counter"
+    version = "1.0"
+
+
+async def make_listing(running: Running, admin: Actor) -> dict[str, Any]:
+    """An approved listing under a fresh name."""
+    name = f"tool-{secrets.token_hex(4)}"
+    body = {"name": name, "display_name": name.title(), "author": "Ada", "description": "Counts the tides."}
+    made = await admin.post("/v1/marketplace/plugins", json=body)
+    assert made.status == 201, made.body
+    found: dict[str, Any] = made.json()
+    for step in ("submit", "claim", "approve"):
+        answer = await admin.post(f"/v1/marketplace/submissions/{found['id']}/{step}")
+        assert answer.status == 200, answer.body
+    return found
+
+
+async def activate(admin: Actor, plugin_id: str, tier: str = "pro", **more: Any) -> dict[str, Any]:
+    """A licence."""
+    answer = await admin.post(f"{LICENSES}/activate", json={"plugin_id": plugin_id, "tier": tier, **more})
+    assert answer.status == 200, answer.body
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def look_up(admin: Actor, user_id: int | str, plugin_id: str) -> Any:
+    """The tier that somebody has."""
+    answer = await admin.get(f"{LICENSES}/lookup?user_id={user_id}&plugin_id={plugin_id}")
+    assert answer.status == 200, answer.body
+    return answer.json()["tier"]

@@ -1,0 +1,111 @@
+"""Checkout: from the provider's address over its signed notice to the licence."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+from kernel.testing import Actor, Running, platforms
+from tests.builtin_plugins.licensing.licensing_support import LICENSES, look_up, make_listing
+from tests.builtin_plugins.tenancy.tenancy_support import fresh, somebody
+from tests.fakes.checkout import Provider, provider_plugin
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def buy(actor: Actor, plugin_id: str) -> str:
+    """Begin to buy; answers the order's id."""
+    answer = await actor.post(f"/v1/marketplace/plugins/{plugin_id}/checkout", json={"tier": "pro"})
+    assert answer.status == 200, answer.body
+    assert answer.json()["tier"] == "pro"
+    return str(answer.json()["checkout_url"].rpartition("/")[2])
+
+
+async def test_the_whole_way(licensing: Running, provider: Provider) -> None:
+    """The buyer is sent to the provider; its notice makes the licence active."""
+    admin, ann = await somebody(licensing, role="admin"), await somebody(licensing)
+    plugin = await make_listing(licensing, admin)
+    order = await buy(ann, plugin["id"])
+    assert provider.orders[order]["product"] == f"{plugin['name']} pro"
+    assert await look_up(admin, ann.user["id"], plugin["id"]) is None
+    assert await provider.send(licensing.url, order, "paid", event=fresh("event")) == (
+        200,
+        {"message": "The order is paid"},
+    )
+    assert await look_up(admin, ann.user["id"], plugin["id"]) == "pro"
+    mine = (await ann.get(LICENSES)).json()["licenses"][0]
+    key = (await ann.post(f"{LICENSES}/{mine['id']}/key")).json()["license_key"]
+    body = {"license_key": key, "plugin_id": plugin["id"]}
+    assert (await ann.post(f"{LICENSES}/validate", json=body)).json()["valid"] is True
+
+
+async def test_a_notice_twice_and_at_once(licensing: Running, provider: Provider) -> None:
+    """The same notice ten times at once makes one licence, once: its key stays what it was."""
+    admin, ann = await somebody(licensing, role="admin"), await somebody(licensing)
+    plugin = await make_listing(licensing, admin)
+    order, event = await buy(ann, plugin["id"]), fresh("event")
+    sent = await asyncio.gather(
+        *(provider.send(licensing.url, order, "paid", event=event) for _ in range(10))
+    )
+    assert {status for status, _ in sent} == {200}
+    before = (await ann.get(LICENSES)).json()
+    assert before["count"] == 1
+    for again in (event, fresh("event")):
+        await provider.send(licensing.url, order, "paid", event=again)
+    assert (await ann.get(LICENSES)).json() == before
+
+
+@pytest.mark.parametrize("order_of_arrival", list(permutations(("paid", "refunded", "cancelled"))))
+async def test_notices_out_of_order(
+    licensing: Running, provider: Provider, order_of_arrival: tuple[str, ...]
+) -> None:
+    """Whatever comes first, a refunded order ends without a licence."""
+    admin, ann = await somebody(licensing, role="admin"), await somebody(licensing)
+    plugin = await make_listing(licensing, admin)
+    order = await buy(ann, plugin["id"])
+    for state in order_of_arrival:
+        assert (await provider.send(licensing.url, order, state, event=fresh("event")))[0] == 200
+    assert await look_up(admin, ann.user["id"], plugin["id"]) is None
+
+
+async def test_wrong_notices(licensing: Running, provider: Provider) -> None:
+    """A wrong signature is 401 and changes nothing; an unknown order or provider is 404."""
+    admin, ann = await somebody(licensing, role="admin"), await somebody(licensing)
+    plugin = await make_listing(licensing, admin)
+    order = await buy(ann, plugin["id"])
+    forged = await provider.send(licensing.url, order, "paid", event="e", secret=b"guessed")
+    assert forged[0] == 401
+    assert await look_up(admin, ann.user["id"], plugin["id"]) is None
+    assert (await provider.send(licensing.url, "unknown", "paid", event=fresh("event")))[0] == 404
+    path = "/v1/marketplace/checkout/nobody/notices"
+    assert (await licensing.anonymous.post(path, json={})).status == 404
+
+
+async def test_wrong_orders(licensing: Running) -> None:
+    """A tier that costs nothing is 422; a plugin that is unknown or not approved is 404."""
+    admin, ann = await somebody(licensing, role="admin"), await somebody(licensing)
+    plugin = await make_listing(licensing, admin)
+    path = f"/v1/marketplace/plugins/{plugin['id']}/checkout"
+    for tier in ("community", "gold"):
+        assert (await ann.post(path, json={"tier": tier})).status == 422
+    draft = {"name": fresh("draft"), "display_name": "Draft", "author": "Ann"}
+    made = (await ann.post("/v1/marketplace/plugins", json=draft)).json()
+    for plugin_id in (made["id"], "00000000-0000-4000-8000-000000000000"):
+        answer = await ann.post(f"/v1/marketplace/plugins/{plugin_id}/checkout", json={"tier": "pro"})
+        assert answer.status == 404
+
+
+@pytest.mark.parametrize("installed", [False, True], ids=["none", "not configured"])
+async def test_without_a_provider(tmp_path: Path, installed: bool) -> None:
+    """Where no provider is installed or configured, checkout is 503 and says so."""
+    extra = [provider_plugin("")] if installed else []
+    async with platforms(tmp_path) as start:
+        running = await start("tenancy", "marketplace", "licensing", *extra)
+        admin = await running.user(role="admin")
+        plugin = await make_listing(running, admin)
+        path = f"/v1/marketplace/plugins/{plugin['id']}/checkout"
+        answer = await admin.post(path, json={"tier": "pro"})
+    assert (answer.status, answer.json()["code"]) == (503, "no_checkout_provider")

@@ -1,0 +1,74 @@
+"""What the tests of the marketplace share: listings, and a plugin that knows dependencies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from kernel.sdk import Plugin, contracts, hookimpl
+from kernel.testing import Actor, Reply
+from tests.builtin_plugins.tenancy.tenancy_support import fresh
+
+PLUGINS = "/v1/marketplace/plugins"
+SUBMISSIONS = "/v1/marketplace/submissions"
+NOWHERE = "00000000-0000-4000-8000-000000000000"
+
+Requires = dict[str, list[tuple[str, str]]]
+
+
+def graph(requires: Requires) -> Plugin:
+    """A plugin that knows what requires what: by id, a list of (id, name)."""
+
+    class Known(Plugin):
+        """Knows some dependencies."""
+
+        name = "known"
+
+        @hookimpl
+        def find_requirements(self, session: Session, plugin_id: str) -> Sequence[contracts.Dependency]:
+            return [contracts.Dependency(one, name, 1) for one, name in requires.get(plugin_id, [])]
+
+        @hookimpl
+        def find_dependents(self, session: Session, plugin_id: str) -> Sequence[contracts.Dependency]:
+            found = [key for key, needed in requires.items() if plugin_id in dict(needed)]
+            return [contracts.Dependency(one, one, 1) for one in found]
+
+    return Known()
+
+
+async def draft(actor: Actor, **fields: Any) -> dict[str, Any]:
+    """A new listing of the actor."""
+    name = fresh("plugin")
+    body = {"name": name, "display_name": name.title(), "author": "Ann", **fields}
+    answer = await actor.post(PLUGINS, json=body)
+    assert answer.status == 201, answer.body
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def move(actor: Actor, plugin_id: str, trigger: str) -> Reply:
+    """Try a move of a listing."""
+    body = {"notes": "Add a licence."} if trigger == "reject" else None
+    return await actor.post(f"{SUBMISSIONS}/{plugin_id}/{trigger}", json=body)
+
+
+async def bring(author: Actor, admin: Actor, status: str, **fields: Any) -> dict[str, Any]:
+    """A listing of the author that has come as far as `status`."""
+    found = await draft(author, **fields)
+    for trigger in WAYS[status]:
+        answer = await move(author if trigger == "submit" else admin, found["id"], trigger)
+        assert answer.status == 200, answer.body
+        found = answer.json()
+    return found
+
+
+WAYS = {
+    "draft": (),
+    "submitted": ("submit",),
+    "in_review": ("submit", "claim"),
+    "approved": ("submit", "claim", "approve"),
+    "rejected": ("submit", "reject"),
+    "archived": ("submit", "claim", "approve", "archive"),
+}

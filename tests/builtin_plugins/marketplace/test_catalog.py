@@ -1,0 +1,196 @@
+"""Listings: making, changing, finding, listing; bad input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builtin_plugins.marketplace.conftest import Market
+from tests.builtin_plugins.marketplace.marketplace_support import NOWHERE, PLUGINS, bring, draft
+from tests.builtin_plugins.tenancy.tenancy_support import fresh
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def found_by(market: Market, q: str, **query: Any) -> list[str]:
+    """Names that a search answers."""
+    answer = await market.running.anonymous.get(f"{PLUGINS}/search", params={"q": q, "limit": 100, **query})
+    assert answer.status == 200, answer.body
+    return [one["name"] for one in answer.json()["plugins"]]
+
+
+async def test_a_new_listing_is_a_draft(market: Market) -> None:
+    """Of the caller alone: the catalog does not show it, nor does anybody else find it."""
+    ann, eve = await market.user(), await market.user()
+    made = await draft(ann, description="Draws <script>alert(1)</script> maps", author_email="a@example.org")
+    assert (made["status"], made["origin"], made["submitted_by"]) == (
+        "draft",
+        "submitted",
+        str(ann.user["id"]),
+    )
+    assert made["author_email"] is None
+    assert made["description"] == "Draws <script>alert(1)</script> maps"
+    assert (await ann.get(f"{PLUGINS}/{made['id']}")).status == 200
+    hidden = await eve.get(f"{PLUGINS}/{made['id']}")
+    assert (hidden.status, hidden.body) == (404, (await eve.get(f"{PLUGINS}/{NOWHERE}")).body)
+    assert await found_by(market, made["name"]) == []
+    listed = await eve.get(f"{PLUGINS}?status=draft&limit=100")
+    assert listed.json()["plugins"] == []
+    assert (await ann.get(f"{PLUGINS}?status=draft&limit=100")).json()["total"] == 1
+
+
+async def test_names_are_unique(market: Market) -> None:
+    """Whatever their case; the name of an installed plugin is taken, too."""
+    ann = await market.user()
+    made = await draft(ann)
+    for name in (made["name"], made["name"].upper(), "marketplace"):
+        body = {"name": name, "display_name": "x", "author": "x"}
+        answer = await (await market.user()).post(PLUGINS, json=body)
+        assert (answer.status, answer.json()["code"]) == (409, "name_taken")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"status": "approved"},
+        {"status": "approved", "description": "x"},
+        {"display_name": None},
+        {"pricing_model": "cheap"},
+        {"base_tier": "gold"},
+        {"name": ""},
+        {"requires_services": "rag"},
+        {"category_id": NOWHERE},
+    ],
+)
+async def test_wrong_changes(market: Market, change: dict[str, object]) -> None:
+    """Nothing, `status`, null and unknown values are 422."""
+    ann = await market.user()
+    made = await draft(ann)
+    assert (await ann.put(f"{PLUGINS}/{made['id']}", json=change)).status == 422
+
+
+@pytest.mark.parametrize("status", ["draft", "submitted", "in_review", "approved", "rejected", "archived"])
+async def test_an_author_edits_drafts_and_rejected_listings(market: Market, status: str) -> None:
+    """Any other state is 409, whoever else the author is; administrators edit all of them."""
+    ann = await market.user()
+    made = await bring(ann, market.admin, status)
+    answer = await ann.put(f"{PLUGINS}/{made['id']}", json={"description": "New."})
+    assert answer.status == (200 if status in ("draft", "rejected") else 409)
+    answer = await market.admin.put(f"{PLUGINS}/{made['id']}", json={"author": "Someone"})
+    assert (answer.status, answer.json()["author"]) == (200, "Someone")
+
+
+async def test_who_may_change_what(market: Market) -> None:
+    """Another's listing is unknown; `featured` is for administrators; a taken name is 409."""
+    ann, eve = await market.user(), await market.user()
+    made, other = await bring(ann, market.admin, "approved"), await draft(eve)
+    path = f"{PLUGINS}/{made['id']}"
+    assert (await eve.put(path, json={"description": "x"})).status == 404
+    assert (await eve.put(f"{PLUGINS}/{other['id']}", json={"featured": True})).status == 403
+    assert (await eve.put(f"{PLUGINS}/{other['id']}", json={"name": made["name"]})).status == 409
+    assert (await market.admin.put(path, json={"featured": True})).json()["featured"] is True
+    listed = (await market.running.anonymous.get(f"{PLUGINS}/featured?limit=50")).json()
+    assert made["id"] in [one["id"] for one in listed["plugins"]]
+    assert (await eve.put(f"{PLUGINS}/{NOWHERE}", json={"description": "x"})).status == 404
+    assert (await eve.get(f"{PLUGINS}/no-uuid")).status == 404
+
+
+async def test_pages(market: Market) -> None:
+    """limit and offset, page and page_size: the same rows, all of them, newest first."""
+    ann = await market.user()
+    category = (
+        await market.admin.post("/v1/marketplace/categories", json={"name": "Sea", "slug": fresh("sea")})
+    ).json()
+    made = [await bring(ann, market.admin, "approved", category_id=category["id"]) for _ in range(5)]
+    ids = [one["id"] for one in reversed(made)]
+    base = f"{PLUGINS}?category={category['slug']}"
+    whole = (await ann.get(base)).json()
+    assert [one["id"] for one in whole["plugins"]] == ids
+    assert (whole["count"], whole["total"], whole["limit"], whole["offset"]) == (5, 5, 10, 0)
+    assert (whole["page"], whole["page_size"], whole["total_pages"]) == (1, 10, 1)
+    part = (await ann.get(f"{base}&limit=2&offset=2")).json()
+    assert [one["id"] for one in part["plugins"]] == ids[2:4]
+    old = (await ann.get(f"{base}&page=2&page_size=2")).json()
+    assert old == part
+    assert (old["page"], old["total_pages"]) == (2, 3)
+    beyond = (await ann.get(f"{base}&offset=50")).json()
+    assert (beyond["plugins"], beyond["total"]) == ([], 5)
+    shelf = (await ann.get("/v1/marketplace/categories")).json()["categories"]
+    assert {one["slug"]: one["plugin_count"] for one in shelf}[category["slug"]] == 5
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=101", "offset=-1", "page=0", "page_size=101", "status=pending"]
+)
+async def test_wrong_pages(market: Market, query: str) -> None:
+    """What is out of bounds is 422."""
+    assert (await market.running.anonymous.get(f"{PLUGINS}?{query}")).status == 422
+
+
+async def test_search_ranks(market: Market) -> None:
+    """The exact name first, then names that begin so, then texts; drafts never."""
+    ann = await market.user()
+    word = fresh("quay").replace("-", "")
+    in_text = await bring(ann, market.admin, "approved", description=f"Works like {word}, only better.")
+    longer = await bring(ann, market.admin, "approved", name=f"{word}-pro", display_name="x")
+    exact = await bring(ann, market.admin, "approved", name=word, display_name="x")
+    await draft(ann, name=f"{word}-draft")
+    assert await found_by(market, word) == [exact["name"], longer["name"], in_text["name"]]
+    beginnings = await found_by(market, word[:-2])
+    assert sorted(beginnings[:2]) == [exact["name"], longer["name"]]
+    assert beginnings[2:] == [in_text["name"]]
+    assert await found_by(market, f"{word} better") == [in_text["name"]]
+    assert await found_by(market, word.upper(), limit=1, offset=1) == [longer["name"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [("barometer", "baromter"), ("hygrometer", "higrometer"), ("thermograph", "termograph")],
+)
+async def test_search_forgives_the_spelling_of_names(market: Market, name: str, asked: str) -> None:
+    """A misspelt name is found where nothing fits as it is."""
+    ann = await market.user()
+    if name not in await found_by(market, name):
+        await bring(ann, market.admin, "approved", name=name, display_name=name.title())
+    assert (await found_by(market, asked))[0] == name
+
+
+async def test_search_reads_words_as_people_write_them(market: Market) -> None:
+    """Accents and case do not matter, nor do signs of the query language."""
+    ann = await market.user()
+    word = fresh("Ångström").replace("-", "")
+    made = await bring(ann, market.admin, "approved", description=f"Measures {word} exactly")
+    assert await found_by(market, word.casefold().replace("å", "a").replace("ö", "o")) == [made["name"]]
+    for q in ('"', "* OR", "a:b NEAR/2", "'; DROP TABLE", "&|!()", "\\"):
+        await found_by(market, q)
+    assert await found_by(market, "&|!") == []
+    assert (await ann.get(f"{PLUGINS}/search?q=")).status == 422
+    assert (await ann.get(f"{PLUGINS}/search")).status == 422
+
+
+async def test_what_leaves_the_catalog_is_not_found(market: Market) -> None:
+    """Archiving takes a listing out of lists and search at once; a new description is searched."""
+    ann = await market.user()
+    word = fresh("jetty").replace("-", "")
+    made = await bring(ann, market.admin, "approved", description=word)
+    other = fresh("mole").replace("-", "")
+    await market.admin.put(f"{PLUGINS}/{made['id']}", json={"description": other})
+    assert (await found_by(market, word), await found_by(market, other)) == ([], [made["name"]])
+    await market.admin.post(f"/v1/marketplace/submissions/{made['id']}/archive")
+    assert await found_by(market, other) == []
+    assert (await market.running.anonymous.get(f"{PLUGINS}/{made['id']}")).status == 404
+
+
+async def test_categories(market: Market) -> None:
+    """Administrators make and delete them; a slug is unique; plugins outlive their category."""
+    ann, slug = await market.user(), fresh("shelf")
+    body = {"name": "Shelf", "slug": slug}
+    assert (await ann.post("/v1/marketplace/categories", json=body)).status == 403
+    made = (await market.admin.post("/v1/marketplace/categories", json=body)).json()
+    assert (await market.admin.post("/v1/marketplace/categories", json=body)).status == 409
+    plugin = await bring(ann, market.admin, "approved", category_id=made["id"])
+    path = f"/v1/marketplace/categories/{made['id']}"
+    assert [(await market.admin.delete(path)).status for _ in range(2)] == [204, 404]
+    assert (await ann.get(f"{PLUGINS}/{plugin['id']}")).json()["category_id"] is None
