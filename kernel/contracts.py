@@ -87,6 +87,26 @@ class PipelineAnswer:
     tokens_used: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class DocumentEntry:
+    """A document that a caller may read; `size_bytes` is that of the original."""
+
+    knowledge_base_id: str
+    document_id: str
+    name: str
+    content_type: str
+    size_bytes: int
+    uploaded_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentText:
+    """The text of a document, or of one of its passages, as it was read from the original."""
+
+    name: str
+    text: str
+
+
 PipelineEvents = AsyncGenerator[str | PipelineAnswer, None]
 
 
@@ -165,6 +185,29 @@ def ask_pipeline(
     Raises NotFound for a pipeline that the caller may not ask, Unavailable when embedding or generation
     fails, also in mid-stream. Closing the generator stops the work.
     """
+
+
+@hookspec.first
+def search_passages(
+    caller: Caller, question: str, top_k: int, knowledge_base_ids: Sequence[str] | None
+) -> Sequence[CitedPassage] | None:
+    """The passages that fit a question best, best first, without a model's answer.
+
+    Searched are these knowledge bases, or all that the caller may read. Raises NotFound for one that it may
+    not, BadRequest for too many, Unavailable when embedding fails.
+    """
+
+
+@hookspec.first
+def list_documents(caller: Caller, limit: int, offset: int) -> Sequence[DocumentEntry] | None:
+    """The documents that the caller may read and that have been read themselves, oldest first."""
+
+
+@hookspec.first
+def read_document(
+    caller: Caller, knowledge_base_id: str, document_id: str, chunk_id: str | None
+) -> DocumentText | None:
+    """The text of a document, or of one passage of it. Raises NotFound, PayloadTooLarge."""
 
 
 @dataclass(frozen=True, slots=True)

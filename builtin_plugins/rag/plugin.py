@@ -16,6 +16,7 @@ from builtin_plugins.rag.handlers.aliases import singular
 from builtin_plugins.rag.models import Base
 from builtin_plugins.rag.parsing.runner import parser_processes
 from builtin_plugins.rag.permissions import PERMISSIONS
+from builtin_plugins.rag.services import reading
 from builtin_plugins.rag.services.health import health_fields
 from builtin_plugins.rag.services.ingest import INGEST
 from builtin_plugins.rag.services.offering import ask_pipeline, list_pipelines, pipeline_tools
@@ -109,6 +110,24 @@ class RagPlugin(Plugin):
     @hookimpl
     async def ask_pipeline(self, caller: Caller, pipeline_id: str, question: str) -> contracts.PipelineEvents:
         return await ask_pipeline(caller, pipeline_id, question)
+
+    @hookimpl
+    async def search_passages(
+        self, caller: Caller, question: str, top_k: int, knowledge_base_ids: Sequence[str] | None
+    ) -> Sequence[contracts.CitedPassage]:
+        return await reading.search_passages(caller, question, top_k, knowledge_base_ids)
+
+    @hookimpl
+    async def list_documents(
+        self, caller: Caller, limit: int, offset: int
+    ) -> Sequence[contracts.DocumentEntry]:
+        return await reading.list_documents(caller, limit, offset)
+
+    @hookimpl
+    async def read_document(
+        self, caller: Caller, knowledge_base_id: str, document_id: str, chunk_id: str | None
+    ) -> contracts.DocumentText:
+        return await reading.read_document(caller, knowledge_base_id, document_id, chunk_id)
 
     @hookimpl(optionalhook=True)
     def export_rows(

@@ -68,6 +68,8 @@ async def test_open_routes_are_known(platform: Platform) -> None:
     found = {f"{endpoint.route.method} {endpoint.template.openapi}" for endpoint in public}
     assert found == {
         "GET /",
+        "GET /.well-known/oauth-protected-resource",
+        "GET /.well-known/oauth-protected-resource/mcp",
         "GET /health",
         "GET /livez",
         "GET /metrics",
@@ -92,6 +94,7 @@ async def test_open_routes_are_known(platform: Platform) -> None:
         "GET /v1/rag",
         "GET /v1/rag/capabilities",
         "GET /v1/status",
+        "POST /mcp",
         "POST /v1/auth/login",
         "POST /v1/auth/oidc/backchannel-logout",
         "POST /v1/auth/password-reset/confirm",

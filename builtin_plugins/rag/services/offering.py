@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Annotated, Any
 
@@ -12,9 +12,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.methods.events import Done, Event, Piece
-from builtin_plugins.rag.models import Document, Pipeline
-from builtin_plugins.rag.schemas import QueryAnswer, QueryRequest, Source
+from builtin_plugins.rag.models import Pipeline
+from builtin_plugins.rag.schemas import QueryAnswer, QueryRequest
 from builtin_plugins.rag.services import query as queries
+from builtin_plugins.rag.services.reading import cited_passage, places_of
 from kernel.sdk import (
     Caller,
     Context,
@@ -72,34 +73,13 @@ async def _events(platform: Platform, events: AsyncGenerator[Event, None]) -> co
 
 
 async def _answer(platform: Platform, answer: QueryAnswer) -> contracts.PipelineAnswer:
-    places = await platform.database.read(_places, {source.document_id for source in answer.sources})
+    places = await platform.database.read(places_of, {source.document_id for source in answer.sources})
     return contracts.PipelineAnswer(
         answer.answer,
-        [_passage(source, places.get(source.document_id)) for source in answer.sources],
+        [cited_passage(source, places.get(source.document_id)) for source in answer.sources],
         answer.confidence,
         answer.model_used,
         answer.tokens_used,
-    )
-
-
-def _places(session: Session, document_ids: Collection[str]) -> dict[str, str]:
-    """The knowledge bases of documents whose passages the caller has been shown."""
-    columns = (Document.id, Document.knowledge_base_id)
-    rows = session.execute(select(*columns).where(Document.id.in_(document_ids)))
-    return {row.id: row.knowledge_base_id for row in rows}
-
-
-def _passage(source: Source, knowledge_base_id: str | None) -> contracts.CitedPassage:
-    return contracts.CitedPassage(
-        text=source.text,
-        source=source.source,
-        score=source.score,
-        knowledge_base_id=knowledge_base_id,
-        document_id=source.document_id,
-        chunk_id=source.chunk_id,
-        page=source.page,
-        char_start=source.char_start,
-        char_end=source.char_end,
     )
 
 
@@ -162,6 +142,13 @@ async def _ask(caller: Caller, pipeline_id: str, question: str) -> dict[str, Any
 def _cited(passages: Sequence[contracts.CitedPassage]) -> list[dict[str, Any]]:
     """What a [n] in the answer refers to; without the texts, which the answer has used."""
     return [
-        {"n": at, "source": passage.source, "page": passage.page, "document_id": passage.document_id}
+        {
+            "n": at,
+            "source": passage.source,
+            "page": passage.page,
+            "knowledge_base_id": passage.knowledge_base_id,
+            "document_id": passage.document_id,
+            "chunk_id": passage.chunk_id,
+        }
         for at, passage in enumerate(passages, 1)
     ]

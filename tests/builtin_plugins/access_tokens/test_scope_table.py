@@ -35,7 +35,7 @@ ASK = {
     "POST /v1/rag/pipeline/{pipeline_id}/search",
 }
 TOOLS = {"GET /v1/plugins/{name}/actions/{action}", "POST /v1/plugins/{name}/actions/{action}"}
-EITHER: set[str] = set()
+EITHER = {"POST /mcp"}
 REFUSED = {
     "DELETE /v1/auth/tokens/{token_id}",
     "DELETE /v1/auth/users/{user_id}/tokens/{token_id}",

@@ -59,6 +59,9 @@ KERNEL = {
     "GET /livez": OWN,
     "GET /readyz": OWN,
     "GET /metrics": OWN,
+    "GET /.well-known/oauth-protected-resource": OWN,
+    "GET /.well-known/oauth-protected-resource/mcp": OWN,
+    "POST /mcp": Row({"jsonrpc": "2.0", "id": 1, "method": "resources/list"}, control=ANY),
     "GET /v1/status": OWN,
     "GET /v1/audit": Row(
         query="org_id=@organization&limit=500",

@@ -1,0 +1,161 @@
+"""`/mcp`, and the metadata by which a client learns how to be let in (RFC 9728)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+from aiohttp import hdrs, web
+from pydantic import BaseModel, Field
+
+from builtin_plugins.mcp_server import methods
+from builtin_plugins.mcp_server.origins import ForeignOrigin, check_origin
+from builtin_plugins.mcp_server.protocol import (
+    Call,
+    RpcError,
+    Unreadable,
+    error_message,
+    read_call,
+    result_message,
+    status_of,
+)
+from builtin_plugins.mcp_server.settings import McpServerSettings
+from kernel.sdk import (
+    PUBLIC,
+    PUBLIC_OR_MORE,
+    Context,
+    PayloadTooLarge,
+    RawBody,
+    RouteTable,
+    Unauthorized,
+    UnsupportedMediaType,
+    read_body,
+)
+
+log = logging.getLogger("platform.mcp")
+
+routes = RouteTable("MCP")
+
+_LARGEST = 4 * 1024 * 1024
+# Seconds after which an answer becomes a stream, and between its signs of life: proxies cut what is silent.
+_SOON, _ALIVE_EVERY = 2.0, 15.0
+_METADATA = "/.well-known/oauth-protected-resource"
+
+
+class ResourceMetadata(BaseModel):
+    """OAuth 2.0 protected-resource metadata (RFC 9728)."""
+
+    resource: str
+    resource_name: str = "Platform"
+    authorization_servers: list[str] | None = Field(
+        None, description="Where named by the operator; personal access tokens come from the platform itself."
+    )
+    bearer_methods_supported: list[str] = ["header"]
+    scopes_supported: list[str] = ["ask", "tools", "manage"]
+
+
+@routes.post(
+    "/mcp",
+    access=PUBLIC_OR_MORE,
+    body=RawBody(
+        schema={"type": "object", "required": ["jsonrpc", "method"]},
+        example={"jsonrpc": "2.0", "id": 1, "method": "ping"},
+    ),
+    returns=dict[str, Any],
+    also_media_types=("text/event-stream",),
+    also_statuses=(202,),
+    errors=(ForeignOrigin, Unauthorized, PayloadTooLarge, UnsupportedMediaType, 404),
+    long=True,
+    token_scopes=("ask", "tools"),
+)
+async def mcp(ctx: Context) -> web.StreamResponse:
+    """One message of the Model Context Protocol, versions 2026-07-28 and 2025-11-25.
+
+    Needs a session's token or a personal access token. Answers JSON; a call that takes longer becomes a
+    stream of server-sent events. Who closes the connection cancels the call.
+    """
+    check_origin(ctx)
+    if ctx.principal.kind == "anonymous":
+        where = f'Bearer resource_metadata="{_base(ctx)}{_METADATA}/mcp", scope="ask tools"'
+        raise Unauthorized(headers={hdrs.WWW_AUTHENTICATE: where})
+    if ctx.request.content_type != "application/json":
+        raise UnsupportedMediaType("Send application/json")
+    raw = await read_body(ctx.request, _LARGEST, ctx.platform.settings.body_timeout)
+    try:
+        call = read_call(raw, ctx.request.headers)
+    except Unreadable as unreadable:
+        error = unreadable.error
+        return _json(error_message(error, unreadable.id), status_of(error, None))
+    if call.id is None:
+        return web.Response(status=202)
+    return await _answer(ctx, call)
+
+
+@routes.get(_METADATA, access=PUBLIC, returns=ResourceMetadata)
+async def protected_resource(ctx: Context) -> ResourceMetadata:
+    """How a client of /mcp is let in."""
+    servers = ctx.settings_of(McpServerSettings).authorization_servers
+    named = [part.strip() for part in servers.split(",") if part.strip()]
+    return ResourceMetadata(resource=f"{_base(ctx)}/mcp", authorization_servers=named or None)
+
+
+@routes.get(f"{_METADATA}/mcp", access=PUBLIC, returns=ResourceMetadata)
+async def protected_resource_of_mcp(ctx: Context) -> ResourceMetadata:
+    """How a client of /mcp is let in, at the address that follows from its own."""
+    return await protected_resource(ctx)
+
+
+def _base(ctx: Context) -> str:
+    """The address at which this client reached us: it compares the answer with its own."""
+    named = ctx.settings_of(McpServerSettings).public_url.rstrip("/")
+    return named or f"{ctx.request.scheme}://{ctx.request.host}"
+
+
+async def _answer(ctx: Context, call: Call) -> web.StreamResponse:
+    """The answer to a request: at once if it comes soon, else as a stream that shows signs of life."""
+    task = asyncio.create_task(_outcome(ctx, call), name=f"mcp {call.method}")
+    try:
+        patient = "text/event-stream" in ctx.request.headers.get(hdrs.ACCEPT, "")
+        await asyncio.wait({task}, timeout=_SOON if patient else None)
+        if task.done():
+            message, status = task.result()
+            return _json(message, status)
+        return await _stream(ctx, task)
+    finally:
+        if not task.done():  # the client left, or its session ended
+            task.cancel()
+            await asyncio.wait({task})
+
+
+async def _outcome(ctx: Context, call: Call) -> tuple[dict[str, Any], int]:
+    try:
+        result = await methods.serve(ctx, call)
+    except RpcError as error:
+        return error_message(error, call.id), status_of(error, call.era)
+    return result_message(call, result, methods.server_info()), 200
+
+
+async def _stream(ctx: Context, task: asyncio.Task[tuple[dict[str, Any], int]]) -> web.StreamResponse:
+    headers = {
+        hdrs.CONTENT_TYPE: "text/event-stream",
+        hdrs.CACHE_CONTROL: "no-store",
+        "X-Accel-Buffering": "no",
+    }
+    response = web.StreamResponse(headers=headers)
+    await response.prepare(ctx.request)
+    while not task.done():
+        await response.write(b": still at work\r\n\r\n")
+        await asyncio.wait({task}, timeout=_ALIVE_EVERY)
+    message, _ = task.result()
+    data = json.dumps(message, ensure_ascii=False, default=str)
+    await response.write(f"event: message\r\ndata: {data}\r\n\r\n".encode())
+    await response.write_eof()
+    return response
+
+
+def _json(message: dict[str, Any], status: int) -> web.Response:
+    body = json.dumps(message, ensure_ascii=False, default=str).encode()
+    headers = {hdrs.CACHE_CONTROL: "no-store"}
+    return web.Response(body=body, status=status, content_type="application/json", headers=headers)

@@ -1,0 +1,109 @@
+"""Passages and documents for other plugins: searched over everything that the caller may read, and read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.schemas import Source
+from builtin_plugins.rag.services import documents, knowledge_bases
+from builtin_plugins.rag.services.retrieval import retrieve
+from kernel.sdk import BadRequest, Caller, NotFound, PayloadTooLarge, Scope, contracts, scope_of
+
+MOST_SEARCHED = 50
+LONGEST_TEXT = 1_000_000
+_PAGE = 500
+
+
+async def search_passages(
+    caller: Caller, question: str, top_k: int, knowledge_base_ids: Sequence[str] | None
+) -> list[contracts.CitedPassage]:
+    """See the hook of this name."""
+    scope = await scope_of(caller.platform, caller.principal)
+    bases = await caller.platform.database.read(_bases, scope, knowledge_base_ids)
+    if not bases:
+        return []
+    found = await retrieve(caller.platform, bases, question, top_k, hybrid=True, metadata_filter=None)
+    places = await caller.platform.database.read(places_of, {one.document_id for one in found.passages})
+    return [cited_passage(one, places.get(one.document_id)) for one in found.passages]
+
+
+def places_of(session: Session, document_ids: Collection[str]) -> dict[str, str]:
+    """The knowledge bases of documents whose passages the caller has been shown."""
+    columns = (Document.id, Document.knowledge_base_id)
+    rows = session.execute(select(*columns).where(Document.id.in_(document_ids)))
+    return {row.id: row.knowledge_base_id for row in rows}
+
+
+def cited_passage(found: Passage | Source, knowledge_base_id: str | None) -> contracts.CitedPassage:
+    """A passage with the place of its document."""
+    return contracts.CitedPassage(
+        text=found.text,
+        source=found.source,
+        score=found.score,
+        knowledge_base_id=knowledge_base_id,
+        document_id=found.document_id,
+        chunk_id=found.chunk_id,
+        page=found.page,
+        char_start=found.char_start,
+        char_end=found.char_end,
+    )
+
+
+def _bases(session: Session, scope: Scope, wanted: Sequence[str] | None) -> list[KnowledgeBase]:
+    if wanted is not None:
+        if len(wanted) > MOST_SEARCHED:
+            raise BadRequest(f"Name at most {MOST_SEARCHED} knowledge bases")
+        return [knowledge_bases.find(session, scope, kb_id) for kb_id in dict.fromkeys(wanted)]
+    query = select(KnowledgeBase).where(scope.sees(KnowledgeBase)).order_by(KnowledgeBase.created_at)
+    found = list(session.scalars(query.limit(MOST_SEARCHED + 1)))
+    if len(found) > MOST_SEARCHED:
+        raise BadRequest(f"There are more than {MOST_SEARCHED} knowledge bases; name those to search")
+    return found
+
+
+async def list_documents(caller: Caller, limit: int, offset: int) -> list[contracts.DocumentEntry]:
+    """See the hook of this name."""
+    scope = await scope_of(caller.platform, caller.principal)
+    return await caller.platform.database.read(_entries, scope, limit, offset)
+
+
+def _entries(session: Session, scope: Scope, limit: int, offset: int) -> list[contracts.DocumentEntry]:
+    query = (
+        select(Document)
+        .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
+        .where(scope.sees(KnowledgeBase), Document.status == "completed")
+        .order_by(Document.uploaded_at, Document.id)
+    )
+    return [
+        contracts.DocumentEntry(
+            row.knowledge_base_id, row.id, row.filename, row.content_type, row.size_bytes, row.uploaded_at
+        )
+        for row in session.scalars(query.limit(limit).offset(offset))
+    ]
+
+
+async def read_document(
+    caller: Caller, kb_id: str, document_id: str, chunk_id: str | None
+) -> contracts.DocumentText:
+    """See the hook of this name."""
+    document = await documents.get(caller, kb_id, document_id)
+    text, end, offset, total = "", 0, 0, 1
+    while offset < total:
+        chunks, total = await documents.chunks(caller, kb_id, document_id, _PAGE, offset)
+        for chunk in chunks:
+            if chunk.chunk_id == chunk_id:
+                return contracts.DocumentText(document.filename, chunk.text)
+            # Passages overlap; what lies between two of them is white space.
+            text += "\n" * (chunk.char_start > end) + chunk.text[max(0, end - chunk.char_start) :]
+            end = max(end, chunk.char_end)
+        if chunk_id is None and len(text) > LONGEST_TEXT:
+            raise PayloadTooLarge("The document is too long to be read in one piece; search in it")
+        offset += _PAGE
+    if chunk_id is not None:
+        raise NotFound("Passage not found")
+    return contracts.DocumentText(document.filename, text)
