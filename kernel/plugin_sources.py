@@ -71,8 +71,11 @@ class PluginSource(Protocol):
         """
         ...
 
-    async def remove(self, unit: Unit, plugin: str) -> bool:
-        """Forget a plugin and all that it stored, in this unit; False if nothing of it is stored."""
+    def remove(self, unit: Unit, plugin: str) -> bool:
+        """Forget a plugin and all that it stored, in this unit; False if nothing of it is stored.
+
+        A plain function, like every unit of writing: on SQLite it runs in a thread.
+        """
         ...
 
     async def refresh(self) -> None:

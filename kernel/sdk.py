@@ -27,6 +27,7 @@ from kernel.db.base import Tables, UtcDateTime, json_type, plugin_base, utc_now
 from kernel.db.engine import Database, Unit
 from kernel.db.pages import page_of, read_page
 from kernel.db.prepared import Prepared, Record
+from kernel.db.units import off_the_loop
 from kernel.directory import DIRECTORY
 from kernel.errors import (
     BadGateway,
@@ -275,6 +276,7 @@ __all__ = [
     "iter_body",
     "json_object",
     "json_type",
+    "off_the_loop",
     "page_of",
     "permission",
     "plugin_base",

@@ -4,13 +4,17 @@
 - `database_url`: the test runs on SQLite, and on PostgreSQL where it answers.
 - `start_platform`: `await start_platform("rag", MyPlugin, env={...})` boots a real platform with exactly
   these plugins on a real port and answers a `Running`.
+
+`open_unit` holds a unit of writing open while others read and write.
 """
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 import secrets
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -25,6 +29,8 @@ from kernel import testing_databases
 from kernel.app import gateway_app, service_app
 from kernel.auth.accounts import ACCOUNTS
 from kernel.boot import open_platform
+from kernel.db.engine import Database, Unit
+from kernel.db.units import off_the_loop
 from kernel.jobs.runner import drain
 from kernel.offers import OFFERS
 from kernel.platform import Platform, Role
@@ -264,6 +270,36 @@ async def platforms(platform_home: Path) -> AsyncIterator[Start]:
             return Running(platform, f"http://127.0.0.1:{listener.port}", session)
 
         yield start
+
+
+@asynccontextmanager
+async def open_unit(
+    database: Database, begin: Callable[[Unit], object], end: Callable[[Unit], object] | None = None
+) -> AsyncIterator[None]:
+    """A unit of writing that is open while the block runs, for what others see of it meanwhile.
+
+    `begin(unit)` runs before the block and `end(unit)` after it; then it is committed.
+    """
+    loop, begun, may_end = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+    def run(unit: Unit) -> None:
+        begin(unit)
+        unit.session.flush()
+        loop.call_soon_threadsafe(begun.set)
+        off_the_loop(may_end.wait)
+        if end is not None:
+            end(unit)
+
+    writing = asyncio.create_task(database.write(run))
+    writing.add_done_callback(lambda _: begun.set())
+    await begun.wait()
+    if writing.done():
+        writing.result()
+    try:
+        yield
+    finally:
+        may_end.set()
+        await writing
 
 
 def environment(home: Path, extra: Mapping[str, str | None] | None = None) -> dict[str, str]:

@@ -157,8 +157,8 @@ class Inbox:
     async def _store(self, live: LiveManifest, sent: Sent, delivery: Delivery) -> Stored:
         target = live.manifest.store
         vector, engine = await embed(self._platform, target.embed_model, delivery.text, "passage")
-        async with self._platform.database.unit() as unit:
-            return await self._keeper.store(unit, live, sent, delivery, vector, engine)
+        store = self._keeper.store
+        return await self._platform.database.write(store, live, sent, delivery, vector, engine)
 
 
 INBOX: ResourceKey[Inbox] = ResourceKey("webhook inbox")

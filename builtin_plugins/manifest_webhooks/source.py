@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -21,6 +22,7 @@ from kernel.sdk import (
     Unavailable,
     Unit,
     Unprocessable,
+    off_the_loop,
 )
 
 from .files import add_file, remove_file, replace_file
@@ -72,12 +74,12 @@ class ManifestSource:
             await self._folder.refresh()
             return await self._entry_of(manifest.name, path)
 
-    async def remove(self, unit: Unit, plugin: str) -> bool:
+    def remove(self, unit: Unit, plugin: str) -> bool:
         path = self._folder.file_of(plugin)
         # The file goes first: a delivery that is under way looks for it before it stores (see storing).
         if path is not None:
-            await asyncio.to_thread(_guarded, remove_file, path)
-        stored = await PointKeeper(self._platform.vectors).forget(unit, plugin)
+            off_the_loop(partial(_guarded, remove_file, path))
+        stored = PointKeeper(self._platform.vectors).forget(unit, plugin)
         unit.after_commit(self.refresh)
         unit.after_commit(self._platform.database.scrub)
         return path is not None or stored

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,7 +14,7 @@ from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import Session
 
-from kernel.sdk import Database, EngineMismatch, Point, Unit, VectorStore, utc_now
+from kernel.sdk import Database, EngineMismatch, Point, Unit, VectorStore, off_the_loop, utc_now
 
 from .deliveries import Fate, Sent, forget_before, forget_of, keep
 from .errors import EngineChanged, UnknownWebhook
@@ -60,7 +59,7 @@ class PointKeeper:
     def __init__(self, vectors: VectorStore) -> None:
         self._vectors = vectors
 
-    async def store(
+    def store(
         self,
         unit: Unit,
         live: LiveManifest,
@@ -75,21 +74,21 @@ class PointKeeper:
         manifest went away meanwhile.
         """
         plugin, collection = live.name, live.manifest.store.collection
-        row = await _hold(unit, plugin)
-        known: Stored | None = await unit.session.run_sync(find_event, plugin, delivery.event_id)
+        row = _hold(unit, plugin)
+        known = find_event(unit.session, plugin, delivery.event_id)
         if known is not None:
             return known
-        if row is None or not await asyncio.to_thread(live.path.is_file):
+        if row is None or not off_the_loop(live.path.is_file):
             raise UnknownWebhook()
         if collection not in row.collections:
             row.collections = [*row.collections, collection]
         stored = Stored(str(uuid.uuid4()), collection, int(vector.shape[0]), is_new=True)
-        await self._write(unit, plugin, stored, delivery, vector, engine)
+        self._write(unit, plugin, stored, delivery, vector, engine)
         _remember(unit, plugin, stored, delivery.event_id)
-        await unit.session.run_sync(keep, plugin, sent, Fate("stored", point_id=stored.point_id))
+        keep(unit.session, plugin, sent, Fate("stored", point_id=stored.point_id))
         return stored
 
-    async def _write(
+    def _write(
         self,
         unit: Unit,
         plugin: str,
@@ -102,11 +101,11 @@ class PointKeeper:
         payload = {"plugin": plugin, "timestamp": utc_now().isoformat(), "metadata": delivery.metadata}
         point = Point(stored.point_id, stored.point_id, 0, delivery.text, vector, payload)
         try:
-            await self._vectors.ensure(unit, name, stored.dimension, engine)
+            self._vectors.ensure(unit, name, stored.dimension, engine)
         except EngineMismatch:
             raise EngineChanged() from None
-        await self._vectors.stage(unit, name, [point])
-        await self._vectors.publish(unit, name, point.group)
+        self._vectors.stage(unit, name, [point])
+        self._vectors.publish(unit, name, point.group)
 
     async def metadata_of(self, plugin: str, stored: Stored) -> tuple[int, dict[str, Any]]:
         """(characters of the text, metadata) of a stored point; zero and empty when it is gone."""
@@ -114,15 +113,15 @@ class PointKeeper:
         points, _ = await self._vectors.points(name, stored.point_id, 1, 0)
         return (len(points[0].text), dict(points[0].payload["metadata"])) if points else (0, {})
 
-    async def forget(self, unit: Unit, plugin: str) -> bool:
+    def forget(self, unit: Unit, plugin: str) -> bool:
         """Remove all points and events of a plugin; False when it never stored any."""
-        known = await unit.session.get(PluginRow, plugin)
-        row = await _hold(unit, plugin)
+        known = unit.session.get(PluginRow, plugin)
+        row = _hold(unit, plugin)
         for collection in row.collections if row else ():
-            await self._vectors.drop(unit, collection_name(collection, plugin))
-        await unit.session.execute(delete(EventRow).where(EventRow.plugin == plugin))
-        await unit.session.run_sync(forget_of, plugin)
-        await unit.session.execute(delete(PluginRow).where(PluginRow.name == plugin))
+            self._vectors.drop(unit, collection_name(collection, plugin))
+        unit.session.execute(delete(EventRow).where(EventRow.plugin == plugin))
+        forget_of(unit.session, plugin)
+        unit.session.execute(delete(PluginRow).where(PluginRow.name == plugin))
         return known is not None
 
 
@@ -137,13 +136,13 @@ def _forget_before(unit: Unit, moment: datetime) -> int:
     return int(result.rowcount)
 
 
-async def _hold(unit: Unit, plugin: str) -> PluginRow | None:
+def _hold(unit: Unit, plugin: str) -> PluginRow | None:
     """The plugin's row, made where it is new, held until the commit; None when it was removed just now."""
     insert = sqlite_insert if unit.is_sqlite else postgresql_insert
     new = insert(PluginRow).values(name=plugin, collections=[]).on_conflict_do_nothing()
-    await unit.session.execute(new)
+    unit.session.execute(new)
     query = select(PluginRow).where(PluginRow.name == plugin).with_for_update()
-    row: PluginRow | None = await unit.session.scalar(query.execution_options(populate_existing=True))
+    row: PluginRow | None = unit.session.scalar(query.execution_options(populate_existing=True))
     return row
 
 

@@ -11,14 +11,17 @@ import hashlib
 import logging
 import os
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy.orm import Session
 
 from kernel.db.engine import Database, Unit
 from kernel.db.tables import BlobRecord, BlobReference
+from kernel.db.units import off_the_loop
 from kernel.errors import PayloadTooLarge
 from kernel.stores.disk import DiskSpace
 from kernel.stores.protocols import Staged
@@ -70,17 +73,17 @@ class FileBlobs:
             handle.close()
         return Staged(path, digest.hexdigest(), size)
 
-    async def keep(self, unit: Unit, staged: Staged, holder: str) -> None:
+    def keep(self, unit: Unit, staged: Staged, holder: str) -> None:
         """Make the content a blob that `holder` refers to, in the unit's transaction."""
-        await unit.lock(f"blob:{staged.sha256}")
-        await self._insert(unit, BlobRecord, {"sha256": staged.sha256, "size": staged.size})
-        await self._insert(unit, BlobReference, {"sha256": staged.sha256, "holder": holder})
-        await asyncio.to_thread(self._place, staged)
+        unit.lock(f"blob:{staged.sha256}")
+        self._insert(unit, BlobRecord, {"sha256": staged.sha256, "size": staged.size})
+        self._insert(unit, BlobReference, {"sha256": staged.sha256, "holder": holder})
+        off_the_loop(partial(self._place, staged))
 
-    async def release(self, unit: Unit, sha256: str, holder: str) -> None:
+    def release(self, unit: Unit, sha256: str, holder: str) -> None:
         """Drop the holder's reference; the last one takes the file with it, after the commit."""
         condition = (BlobReference.sha256 == sha256) & (BlobReference.holder == holder)
-        await unit.session.execute(delete(BlobReference).where(condition))
+        unit.session.execute(delete(BlobReference).where(condition))
 
         async def remove() -> None:
             await self._remove_unheld(sha256)
@@ -105,26 +108,24 @@ class FileBlobs:
     async def _suspects(self) -> set[str]:
         """Files and rows that nobody held a moment ago; whether it is still so is decided under the lock."""
         stored = set(await asyncio.to_thread(self._stored))
-        async with self._database.read() as session:
-            rows = set(await session.scalars(select(BlobRecord.sha256)))
-            held = set(await session.scalars(select(BlobReference.sha256).distinct()))
+        rows, held = await self._database.read(_rows_and_held)
         return (stored | rows) - held
 
     async def _remove_unheld(self, sha256: str) -> int:
-        async with self._database.unit() as unit:
-            await unit.lock(f"blob:{sha256}")
-            held = select(func.count()).select_from(BlobReference).where(BlobReference.sha256 == sha256)
-            if await unit.session.scalar(held):
-                return 0
-            await unit.session.execute(delete(BlobRecord).where(BlobRecord.sha256 == sha256))
-            await asyncio.to_thread(self._unlink, sha256)
-            return 1
+        return await self._database.write(self._remove, sha256)
 
-    async def _insert(
-        self, unit: Unit, table: type[BlobRecord | BlobReference], values: dict[str, object]
-    ) -> None:
+    def _remove(self, unit: Unit, sha256: str) -> int:
+        unit.lock(f"blob:{sha256}")
+        held = select(func.count()).select_from(BlobReference).where(BlobReference.sha256 == sha256)
+        if unit.session.scalar(held):
+            return 0
+        unit.session.execute(delete(BlobRecord).where(BlobRecord.sha256 == sha256))
+        off_the_loop(partial(self._unlink, sha256))
+        return 1
+
+    def _insert(self, unit: Unit, table: type[BlobRecord | BlobReference], values: dict[str, object]) -> None:
         insert = sqlite_insert if unit.is_sqlite else postgresql_insert
-        await unit.session.execute(insert(table).values(**values).on_conflict_do_nothing())
+        unit.session.execute(insert(table).values(**values).on_conflict_do_nothing())
 
     def _place(self, staged: Staged) -> None:
         target = self.path(staged.sha256)
@@ -143,6 +144,11 @@ class FileBlobs:
         if not self._folder.is_dir():
             return []
         return [a.name + b.name for a in self._folder.iterdir() if len(a.name) == 2 for b in a.iterdir()]
+
+
+def _rows_and_held(session: Session) -> tuple[set[str], set[str]]:
+    rows = set(session.scalars(select(BlobRecord.sha256)))
+    return rows, set(session.scalars(select(BlobReference.sha256).distinct()))
 
 
 def _append(handle: object, digest: object, piece: bytearray) -> None:

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from kernel.db.engine import Database
+from kernel.db.engine import Database, Unit
 from kernel.errors import PayloadTooLarge
 from kernel.stores.protocols import BlobStore, Cache
 
@@ -82,10 +82,13 @@ class BlobStoreConformance:
     async def test_rollback_keeps_nothing(self, blobs: BlobStore, database: Database) -> None:
         """A unit that fails after keeping leaves at most a file that the sweep removes."""
         staged = await blobs.stage(_stream(b"rolled back"), limit=1000)
+
+        def fail(unit: Unit) -> None:
+            blobs.keep(unit, staged, "a")
+            raise RuntimeError("rolled back")
+
         with pytest.raises(RuntimeError):
-            async with database.unit() as unit:
-                await blobs.keep(unit, staged, "a")
-                raise RuntimeError("rolled back")
+            await database.write(fail)
         await blobs.sweep()
         assert await self.held(blobs) == 0
 
@@ -117,13 +120,11 @@ async def _stream(content: bytes) -> AsyncIterator[bytes]:
 async def _keep(blobs: BlobStore, database: Database, content: bytes, holder: str) -> str:
     staged = await blobs.stage(_stream(content), limit=10_000_000)
     try:
-        async with database.unit() as unit:
-            await blobs.keep(unit, staged, holder)
+        await database.write(blobs.keep, staged, holder)
     finally:
         staged.discard()
     return staged.sha256
 
 
 async def _release(blobs: BlobStore, database: Database, sha256: str, holder: str) -> None:
-    async with database.unit() as unit:
-        await blobs.release(unit, sha256, holder)
+    await database.write(blobs.release, sha256, holder)

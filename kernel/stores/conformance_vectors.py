@@ -13,8 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from kernel.db.engine import Database
+from kernel.db.engine import Database, Unit
 from kernel.stores.protocols import EngineMismatch, Hit, Point, Query, Vector, VectorStore
+from kernel.testing import open_unit
 
 DIMENSION = 8
 ENGINE = "engine-a"
@@ -48,11 +49,14 @@ class VectorStoreConformance:
         self, database: Database, store: VectorStore, *points: Point, publish: bool = True
     ) -> None:
         """Write points into the collection, and let searches see their groups."""
-        async with database.unit() as unit:
-            await store.ensure(unit, COLLECTION, DIMENSION, ENGINE)
-            await store.stage(unit, COLLECTION, points)
+
+        def write(unit: Unit) -> None:
+            store.ensure(unit, COLLECTION, DIMENSION, ENGINE)
+            store.stage(unit, COLLECTION, points)
             for group in sorted({point.group for point in points}) if publish else ():
-                await store.publish(unit, COLLECTION, group)
+                store.publish(unit, COLLECTION, group)
+
+        await database.write(write)
 
     async def near(self, store: VectorStore, angle: float = 0.0, k: int = 10, **limits: object) -> list[Hit]:
         """Search by an angle."""
@@ -87,13 +91,11 @@ class VectorStoreConformance:
         """It answers how many points the group has; what is staged later waits for its own publication."""
         store = stores[0]
         await self.make(database, store, thing(1), thing(2), thing(3, "two"), publish=False)
-        async with database.unit() as unit:
-            assert await store.publish(unit, COLLECTION, "one") == 2
+        assert await database.write(store.publish, COLLECTION, "one") == 2
         assert ids(await self.near(store)) == ["one-1", "one-2"]
         await self.make(database, store, thing(4), publish=False)
         assert ids(await self.near(store)) == ["one-1", "one-2"]
-        async with database.unit() as unit:
-            assert await store.publish(unit, COLLECTION, "one") == 3
+        assert await database.write(store.publish, COLLECTION, "one") == 3
         assert ids(await self.near(store)) == ["one-1", "one-2", "one-4"]
         assert await store.count(COLLECTION) == 3
 
@@ -118,18 +120,23 @@ class VectorStoreConformance:
         """Neither what was written, nor what was removed, nor a collection that was dropped."""
         store = stores[0]
         await self.make(database, store, thing(1))
+
+        def change(unit: Unit) -> None:
+            store.stage(unit, COLLECTION, [thing(2), thing(3, "two")])
+            store.publish(unit, COLLECTION, "two")
+            store.remove_group(unit, COLLECTION, "one")
+            raise ZeroDivisionError
+
+        def drop(unit: Unit) -> None:
+            store.drop(unit, COLLECTION)
+            raise ZeroDivisionError
+
         with pytest.raises(ZeroDivisionError):
-            async with database.unit() as unit:
-                await store.stage(unit, COLLECTION, [thing(2), thing(3, "two")])
-                await store.publish(unit, COLLECTION, "two")
-                await store.remove_group(unit, COLLECTION, "one")
-                raise ZeroDivisionError
+            await database.write(change)
         assert ids(await self.near(store)) == ["one-1"]
         assert await store.staged(COLLECTION, "two") == 0
         with pytest.raises(ZeroDivisionError):
-            async with database.unit() as unit:
-                await store.drop(unit, COLLECTION)
-                raise ZeroDivisionError
+            await database.write(drop)
         assert ids(await self.near(store)) == ["one-1"]
 
     async def test_what_is_not_committed_is_seen_by_nobody_else(
@@ -138,13 +145,15 @@ class VectorStoreConformance:
         """A publication shows with its commit, all points at once; a removal too."""
         first, second = stores
         await self.make(database, first, thing(1), *(thing(n, "two") for n in range(5)), publish=False)
-        async with database.unit() as unit:
-            await first.publish(unit, COLLECTION, "one")
-            await first.publish(unit, COLLECTION, "two")
+
+        def publish(unit: Unit) -> None:
+            first.publish(unit, COLLECTION, "one")
+            first.publish(unit, COLLECTION, "two")
+
+        async with open_unit(database, publish):
             assert await self.near(second) == []
         assert len(await self.near(second)) == 6
-        async with database.unit() as unit:
-            await first.remove_group(unit, COLLECTION, "two")
+        async with open_unit(database, lambda unit: first.remove_group(unit, COLLECTION, "two")):
             assert len(await self.near(second)) == 6
         assert ids(await self.near(second)) == ["one-1"]
 
@@ -156,8 +165,7 @@ class VectorStoreConformance:
         await self.make(database, first, thing(1, text="zebra"), thing(2, "two"))
         await self.make(database, first, thing(3), publish=False)
         assert len(await self.near(second, text="zebra")) == 2
-        async with database.unit() as unit:
-            assert await first.remove_group(unit, COLLECTION, "one") == 2
+        assert await database.write(first.remove_group, COLLECTION, "one") == 2
         for store in stores:
             assert ids(await self.near(store)) == ["two-2"]
             assert ids(await self.near(store, text="zebra")) == ["two-2"]
@@ -169,10 +177,13 @@ class VectorStoreConformance:
         first, second = stores
         await self.make(database, first, thing(1, angle=0.0, text="before"))
         assert (await self.near(second))[0].cosine == pytest.approx(1.0, abs=2e-3)
-        async with database.unit() as unit:
-            await first.remove_group(unit, COLLECTION, "one")
-            await first.stage(unit, COLLECTION, [thing(1, angle=1.0, text="after")])
-            await first.publish(unit, COLLECTION, "one")
+
+        def write_anew(unit: Unit) -> None:
+            first.remove_group(unit, COLLECTION, "one")
+            first.stage(unit, COLLECTION, [thing(1, angle=1.0, text="after")])
+            first.publish(unit, COLLECTION, "one")
+
+        await database.write(write_anew)
         (hit,) = await self.near(second, text="after")
         assert hit.point.text == "after"
         assert hit.cosine == pytest.approx(math.cos(1.0), abs=2e-3)
@@ -180,10 +191,9 @@ class VectorStoreConformance:
     async def test_removing_what_is_not_there_does_nothing(self, database: Database, stores: Stores) -> None:
         """Neither a group nor a collection that nobody made is an error."""
         await self.make(database, stores[0], thing(1))
-        async with database.unit() as unit:
-            assert await stores[0].remove_group(unit, COLLECTION, "two") == 0
-            assert await stores[0].remove_group(unit, "unheard-of", "one") == 0
-            await stores[0].drop(unit, "unheard-of")
+        assert await database.write(stores[0].remove_group, COLLECTION, "two") == 0
+        assert await database.write(stores[0].remove_group, "unheard-of", "one") == 0
+        await database.write(stores[0].drop, "unheard-of")
         assert await stores[0].count(COLLECTION) == 1
 
     async def test_a_filter_works_before_ranking(self, database: Database, stores: Stores) -> None:
@@ -227,8 +237,7 @@ class VectorStoreConformance:
         await self.make(database, store, thing(1))
         for dimension, engine in ((DIMENSION, "engine-b"), (DIMENSION + 1, ENGINE)):
             with pytest.raises(EngineMismatch):
-                async with database.unit() as unit:
-                    await store.ensure(unit, COLLECTION, dimension, engine)
+                await database.write(store.ensure, COLLECTION, dimension, engine)
         with pytest.raises(EngineMismatch):
             await self.near(store, engine="engine-b")
         assert len(await self.near(store, engine=ENGINE)) == 1 == len(await self.near(store))
@@ -251,24 +260,25 @@ class VectorStoreConformance:
         assert await self.near(stores[0]) == []
         assert await stores[0].count(COLLECTION) == 0
         with pytest.raises(LookupError):
-            async with database.unit() as unit:
-                await stores[0].stage(unit, COLLECTION, [thing(1)])
+            await database.write(stores[0].stage, COLLECTION, [thing(1)])
 
     async def test_a_dropped_collection_can_be_made_anew(self, database: Database, stores: Stores) -> None:
         """With vectors of another engine and length; no store remembers the old points."""
         first, second = stores
         await self.make(database, first, thing(1), thing(2))
         assert len(await self.near(second, text="thing")) == 2
-        async with database.unit() as unit:
-            await first.drop(unit, COLLECTION)
+        await database.write(first.drop, COLLECTION)
         for store in stores:
             assert await self.near(store) == []
             assert await store.count(COLLECTION) == 0 == await store.staged(COLLECTION, "one")
         longer = np.eye(1, DIMENSION * 2, dtype=np.float32)[0]
-        async with database.unit() as unit:
-            await second.ensure(unit, COLLECTION, DIMENSION * 2, "engine-b")
-            await second.stage(unit, COLLECTION, [Point("new", "one", 0, "new thing", longer)])
-            await second.publish(unit, COLLECTION, "one")
+
+        def make_anew(unit: Unit) -> None:
+            second.ensure(unit, COLLECTION, DIMENSION * 2, "engine-b")
+            second.stage(unit, COLLECTION, [Point("new", "one", 0, "new thing", longer)])
+            second.publish(unit, COLLECTION, "one")
+
+        await database.write(make_anew)
         for store in stores:
             assert ids(await store.search(COLLECTION, Query(longer, 5, text="thing"))) == ["new"]
 
@@ -276,13 +286,15 @@ class VectorStoreConformance:
         """Points of the same group and id live in two collections; one is dropped, the other stays."""
         store = stores[0]
         await self.make(database, store, thing(1))
-        async with database.unit() as unit:
-            await store.ensure(unit, "others", DIMENSION, ENGINE)
-            await store.stage(unit, "others", [thing(1, text="other")])
-            await store.publish(unit, "others", "one")
+
+        def make_others(unit: Unit) -> None:
+            store.ensure(unit, "others", DIMENSION, ENGINE)
+            store.stage(unit, "others", [thing(1, text="other")])
+            store.publish(unit, "others", "one")
+
+        await database.write(make_others)
         assert [hit.point.text for hit in await self.near(store)] == ["thing 1"]
-        async with database.unit() as unit:
-            await store.drop(unit, "others")
+        await database.write(store.drop, "others")
         assert ids(await self.near(store)) == ["one-1"]
 
     async def test_writers_beside_one_another_lose_nothing(self, database: Database, stores: Stores) -> None:
@@ -294,8 +306,7 @@ class VectorStoreConformance:
             await self.make(database, store, thing(number, f"g{number}", text="zebra"))
             assert f"g{number}-{number}" in ids(await self.near(store, k=50, text="zebra"))
             if number % 3 == 0:
-                async with database.unit() as unit:
-                    await store.remove_group(unit, COLLECTION, f"g{number}")
+                await database.write(store.remove_group, COLLECTION, f"g{number}")
 
         await asyncio.gather(*(write(number) for number in range(1, 19)))
         expected = {"first-0"} | {f"g{n}-{n}" for n in range(1, 19) if n % 3}
@@ -310,25 +321,21 @@ class VectorStoreConformance:
         """Of two transactions that overlap, the one that began first commits last: both are found."""
         first, second = stores
         await self.make(database, first, thing(0, "zero"))
-        began, may_end = asyncio.Event(), asyncio.Event()
 
-        async def slow() -> None:
-            async with database.unit() as unit:
-                await first.stage(unit, COLLECTION, [thing(1, "slow")])
-                if publish_early:
-                    await first.publish(unit, COLLECTION, "slow")
-                began.set()
-                await may_end.wait()
-                if not publish_early:
-                    await first.publish(unit, COLLECTION, "slow")
+        def begin(unit: Unit) -> None:
+            first.stage(unit, COLLECTION, [thing(1, "slow")])
+            if publish_early:
+                first.publish(unit, COLLECTION, "slow")
 
-        tasks = [asyncio.create_task(slow())]
-        await began.wait()
-        tasks.append(asyncio.create_task(self.make(database, second, thing(2, "quick"))))
-        await asyncio.wait(tasks[1:], timeout=0.5)  # where writers queue up, the quick one waits for the slow
-        for store in stores:
-            assert {"zero-0"} <= set(ids(await self.near(store))) <= {"zero-0", "quick-2"}
-        may_end.set()
-        await asyncio.gather(*tasks)
+        def end(unit: Unit) -> None:
+            if not publish_early:
+                first.publish(unit, COLLECTION, "slow")
+
+        async with open_unit(database, begin, end):
+            quick = asyncio.create_task(self.make(database, second, thing(2, "quick")))
+            await asyncio.wait([quick], timeout=0.5)  # where writers queue up, it waits for the slow one
+            for store in stores:
+                assert {"zero-0"} <= set(ids(await self.near(store))) <= {"zero-0", "quick-2"}
+        await quick
         for store in stores:
             assert set(ids(await self.near(store))) == {"zero-0", "slow-1", "quick-2"}

@@ -8,7 +8,7 @@ reciprocal rank fusion falls behind the better leg everywhere. Normalisations we
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +28,6 @@ _HUGE = float(np.finfo(np.float32).max)
 
 Search = Callable[[int, Labels | None], Ranked]
 """A leg with its question already bound: (k, allowed) to a ranking."""
-
-AsyncSearch = Callable[[int, Labels | None], Awaitable[Ranked]]
-"""A leg that is asked elsewhere, like a database."""
 
 # A digit, an underscore or a capital inside a word: CK-381, v4.2, max_connections, ECONNRESET, errorCode.
 _IDENTIFIER = re.compile(r"\d|\w_\w|\w[A-Z]")
@@ -56,16 +53,14 @@ def hybrid(
     is asked twice: for its own best, and for its scores of what only the other leg found.
     """
     among = None if allowed is None else as_labels(allowed)
-    depth = depth_for(k)
-    near, worded = dense(depth, among), text(depth, among)
-    return fuse(_completed(near, worded, dense), _completed(worded, near, text), k, weight, unrelated)
+    return fuse(*both_legs(dense, text, k, among), k, weight, unrelated)
 
 
-async def both_legs(dense: AsyncSearch, text: AsyncSearch, k: int) -> tuple[Ranked, Ranked]:
+def both_legs(dense: Search, text: Search, k: int, among: Labels | None = None) -> tuple[Ranked, Ranked]:
     """The two legs of `hybrid`, each completed by its second look and ready for `fuse`."""
     depth = depth_for(k)
-    near, worded = await dense(depth, None), await text(depth, None)
-    return await _completed_async(near, worded, dense), await _completed_async(worded, near, text)
+    near, worded = dense(depth, among), text(depth, among)
+    return _completed(near, worded, dense), _completed(worded, near, text)
 
 
 def depth_for(k: int) -> int:
@@ -114,11 +109,6 @@ def _single(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
 def _completed(own: Ranked, other: Ranked, search: Search) -> Ranked:
     unseen = missing(own, other)
     return joined(own, search(len(unseen), unseen)) if len(unseen) else own
-
-
-async def _completed_async(own: Ranked, other: Ranked, search: AsyncSearch) -> Ranked:
-    unseen = missing(own, other)
-    return joined(own, await search(len(unseen), unseen)) if len(unseen) else own
 
 
 def _by_best(dense: Ranked, unrelated: float) -> npt.NDArray[np.float64]:

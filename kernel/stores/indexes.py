@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
-from sqlalchemy import select, tuple_
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy import Row, select, tuple_
+from sqlalchemy.orm import Session
 
+from kernel.db.engine import Database
 from kernel.db.tables import CollectionRecord, PointRecord, TombstoneRecord
+from kernel.db.units import off_the_loop
 from kernel.stores.ranked import Labels
 
 if TYPE_CHECKING:
@@ -18,6 +21,12 @@ if TYPE_CHECKING:
     from kernel.stores.text import TextIndex
 
 _BATCH = 5000
+_HIGHEST = 2**62  # above every label
+
+Place = tuple[int, int]
+"""A version, and a label published with it."""
+
+_FIRST: Place = (0, _HIGHEST)
 
 
 class Derived(Protocol):
@@ -35,14 +44,13 @@ class Follower(Generic[I]):
     """One index that follows one column of a collection's points. It keeps its own version.
 
     Two indexes that shared a version would lose points: an older reader would fill the one that is new to
-    it with what it sees, and take it for as recent as the other.
+    it with what it sees, and take it for as recent as the other. Whoever lets it catch up is alone with it.
     """
 
     def __init__(self, column: Any, make: Callable[[], I], decode: Callable[[list[Any]], Any]) -> None:
         self._column = column
         self._make = make
         self._decode = decode
-        self._lock = asyncio.Lock()
         self._index: I | None = None
         self._version = 0
 
@@ -55,52 +63,55 @@ class Follower(Generic[I]):
         """Whether the index is loaded and exactly as of `found`."""
         return self._index is not None and self._version == found.version
 
-    async def catch_up(self, session: AsyncSession, found: CollectionRecord) -> I:
-        """The index, brought at least to `found` as the session sees it."""
-        if self._index is None or self._version < found.version:
-            async with self._lock:
-                await self._follow(session, found)
-        assert self._index is not None
-        return self._index
+    async def load(self, database: Database, found: CollectionRecord) -> None:
+        """A new index, read bit by bit, so that nobody waits for it and it may be given up on the way.
 
-    async def _follow(self, session: AsyncSession, found: CollectionRecord) -> None:
+        What is removed meanwhile may be missing already; all later changes are left to `catch_up`.
+        """
+        index = await asyncio.to_thread(self._make)
+        last = _FIRST
+        while rows := await database.read(self._batch, found, last):
+            last = await asyncio.to_thread(self._add, index, rows)
+        self._index, self._version = index, found.version
+
+    def catch_up(self, session: Session, found: CollectionRecord) -> I:
+        """The index, brought at least to `found` as the session sees it."""
         index, version = self._index, self._version
         if index is None or version < found.floor:
-            index, version = await asyncio.to_thread(self._make), 0
+            index, version = off_the_loop(self._make), 0
         if version < found.version:
-            await self._apply(session, found, index, version)
+            self._apply(session, found, index, version)
             version = found.version
         self._index, self._version = index, version
+        return index
 
-    async def _apply(self, session: AsyncSession, found: CollectionRecord, index: I, version: int) -> None:
-        gone = await _tombstones(session, found, version) if version else ()
+    def _apply(self, session: Session, found: CollectionRecord, index: I, version: int) -> None:
+        gone = _tombstones(session, found, version) if version else ()
         if len(gone):
-            await asyncio.to_thread(index.remove, gone)
-        async for labels, values in self._rows(session, found, version):
-            await asyncio.to_thread(lambda at, of: index.add(at, self._decode(of)), labels, values)
+            off_the_loop(partial(index.remove, gone))
+        last = (version, _HIGHEST)
+        while rows := self._batch(session, found, last):
+            last = off_the_loop(partial(self._add, index, rows))
 
-    async def _rows(
-        self, session: AsyncSession, found: CollectionRecord, version: int
-    ) -> AsyncIterator[tuple[Labels, list[Any]]]:
-        """Rows published after a version, in batches, in the order of the table's index."""
-        last = (version, 2**62)
-        while True:
-            query = (
-                select(PointRecord.label, self._column, PointRecord.version)
-                .where(
-                    PointRecord.collection_id == found.id,
-                    PointRecord.version <= found.version,
-                    tuple_(PointRecord.version, PointRecord.label) > tuple_(*last),
-                )
-                .order_by(PointRecord.version, PointRecord.label)
-                .limit(_BATCH)
+    def _batch(self, session: Session, found: CollectionRecord, last: Place) -> Sequence[Row[Any]]:
+        """The next rows of at most the version of `found`, in the order of the table's index."""
+        query = (
+            select(PointRecord.label, self._column, PointRecord.version)
+            .where(
+                PointRecord.collection_id == found.id,
+                PointRecord.version <= found.version,
+                tuple_(PointRecord.version, PointRecord.label) > tuple_(*last),
             )
-            rows = (await session.execute(query)).all()
-            if not rows:
-                return
-            labels, values, versions = zip(*rows, strict=True)
-            last = (versions[-1], labels[-1])
-            yield np.array(labels, dtype=np.int64), list(values)
+            .order_by(PointRecord.version, PointRecord.label)
+            .limit(_BATCH)
+        )
+        return session.execute(query).all()
+
+    def _add(self, index: I, rows: Sequence[Row[Any]]) -> Place:
+        """Answers the place of the last one."""
+        labels, values, versions = zip(*rows, strict=True)
+        index.add(np.array(labels, dtype=np.int64), self._decode(list(values)))
+        return versions[-1], labels[-1]
 
 
 class CollectionIndexes:
@@ -120,13 +131,13 @@ def text_follower() -> Follower[TextIndex]:
     return Follower(PointRecord.text, _new_text, lambda texts: texts)
 
 
-async def _tombstones(session: AsyncSession, found: CollectionRecord, after: int) -> Labels:
+def _tombstones(session: Session, found: CollectionRecord, after: int) -> Labels:
     query = select(TombstoneRecord.label).where(
         TombstoneRecord.collection_id == found.id,
         TombstoneRecord.version > after,
         TombstoneRecord.version <= found.version,
     )
-    return np.array((await session.scalars(query)).all(), dtype=np.int64)
+    return np.array(session.scalars(query).all(), dtype=np.int64)
 
 
 def _decode(vectors: list[bytes], dimension: int) -> np.ndarray:

@@ -12,15 +12,18 @@ a few near vectors; one with a narrow filter overlooks nothing.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 from sqlalchemy import text as sql
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
 
 from kernel.db.engine import Database, Unit
 from kernel.db.tables import CollectionRecord
+from kernel.db.units import off_the_loop
 from kernel.stores.fusion import both_legs, fuse, weight_for
+from kernel.stores.indexes import Follower
 from kernel.stores.pgvector_graphs import BUILD_ABOVE, Graphs
 from kernel.stores.pgvector_search import Nearest
 from kernel.stores.points import SqlVectorStore
@@ -42,20 +45,20 @@ class PgVectorStore(SqlVectorStore):
         super().__init__(database)
         self.graphs = Graphs(database, build_above)
 
-    async def stage(self, unit: Unit, collection: str, points: Sequence[Point]) -> None:
+    def stage(self, unit: Unit, collection: str, points: Sequence[Point]) -> None:
         """See `VectorStore.stage`."""
-        await super().stage(unit, collection, points)
+        super().stage(unit, collection, points)
         if points:
-            found = await self.known(unit.session, collection)
+            found = self.known(unit.session, collection)
             rows = [
                 {"collection": found.id, "id": point.id, "vector": point.vector.tolist()} for point in points
             ]
-            await unit.session.execute(_WRITE, rows)
+            unit.session.execute(_WRITE, rows)
 
-    async def publish(self, unit: Unit, collection: str, group: str) -> int:
+    def publish(self, unit: Unit, collection: str, group: str) -> int:
         """See `VectorStore.publish`."""
-        count = await super().publish(unit, collection, group)
-        found = await self.known(unit.session, collection)
+        count = super().publish(unit, collection, group)
+        found = self.known(unit.session, collection)
 
         async def look() -> None:
             self.graphs.look_after(found.id)
@@ -68,32 +71,30 @@ class PgVectorStore(SqlVectorStore):
         await super().purge()
         self.graphs.look_after()
 
-    async def rank(self, session: AsyncSession, found: CollectionRecord, query: Query) -> Judged:
+    def rank(self, session: Session, found: CollectionRecord, query: Query) -> Judged:
         """The nearest points by SQL; for hybrid search fused with BM25."""
         nearest = Nearest(session, found, query)
         if query.text is None:
-            return Judged.by_cosine(await nearest.best(query.k))
-        return await self._fused(session, found, query, nearest)
+            return Judged.by_cosine(nearest.best(query.k))
+        return self._fused(session, found, query, nearest)
 
-    async def _fused(
-        self, session: AsyncSession, found: CollectionRecord, query: Query, nearest: Nearest
-    ) -> Judged:
+    def _fused(self, session: Session, found: CollectionRecord, query: Query, nearest: Nearest) -> Judged:
         words = query.text or ""
-        index = await self.indexes(found).text.catch_up(session, found)
-        allowed = await self.allowed(session, found, query)
+        index = self.indexes(found).text.catch_up(session, found)
+        allowed = self.allowed(session, found, query)
 
-        async def near(k: int, among: Labels | None) -> Ranked:
-            return await (nearest.best(k) if among is None else nearest.among(among))
+        def near(k: int, among: Labels | None) -> Ranked:
+            return nearest.best(k) if among is None else nearest.among(among)
 
-        async def worded(k: int, among: Labels | None) -> Ranked:
-            return await asyncio.to_thread(index.search, words, k, allowed if among is None else among)
+        def worded(k: int, among: Labels | None) -> Ranked:
+            return off_the_loop(partial(index.search, words, k, allowed if among is None else among))
 
-        dense, text = await both_legs(near, worded, query.k)
+        dense, text = both_legs(near, worded, query.k)
         return fuse(dense, text, query.k, weight_for(words), query.unrelated)
 
-    def is_followed(self, found: CollectionRecord, query: Query) -> bool:
+    def followers(self, found: CollectionRecord, query: Query) -> list[Follower[Any]]:
         """Vectors are searched in the database; only words have an index here."""
-        return query.text is None or self.indexes(found).text.is_at(found)
+        return [] if query.text is None else [self.indexes(found).text]
 
     async def start(self) -> None:
         """Build, in the background, the graphs that collections have grown to want."""

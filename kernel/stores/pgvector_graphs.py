@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
+from sqlalchemy import Row
 from sqlalchemy import text as sql
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.orm import Session
 
 from kernel.db.engine import Database
 from kernel.stores.purging import DROPPED
@@ -115,9 +118,7 @@ class Graphs:
     async def _changes(self, ids: list[int] | None) -> list[str]:
         """The statements that make what is missing and drop what is left over or half made."""
         values = {"ids": ids, "dimension": _LARGEST_DIMENSION, "above": self._build_above}
-        async with self._database.read() as session:
-            wanted = (await session.execute(_WANTED, values)).all()
-            left_over = (await session.scalars(_LEFT_OVER)).all() if ids is None else ()
+        wanted, left_over = await self._database.read(_wanted, values, also_left_over=ids is None)
         dropped = [f"DROP INDEX CONCURRENTLY IF EXISTS {name}" for name in left_over]
         return dropped + [line for row in wanted for line in _building(row.id, row.dimension)]
 
@@ -136,6 +137,13 @@ class Graphs:
                 yield connection if held else None
             finally:
                 await connection.invalidate()
+
+
+def _wanted(
+    session: Session, values: dict[str, Any], *, also_left_over: bool
+) -> tuple[Sequence[Row[Any]], Sequence[str]]:
+    left_over = session.scalars(_LEFT_OVER).all() if also_left_over else ()
+    return session.execute(_WANTED, values).all(), left_over
 
 
 def _building(collection_id: int, dimension: int) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import text as sql
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
 
 from kernel.db.tables import CollectionRecord
 from kernel.stores.pgvector_graphs import graph_key, graph_name
@@ -43,55 +43,53 @@ _SORT = sql("SELECT set_config('enable_sort', 'on', true)")
 class Nearest:
     """One question to one collection, as of the collection's version in `found`."""
 
-    def __init__(self, session: AsyncSession, found: CollectionRecord, query: Query) -> None:
+    def __init__(self, session: Session, found: CollectionRecord, query: Query) -> None:
         self._session = session
         self._found = found
         self._groups = None if query.groups is None else list(query.groups)
         self._values = {"vector": query.vector.astype(np.float32).tolist(), "version": found.version}
         self._prepared: bool | None = None
 
-    async def best(self, k: int) -> Ranked:
+    def best(self, k: int) -> Ranked:
         """The `k` nearest of the allowed groups, through the graph where it serves."""
         if k <= 0:
             return Ranked.empty()
-        if await self._has_graph() and not await self._is_narrow():
-            found = await self._walk(k)
+        if self._has_graph() and not self._is_narrow():
+            found = self._walk(k)
             if found.size == k:
                 return found
-        return await self._ranked("v.embedding", self._grouped(), ", v.label", k=k)
+        return self._ranked("v.embedding", self._grouped(), ", v.label", k=k)
 
-    async def among(self, labels: Labels) -> Ranked:
+    def among(self, labels: Labels) -> Ranked:
         """The cosines of these points, as far as they are there, best first."""
         condition = " AND v.label = ANY(CAST(:labels AS bigint[]))"
-        return await self._ranked(
-            "v.embedding", condition, ", v.label", k=len(labels), labels=labels.tolist()
-        )
+        return self._ranked("v.embedding", condition, ", v.label", k=len(labels), labels=labels.tolist())
 
-    async def _has_graph(self) -> bool:
+    def _has_graph(self) -> bool:
         if self._prepared is None:
-            row = (await self._session.execute(_PREPARE, {"graph": graph_name(self._found.id)})).one()
+            row = self._session.execute(_PREPARE, {"graph": graph_name(self._found.id)}).one()
             self._prepared = bool(row[2])
         return self._prepared
 
-    async def _is_narrow(self) -> bool:
+    def _is_narrow(self) -> bool:
         if self._groups is None:
             return False
         some = (
             f"SELECT count(*) FROM (SELECT 1 FROM kernel_point p WHERE p.collection_id = {self._found.id}"
             f" AND p.group_key = ANY(CAST(:groups AS text[])) LIMIT {NARROW + 1}) counted"
         )
-        return int(await self._session.scalar(sql(some), {"groups": self._groups}) or 0) <= NARROW
+        return int(self._session.scalar(sql(some), {"groups": self._groups}) or 0) <= NARROW
 
-    async def _walk(self, k: int) -> Ranked:
-        await self._session.execute(_WALK, {"ef": str(min(1000, max(_EF_SEARCH, k)))})
-        found = await self._ranked(graph_key(self._found.dimension, "v."), self._grouped(), "", k=k)
-        await self._session.execute(_SORT)
+    def _walk(self, k: int) -> Ranked:
+        self._session.execute(_WALK, {"ef": str(min(1000, max(_EF_SEARCH, k)))})
+        found = self._ranked(graph_key(self._found.dimension, "v."), self._grouped(), "", k=k)
+        self._session.execute(_SORT)
         return found
 
     def _grouped(self) -> str:
         return "" if self._groups is None else " AND p.group_key = ANY(CAST(:groups AS text[]))"
 
-    async def _ranked(self, key: str, condition: str, then: str, **values: Any) -> Ranked:
+    def _ranked(self, key: str, condition: str, then: str, **values: Any) -> Ranked:
         """Rows by distance. Numbers of ours stand in the text: only so a partial index is seen to fit."""
         distance = f"{key} <#> {_VECTOR}"
         statement = (
@@ -102,7 +100,7 @@ class Nearest:
         )
         if ":groups" in condition:
             values["groups"] = self._groups
-        rows = (await self._session.execute(sql(statement), {**self._values, **values})).all()
+        rows = self._session.execute(sql(statement), {**self._values, **values}).all()
         if not rows:
             return Ranked.empty()
         labels, scores = zip(*rows, strict=True)

@@ -7,6 +7,7 @@ derived from `kernel_point` and can always be made anew.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -114,8 +115,7 @@ async def prepare(database: Database, *, apply: bool) -> bool:
 
 
 async def _state(database: Database) -> State:
-    async with database.read() as session:
-        state = State(**(await session.execute(_STATE)).one()._mapping)
+    state = State(**(await database.read(lambda session: session.execute(_STATE).one()))._mapping)
     state.check()
     return state
 
@@ -136,26 +136,23 @@ async def _make(database: Database) -> None:
 
 
 async def _complete(database: Database) -> bool:
-    async with database.read() as session:
-        query = select(PointRecord.label).where(sql(_LACKING)).limit(1)
-        return await session.scalar(query) is None
+    lacking = select(PointRecord.label).where(sql(_LACKING)).limit(1)
+    return await database.read(lambda session: session.scalar(lacking)) is None
 
 
 async def _backfill(database: Database) -> None:
     """Copy the vectors of points that were written while the setting was another."""
     last = done = 0
     while True:
-        async with database.unit() as unit:
-            rows = await _lacking(unit, last)
-            if not rows:
-                break
-            await unit.session.execute(_WRITE, [_values(row) for row in rows])
+        rows = await database.write(_copy_some, last)
+        if not rows:
+            break
         last, done = rows[-1].label, done + len(rows)
         log.info("%d vectors of older points made ready for pgvector", done)
 
 
-async def _lacking(unit: Unit, last: int) -> list[Any]:
-    """Points without a vector, held until the commit: one that goes away would break the reference."""
+def _copy_some(unit: Unit, last: int) -> Sequence[Any]:
+    """Copy those of the next points; held until the commit, as one that goes away breaks the reference."""
     query = (
         select(PointRecord.label, PointRecord.collection_id, PointRecord.vector)
         .where(PointRecord.label > last, sql(_LACKING))
@@ -163,7 +160,10 @@ async def _lacking(unit: Unit, last: int) -> list[Any]:
         .limit(_BATCH)
         .with_for_update(key_share=True, read=True)
     )
-    return list((await unit.session.execute(query)).all())
+    rows: Sequence[Any] = unit.session.execute(query).all()
+    if rows:
+        unit.session.execute(_WRITE, [_values(row) for row in rows])
+    return rows
 
 
 def _values(row: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
 
 from kernel.db.tables import CollectionRecord, PointRecord
 from kernel.stores.protocols import EngineMismatch, Point, Query, StoredPoint
@@ -21,8 +21,8 @@ COLUMNS = (
 )
 
 
-async def find_collection(session: AsyncSession, name: str) -> CollectionRecord | None:
-    return await session.scalar(select(CollectionRecord).where(CollectionRecord.name == name))
+def find_collection(session: Session, name: str) -> CollectionRecord | None:
+    return session.scalar(select(CollectionRecord).where(CollectionRecord.name == name))
 
 
 def row_of(found: CollectionRecord, point: Point) -> dict[str, Any]:

@@ -9,22 +9,25 @@ others while the indexes are as of its snapshot, and is alone with them while it
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import OrderedDict
 from collections.abc import Coroutine, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import numpy as np
-from sqlalchemy import delete, func, insert, literal, select, update
+from sqlalchemy import ColumnElement, delete, func, insert, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
 
 from kernel.db.engine import Database, Unit
 from kernel.db.tables import CollectionRecord, PointRecord, TombstoneRecord
+from kernel.db.units import off_the_loop
 from kernel.stores.dense import EXACT_UP_TO
 from kernel.stores.fusion import hybrid, weight_for
-from kernel.stores.indexes import CollectionIndexes, text_follower
+from kernel.stores.indexes import CollectionIndexes, Follower, text_follower
 from kernel.stores.locks import AsyncSharedLock
 from kernel.stores.point_rows import COLUMNS, check_fit, find_collection, row_of, stored_of
 from kernel.stores.protocols import EngineMismatch, Hit, Point, Query, StoredPoint
@@ -51,66 +54,65 @@ class SqlVectorStore:
         self._database = database
         self._exact_up_to = exact_up_to
         self._loaded: OrderedDict[int, CollectionIndexes] = OrderedDict()
+        self._guard = threading.Lock()  # of `_loaded`, which searches in several threads ask
         self._locks: WeakValueDictionary[str, AsyncSharedLock] = WeakValueDictionary()
         self._searches: set[asyncio.Task[list[Hit]]] = set()
         self._upkeep = Upkeep()
         self._has_dropped = False
 
-    async def ensure(self, unit: Unit, collection: str, dimension: int, engine: str) -> None:
+    def ensure(self, unit: Unit, collection: str, dimension: int, engine: str) -> None:
         """See `VectorStore.ensure`."""
         values = {"name": collection, "dimension": dimension, "engine": engine, "version": 0, "floor": 0}
-        await unit.session.execute(self._insert(unit, CollectionRecord, [values]))
-        found = await find_collection(unit.session, collection)
+        unit.session.execute(self._insert(unit, CollectionRecord, [values]))
+        found = find_collection(unit.session, collection)
         if found is not None and (found.engine, found.dimension) != (engine, dimension):
             raise EngineMismatch(f"{found.engine} [{found.dimension}]", f"{engine} [{dimension}]")
 
-    async def stage(self, unit: Unit, collection: str, points: Sequence[Point]) -> None:
+    def stage(self, unit: Unit, collection: str, points: Sequence[Point]) -> None:
         """See `VectorStore.stage`."""
-        found = await self.known(unit.session, collection)
+        found = self.known(unit.session, collection)
         rows = [row_of(found, point) for point in points]
         for start in range(0, len(rows), _INSERT_ROWS):
-            await unit.session.execute(self._insert(unit, PointRecord, rows[start : start + _INSERT_ROWS]))
+            unit.session.execute(self._insert(unit, PointRecord, rows[start : start + _INSERT_ROWS]))
 
     async def staged(self, collection: str, group: str) -> int:
         """See `VectorStore.staged`."""
-        async with self._database.read() as session:
-            query = select(func.count()).select_from(PointRecord).join(CollectionRecord)
-            mine = (CollectionRecord.name == collection) & (PointRecord.group_key == group)
-            return int(await session.scalar(query.where(mine)) or 0)
+        mine = (CollectionRecord.name == collection) & (PointRecord.group_key == group)
+        return await self._database.read(_number, mine)
 
-    async def publish(self, unit: Unit, collection: str, group: str) -> int:
+    def publish(self, unit: Unit, collection: str, group: str) -> int:
         """See `VectorStore.publish`."""
-        collection_id, version = await self._next_version(unit, collection)
+        collection_id, version = self._next_version(unit, collection)
         mine = (PointRecord.collection_id == collection_id) & (PointRecord.group_key == group)
         change = update(PointRecord).where(mine, PointRecord.version.is_(None)).values(version=version)
-        await unit.session.execute(change)
-        return int(await unit.session.scalar(select(func.count()).select_from(PointRecord).where(mine)) or 0)
+        unit.session.execute(change)
+        return int(unit.session.scalar(select(func.count()).select_from(PointRecord).where(mine)) or 0)
 
-    async def remove_group(self, unit: Unit, collection: str, group: str) -> int:
+    def remove_group(self, unit: Unit, collection: str, group: str) -> int:
         """See `VectorStore.remove_group`."""
-        if await find_collection(unit.session, collection) is None:
+        if find_collection(unit.session, collection) is None:
             return 0
-        collection_id, version = await self._next_version(unit, collection)
+        collection_id, version = self._next_version(unit, collection)
         mine = (PointRecord.collection_id == collection_id) & (PointRecord.group_key == group)
         seen = select(PointRecord.label, PointRecord.collection_id, literal(version))
         columns = ["label", "collection_id", "version"]
         gone = insert(TombstoneRecord).from_select(
             columns, seen.where(mine, PointRecord.version.is_not(None))
         )
-        await unit.session.execute(gone)
-        result: Any = await unit.session.execute(delete(PointRecord).where(mine))
-        await self._prune(unit, collection_id, version - _KEEP_TOMBSTONES)
+        unit.session.execute(gone)
+        result: Any = unit.session.execute(delete(PointRecord).where(mine))
+        self._prune(unit, collection_id, version - _KEEP_TOMBSTONES)
         return int(result.rowcount)
 
-    async def drop(self, unit: Unit, collection: str) -> None:
+    def drop(self, unit: Unit, collection: str) -> None:
         """See `VectorStore.drop`."""
-        found = await find_collection(unit.session, collection)
+        found = find_collection(unit.session, collection)
         if found is None:
             return
-        await unit.session.execute(set_aside(found.id))
+        unit.session.execute(set_aside(found.id))
 
         async def forget() -> None:
-            self._loaded.pop(found.id, None)
+            self._forget(found.id)
             self._begin_purge()
 
         unit.after_commit(forget)
@@ -142,30 +144,38 @@ class SqlVectorStore:
     async def _search(self, collection: str, query: Query) -> list[Hit]:
         lock = self._lock_of(collection)
         async with lock.read():
-            hits = await self._attempt(collection, query, follow=False)
+            hits = await self._database.snapshot(self._attempt, collection, query, follow=False)
         if hits is None:
             async with lock.write():
-                hits = await self._attempt(collection, query, follow=True)
+                found = await self._load(collection, query)
+                hits = await self._database.snapshot(self._attempt, collection, query, follow=True)
+                if found is not None:
+                    self._look_after(collection, found)
         return hits or []
 
-    async def _attempt(self, collection: str, query: Query, *, follow: bool) -> list[Hit] | None:
+    def _attempt(self, session: Session, collection: str, query: Query, *, follow: bool) -> list[Hit] | None:
         """The hits as of one commit; None when the indexes are not there yet and may not `follow`."""
-        async with self._database.snapshot() as session:
-            found = await find_collection(session, collection)
-            if found is None or (query.groups is not None and not query.groups):
-                return []
-            check_fit(found, query)
-            if not follow and not self.is_followed(found, query):
-                return None
-            judged = await self.rank(session, found, query)
-            if follow:
-                self._look_after(collection, found)
-            return await self._hits(session, judged)
+        found = find_collection(session, collection)
+        if found is None or (query.groups is not None and not query.groups):
+            return []
+        check_fit(found, query)
+        if not follow and not all(index.is_at(found) for index in self.followers(found, query)):
+            return None
+        return self._hits(session, self.rank(session, found, query))
 
-    def is_followed(self, found: CollectionRecord, query: Query) -> bool:
-        """Whether the indexes that `rank` needs are as of `found` already."""
+    def followers(self, found: CollectionRecord, query: Query) -> list[Follower[Any]]:
+        """The indexes that `rank` needs."""
         indexes = self.indexes(found)
-        return indexes.dense.is_at(found) and (query.text is None or indexes.text.is_at(found))
+        return [indexes.dense] if query.text is None else [indexes.dense, indexes.text]
+
+    async def _load(self, collection: str, query: Query) -> CollectionRecord | None:
+        """Load what was never asked for, so that a search only catches up with the little that is new."""
+        found = await self._database.read(find_collection, collection)
+        if found is not None:
+            for index in self.followers(found, query):
+                if index.index is None:
+                    await index.load(self._database, found)
+        return found
 
     def _lock_of(self, collection: str) -> AsyncSharedLock:
         """The collection's lock, the same one for all who use it at a time."""
@@ -184,12 +194,11 @@ class SqlVectorStore:
 
     async def _renew_words(self, collection: str) -> None:
         """Build an index of words beside the present one, then put it in its place."""
+        found = await self._database.read(find_collection, collection)
+        if found is None:
+            return
         fresh = text_follower()
-        async with self._database.snapshot() as session:
-            found = await find_collection(session, collection)
-            if found is None:
-                return
-            await fresh.catch_up(session, found)
+        await fresh.load(self._database, found)
         async with self._lock_of(collection).write():
             self.indexes(found).text = fresh
 
@@ -197,30 +206,20 @@ class SqlVectorStore:
         self, collection: str, group: str, limit: int, offset: int
     ) -> tuple[list[StoredPoint], int]:
         """See `VectorStore.points`."""
-        async with self._database.read() as session:
-            found = await find_collection(session, collection)
-            if found is None:
-                return [], 0
-            mine = (PointRecord.collection_id == found.id) & (PointRecord.group_key == group)
-            visible = mine & PointRecord.version.is_not(None)
-            total = await session.scalar(select(func.count()).select_from(PointRecord).where(visible))
-            query = select(*COLUMNS).where(visible).order_by(PointRecord.position).limit(limit).offset(offset)
-            return [stored_of(row) for row in (await session.execute(query)).all()], int(total or 0)
+        return await self._database.read(_page, collection, group, limit, offset)
 
     async def count(self, collection: str) -> int:
         """See `VectorStore.count`."""
-        async with self._database.read() as session:
-            query = select(func.count()).select_from(PointRecord).join(CollectionRecord)
-            seen = (CollectionRecord.name == collection) & PointRecord.version.is_not(None)
-            return int(await session.scalar(query.where(seen)) or 0)
+        seen = (CollectionRecord.name == collection) & PointRecord.version.is_not(None)
+        return await self._database.read(_number, seen)
 
-    async def rank(self, session: AsyncSession, found: CollectionRecord, query: Query) -> Judged:
+    def rank(self, session: Session, found: CollectionRecord, query: Query) -> Judged:
         """The best labels with their scores; another backend replaces this step."""
         indexes = self.indexes(found)
-        dense = await indexes.dense.catch_up(session, found)
-        text = None if query.text is None else await indexes.text.catch_up(session, found)
-        allowed = await self.allowed(session, found, query)
-        return await asyncio.to_thread(_rank, dense, text, query, allowed)
+        dense = indexes.dense.catch_up(session, found)
+        text = None if query.text is None else indexes.text.catch_up(session, found)
+        allowed = self.allowed(session, found, query)
+        return off_the_loop(partial(_rank, dense, text, query, allowed))
 
     async def start(self) -> None:
         """Begin what goes on in the background from the start."""
@@ -235,15 +234,15 @@ class SqlVectorStore:
         await asyncio.gather(*self._searches, return_exceptions=True)
         await self._upkeep.close()
 
-    async def _hits(self, session: AsyncSession, judged: Judged) -> list[Hit]:
+    def _hits(self, session: Session, judged: Judged) -> list[Hit]:
         labels = judged.labels.tolist()
-        rows = await session.execute(select(PointRecord.label, *COLUMNS).where(PointRecord.label.in_(labels)))
+        rows = session.execute(select(PointRecord.label, *COLUMNS).where(PointRecord.label.in_(labels)))
         stored = {row.label: stored_of(row) for row in rows.all()}
         words = [None] * len(labels) if judged.words is None else judged.words.tolist()
         scores = zip(labels, judged.scores.tolist(), judged.cosines.tolist(), words, strict=True)
         return [Hit(stored[at], *legs) for at, *legs in scores if at in stored]
 
-    async def allowed(self, session: AsyncSession, found: CollectionRecord, query: Query) -> Labels | None:
+    def allowed(self, session: Session, found: CollectionRecord, query: Query) -> Labels | None:
         """The labels of the groups that a query is limited to; None for one without limits."""
         if query.groups is None:
             return None
@@ -254,40 +253,45 @@ class SqlVectorStore:
                 PointRecord.group_key.in_(list(query.groups[start : start + _MOST_PARAMETERS])),
                 PointRecord.version.is_not(None),
             )
-            labels += (await session.scalars(mine)).all()
+            labels += session.scalars(mine).all()
         return np.array(labels, dtype=np.int64)
 
     def indexes(self, found: CollectionRecord) -> CollectionIndexes:
         """The collection's indexes in this process; those searched longest ago are given up first."""
-        indexes = self._loaded.get(found.id)
-        if indexes is None:
-            indexes = self._loaded[found.id] = CollectionIndexes(found.dimension, self._exact_up_to)
-            if len(self._loaded) > _MOST_LOADED:
-                self._loaded.popitem(last=False)
-        self._loaded.move_to_end(found.id)
-        return indexes
+        with self._guard:
+            indexes = self._loaded.get(found.id)
+            if indexes is None:
+                indexes = self._loaded[found.id] = CollectionIndexes(found.dimension, self._exact_up_to)
+                if len(self._loaded) > _MOST_LOADED:
+                    self._loaded.popitem(last=False)
+            self._loaded.move_to_end(found.id)
+            return indexes
 
-    async def _next_version(self, unit: Unit, collection: str) -> tuple[int, int]:
+    def _forget(self, collection_id: int) -> None:
+        with self._guard:
+            self._loaded.pop(collection_id, None)
+
+    def _next_version(self, unit: Unit, collection: str) -> tuple[int, int]:
         change = (
             update(CollectionRecord)
             .where(CollectionRecord.name == collection)
             .values(version=CollectionRecord.version + 1)
             .returning(CollectionRecord.id, CollectionRecord.version)
         )
-        row = (await unit.session.execute(change)).one()
+        row = unit.session.execute(change).one()
         return row.id, row.version
 
-    async def _prune(self, unit: Unit, collection_id: int, floor: int) -> None:
+    def _prune(self, unit: Unit, collection_id: int, floor: int) -> None:
         if floor <= 0:
             return
         old = (TombstoneRecord.collection_id == collection_id) & (TombstoneRecord.version <= floor)
-        await unit.session.execute(delete(TombstoneRecord).where(old))
+        unit.session.execute(delete(TombstoneRecord).where(old))
         mine = CollectionRecord.id == collection_id
-        await unit.session.execute(update(CollectionRecord).where(mine).values(floor=floor))
+        unit.session.execute(update(CollectionRecord).where(mine).values(floor=floor))
 
-    async def known(self, session: AsyncSession, collection: str) -> CollectionRecord:
+    def known(self, session: Session, collection: str) -> CollectionRecord:
         """A collection by name. Raises LookupError when nobody made it."""
-        found = await find_collection(session, collection)
+        found = find_collection(session, collection)
         if found is None:
             raise LookupError(f"there is no collection '{collection}'; call ensure() first")
         return found
@@ -295,6 +299,24 @@ class SqlVectorStore:
     def _insert(self, unit: Unit, table: Any, rows: list[dict[str, Any]]) -> Any:
         statement = sqlite_insert if unit.is_sqlite else postgresql_insert
         return statement(table).values(rows).on_conflict_do_nothing()
+
+
+def _number(session: Session, condition: ColumnElement[bool]) -> int:
+    query = select(func.count()).select_from(PointRecord).join(CollectionRecord)
+    return int(session.scalar(query.where(condition)) or 0)
+
+
+def _page(
+    session: Session, collection: str, group: str, limit: int, offset: int
+) -> tuple[list[StoredPoint], int]:
+    found = find_collection(session, collection)
+    if found is None:
+        return [], 0
+    mine = (PointRecord.collection_id == found.id) & (PointRecord.group_key == group)
+    visible = mine & PointRecord.version.is_not(None)
+    total = session.scalar(select(func.count()).select_from(PointRecord).where(visible))
+    query = select(*COLUMNS).where(visible).order_by(PointRecord.position).limit(limit).offset(offset)
+    return [stored_of(row) for row in session.execute(query)], int(total or 0)
 
 
 def _rank(dense: DenseIndex, text: TextIndex | None, query: Query, allowed: Labels | None) -> Judged:

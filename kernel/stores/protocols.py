@@ -1,4 +1,8 @@
-"""What stores offer. Writes join the caller's transaction; searches filter before they rank."""
+"""What stores offer. Writes join the caller's transaction; searches filter before they rank.
+
+What takes a unit is a plain function, called within `Database.write`: it awaits nothing, and does what is
+slow and no statement, such as placing a file, by `off_the_loop`.
+"""
 
 from __future__ import annotations
 
@@ -91,11 +95,11 @@ class Query:
 class VectorStore(Protocol):
     """Collections of points. Held to by `kernel.stores.conformance_vectors.VectorStoreConformance`."""
 
-    async def ensure(self, unit: Unit, collection: str, dimension: int, engine: str) -> None:
+    def ensure(self, unit: Unit, collection: str, dimension: int, engine: str) -> None:
         """Make the collection if it is new. Raises EngineMismatch when its vectors are of another engine."""
         ...
 
-    async def stage(self, unit: Unit, collection: str, points: Sequence[Point]) -> None:
+    def stage(self, unit: Unit, collection: str, points: Sequence[Point]) -> None:
         """Write points that no search sees yet. A point id twice is one point."""
         ...
 
@@ -103,15 +107,15 @@ class VectorStore(Protocol):
         """How many points of the group are written, seen or not."""
         ...
 
-    async def publish(self, unit: Unit, collection: str, group: str) -> int:
+    def publish(self, unit: Unit, collection: str, group: str) -> int:
         """Let searches see the group, all at once with the commit; answers its number of points."""
         ...
 
-    async def remove_group(self, unit: Unit, collection: str, group: str) -> int:
+    def remove_group(self, unit: Unit, collection: str, group: str) -> int:
         """Remove a group's points, staged or not; searches that start after the commit never find them."""
         ...
 
-    async def drop(self, unit: Unit, collection: str) -> None:
+    def drop(self, unit: Unit, collection: str) -> None:
         """Remove a collection with all its points.
 
         However many they are, nobody finds one after the commit; they leave the disk in the background.
@@ -171,11 +175,11 @@ class BlobStore(Protocol):
         """
         ...
 
-    async def keep(self, unit: Unit, staged: Staged, holder: str) -> None:
+    def keep(self, unit: Unit, staged: Staged, holder: str) -> None:
         """Make the content a blob that `holder` refers to; it is durable when the unit commits."""
         ...
 
-    async def release(self, unit: Unit, sha256: str, holder: str) -> None:
+    def release(self, unit: Unit, sha256: str, holder: str) -> None:
         """Drop the holder's reference; the last one takes the content with it, after the commit."""
         ...
 

@@ -22,7 +22,7 @@ from kernel.app import gateway_app
 from kernel.auth.models import Account
 from kernel.boot import open_platform
 from kernel.platform import Platform
-from kernel.sdk import ACCOUNTS, Point, contracts, utc_now
+from kernel.sdk import ACCOUNTS, Point, Unit, contracts, utc_now
 from kernel.server import Listener, bind
 from kernel.settings import SettingsLoader
 from kernel.stores.dense import DenseIndex
@@ -84,11 +84,15 @@ class Bench:
             Point(str(uuid.uuid4()), document, at, self._text(at), vector, place)
             for at, vector in enumerate(vectors)
         ]
-        async with self.platform.database.unit() as unit:
+        vectors = self.platform.vectors
+
+        def write(unit: Unit) -> None:
             unit.session.add(self._row(document, len(points)))
-            await self.platform.vectors.ensure(unit, collection, 384, self.engine)
-            await self.platform.vectors.stage(unit, collection, points)
-            await self.platform.vectors.publish(unit, collection, document)
+            vectors.ensure(unit, collection, 384, self.engine)
+            vectors.stage(unit, collection, points)
+            vectors.publish(unit, collection, document)
+
+        await self.platform.database.write(write)
 
     def _text(self, at: int) -> str:
         count = len(self.sentences)
@@ -177,11 +181,14 @@ async def _get(bench: Bench, path: str) -> None:
 
 async def _accounts(platform: Platform, upto: int) -> None:
     _, known = await platform.resource(ACCOUNTS).list(limit=1)
-    async with platform.database.unit() as unit:
+
+    def add(unit: Unit) -> None:
         for number in range(known, upto):
             name = f"user-{number}"
             email = f"{name}@example.org"
             unit.session.add(Account(username=name, username_key=name, email=email, email_key=email))
+
+    await platform.database.write(add)
 
 
 async def main() -> None:

@@ -39,16 +39,12 @@ FILTERS: dict[str, list[str] | None] = {
 async def write(database: Database, store: SqlVectorStore, rows: np.ndarray) -> float:
     """Stage in blocks, as jobs do, and publish; answers the seconds."""
     started = time.perf_counter()
-    async with database.unit() as unit:
-        await store.ensure(unit, "c", DIMENSION, "e")
+    await database.write(store.ensure, "c", DIMENSION, "e")
     for start in range(0, len(rows), BLOCK):
         block = enumerate(rows[start : start + BLOCK], start)
         points = [Point(str(n), f"g{n % GROUPS}", n, "a text of some length " * 20, row) for n, row in block]
-        async with database.unit() as unit:
-            await store.stage(unit, "c", points)
-    async with database.unit() as unit:
-        for number in range(GROUPS):
-            await store.publish(unit, "c", f"g{number}")
+        await database.write(store.stage, "c", points)
+    await database.write(lambda unit: [store.publish(unit, "c", f"g{number}") for number in range(GROUPS)])
     return time.perf_counter() - started
 
 

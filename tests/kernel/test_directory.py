@@ -65,7 +65,7 @@ class Leaflets:
     async def install(self, document: bytes, media_type: str, *, update: bool) -> PluginEntry:
         raise NotImplementedError
 
-    async def remove(self, unit: Unit, plugin: str) -> bool:
+    def remove(self, unit: Unit, plugin: str) -> bool:
         raise NotImplementedError
 
     async def refresh(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import delete
@@ -64,15 +65,24 @@ async def uninstall(platform: Platform, name: str, origin: dict[str, Any]) -> No
         )
     directory = platform.resource(DIRECTORY)
     known = await directory.entry(name)
-    async with platform.database.unit() as unit:
-        found = [await source.remove(unit, name) for source in directory.sources()]
-        if not any(found):
-            raise NotFound(f"There is no plugin '{name[:80]}'")
-        await unit.session.execute(delete(SwitchedOff).where(SwitchedOff.plugin == name))
-        await unit.session.execute(delete(ConfigValue).where(ConfigValue.plugin == name))
-        audit(unit, "plugin.uninstalled", "plugin", name, before=_state(known), origin=origin)
-        await unit.notify(TOPIC, name)
+    await platform.database.write(_forget, list(directory.sources()), name, known, origin)
     await platform.resource(LIVE).refresh()
+
+
+def _forget(
+    unit: Unit,
+    sources: Sequence[PluginSource],
+    name: str,
+    known: PluginEntry | None,
+    origin: dict[str, Any],
+) -> None:
+    found = [source.remove(unit, name) for source in sources]
+    if not any(found):
+        raise NotFound(f"There is no plugin '{name[:80]}'")
+    unit.session.execute(delete(SwitchedOff).where(SwitchedOff.plugin == name))
+    unit.session.execute(delete(ConfigValue).where(ConfigValue.plugin == name))
+    audit(unit, "plugin.uninstalled", "plugin", name, before=_state(known), origin=origin)
+    unit.notify(TOPIC, name)
 
 
 async def refresh(platform: Platform) -> list[str]:

@@ -42,31 +42,30 @@ async def add(caller: Caller, kb_id: str, file: Arrived) -> tuple[DocumentOut, b
     """
     scope = await scope_of(caller.platform, caller.principal)
     try:
-        return await _add(caller.platform, scope, kb_id, file)
+        return await caller.platform.database.write(_add, caller.platform, scope, kb_id, file)
     except IntegrityError:
         # The same file came twice at the same time: the other one is the document.
-        return await _add(caller.platform, scope, kb_id, file)
+        return await caller.platform.database.write(_add, caller.platform, scope, kb_id, file)
 
 
-async def _add(platform: Platform, scope: Scope, kb_id: str, file: Arrived) -> tuple[DocumentOut, bool]:
-    async with platform.database.unit() as unit:
-        base = await unit.session.run_sync(knowledge_bases.find_own, scope, kb_id, lock=True)
-        same = (Document.knowledge_base_id == kb_id) & (Document.sha256 == file.staged.sha256)
-        known = await unit.session.scalar(select(Document).where(same))
-        if known is not None and known.status != "failed":
-            return render(known), False
-        document = known or _new(base, file)
-        if known is None:
-            unit.session.add(document)
-        else:
-            _start_over(document, file)
-        await unit.session.flush()
-        await platform.blobs.keep(unit, file.staged, document.holder)
-        largest = platform.settings_of(RagSettings).large_document_mb * 1024 * 1024
-        lane: Lane = "large" if file.staged.size > largest else "standard"
-        payload, owner = IngestPayload(document_id=document.id), scope.account_id or base.owner_id
-        await unit.enqueue(INGEST, payload, lane=lane, owner_id=owner, subject=document.id)
-        return render(document), True
+def _add(unit: Unit, platform: Platform, scope: Scope, kb_id: str, file: Arrived) -> tuple[DocumentOut, bool]:
+    base = knowledge_bases.find_own(unit.session, scope, kb_id, lock=True)
+    same = (Document.knowledge_base_id == kb_id) & (Document.sha256 == file.staged.sha256)
+    known: Document | None = unit.session.scalar(select(Document).where(same))
+    if known is not None and known.status != "failed":
+        return render(known), False
+    document = known or _new(base, file)
+    if known is None:
+        unit.session.add(document)
+    else:
+        _start_over(document, file)
+    unit.session.flush()
+    platform.blobs.keep(unit, file.staged, document.holder)
+    largest = platform.settings_of(RagSettings).large_document_mb * 1024 * 1024
+    lane: Lane = "large" if file.staged.size > largest else "standard"
+    payload, owner = IngestPayload(document_id=document.id), scope.account_id or base.owner_id
+    unit.enqueue(INGEST, payload, lane=lane, owner_id=owner, subject=document.id)
+    return render(document), True
 
 
 def _new(base: KnowledgeBase, file: Arrived) -> Document:
@@ -145,19 +144,18 @@ async def remove(caller: Caller, kb_id: str, document_id: str) -> None:
     Raises KnowledgeBaseNotFound, NotOwner, DocumentNotFound.
     """
     scope = await scope_of(caller.platform, caller.principal)
-    async with caller.platform.database.unit() as unit:
-        base = await unit.session.run_sync(knowledge_bases.find_own, scope, kb_id, lock=True)
-        document = await unit.session.run_sync(_find, kb_id, document_id)
-        await _remove(caller.platform, unit, base, document)
+    await caller.platform.database.write(_remove, caller.platform, scope, kb_id, document_id)
     await caller.platform.database.scrub()
 
 
-async def _remove(platform: Platform, unit: Unit, base: KnowledgeBase, document: Document) -> None:
+def _remove(unit: Unit, platform: Platform, scope: Scope, kb_id: str, document_id: str) -> None:
     """The row goes first: an ingestion under way finds it gone and writes nothing more."""
-    await unit.session.delete(document)
-    await unit.session.flush()
-    await platform.vectors.remove_group(unit, base.collection, document.id)
-    await platform.blobs.release(unit, document.sha256, document.holder)
+    base = knowledge_bases.find_own(unit.session, scope, kb_id, lock=True)
+    document = _find(unit.session, kb_id, document_id)
+    unit.session.delete(document)
+    unit.session.flush()
+    platform.vectors.remove_group(unit, base.collection, document.id)
+    platform.blobs.release(unit, document.sha256, document.holder)
     unit.emit(DocumentDeleted(document_id=document.id, knowledge_base_id=base.id, owner_id=base.owner_id))
 
 

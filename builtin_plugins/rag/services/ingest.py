@@ -109,14 +109,17 @@ async def _fail_finally(platform: Platform, document_id: str, detail: str) -> No
 
 async def fail(platform: Platform, document_id: str, detail: str) -> None:
     """Mark a document `failed` and remove what was staged of it."""
-    async with platform.database.unit() as unit:
-        document = await unit.session.get(Document, document_id, with_for_update=True)
-        if document is None or document.status != "processing":
-            return
-        document.status, document.error = "failed", detail
-        document.completed_at = utc_now()
-        await platform.vectors.remove_group(unit, f"rag:{document.knowledge_base_id}", document.id)
-        await note_outcome(unit, "failed")
+    await platform.database.write(_fail, platform, document_id, detail)
+
+
+def _fail(unit: Unit, platform: Platform, document_id: str, detail: str) -> None:
+    document: Document | None = unit.session.get(Document, document_id, with_for_update=True)
+    if document is None or document.status != "processing":
+        return
+    document.status, document.error = "failed", detail
+    document.completed_at = utc_now()
+    platform.vectors.remove_group(unit, f"rag:{document.knowledge_base_id}", document.id)
+    note_outcome(unit, "failed")
 
 
 def _load(session: Session, document_id: str) -> tuple[Document, KnowledgeBase] | None:
@@ -148,7 +151,7 @@ class Ingestion:
         try:
             parsed = await self._parse(sink)
             await self._embed_all(parsed)
-            await self._finish(parsed)
+            await self._platform.database.write(self._finish, parsed)
         finally:
             sink.unlink(missing_ok=True)
 
@@ -183,7 +186,8 @@ class Ingestion:
                 if writing is not None:
                     await writing
                 self._show(parsed, batch[-1])
-                writing = asyncio.create_task(self._stage(batch, embedded))
+                stage = self._platform.database.write(self._stage, batch, embedded)
+                writing = asyncio.create_task(stage)
             if writing is not None:
                 await writing
         except BaseException:
@@ -203,42 +207,40 @@ class Ingestion:
     async def _embed(self, texts: Sequence[str]) -> Embedded:
         return await embed(self._platform, self._base.embedding_model, texts, "passage")
 
-    async def _stage(self, batch: Sequence[Chunk], embedded: Embedded) -> None:
+    def _stage(self, unit: Unit, batch: Sequence[Chunk], embedded: Embedded) -> None:
+        self._hold(unit)
         points = [
             _point(self._document.id, item, vector)
             for item, vector in zip(batch, embedded.vectors, strict=True)
         ]
-        async with self._platform.database.unit() as unit:
-            await self._hold(unit)
-            vectors = self._platform.vectors
-            await vectors.ensure(unit, self._base.collection, embedded.vectors.shape[1], embedded.engine)
-            await vectors.stage(unit, self._base.collection, points)
+        vectors, collection = self._platform.vectors, self._base.collection
+        vectors.ensure(unit, collection, embedded.vectors.shape[1], embedded.engine)
+        vectors.stage(unit, collection, points)
 
-    async def _finish(self, parsed: ParsedDocument) -> None:
-        async with self._platform.database.unit() as unit:
-            document = await self._hold(unit)
-            count = await self._platform.vectors.publish(unit, self._base.collection, document.id)
-            if count == 0:
-                raise UnparsableDocument("no_text")
-            document.status, document.chunk_count = "completed", count
-            document.page_count, document.completed_at = parsed.page_count, utc_now()
-            unit.emit(
-                DocumentIngested(
-                    document_id=document.id,
-                    knowledge_base_id=self._base.id,
-                    owner_id=self._base.owner_id,
-                    filename=document.filename,
-                    chunk_count=count,
-                )
+    def _finish(self, unit: Unit, parsed: ParsedDocument) -> None:
+        document = self._hold(unit)
+        count = self._platform.vectors.publish(unit, self._base.collection, document.id)
+        if count == 0:
+            raise UnparsableDocument("no_text")
+        document.status, document.chunk_count = "completed", count
+        document.page_count, document.completed_at = parsed.page_count, utc_now()
+        unit.emit(
+            DocumentIngested(
+                document_id=document.id,
+                knowledge_base_id=self._base.id,
+                owner_id=self._base.owner_id,
+                filename=document.filename,
+                chunk_count=count,
             )
-            await note_outcome(unit, "success")
+        )
+        note_outcome(unit, "success")
 
-    async def _hold(self, unit: Unit) -> Document:
+    def _hold(self, unit: Unit) -> Document:
         """Lock the document and its knowledge base: neither can be deleted between this and the commit."""
         kept = select(KnowledgeBase.id).where(KnowledgeBase.id == self._base.id)
-        if await unit.session.scalar(kept.with_for_update(read=True, key_share=True)) is None:
+        if unit.session.scalar(kept.with_for_update(read=True, key_share=True)) is None:
             raise _Gone
-        document: Document | None = await unit.session.get(Document, self._document.id, with_for_update=True)
+        document: Document | None = unit.session.get(Document, self._document.id, with_for_update=True)
         if document is None or document.status != "processing":
             raise _Gone
         return document

@@ -117,24 +117,26 @@ async def remove(caller: Caller, kb_id: str, confirmed: Sequence[str]) -> None:
 
     Pipelines of others stay, and are not spoken of: they answer from what is left to them.
     """
-    platform = caller.platform
-    scope = await scope_of(platform, caller.principal)
-    async with platform.database.unit() as unit:
-        found = await unit.session.run_sync(find_own, scope, kb_id, lock=True)
-        dependents = await unit.session.run_sync(_dependents, scope, kb_id)
-        if dependents and {p.id for p in dependents} != set(confirmed):
-            raise _refusal(dependents)
-        for pipeline in dependents:
-            await unit.session.delete(pipeline)
-        await delete_base(platform, unit, found)
-        audit(
-            unit,
-            "rag.knowledge_base.deleted",
-            "knowledge_base",
-            kb_id,
-            before={"name": found.name},
-            origin=caller.origin,
-        )
+    scope = await scope_of(caller.platform, caller.principal)
+    await caller.platform.database.write(_remove, caller, scope, kb_id, confirmed)
+
+
+def _remove(unit: Unit, caller: Caller, scope: Scope, kb_id: str, confirmed: Sequence[str]) -> None:
+    found = find_own(unit.session, scope, kb_id, lock=True)
+    dependents = _dependents(unit.session, scope, kb_id)
+    if dependents and {p.id for p in dependents} != set(confirmed):
+        raise _refusal(dependents)
+    for pipeline in dependents:
+        unit.session.delete(pipeline)
+    delete_base(unit, caller.platform, found)
+    audit(
+        unit,
+        "rag.knowledge_base.deleted",
+        "knowledge_base",
+        kb_id,
+        before={"name": found.name},
+        origin=caller.origin,
+    )
 
 
 def _dependents(session: Session, scope: Scope, kb_id: str) -> Sequence[Pipeline]:

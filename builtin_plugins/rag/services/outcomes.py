@@ -17,9 +17,9 @@ _TOPIC = "rag.document"
 _REMEMBERED = 4096
 
 
-async def note_outcome(unit: Unit, outcome: Outcome) -> None:
+def note_outcome(unit: Unit, outcome: Outcome) -> None:
     """Tell all processes, with the commit, that one more document ended so."""
-    await unit.notify(_TOPIC, f"{outcome}:{uuid.uuid4().hex}")
+    unit.notify(_TOPIC, f"{outcome}:{uuid.uuid4().hex}")
 
 
 class Outcomes:

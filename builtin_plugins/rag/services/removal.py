@@ -27,37 +27,35 @@ class RemovalPayload(BaseModel):
     owner_id: int | None
 
 
-async def delete_base(platform: Platform, unit: Unit, base: KnowledgeBase) -> None:
+def delete_base(unit: Unit, platform: Platform, base: KnowledgeBase) -> None:
     """Delete a knowledge base in this unit, whatever is in it; a job removes its documents.
 
     The row goes first: that waits for an ingestion under way, which may make the collection.
     """
-    await unit.session.delete(base)
-    await unit.session.flush()
-    await platform.vectors.drop(unit, base.collection)
-    await unit.enqueue(REMOVE, RemovalPayload(knowledge_base_id=base.id, owner_id=base.owner_id))
+    unit.session.delete(base)
+    unit.session.flush()
+    platform.vectors.drop(unit, base.collection)
+    unit.enqueue(REMOVE, RemovalPayload(knowledge_base_id=base.id, owner_id=base.owner_id))
 
 
 async def remove_documents(platform: Platform, payload: RemovalPayload) -> None:
     """Remove documents of a deleted knowledge base, and queue the next run while there are more."""
     for _ in range(0, _OF_ONE_RUN, _AT_ONCE):
-        async with platform.database.unit() as unit:
-            removed = await _remove_some(platform, unit, payload)
+        removed = await platform.database.write(_remove_some, platform, payload)
         if removed < _AT_ONCE:
             await platform.database.scrub()
             return
-    async with platform.database.unit() as unit:
-        await unit.enqueue(REMOVE, payload)
+    await platform.database.write(lambda unit: unit.enqueue(REMOVE, payload))
 
 
-async def _remove_some(platform: Platform, unit: Unit, payload: RemovalPayload) -> int:
+def _remove_some(unit: Unit, platform: Platform, payload: RemovalPayload) -> int:
     query = select(Document).where(Document.knowledge_base_id == payload.knowledge_base_id)
     # In one order, as stores lock what is released, and two removals may share some.
     ordered = query.order_by(Document.sha256).limit(_AT_ONCE).with_for_update()
-    documents = (await unit.session.scalars(ordered)).all()
+    documents = unit.session.scalars(ordered).all()
     for document in documents:
-        await platform.blobs.release(unit, document.sha256, document.holder)
-        await unit.session.delete(document)
+        platform.blobs.release(unit, document.sha256, document.holder)
+        unit.session.delete(document)
         unit.emit(
             DocumentDeleted(
                 document_id=document.id,

@@ -74,5 +74,5 @@ async def stored(home: Path, env: dict[str, str]) -> tuple[int, int]:
     loader = SettingsLoader({"PLATFORM_HOME": str(home), **env})
     async with open_platform(loader, role="tool", candidates=[]) as platform:
         points = await platform.vectors.count("manifest:notes:notes")
-        async with platform.database.read() as session:
-            return points, int(await session.scalar(select(func.count()).select_from(EventRow)) or 0)
+        query = select(func.count()).select_from(EventRow)
+        return points, int(await platform.database.read(lambda session: session.scalar(query)) or 0)

@@ -157,8 +157,8 @@ class TestEvents:
         database = running.platform.database
         assert await forget_old_events(database, utc_now() + EVENT_RETENTION / 2) == 0
         assert await forget_old_events(database, utc_now() + EVENT_RETENTION * 1.01) == 1
-        async with database.read() as session:
-            assert await session.scalar(select(func.count()).select_from(EventRow)) == 0
+        query = select(func.count()).select_from(EventRow)
+        assert await database.read(lambda session: session.scalar(query)) == 0
         assert await count(running) == 1
 
 

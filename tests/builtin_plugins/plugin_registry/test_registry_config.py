@@ -100,8 +100,7 @@ async def test_secret(start_platform: Start, platform_home: Path) -> None:
     assert body["updated"] == ["SHOP_LIMIT"] and (await in_effect(first))["key"] == "hunter2"
     await put(user, SHOP_KEY="hunter3")
     assert (await in_effect(first))["key"] == "hunter3"
-    async with first.platform.database.read() as session:
-        rows = list(await session.scalars(select(ConfigValue)))
+    rows = await first.platform.database.read(lambda session: session.scalars(select(ConfigValue)).all())
     assert {row.field: row.value for row in rows} == {"key": None, "limit": 2}
     assert "config.shop.key" not in first.platform.secrets.names()
     assert b"hunter" not in bytes_of(platform_home)
@@ -185,8 +184,8 @@ async def test_stored_value_that_no_longer_fits(start_platform: Start) -> None:
     first = await start_platform(OWN, Shop)
     user = await first.user()
     await put(user, SHOP_LIMIT=7)
-    async with first.platform.database.unit() as unit:
-        await unit.session.execute(update(ConfigValue).values(value=99))
+    change = update(ConfigValue).values(value=99)
+    await first.platform.database.write(lambda unit: unit.session.execute(change).close())
     second = await start_platform(OWN, Shop)
     assert (await in_effect(second))["limit"] == 3
     checks = (await second.anonymous.get("/health")).json()["checks"]

@@ -260,8 +260,7 @@ class TestSwitching:
         running = await start_platform(OWN, Shop)
         admin = await running.user(role="admin")
         await admin.post("/v1/plugins/shop/disable")
-        async with running.platform.database.read() as session:
-            query = select(AuditEntry).where(AuditEntry.action == "plugin.disabled")
-            entry = await session.scalar(query)
+        query = select(AuditEntry).where(AuditEntry.action == "plugin.disabled")
+        entry = await running.platform.database.read(lambda session: session.scalar(query))
         assert entry is not None
         assert (entry.target_id, entry.actor_id) == ("shop", admin.user["id"])

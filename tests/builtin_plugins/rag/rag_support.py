@@ -50,8 +50,7 @@ async def somebody(running: Running, role: str = "user") -> Actor:
     name = f"somebody-{secrets.token_hex(4)}"
     email = f"{name}@example.org"
     account = Account(username=name, username_key=name, email=email, email_key=email, role=role)
-    async with running.platform.database.unit() as unit:
-        unit.session.add(account)
+    await running.platform.database.write(lambda unit: unit.session.add(account))
     token = running.platform.resource(TOKENS).mint(account, {})
     return Actor(running, token, {"id": account.id, "username": name})
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import func, select, text
+from sqlalchemy.orm import Session
 
 from kernel.db.tables import BlobRecord, BlobReference, JobRecord, PointRecord
 from kernel.sdk import Embedded, Plugin, Unavailable, hookimpl
@@ -56,18 +57,14 @@ async def leftovers(running: Running) -> dict[str, int]:
     """What is still there of any document."""
     platform = running.platform
     tables: dict[str, Any] = {"points": PointRecord, "blobs": BlobRecord, "holders": BlobReference}
-    async with platform.database.read() as session:
-        found = {
-            name: int(await session.scalar(select(func.count()).select_from(table)) or 0)
-            for name, table in tables.items()
-        }
-        found["documents"] = int(await session.scalar(text("SELECT count(*) FROM rag_document")) or 0)
-        found["waiting jobs"] = int(
-            await session.scalar(
-                select(func.count()).select_from(JobRecord).where(JobRecord.status != "done")
-            )
-            or 0
-        )
+    queries: dict[str, Any] = {name: select(func.count()).select_from(of) for name, of in tables.items()}
+    queries["documents"] = text("SELECT count(*) FROM rag_document")
+    queries["waiting jobs"] = select(func.count()).select_from(JobRecord).where(JobRecord.status != "done")
+
+    def count(session: Session) -> dict[str, int]:
+        return {name: int(session.scalar(query) or 0) for name, query in queries.items()}
+
+    found = await platform.database.read(count)
     home = platform.settings.home
     found["files"] = sum(path.is_file() for folder in ("blobs", "tmp") for path in (home / folder).rglob("*"))
     return {name: count for name, count in found.items() if count}
@@ -144,9 +141,8 @@ async def test_searches_see_nothing_of_an_unfinished_document(start_platform: St
 
 
 async def attempts(running: Running) -> list[int]:
-    async with running.platform.database.read() as session:
-        found = await session.scalars(select(JobRecord.attempts).order_by(JobRecord.created_at))
-        return list(found)
+    query = select(JobRecord.attempts).order_by(JobRecord.created_at)
+    return list(await running.platform.database.read(lambda session: session.scalars(query).all()))
 
 
 async def test_another_engine(start_platform: Start, database_url: str | None) -> None:

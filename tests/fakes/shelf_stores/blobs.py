@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sqlalchemy import delete, select
 
-from kernel.sdk import Database, PayloadTooLarge, Staged, Unit
+from kernel.sdk import Database, PayloadTooLarge, Staged, Unit, off_the_loop
 
 from .models import ShelfHolder
 
@@ -34,19 +34,17 @@ class ShelfBlobs:
         await asyncio.to_thread(path.write_bytes, content)
         return Staged(path, hashlib.sha256(content).hexdigest(), len(content))
 
-    async def keep(self, unit: Unit, staged: Staged, holder: str) -> None:
-        await unit.lock(f"shelf:{staged.sha256}")
-        await unit.session.merge(ShelfHolder(sha256=staged.sha256, holder=holder))
-        content = await asyncio.to_thread(staged.path.read_bytes)
-        await asyncio.to_thread(self._place(staged.sha256).write_bytes, gzip.compress(content))
-        staged.discard()
+    def keep(self, unit: Unit, staged: Staged, holder: str) -> None:
+        unit.lock(f"shelf:{staged.sha256}")
+        unit.session.merge(ShelfHolder(sha256=staged.sha256, holder=holder))
+        off_the_loop(lambda: self._pack(staged))
 
-    async def release(self, unit: Unit, sha256: str, holder: str) -> None:
+    def release(self, unit: Unit, sha256: str, holder: str) -> None:
         condition = (ShelfHolder.sha256 == sha256) & (ShelfHolder.holder == holder)
-        await unit.session.execute(delete(ShelfHolder).where(condition))
+        unit.session.execute(delete(ShelfHolder).where(condition))
 
         async def let_go() -> None:
-            await self._remove_unheld(sha256)
+            await self._database.write(self._remove_unheld, sha256)
 
         unit.after_commit(let_go)
 
@@ -58,17 +56,24 @@ class ShelfBlobs:
         return path
 
     async def sweep(self) -> int:
-        return sum([await self._remove_unheld(path.stem) for path in self.packed.glob("*.gz")])
+        names = [path.stem for path in self.packed.glob("*.gz")]
+        return sum([await self._database.write(self._remove_unheld, name) for name in names])
 
-    async def _remove_unheld(self, sha256: str) -> bool:
+    def _remove_unheld(self, unit: Unit, sha256: str) -> bool:
         """Files come and go under the lock alone, so that an upload and a deletion can't cross."""
-        async with self._database.unit() as unit:
-            await unit.lock(f"shelf:{sha256}")
-            held = await unit.session.scalar(select(ShelfHolder.holder).where(ShelfHolder.sha256 == sha256))
-            if held is None:
-                self._place(sha256).unlink(missing_ok=True)
-                (self.here / sha256).unlink(missing_ok=True)
-            return held is None
+        unit.lock(f"shelf:{sha256}")
+        held = unit.session.scalar(select(ShelfHolder.holder).where(ShelfHolder.sha256 == sha256))
+        if held is None:
+            off_the_loop(lambda: self._unlink(sha256))
+        return held is None
+
+    def _pack(self, staged: Staged) -> None:
+        self._place(staged.sha256).write_bytes(gzip.compress(staged.path.read_bytes()))
+        staged.discard()
+
+    def _unlink(self, sha256: str) -> None:
+        for path in (self._place(sha256), self.here / sha256):
+            path.unlink(missing_ok=True)
 
     def _place(self, sha256: str) -> Path:
         return self.packed / f"{sha256}.gz"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from sqlalchemy import ColumnElement, delete, func, insert, select, update
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
 
 from kernel.sdk import Database, EngineMismatch, Hit, Point, Query, StoredPoint, Unit
 
@@ -20,77 +20,84 @@ class ShelfVectors:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def ensure(self, unit: Unit, collection: str, dimension: int, engine: str) -> None:
-        await unit.lock(f"shelf:{collection}")
-        found = await unit.session.get(ShelfCollection, collection)
+    def ensure(self, unit: Unit, collection: str, dimension: int, engine: str) -> None:
+        unit.lock(f"shelf:{collection}")
+        found = unit.session.get(ShelfCollection, collection)
         if found is None:
             unit.session.add(ShelfCollection(name=collection, dimension=dimension, engine=engine))
-            await unit.session.flush()
+            unit.session.flush()
         elif (found.dimension, found.engine) != (dimension, engine):
             raise EngineMismatch(found.engine, engine)
 
-    async def stage(self, unit: Unit, collection: str, points: Sequence[Point]) -> None:
-        found = await unit.session.get(ShelfCollection, collection)
+    def stage(self, unit: Unit, collection: str, points: Sequence[Point]) -> None:
+        found = unit.session.get(ShelfCollection, collection)
         if found is None:
             raise LookupError(f"nobody made the collection '{collection}'")
         for point in points:
             _check(point.vector, found.dimension, point.id)
-        known = await unit.session.scalars(
+        known = unit.session.scalars(
             select(ShelfPoint.id).where(ShelfPoint.collection == collection, _among([p.id for p in points]))
         )
         there = set(known)
         rows = [_row(collection, point) for point in points if point.id not in there]
         if rows:
-            await unit.session.execute(insert(ShelfPoint), rows)
+            unit.session.execute(insert(ShelfPoint), rows)
 
     async def staged(self, collection: str, group: str) -> int:
-        async with self._database.read() as session:
-            return await _number(session, _of(collection, group))
+        return await self._database.read(_number, _of(collection, group))
 
-    async def publish(self, unit: Unit, collection: str, group: str) -> int:
+    def publish(self, unit: Unit, collection: str, group: str) -> int:
         change = update(ShelfPoint).where(_of(collection, group)).values(published=True)
-        await unit.session.execute(change, execution_options={"synchronize_session": False})
-        return await _number(unit.session, _of(collection, group))
+        unit.session.execute(change, execution_options={"synchronize_session": False})
+        return _number(unit.session, _of(collection, group))
 
-    async def remove_group(self, unit: Unit, collection: str, group: str) -> int:
-        count = await _number(unit.session, _of(collection, group))
-        await unit.session.execute(delete(ShelfPoint).where(_of(collection, group)))
+    def remove_group(self, unit: Unit, collection: str, group: str) -> int:
+        count = _number(unit.session, _of(collection, group))
+        unit.session.execute(delete(ShelfPoint).where(_of(collection, group)))
         return count
 
-    async def drop(self, unit: Unit, collection: str) -> None:
-        await unit.session.execute(delete(ShelfPoint).where(ShelfPoint.collection == collection))
-        await unit.session.execute(delete(ShelfCollection).where(ShelfCollection.name == collection))
+    def drop(self, unit: Unit, collection: str) -> None:
+        unit.session.execute(delete(ShelfPoint).where(ShelfPoint.collection == collection))
+        unit.session.execute(delete(ShelfCollection).where(ShelfCollection.name == collection))
 
     async def search(self, collection: str, query: Query) -> list[Hit]:
-        async with self._database.snapshot() as session:
-            found = await session.get(ShelfCollection, collection)
-            if found is None:
-                return []
-            if query.engine not in (None, found.engine):
-                raise EngineMismatch(found.engine, str(query.engine))
-            _check(query.vector, found.dimension, "the question")
-            seen = select(ShelfPoint).where(ShelfPoint.collection == collection, ShelfPoint.published)
-            if query.groups is not None:
-                seen = seen.where(ShelfPoint.group_key.in_(query.groups))
-            hits = [_hit(row, query) for row in await session.scalars(seen)]
+        hits = await self._database.snapshot(_found, collection, query)
         return sorted(hits, key=lambda hit: -hit.score)[: query.k]
 
     async def points(
         self, collection: str, group: str, limit: int, offset: int
     ) -> tuple[list[StoredPoint], int]:
         seen = _of(collection, group) & ShelfPoint.published
-        page = select(ShelfPoint).where(seen).order_by(ShelfPoint.position).limit(limit).offset(offset)
-        async with self._database.snapshot() as session:
-            rows = list(await session.scalars(page))
-            return [_stored(row) for row in rows], await _number(session, seen)
+        return await self._database.snapshot(_page, seen, limit, offset)
 
     async def count(self, collection: str) -> int:
-        async with self._database.read() as session:
-            return await _number(session, (ShelfPoint.collection == collection) & ShelfPoint.published)
+        return await self._database.read(
+            _number, (ShelfPoint.collection == collection) & ShelfPoint.published
+        )
 
 
-async def _number(session: AsyncSession, condition: ColumnElement[bool]) -> int:
-    return await session.scalar(select(func.count()).select_from(ShelfPoint).where(condition)) or 0
+def _found(session: Session, collection: str, query: Query) -> list[Hit]:
+    found = session.get(ShelfCollection, collection)
+    if found is None:
+        return []
+    if query.engine not in (None, found.engine):
+        raise EngineMismatch(found.engine, str(query.engine))
+    _check(query.vector, found.dimension, "the question")
+    seen = select(ShelfPoint).where(ShelfPoint.collection == collection, ShelfPoint.published)
+    if query.groups is not None:
+        seen = seen.where(ShelfPoint.group_key.in_(query.groups))
+    return [_hit(row, query) for row in session.scalars(seen)]
+
+
+def _page(
+    session: Session, seen: ColumnElement[bool], limit: int, offset: int
+) -> tuple[list[StoredPoint], int]:
+    page = select(ShelfPoint).where(seen).order_by(ShelfPoint.position).limit(limit).offset(offset)
+    return [_stored(row) for row in session.scalars(page)], _number(session, seen)
+
+
+def _number(session: Session, condition: ColumnElement[bool]) -> int:
+    return session.scalar(select(func.count()).select_from(ShelfPoint).where(condition)) or 0
 
 
 def _of(collection: str, group: str) -> ColumnElement[bool]:

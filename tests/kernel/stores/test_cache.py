@@ -80,13 +80,11 @@ class TestSharedCounters(CacheConformance):
     async def test_windows_gone_by_are_removed(self, database: Database) -> None:
         """The table keeps no window that is over, and no name of whom it counted."""
         past = RateWindow(key_hash=secrets.token_hex(16), window_end=int(time.time()) - 1, count=5)
-        async with database.unit() as unit:
-            unit.session.add(past)
+        await database.write(lambda unit: unit.session.add(past))
         cache = SharedCounters(database)
         await cache.increment("ratelimit:203.0.113.9", 86_400)
         await cache.close()
-        async with database.read() as session:
-            left = (await session.scalars(select(RateWindow))).all()
+        left = await database.read(lambda session: session.scalars(select(RateWindow)).all())
         assert [row.count for row in left] == [1]
         assert "203.0.113.9" not in left[0].key_hash
 
@@ -97,8 +95,8 @@ class TestSharedCounters(CacheConformance):
             await cache.increment(f"crowd-{number}", 86_400)
 
         async def written() -> bool:
-            async with database.read() as session:
-                return await session.scalar(select(func.sum(RateWindow.count))) == 2_500
+            counted = select(func.sum(RateWindow.count))
+            return await database.read(lambda session: session.scalar(counted)) == 2_500
 
         await eventually(written, 20)
         await cache.close()

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sqlalchemy.orm import Session
 
 from kernel.db import migrate
-from kernel.db.engine import Database
+from kernel.db.engine import Database, Unit
 from kernel.settings import KernelSettings
 from kernel.stores.points import SqlVectorStore
 from kernel.stores.protocols import Point, Query
@@ -39,13 +40,16 @@ def cloud(count: int, group: str, seed: int = 0, text: str = "zebra") -> list[Po
 
 async def fill(database: Database, store: SqlVectorStore, *groups: list[Point], gone: str = "") -> None:
     """Publish groups, and remove one, in one commit."""
-    async with database.unit() as unit:
-        await store.ensure(unit, "c", DIMENSION, "e")
+
+    def write(unit: Unit) -> None:
+        store.ensure(unit, "c", DIMENSION, "e")
         if gone:
-            await store.remove_group(unit, "c", gone)
+            store.remove_group(unit, "c", gone)
         for points in groups:
-            await store.stage(unit, "c", points)
-            await store.publish(unit, "c", points[0].group)
+            store.stage(unit, "c", points)
+            store.publish(unit, "c", points[0].group)
+
+    await database.write(write)
 
 
 def question(seed: int = 0) -> np.ndarray:
@@ -97,11 +101,14 @@ async def test_a_cancelled_search_leaves_whole_indexes(database: Database) -> No
 async def test_many_searches_of_cold_collections_do_not_starve_each_other(database: Database) -> None:
     """More collections at a time than the database has connections."""
     store = SqlVectorStore(database)
+
+    def write(unit: Unit, name: str) -> None:
+        store.ensure(unit, name, DIMENSION, "e")
+        store.stage(unit, name, cloud(3, "g"))
+        store.publish(unit, name, "g")
+
     for number in range(40):
-        async with database.unit() as unit:
-            await store.ensure(unit, f"c{number}", DIMENSION, "e")
-            await store.stage(unit, f"c{number}", cloud(3, "g"))
-            await store.publish(unit, f"c{number}", "g")
+        await database.write(write, f"c{number}")
     async with asyncio.timeout(20):
         found = await asyncio.gather(
             *(store.search(f"c{number}", Query(question(), 3, text="zebra")) for number in range(40))
@@ -133,9 +140,11 @@ async def test_a_large_collection_gets_an_approximate_index(database: Database) 
 
 
 async def approximate(database: Database, store: SqlVectorStore) -> bool:
-    async with database.read() as session:
-        found = await store.known(session, "c")
-        return (await store.indexes(found).dense.catch_up(session, found)).approximate
+    def look(session: Session) -> bool:
+        found = store.known(session, "c")
+        return store.indexes(found).dense.catch_up(session, found).approximate
+
+    return await database.read(look)
 
 
 async def test_an_index_of_many_removed_words_is_made_anew(database: Database) -> None:
@@ -160,9 +169,11 @@ async def test_an_index_of_many_removed_words_is_made_anew(database: Database) -
 
 
 async def words(database: Database, store: SqlVectorStore) -> TextIndex:
-    async with database.read() as session:
-        found = await store.known(session, "c")
-        return await store.indexes(found).text.catch_up(session, found)
+    def look(session: Session) -> TextIndex:
+        found = store.known(session, "c")
+        return store.indexes(found).text.catch_up(session, found)
+
+    return await database.read(look)
 
 
 async def test_closing_waits_for_nobody_who_left(database: Database) -> None:

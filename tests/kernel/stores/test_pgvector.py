@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack
 
 import asyncpg
 import numpy as np
@@ -14,7 +13,7 @@ from pgvector_server import binaries, running_server
 from sqlalchemy import text as sql
 
 from kernel.db import migrate
-from kernel.db.engine import Database
+from kernel.db.engine import Database, Unit
 from kernel.errors import StartupError
 from kernel.stores.conformance_vectors import (
     COLLECTION,
@@ -118,11 +117,14 @@ def cloud(count: int, group: str = "one", seed: int = 0) -> list[Point]:
 
 async def fill(database: Database, store: SqlVectorStore, *groups: list[Point]) -> None:
     """Write and publish groups of points."""
-    async with database.unit() as unit:
-        await store.ensure(unit, COLLECTION, DIMENSION, ENGINE)
+
+    def write(unit: Unit) -> None:
+        store.ensure(unit, COLLECTION, DIMENSION, ENGINE)
         for points in groups:
-            await store.stage(unit, COLLECTION, points)
-            await store.publish(unit, COLLECTION, points[0].group)
+            store.stage(unit, COLLECTION, points)
+            store.publish(unit, COLLECTION, points[0].group)
+
+    await database.write(write)
 
 
 async def graphs(database: Database) -> list[str]:
@@ -130,8 +132,7 @@ async def graphs(database: Database) -> list[str]:
     query = (
         "SELECT relname FROM pg_class JOIN pg_index ON oid = indexrelid WHERE relname ~ 'hnsw' AND indisvalid"
     )
-    async with database.read() as session:
-        return list((await session.scalars(sql(query))).all())
+    return list(await database.read(lambda session: session.scalars(sql(query)).all()))
 
 
 async def test_a_large_collection_gets_a_graph_and_loses_it_when_dropped(
@@ -144,8 +145,7 @@ async def test_a_large_collection_gets_a_graph_and_loses_it_when_dropped(
     assert await graphs(database) == []
     await fill(database, store, more)
     await store.graphs.settled()
-    async with database.read() as session:
-        found = await store.known(session, COLLECTION)
+    found = await database.read(store.known, COLLECTION)
     assert await graphs(database) == [graph_name(found.id)]
     vectors = np.array([point.vector for point in few + more])
     names = np.array([point.id for point in few + more])
@@ -154,8 +154,7 @@ async def test_a_large_collection_gets_a_graph_and_loses_it_when_dropped(
         hits = await store.search(COLLECTION, Query(question, 10))
         recalled += len(set(ids(hits)) & set(names[np.argsort(-vectors @ question)[:10]]))
     assert recalled >= 190  # of 200
-    async with database.unit() as unit:
-        await store.drop(unit, COLLECTION)
+    await database.write(store.drop, COLLECTION)
     await store.settled()
     await store.graphs.settled()
     assert await graphs(database) == []
@@ -164,12 +163,10 @@ async def test_a_large_collection_gets_a_graph_and_loses_it_when_dropped(
 async def walks(database: Database) -> int:
     """How often a graph was searched so far, as the server counts it."""
     query = "SELECT coalesce(sum(idx_scan), 0) FROM pg_stat_user_indexes WHERE indexrelname ~ 'hnsw'"
-    async with AsyncExitStack() as stack:  # each connection of the pool keeps its own counts for a while
-        for _ in range(5):
-            session = await stack.enter_async_context(database.read())
-            await session.execute(sql("SELECT pg_stat_force_next_flush()"))
-    async with database.read() as session:
-        return int(await session.scalar(sql(query)) or 0)
+    flush = sql("SELECT pg_stat_force_next_flush()")
+    # At the same time, as each connection of the pool keeps its own counts for a while.
+    await asyncio.gather(*(database.read(lambda session: session.execute(flush).all()) for _ in range(5)))
+    return int(await database.read(lambda session: session.scalar(sql(query))) or 0)
 
 
 async def test_wide_searches_walk_the_graph_and_narrow_ones_compare_all(
@@ -196,10 +193,9 @@ async def test_a_half_made_graph_is_made_again(database: Database, store: PgVect
     """What a process that was killed while building left behind is neither used nor kept."""
     await fill(database, store, cloud(1500))
     await store.graphs.settled()
-    async with database.unit() as unit:
-        spoil = "UPDATE pg_index SET indisvalid = false WHERE indexrelid = to_regclass(:name)"
-        found = await store.known(unit.session, COLLECTION)
-        await unit.session.execute(sql(spoil), {"name": graph_name(found.id)})
+    found = await database.read(store.known, COLLECTION)
+    spoil = sql("UPDATE pg_index SET indisvalid = false WHERE indexrelid = to_regclass(:name)")
+    await database.write(lambda unit: unit.session.execute(spoil, {"name": graph_name(found.id)}).close())
     assert await graphs(database) == []
     assert len(await store.search(COLLECTION, Query(direction(0.0), 10))) == 10
     await store.start()
@@ -222,15 +218,13 @@ async def test_vectors_go_with_their_points(database: Database, store: PgVectorS
     await fill(database, store, cloud(5), cloud(5, "two"))
 
     async def left() -> int:
-        async with database.read() as session:
-            return int(await session.scalar(sql("SELECT count(*) FROM kernel_point_vector")) or 0)
+        query = sql("SELECT count(*) FROM kernel_point_vector")
+        return int(await database.read(lambda session: session.scalar(query)) or 0)
 
     assert await left() == 10
-    async with database.unit() as unit:
-        await store.remove_group(unit, COLLECTION, "one")
+    await database.write(store.remove_group, COLLECTION, "one")
     assert await left() == 5
-    async with database.unit() as unit:
-        await store.drop(unit, COLLECTION)
+    await database.write(store.drop, COLLECTION)
     await store.settled()
     assert await left() == 0
 
@@ -261,13 +255,11 @@ async def test_points_written_with_faiss_are_taken_over(database: Database) -> N
     assert type(faiss) is SqlVectorStore
     for number, group in enumerate(("one", "two")):
         await fill(database, faiss, [thing(number, group)])
-        async with database.unit() as unit:
-            await faiss.stage(unit, COLLECTION, [thing(number + 5, group)])
+        await database.write(faiss.stage, COLLECTION, [thing(number + 5, group)])
         store = await open_vector_store(database, "auto", apply=True)
         assert isinstance(store, PgVectorStore)
         assert len(await store.search(COLLECTION, Query(direction(0.0), 10))) == 2 * number + 1
-        async with database.unit() as unit:
-            await store.publish(unit, COLLECTION, group)
+        await database.write(store.publish, COLLECTION, group)
     assert ids(await store.search(COLLECTION, Query(direction(0.5), 2))) == ["one-5", "two-6"]
     assert len(await store.search(COLLECTION, Query(direction(0.0), 10))) == 4
 
@@ -275,8 +267,8 @@ async def test_points_written_with_faiss_are_taken_over(database: Database) -> N
 async def test_nothing_is_made_without_leave(database: Database) -> None:
     """`migrate_on_start` off: FAISS answers until the database is prepared, and then pgvector."""
     assert type(await open_vector_store(database, "pgvector", apply=False)) is SqlVectorStore
-    async with database.read() as session:
-        assert await session.scalar(sql("SELECT to_regclass('kernel_point_vector')")) is None
+    table = sql("SELECT to_regclass('kernel_point_vector')")
+    assert await database.read(lambda session: session.scalar(table)) is None
     await open_vector_store(database, "pgvector", apply=True)
     assert type(await open_vector_store(database, "pgvector", apply=False)) is PgVectorStore
 

@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from kernel.db import migrate
-from kernel.db.engine import Database
+from kernel.db.engine import Database, Unit
 from kernel.db.tables import CollectionRecord, PointRecord, TombstoneRecord
 from kernel.settings import KernelSettings
 from kernel.stores.points import SqlVectorStore
@@ -35,16 +35,13 @@ VECTOR = np.eye(1, 8, dtype=np.float32)[0]
 
 
 async def fill(database: Database, store: SqlVectorStore, name: str, count: int, group: str = "g") -> None:
-    async with database.unit() as unit:
-        await store.ensure(unit, name, 8, "e")
+    def write(unit: Unit) -> None:
+        store.ensure(unit, name, 8, "e")
         points = [Point(f"{group}-{n}", group, n, "zebra", VECTOR) for n in range(count)]
-        await store.stage(unit, name, points)
-        await store.publish(unit, name, group)
+        store.stage(unit, name, points)
+        store.publish(unit, name, group)
 
-
-async def drop(database: Database, store: SqlVectorStore, name: str) -> None:
-    async with database.unit() as unit:
-        await store.drop(unit, name)
+    await database.write(write)
 
 
 def count_rows(session: Session) -> list[int]:
@@ -58,9 +55,8 @@ async def test_drop(database: Database) -> None:
     store = SqlVectorStore(database)
     await fill(database, store, "c", MANY)
     await fill(database, store, "kept", 3)
-    async with database.unit() as unit:
-        await store.remove_group(unit, "kept", "nobody")
-    await drop(database, store, "c")
+    await database.write(store.remove_group, "kept", "nobody")
+    await database.write(store.drop, "c")
     assert await store.count("c") == 0 == await store.staged("c", "g")
     assert await store.search("c", Query(VECTOR, 5, text="zebra")) == []
     await fill(database, store, "c", 2, "new")
@@ -73,12 +69,15 @@ async def test_drop(database: Database) -> None:
 async def test_cost_of_the_commit(database: Database) -> None:
     """The same statements, whatever is in it."""
     store, sent = SqlVectorStore(database), []
+
+    def drop(unit: Unit) -> None:
+        with statements() as seen:
+            store.drop(unit, "c")
+            sent.append(len(seen))
+
     for count in (1, MANY):
         await fill(database, store, "c", count)
-        with statements() as seen:
-            async with database.unit() as unit:
-                await store.drop(unit, "c")
-                sent.append(len(seen))
+        await database.write(drop)
         await store.settled()
     assert sent[0] == sent[1]
     await store.close()
@@ -88,7 +87,7 @@ async def test_ended_in_the_middle(database: Database) -> None:
     """A process that ended before it had removed all leaves the rest to the next that starts."""
     ended = SqlVectorStore(database)
     await fill(database, ended, "c", MANY)
-    await drop(database, ended, "c")
+    await database.write(ended.drop, "c")
     await ended.close()
     assert (await database.read(count_rows))[1] > 0
     later = SqlVectorStore(database)
@@ -104,7 +103,7 @@ async def test_dropped_at_the_same_time(database: Database) -> None:
     stores = SqlVectorStore(database), SqlVectorStore(database)
     for number in range(8):
         await fill(database, stores[0], f"c{number}", 500)
-    await asyncio.gather(*(drop(database, stores[n % 2], f"c{n}") for n in range(8)))
+    await asyncio.gather(*(database.write(stores[n % 2].drop, f"c{n}") for n in range(8)))
     for store in stores:
         await store.settled()
     assert await database.read(count_rows) == [0, 0, 0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 from kernel.db import migrate
-from kernel.db.engine import Database
+from kernel.db.engine import Database, Unit
 from kernel.settings import KernelSettings
 from kernel.stores.conformance_vectors import Stores, VectorStoreConformance
 from kernel.stores.points import SqlVectorStore
@@ -52,17 +51,18 @@ async def test_an_older_reader_leaves_no_gap_in_the_words(database: Database) ->
     store, vector = SqlVectorStore(database), np.eye(1, 4, dtype=np.float32)[0]
 
     async def publish(group: str) -> None:
-        async with database.unit() as unit:
-            await store.ensure(unit, "c", 4, "e")
-            await store.stage(unit, "c", [Point(group, group, 0, "zebra", vector)])
-            await store.publish(unit, "c", group)
+        def write(unit: Unit) -> None:
+            store.ensure(unit, "c", 4, "e")
+            store.stage(unit, "c", [Point(group, group, 0, "zebra", vector)])
+            store.publish(unit, "c", group)
+
+        await database.write(write)
 
     await publish("early")
-    async with database.read() as session:
-        found = await store.known(session, "c")
-        await asyncio.create_task(publish("late"))
-        assert len(await store.search("c", Query(vector, 5))) == 2
-        await store.indexes(found).text.catch_up(session, found)
+    found = await database.read(store.known, "c")
+    await publish("late")
+    assert len(await store.search("c", Query(vector, 5))) == 2
+    await database.read(lambda session: store.indexes(found).text.catch_up(session, found))
     hits = await store.search("c", Query(np.roll(vector, 1), 5, text="zebra"))
     assert {hit.point.id for hit in hits if hit.score > 0} == {"early", "late"}
     await store.close()
