@@ -85,7 +85,10 @@ class Database:
     ) -> T: ...
 
     def snapshot(self, fn: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Like `read`; all statements see one state of the database, on PostgreSQL too."""
+        """Like `read`; all statements see one state of the database, on PostgreSQL too.
+
+        For what takes longer: on SQLite it has threads of its own.
+        """
         return self._old_snapshot() if fn is None else self._open.snapshot(fn, *args, **kwargs)
 
     async def write(self, fn: Callable[Concatenate[Unit, P], T], *args: P.args, **kwargs: P.kwargs) -> T:

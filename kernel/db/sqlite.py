@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import create_engine, event
 from sqlalchemy.engine import Connection, Engine, RootTransaction, make_url
@@ -47,6 +47,19 @@ _PRAGMAS = (
 )
 
 
+class Threads(NamedTuple):
+    """A short read waits for no snapshot, such as a search."""
+
+    readers: Readers
+    snapshots: Readers
+    writer: threading.Thread
+
+    def join(self) -> None:
+        """Wait for the end of them all."""
+        for each in self:
+            each.join()
+
+
 class SqliteUnits:
     """Runs units of reading and writing for one event loop."""
 
@@ -54,17 +67,22 @@ class SqliteUnits:
         self._url = url
         self._outbox = outbox
         self._writes: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
-        self._threads: tuple[Readers, threading.Thread] | None = None
+        self._threads: Threads | None = None
         self._following: set[asyncio.Task[None]] = set()
 
     async def read(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """Run `fn(session, …)` in a reader thread, in one snapshot."""
         task = Task(fn, args, kwargs)
-        self._started()[0].put(task)
+        self._started().readers.put(task)
         result: T = await task.future
         return result
 
-    snapshot = read
+    async def snapshot(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """The same in a thread of those for what takes longer."""
+        task = Task(fn, args, kwargs)
+        self._started().snapshots.put(task)
+        result: T = await task.future
+        return result
 
     async def write(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """Run `fn(unit, …)` in the writer thread; answers once it is durable and what follows was done."""
@@ -82,15 +100,14 @@ class SqliteUnits:
     async def close(self) -> None:
         """Finish what was begun, and let go of the file."""
         if self._threads is not None:
-            readers, writer = self._threads
             self._writes.put(None)
-            readers.stop()
-            await asyncio.to_thread(readers.join)
-            await asyncio.to_thread(writer.join)
+            self._threads.readers.stop()
+            self._threads.snapshots.stop()
+            await asyncio.to_thread(self._threads.join)
         if self._following:
             await asyncio.wait(self._following)
 
-    def _started(self) -> tuple[Readers, threading.Thread]:
+    def _started(self) -> Threads:
         """The threads, started at the first unit: only then is there a loop to hand results to."""
         if self._threads is None:
             handover = Handover(asyncio.get_running_loop())
@@ -98,11 +115,11 @@ class SqliteUnits:
             # A writer waits by itself, see `_begin`.
             writer = _engine(self._url, "BEGIN IMMEDIATE", "busy_timeout=0")
             serve = Writer(writer, self._writes, handover, self._outbox, self._follow).serve
-            self._threads = (
-                Readers(reader, handover),
-                threading.Thread(target=serve, name="db-write", daemon=True),
+            writing = threading.Thread(target=serve, name="db-write", daemon=True)
+            writing.start()
+            self._threads = Threads(
+                Readers(reader, handover), Readers(reader, handover, "db-snapshot"), writing
             )
-            self._threads[1].start()
         return self._threads
 
     def _follow(self, task: Task, unit: Unit, result: Any) -> None:

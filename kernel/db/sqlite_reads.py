@@ -29,14 +29,14 @@ LONG = 0.005
 class Readers:
     """Runs units of reading for one event loop."""
 
-    def __init__(self, engine: Engine, handover: Handover) -> None:
+    def __init__(self, engine: Engine, handover: Handover, name: str = "db-read") -> None:
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._turn = Turn()
         self._watch: asyncio.TimerHandle | None = None
         self._threads = [
             threading.Thread(
                 target=Reader(engine, self._tasks, self._turn, handover).serve,
-                name=f"db-read-{number}",
+                name=f"{name}-{number}",
                 daemon=True,
             )
             for number in range(READERS)
