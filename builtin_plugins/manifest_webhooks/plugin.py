@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
-
-from sqlalchemy.exc import SQLAlchemyError
 
 from kernel.sdk import (
     DIRECTORY,
     HealthCheck,
+    JobRef,
     Platform,
     Plugin,
     PluginSource,
@@ -23,7 +20,6 @@ from kernel.sdk import (
     Tables,
     Unhealthy,
     hookimpl,
-    utc_now,
 )
 
 from . import handlers, models
@@ -31,11 +27,7 @@ from .folder import FOLDER, ManifestFolder
 from .inbox import INBOX, Inbox
 from .settings import WebhookSettings
 from .source import SOURCE, ManifestSource
-from .storing import forget_old_events
-
-log = logging.getLogger("platform.manifests")
-
-_SWEEP_SECONDS = 3600.0
+from .storing import FORGET_OLD
 
 
 class ManifestWebhooksPlugin(Plugin):
@@ -59,6 +51,10 @@ class ManifestWebhooksPlugin(Plugin):
     @hookimpl
     def register_routes(self) -> Sequence[RouteTable]:
         return [handlers.routes]
+
+    @hookimpl
+    def register_jobs(self) -> Sequence[JobRef]:
+        return [FORGET_OLD]
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
@@ -92,13 +88,7 @@ async def _open_source(platform: Platform) -> AsyncIterator[ManifestSource]:
 
 @asynccontextmanager
 async def _open_inbox(platform: Platform) -> AsyncIterator[Inbox]:
-    stop = asyncio.Event()
-    sweeping = asyncio.create_task(_sweep(platform, stop), name="webhook events")
-    try:
-        yield Inbox(platform, platform.resource(FOLDER))
-    finally:
-        stop.set()
-        await sweeping
+    yield Inbox(platform, platform.resource(FOLDER))
 
 
 async def _check(platform: Platform) -> None:
@@ -107,14 +97,3 @@ async def _check(platform: Platform) -> None:
     wrong = [entry for entry in entries if entry.reason or entry.problem]
     if wrong:
         raise Unhealthy("; ".join(f"{entry.name}: {entry.reason or entry.problem}" for entry in wrong))
-
-
-async def _sweep(platform: Platform, stop: asyncio.Event) -> None:
-    """Forget old events, again and again. Told to stop, never cancelled: a statement may be under way."""
-    while not stop.is_set():
-        try:
-            await forget_old_events(platform.database, utc_now())
-        except (SQLAlchemyError, OSError) as error:
-            log.warning("old webhook events can't be removed: %s", type(error).__name__)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), _SWEEP_SECONDS)

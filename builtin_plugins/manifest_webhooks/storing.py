@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import BaseModel
 from sqlalchemy import delete, select
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import Session
 
-from kernel.sdk import Database, EngineMismatch, Point, Unit, VectorStore, off_the_loop, utc_now
+from kernel.sdk import EngineMismatch, Job, Platform, Point, Unit, VectorStore, off_the_loop, utc_now
 
 from .deliveries import Fate, Sent, forget_before, forget_of, keep
 from .errors import EngineChanged, UnknownWebhook
@@ -125,15 +126,21 @@ class PointKeeper:
         return known is not None
 
 
-async def forget_old_events(database: Database, now: datetime) -> int:
-    """Forget events and deliveries older than the retention; answers how many events. Their points stay."""
-    return await database.write(_forget_before, now - EVENT_RETENTION)
+class Nothing(BaseModel):
+    """The clock passes no arguments."""
 
 
-def _forget_before(unit: Unit, moment: datetime) -> int:
-    result: Any = unit.session.execute(delete(EventRow).where(EventRow.created_at < moment))
+async def _forget_old(platform: Platform, _: Nothing) -> None:
+    """Forget events and deliveries older than the retention. Their points stay."""
+    await platform.database.write(_forget_before, utc_now() - EVENT_RETENTION)
+
+
+def _forget_before(unit: Unit, moment: datetime) -> None:
+    unit.session.execute(delete(EventRow).where(EventRow.created_at < moment))
     forget_before(unit.session, moment)
-    return int(result.rowcount)
+
+
+FORGET_OLD = Job("manifest_webhooks.forget_old", Nothing, _forget_old, lane="quick", schedule="@hourly")
 
 
 def _hold(unit: Unit, plugin: str) -> PluginRow | None:

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from builtin_plugins.manifest_webhooks.deliveries import KEPT, last
-from builtin_plugins.manifest_webhooks.storing import EVENT_RETENTION, forget_old_events
-from kernel.sdk import utc_now
+from builtin_plugins.manifest_webhooks.storing import EVENT_RETENTION
 from kernel.testing import Running, Start
 from tests.builtin_plugins.manifest_webhooks.webhook_support import (
     drop,
     github_headers,
+    make_older,
     manifest,
     send,
 )
@@ -138,12 +138,12 @@ async def test_gone_with_the_plugin(start_platform: Start, platform_home: Path) 
 
 
 async def test_old_ones_are_forgotten(start_platform: Start, platform_home: Path) -> None:
-    """After the retention the hourly sweep removes them."""
+    """After the retention the hourly job removes them."""
     running = await notes(start_platform, platform_home)
     await deliver(running, "d1")
-    await forget_old_events(running.platform.database, utc_now() + EVENT_RETENTION / 2)
+    await make_older(running, EVENT_RETENTION / 2)
     assert len(await shown(running)) == 1
-    await forget_old_events(running.platform.database, utc_now() + EVENT_RETENTION * 2)
+    await make_older(running, EVENT_RETENTION / 2)
     assert await shown(running) == []
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from builtin_plugins.manifest_webhooks.models import EventRow
-from builtin_plugins.manifest_webhooks.storing import EVENT_RETENTION, forget_old_events
+from builtin_plugins.manifest_webhooks.storing import EVENT_RETENTION
 from kernel.sdk import Unavailable, utc_now
 from kernel.testing import Running, Start
 from tests.builtin_plugins.manifest_webhooks.webhook_support import (
@@ -20,6 +20,7 @@ from tests.builtin_plugins.manifest_webhooks.webhook_support import (
     folder_of,
     github_headers,
     hits,
+    make_older,
     manifest,
     send,
     standard_headers,
@@ -154,12 +155,12 @@ class TestEvents:
         """Ids past the retention go, fresh ones and all points stay."""
         running = await notes(start_platform, platform_home)
         await send(running.anonymous, "/notes", {"text": "x"}, {"webhook-id": "e"})
-        database = running.platform.database
-        assert await forget_old_events(database, utc_now() + EVENT_RETENTION / 2) == 0
-        assert await forget_old_events(database, utc_now() + EVENT_RETENTION * 1.01) == 1
-        query = select(func.count()).select_from(EventRow)
-        assert await database.read(lambda session: session.scalar(query)) == 0
-        assert await count(running) == 1
+        await make_older(running, EVENT_RETENTION / 2)
+        await send(running.anonymous, "/notes", {"text": "y"}, {"webhook-id": "fresh"})
+        await make_older(running, EVENT_RETENTION / 2)
+        query = select(EventRow.event_id)
+        assert await running.platform.database.read(lambda session: session.scalars(query).all()) == ["fresh"]
+        assert await count(running) == 2
 
 
 class TestProofs:

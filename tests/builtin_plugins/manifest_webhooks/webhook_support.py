@@ -9,11 +9,16 @@ import hmac
 import json
 import time
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import yaml
+from sqlalchemy import select
 
+from builtin_plugins.manifest_webhooks.models import DeliveryRow, EventRow
+from builtin_plugins.manifest_webhooks.storing import FORGET_OLD, Nothing
+from kernel.sdk import Unit
 from kernel.testing import Actor, Reply, Running
 
 TAKES_EFFECT = 2.0
@@ -111,6 +116,20 @@ async def hits(actor: Actor, plugin: str, query: str, limit: int = 10) -> list[d
     assert answer.status == 200, answer.body
     found: list[dict[str, Any]] = answer.json()["result"]["hits"]
     return found
+
+
+async def make_older(running: Running, age: timedelta) -> None:
+    """Let what is kept of deliveries be older than it is, and run the job that forgets what is too old."""
+
+    def change(unit: Unit) -> None:
+        for event in unit.session.scalars(select(EventRow)):
+            event.created_at -= age
+        for delivery in unit.session.scalars(select(DeliveryRow)):
+            delivery.received_at -= age
+        unit.enqueue(FORGET_OLD, Nothing())
+
+    await running.platform.database.write(change)
+    await running.run_jobs()
 
 
 async def until(condition: Callable[[], Awaitable[bool]], seconds: float = TAKES_EFFECT) -> None:

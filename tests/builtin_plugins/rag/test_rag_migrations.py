@@ -9,7 +9,7 @@ from sqlalchemy import Connection, inspect, text
 
 from kernel.db.migrate import Owner, alembic_config
 from kernel.db.startup import SCHEMA
-from kernel.testing import Actor, Start, platforms
+from kernel.testing import Actor, Running, Start, platforms
 from tests.fakes.hash_embeddings import HashEmbeddings
 
 
@@ -18,33 +18,87 @@ async def test_failed_document_of_the_first_release(platform_home: Path, databas
     env = {"DATABASE_URL": database_url}
     async with platforms(platform_home) as start:
         ada, path = await _document(start, env)
-        owner = next(o for o in ada.running.platform.resource(SCHEMA).owners() if o.name == "rag")
         async with ada.running.platform.database.schema_change() as connection:
-            await connection.run_sync(_as_first_release, owner)
+            await connection.run_sync(_to, _rag(ada.running), "0001")
             await connection.execute(text(_FAILED))
     async with platforms(platform_home) as start:
         running = await start("rag", HashEmbeddings(), env=env)
         again = await running.sign_in("ada", ada.password)
         found = (await again.get(path)).json()
         assert (found["status"], found["error"]) == ("failed", "It is encrypted.")
-        async with running.platform.database.read() as session:
-            columns = await (await session.connection()).run_sync(_columns)
+        columns = await running.platform.database.read(lambda session: _columns(session.connection()))
         assert "error_code" not in columns
+
+
+async def test_documents_of_the_second_release(platform_home: Path, database_url: str | None) -> None:
+    """They stay as they are; from now on a row outlives its knowledge base until the job has removed it."""
+    env = {"DATABASE_URL": database_url}
+    async with platforms(platform_home) as start:
+        ada, path = await _document(start, env)
+        await ada.running.run_jobs()
+        before = (await ada.get(path)).json()
+        async with ada.running.platform.database.schema_change() as connection:
+            await connection.run_sync(_to, _rag(ada.running), "0002")
+            assert await connection.run_sync(_references) == {"rag_knowledge_base"}
+    async with platforms(platform_home) as start:
+        running = await start("rag", HashEmbeddings(), env=env)
+        again = await running.sign_in("ada", ada.password)
+        assert (await again.get(path)).json() == before and before["status"] == "completed"
+        base = path.partition("/documents/")[0]
+        same = await again.upload(f"{base}/upload", "b.txt", CONTENT)
+        assert (same.status, same.json()["document_id"]) == (200, before["document_id"])
+        assert (await again.delete(base)).status == 200
+        assert await _rows(running) == 1
+        await running.run_jobs()
+        assert await _rows(running) == 0
+        async with running.platform.database.schema_change() as connection:
+            assert await connection.run_sync(_references) == set()
+
+
+async def test_back_to_the_second_release(platform_home: Path, database_url: str | None) -> None:
+    """Rows that had outlived their knowledge base go, as nothing may refer to one that is not there."""
+    async with platforms(platform_home) as start:
+        ada, path = await _document(start, {"DATABASE_URL": database_url})
+        kept = (await _upload(ada, "Kept")).partition("/documents/")[0]
+        assert (await ada.delete(path.partition("/documents/")[0])).status == 200
+        assert await _rows(ada.running) == 2
+        async with ada.running.platform.database.schema_change() as connection:
+            await connection.run_sync(_to, _rag(ada.running), "0002")
+        assert await _rows(ada.running) == 1
+        assert (await ada.get(f"{kept}/documents")).json()["total"] == 1
 
 
 async def _document(start: Start, env: dict[str, str | None]) -> tuple[Actor, str]:
     running = await start("rag", HashEmbeddings(), env=env)
     ada = await running.user("ada")
-    base = (await ada.post("/v1/rag/knowledge-bases", json={"name": "Nordlys"})).json()["id"]
-    uploaded = await ada.upload(f"/v1/rag/knowledge-bases/{base}/upload", "a.txt", b"A station on Senja.")
-    return ada, f"/v1/rag/knowledge-bases/{base}/documents/{uploaded.json()['document_id']}"
+    return ada, await _upload(ada, "Nordlys")
 
 
+async def _upload(ada: Actor, name: str) -> str:
+    base = (await ada.post("/v1/rag/knowledge-bases", json={"name": name})).json()["id"]
+    uploaded = await ada.upload(f"/v1/rag/knowledge-bases/{base}/upload", "a.txt", CONTENT)
+    return f"/v1/rag/knowledge-bases/{base}/documents/{uploaded.json()['document_id']}"
+
+
+async def _rows(running: Running) -> int:
+    query = text("SELECT count(*) FROM rag_document")
+    return int(await running.platform.database.read(lambda session: session.scalar(query)) or 0)
+
+
+def _rag(running: Running) -> Owner:
+    return next(owner for owner in running.platform.resource(SCHEMA).owners() if owner.name == "rag")
+
+
+CONTENT = b"A station on Senja."
 _FAILED = "UPDATE rag_document SET status='failed', error='It is encrypted.', error_code='encrypted'"
 
 
-def _as_first_release(connection: Connection, owner: Owner) -> None:
-    command.downgrade(alembic_config(owner, connection), "0001")
+def _to(connection: Connection, owner: Owner, revision: str) -> None:
+    command.downgrade(alembic_config(owner, connection), revision)
+
+
+def _references(connection: Connection) -> set[str]:
+    return {key["referred_table"] for key in inspect(connection).get_foreign_keys("rag_document")}
 
 
 def _columns(connection: Connection) -> set[str]:
