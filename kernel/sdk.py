@@ -73,6 +73,7 @@ from kernel.http.routes import (
     permission,
 )
 from kernel.http.streams import OPEN_STREAMS
+from kernel.http.uploads import ReceivedFile, receive_file
 from kernel.http.validation import iter_body, json_object, read_body
 from kernel.jobs.declarations import Job, JobFailed, JobRef, LongJob
 from kernel.jobs.kinds import Lane
@@ -219,6 +220,7 @@ __all__ = [
     "Query",
     "Rate",
     "RawBody",
+    "ReceivedFile",
     "Record",
     "RequestTimeout",
     "ResetPasswordRequest",
@@ -283,6 +285,7 @@ __all__ = [
     "query_values",
     "read_body",
     "read_page",
+    "receive_file",
     "require_access",
     "require_token_scope",
     "revoke_sessions",

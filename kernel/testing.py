@@ -183,7 +183,7 @@ def postgres_database(*, plain: bool = False) -> Iterator[str]:
     try:
         name = testing_databases.create(server, plain=plain)
     except OSError as error:
-        _missing(f"PostgreSQL does not answer at {server}: {error}")
+        missing(f"PostgreSQL does not answer at {server}: {error}")
     try:
         yield server.rpartition("/")[0] + f"/{name}"
     finally:
@@ -213,13 +213,14 @@ async def redis_url() -> AsyncIterator[str]:
     try:
         await client.ping()
     except (RedisError, OSError) as error:
-        _missing(f"Redis does not answer at {url}: {error}")
+        missing(f"Redis does not answer at {url}: {error}")
     finally:
         await client.aclose()
     yield url
 
 
-def _missing(reason: str) -> None:
+def missing(reason: str) -> None:
+    """Skip the test for want of something; fail it where everything must be there (CI)."""
     if services_required():
         pytest.fail(reason)
     pytest.skip(reason)

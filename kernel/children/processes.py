@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import signal
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
@@ -77,7 +78,7 @@ class Children:
         Raises ChildFailed when the task is at fault, MachineFault when the machine is.
         """
         task = Task(0, limits, target=target, arguments=list(arguments))
-        outcome = await self._run(task, os.devnull)
+        outcome = await self._run(task, b"")
         if not outcome.is_good:
             _explain(task, outcome)
         try:
@@ -90,11 +91,11 @@ class Children:
         command: Sequence[str],
         *,
         limits: ChildLimits,
-        source: Path | None = None,
+        source: Path | bytes = b"",
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
     ) -> bytes:
-        """Run a program in `folder`, its standard input read from the file `source`; answers its output.
+        """Run a program in `folder` with `source` (a file or bytes) as standard input; answers its output.
 
         Raises ChildFailed when it ends with a status other than 0 or goes past its limits, MachineFault when
         the machine is at fault.
@@ -104,7 +105,7 @@ class Children:
             environment={**ENVIRONMENT, **(environment or {})},
             folder=None if folder is None else str(folder),
         )
-        outcome = await self._run(task, os.devnull if source is None else str(source))
+        outcome = await self._run(task, source)
         if not outcome.is_good:
             _explain(task, outcome)
         return outcome.answer
@@ -117,7 +118,7 @@ class Children:
             await prepared.close()
         await asyncio.gather(*self._leaving)
 
-    async def _run(self, task: Task, source: str) -> _Outcome:
+    async def _run(self, task: Task, source: Path | bytes) -> _Outcome:
         prepared = await self._ready()
         attempt = _Attempt(prepared, task.limits)
         try:
@@ -162,9 +163,9 @@ class _Attempt:
         self._limits = limits
         self._overflow = asyncio.Event()
 
-    async def run(self, task: Task, source: str) -> _Outcome:
+    async def run(self, task: Task, source: Path | bytes) -> _Outcome:
         most = self._limits.output_bytes + _REFUSAL_BYTES
-        reading = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
+        reading = _opened(source)
         answer = Pipe(most, most, self._overflow.set)
         errors = Pipe(_KEPT_OF_ERRORS, _MOST_OF_ERRORS, self._overflow.set, tail=True)
         ended, cut = None, None
@@ -194,6 +195,16 @@ class _Attempt:
         finally:
             overflow.cancel()
         return None if ended.done() else "output"
+
+
+def _opened(source: Path | bytes) -> int:
+    """A descriptor from which a child reads its standard input."""
+    if isinstance(source, Path) or not source:
+        return os.open(source or os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    with tempfile.TemporaryFile() as held:
+        held.write(source)
+        held.seek(0)
+        return os.dup(held.fileno())
 
 
 def _explain(task: Task, outcome: _Outcome) -> NoReturn:

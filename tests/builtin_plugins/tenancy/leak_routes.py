@@ -300,6 +300,17 @@ ROWS: dict[str, Row] = {
     **TEAMS,
     **ORGANIZATIONS,
 }
+SPEECH = {
+    "POST /v1/tts": Row({"text": "Hi", "language": "en"}, control=ANY),
+    "GET /v1/tts/languages": OWN,
+    "GET /v1/tts/voices": OWN,
+    "POST /v1/stt": Row(upload=True, control=(503,)),
+    "GET /v1/stt/languages": OWN,
+    "POST /v1/ai/audio/speech": Row({"input": "Hi"}, control=ANY),
+    "POST /v1/ai/audio/transcriptions": Row(upload=True, control=(503,)),
+}
+
+ROWS: dict[str, Row] = {**SPEECH, **KERNEL, **PLUGINS, **RAG, **TEAMS, **ORGANIZATIONS}
 
 # What a path parameter stands for.
 PARAMETERS = {

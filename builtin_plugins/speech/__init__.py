@@ -1,0 +1,1 @@
+"""Speech: text to speech and speech to text."""

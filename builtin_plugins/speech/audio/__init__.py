@@ -1,0 +1,1 @@
+"""Audio files: writing them, and decoding what clients send."""

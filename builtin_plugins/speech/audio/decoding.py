@@ -1,0 +1,66 @@
+"""Decoding of what clients send, in a limited child process: to 16-bit samples, 16,000 a second, no silence.
+
+libsndfile reads WAV, FLAC, OGG (Vorbis and Opus) and MP3; the program ffmpeg, where it is installed, unpacks
+WebM and M4A, which browsers and telephones record.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+from builtin_plugins.speech.audio.child import TOO_LONG
+from builtin_plugins.speech.engines.protocol import SAMPLE_RATE
+from builtin_plugins.speech.errors import AudioUnreadable, CannotTranscribe, RecordingTooLong
+from kernel.sdk import ChildFailed, ChildLimits, Children, MachineFault
+
+TARGET: Final = "builtin_plugins.speech.audio.child:decode"
+_CPU_SECONDS, _WALL_SECONDS, _MEMORY_MB = 60, 90, 1024
+# The demuxers are named: ffmpeg otherwise chooses by content, and a playlist could name other files.
+_CONTAINERS: Final = ((0, b"\x1a\x45\xdf\xa3", "matroska"), (4, b"ftyp", "mov"))
+
+
+async def decode_recording(children: Children, recording: Path, target: Path, most_seconds: int) -> float:
+    """Decode the file `recording` into `target`; answers the seconds of it that are not silent.
+
+    Raises AudioUnreadable, RecordingTooLong, CannotTranscribe.
+    """
+    limits = ChildLimits(
+        *(_MEMORY_MB, _CPU_SECONDS, _WALL_SECONDS), file_bytes=most_seconds * SAMPLE_RATE * 2 + 1024 * 1024
+    )
+    try:
+        demuxer = _demuxer(recording)
+        if demuxer is not None:
+            recording = await _unpack(children, recording, target.with_suffix(".unpacked"), demuxer, limits)
+        kept: float = await children.call(TARGET, str(recording), str(target), most_seconds, limits=limits)
+    except ChildFailed as error:
+        if error.code == TOO_LONG or error.reason == "output":
+            raise RecordingTooLong(f"The recording is longer than {most_seconds} seconds") from error
+        raise AudioUnreadable() from error
+    except MachineFault as error:
+        raise CannotTranscribe("The recording can't be decoded now; try again later") from error
+    return kept
+
+
+def _demuxer(recording: Path) -> str | None:
+    with recording.open("rb") as file:
+        head = file.read(16)
+    return next((name for at, magic, name in _CONTAINERS if head[at : at + len(magic)] == magic), None)
+
+
+async def _unpack(
+    children: Children, recording: Path, target: Path, demuxer: str, limits: ChildLimits
+) -> Path:
+    """The sound of a container as WAV."""
+    if shutil.which("ffmpeg") is None:
+        raise AudioUnreadable(
+            "WebM and M4A can't be decoded on this server: install the program ffmpeg, or send WAV, FLAC, "
+            "OGG or MP3"
+        )
+    source = ["-protocol_whitelist", "file", "-f", demuxer, "-i", str(recording)]
+    result = ["-vn", "-ac", "1", "-ar", str(SAMPLE_RATE), "-f", "wav", str(target)]
+    await children.run(
+        ["ffmpeg", "-nostdin", "-v", "error", "-threads", "1", *source, *result], limits=limits
+    )
+    return target

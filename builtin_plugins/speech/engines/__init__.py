@@ -1,0 +1,1 @@
+"""Engines that speak and engines that transcribe."""

@@ -1,0 +1,25 @@
+"""Transcribing in a limited child process: a recording that is too much for a model ends the child alone."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from builtin_plugins.speech.errors import CannotTranscribe
+from kernel.sdk import ChildFailed, ChildLimits, Children, MachineFault
+
+_LIMITS: Final = ChildLimits(memory_mb=4096, cpu_seconds=280, wall_seconds=280)
+_REMEDIES: Final = {
+    "timeout": "the recording took too long; send a shorter one",
+    "memory": "the recording needs too much memory; send a shorter one",
+}
+
+
+async def in_child(children: Children, target: str, *arguments: Any) -> Any:
+    """Call `target` with `arguments` in a child. Raises CannotTranscribe with a remedy."""
+    try:
+        return await children.call(target, *arguments, limits=_LIMITS)
+    except ChildFailed as error:
+        remedy = _REMEDIES.get(error.reason, "the engine failed; try again")
+        raise CannotTranscribe(f"The recording can't be transcribed: {remedy}") from error
+    except MachineFault as error:
+        raise CannotTranscribe("The recording can't be transcribed now; try again later") from error

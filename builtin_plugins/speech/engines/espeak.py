@@ -1,0 +1,79 @@
+"""espeak-ng, run as a separate program: every language of the service, and phonemes for other engines."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from builtin_plugins.speech.engines.protocol import Sound, Voice
+from builtin_plugins.speech.errors import CannotSpeak
+from builtin_plugins.speech.languages import NAMES
+from kernel.sdk import ChildFailed, ChildLimits, Children, MachineFault
+
+PROGRAM: Final = "espeak-ng"
+REMEDY: Final = "install the program espeak-ng (Debian: apt install espeak-ng)"
+_WORDS_A_MINUTE, _SLOW_WORDS_A_MINUTE = 165, 110
+# A sentence of 5,000 characters is six minutes of sound. The program writes no file, but the sound library
+# that it loads sizes one in memory.
+_LIMITS: Final = ChildLimits(
+    memory_mb=512,
+    cpu_seconds=20,
+    wall_seconds=30,
+    file_bytes=128 * 1024 * 1024,
+    output_bytes=64 * 1024 * 1024,
+)
+_IDENTIFIERS: Final = {"fr": "fr-fr", "en": "en-us"}
+_VARIANTS: Final = {"female": "+f3", "male": "+m3"}
+
+
+class Espeak:
+    """Speaks through one run of the program for each sentence."""
+
+    name = "espeak-ng"
+
+    def __init__(self, children: Children) -> None:
+        self._children = children
+
+    async def missing(self) -> str | None:
+        """Whether the program is there."""
+        return None if shutil.which(PROGRAM) else REMEDY
+
+    def voices(self) -> Mapping[str, Sequence[tuple[str, str]]]:
+        """Three voices for English; the other languages have one, which only Turkish names."""
+        default = Voice("default", "Default")
+        english = [default, Voice("female", "Female"), Voice("male", "Male")]
+        return {code: {"en": english, "tr": [default]}.get(code, []) for code in NAMES}
+
+    async def speak(self, text: str, language: str, voice: str | None, slow: bool) -> tuple[bytes, int]:
+        """A sentence as sound. The text goes through standard input: nothing in it is an option or markup."""
+        name = _IDENTIFIERS.get(language, language) + _VARIANTS.get(voice or "", "")
+        speed = _SLOW_WORDS_A_MINUTE if slow else _WORDS_A_MINUTE
+        return _read_wav(await self._run(["-v", name, "-s", str(speed), "--stdout"], text))
+
+    async def phonemes(self, text: str, voice: str) -> list[str]:
+        """The text in IPA, clause by clause."""
+        said = await self._run(["-v", voice, "--ipa", "-q"], text)
+        return [line.strip() for line in said.decode(errors="replace").splitlines() if line.strip()]
+
+    async def _run(self, options: Sequence[str], text: str) -> bytes:
+        try:
+            return await self._children.run(
+                [PROGRAM, "-b", "1", *options, "--stdin"],
+                limits=_LIMITS,
+                source=text.encode(errors="replace"),
+            )
+        except ChildFailed as error:
+            remedy = REMEDY if error.reason == "unavailable" else "the program espeak-ng failed; try again"
+            raise CannotSpeak(f"The text can't be spoken: {remedy}") from error
+        except MachineFault as error:
+            raise CannotSpeak("The text can't be spoken now: the machine has no room; try later") from error
+
+
+def _read_wav(said: bytes) -> Sound:
+    """The samples of what the program streams: a canonical 44-byte header whose lengths are made up."""
+    if len(said) < 44 or said[:4] != b"RIFF":
+        raise CannotSpeak("The text can't be spoken: the program espeak-ng answered no sound")
+    (rate,) = struct.unpack_from("<I", said, 24)
+    return Sound(said[44 : len(said) - len(said) % 2], rate)

@@ -1,0 +1,160 @@
+"""Routes of text to speech."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+
+from aiohttp import web
+from pydantic import BaseModel, Field
+
+from builtin_plugins.speech.audio.writing import MEDIA_TYPES, encoder, whole_file
+from builtin_plugins.speech.engines.protocol import Sound
+from builtin_plugins.speech.errors import CannotSpeak, TooBusy
+from builtin_plugins.speech.languages import NAMES
+from builtin_plugins.speech.schemas import LanguagesOut, SpeakRequest, SpeechRequest, VoiceOut, VoicesOut
+from builtin_plugins.speech.services.speaking import SPEAKING, Spoken, Wanted
+from builtin_plugins.speech.settings import AudioFormat, SpeechSettings
+from kernel.sdk import AUTHENTICATED, PUBLIC, Context, RouteTable, Unprocessable
+
+routes = RouteTable("Text to speech")
+openai_routes = RouteTable("Text to speech", service="orchestrator")
+
+# Shorter texts are answered whole, with a length that a player can show.
+_WHOLE_CHARS = 500
+_CHARS_A_SECOND = 15
+
+
+class VoicesQuery(BaseModel):
+    """Of which language."""
+
+    language: str | None = Field(None, description="Language code; DEFAULT_TTS_LANG if not given.")
+
+
+@routes.post(
+    "/tts",
+    access=AUTHENTICATED,
+    body=SpeakRequest,
+    media_type="audio/wav",
+    also_media_types=("audio/mpeg",),
+    returns=bytes,
+    errors=(Unprocessable, CannotSpeak, TooBusy),
+    long=True,
+)
+async def speak(ctx: Context, body: SpeakRequest) -> web.StreamResponse:
+    """Speak a text. Long texts are streamed sentence by sentence."""
+    language = body.language or ctx.settings_of(SpeechSettings).default_tts_language
+    wanted = Wanted(body.text, language, body.voice, body.slow)
+    return await _answer(ctx, wanted, "text", body.format or _accepted(ctx.request))
+
+
+@openai_routes.post(
+    "/v1/ai/audio/speech",
+    access=AUTHENTICATED,
+    body=SpeechRequest,
+    media_type="audio/mpeg",
+    also_media_types=("audio/wav",),
+    returns=bytes,
+    errors=(Unprocessable, CannotSpeak, TooBusy),
+    long=True,
+)
+async def speak_openai(ctx: Context, body: SpeechRequest) -> web.StreamResponse:
+    """Speak a text, in the shape of OpenAI's audio API."""
+    wanted = Wanted(body.input, body.language, body.voice, body.speed < 0.9)
+    return await _answer(ctx, wanted, "input", body.response_format)
+
+
+@routes.get("/tts/languages", access=PUBLIC, returns=LanguagesOut)
+async def languages(ctx: Context) -> LanguagesOut:
+    """List the languages that can be spoken."""
+    available = await ctx.resource(SPEAKING).available()
+    return LanguagesOut(
+        languages=NAMES,
+        default=ctx.settings_of(SpeechSettings).default_tts_language,
+        available=bool(available),
+        engines=[speaker.name for speaker in available],
+    )
+
+
+@routes.get("/tts/voices", access=PUBLIC, query=VoicesQuery, returns=VoicesOut, errors=(Unprocessable,))
+async def voices(ctx: Context, query: VoicesQuery) -> VoicesOut:
+    """List the voices of a language; none where its engine has only one."""
+    language = query.language or ctx.settings_of(SpeechSettings).default_tts_language
+    _check_language(language, ("query", "language"))
+    found = await ctx.resource(SPEAKING).voices(language)
+    return VoicesOut(language=language, voices=[VoiceOut(id=id, label=label) for id, label in found])
+
+
+async def _answer(ctx: Context, wanted: Wanted, field: str, kind: AudioFormat) -> web.StreamResponse:
+    _check(ctx, wanted, field)
+    speaking = ctx.resource(SPEAKING)
+    try:
+        spoken = await speaking.speak(wanted)
+        async with aclosing(spoken.sounds):
+            if len(wanted.text) <= _WHOLE_CHARS:
+                answer: web.StreamResponse = await _whole(wanted, spoken, kind)
+            else:
+                answer = await _streamed(ctx.request, wanted, spoken, kind)
+    except BaseException:
+        speaking.count(wanted.language, good=False)
+        raise
+    speaking.count(wanted.language, good=True)
+    return answer
+
+
+def _check(ctx: Context, wanted: Wanted, field: str) -> None:
+    limit = ctx.settings_of(SpeechSettings).max_text_length
+    if not wanted.text.strip():
+        raise Unprocessable.field(("body", field), "must not be blank")
+    if len(wanted.text) > limit:
+        raise Unprocessable.field(("body", field), f"must have at most {limit} characters")
+    _check_language(wanted.language, ("body", "language"))
+
+
+def _check_language(language: str, where: tuple[str, str]) -> None:
+    if language not in NAMES:
+        raise Unprocessable.field(where, f"must be one of: {', '.join(NAMES)}", language[:40])
+
+
+def _accepted(request: web.Request) -> AudioFormat:
+    """MP3 for who asks for it; WAV else."""
+    accept = request.headers.get("Accept", "").lower()
+    return "mp3" if any(kind in accept for kind in ("audio/mpeg", "audio/mp3")) else "wav"
+
+
+async def _whole(wanted: Wanted, spoken: Spoken, kind: AudioFormat) -> web.Response:
+    sounds = [sound async for sound in spoken.sounds]
+    sound = Sound(b"".join(item.samples for item in sounds), sounds[0].rate)
+    body = await asyncio.to_thread(whole_file, kind, sound)
+    return web.Response(body=body, headers=_headers(wanted, spoken, kind, sound.seconds))
+
+
+async def _streamed(
+    request: web.Request, wanted: Wanted, spoken: Spoken, kind: AudioFormat
+) -> web.StreamResponse:
+    # An error in the first sentence is still an ordinary answer.
+    first = await anext(spoken.sounds)
+    made = await asyncio.to_thread(encoder, kind, first.rate)
+    response = web.StreamResponse(headers=_headers(wanted, spoken, kind))
+    await response.prepare(request)
+    await response.write(await asyncio.to_thread(made.add, first.samples))
+    async for sound in spoken.sounds:
+        await response.write(await asyncio.to_thread(made.add, sound.samples))
+    await response.write(await asyncio.to_thread(made.finish))
+    await response.write_eof()
+    return response
+
+
+def _headers(
+    wanted: Wanted, spoken: Spoken, kind: AudioFormat, seconds: float | None = None
+) -> dict[str, str]:
+    """`X-Duration` is the estimate that old clients read; the true length is told where it is known."""
+    headers = {
+        "Content-Type": MEDIA_TYPES[kind],
+        "Content-Disposition": f"attachment; filename=speech.{kind}",
+        "X-Language": wanted.language,
+        "X-Duration": str(round(len(wanted.text) / _CHARS_A_SECOND, 2)),
+        "X-Engine": spoken.engine,
+        "X-Accel-Buffering": "no",
+    }
+    return headers if seconds is None else {**headers, "X-Audio-Seconds": f"{seconds:.3f}"}

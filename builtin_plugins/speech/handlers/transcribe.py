@@ -1,0 +1,84 @@
+"""Routes of speech to text."""
+
+from __future__ import annotations
+
+from builtin_plugins.speech.errors import AudioUnreadable, CannotTranscribe, RecordingTooLong, TooBusy
+from builtin_plugins.speech.languages import REGIONS
+from builtin_plugins.speech.schemas import OpenAiTranscript, TranscriptionLanguagesOut, TranscriptOut
+from builtin_plugins.speech.services.transcribing import TRANSCRIBING
+from builtin_plugins.speech.settings import SpeechSettings
+from kernel.sdk import (
+    AUTHENTICATED,
+    PUBLIC,
+    Context,
+    PayloadTooLarge,
+    RouteTable,
+    Unprocessable,
+    Upload,
+    receive_file,
+)
+
+routes = RouteTable("Speech to text")
+openai_routes = RouteTable("Speech to text", service="orchestrator")
+
+_ERRORS = (
+    *(Unprocessable, PayloadTooLarge, AudioUnreadable, RecordingTooLong, CannotTranscribe, TooBusy),
+    415,
+    408,
+)
+_UPLOAD = Upload(fields={"language": {"type": "string", "default": "tr-TR"}})
+_OPENAI_UPLOAD = Upload(fields={"language": {"type": "string"}, "model": {"type": "string"}})
+_BY_BASE = {region.partition("-")[0]: region for region in REGIONS}
+
+
+@routes.post("/stt", access=AUTHENTICATED, body=_UPLOAD, returns=TranscriptOut, errors=_ERRORS, long=True)
+async def transcribe(ctx: Context) -> TranscriptOut:
+    """Transcribe a recording: WAV, FLAC, OGG, MP3, and with ffmpeg installed WebM and M4A."""
+    return await _transcript(ctx)
+
+
+@openai_routes.post(
+    "/v1/ai/audio/transcriptions",
+    access=AUTHENTICATED,
+    body=_OPENAI_UPLOAD,
+    returns=OpenAiTranscript,
+    errors=_ERRORS,
+    long=True,
+)
+async def transcribe_openai(ctx: Context) -> OpenAiTranscript:
+    """Transcribe a recording, in the shape of OpenAI's audio API."""
+    return OpenAiTranscript(text=(await _transcript(ctx)).text)
+
+
+@routes.get("/stt/languages", access=PUBLIC, returns=TranscriptionLanguagesOut)
+async def languages(ctx: Context) -> TranscriptionLanguagesOut:
+    """List the languages of recordings, and which engine transcribes which."""
+    transcribing = ctx.resource(TRANSCRIBING)
+    return TranscriptionLanguagesOut(
+        languages=REGIONS,
+        auto_detect=True,
+        default=ctx.settings_of(SpeechSettings).default_stt_language,
+        available=bool(await transcribing.available()),
+        engines=await transcribing.engines(),
+    )
+
+
+async def _transcript(ctx: Context) -> TranscriptOut:
+    settings = ctx.settings_of(SpeechSettings)
+    received = await receive_file(ctx, settings.max_audio_size_mb, ("language",))
+    try:
+        region = _region(received.fields.get("language", "").strip(), settings.default_stt_language)
+        if received.staged.size == 0:
+            raise Unprocessable.field(("body", "file"), "the file is empty")
+        heard, engine = await ctx.resource(TRANSCRIBING).transcribe(received.staged.path, region)
+    finally:
+        received.staged.discard()
+    return TranscriptOut(text=heard.text, language=region, confidence=heard.confidence, engine=engine)
+
+
+def _region(sent: str, default: str) -> str:
+    """A regional code; a language's code, as OpenAI's clients send it, means the region listed here."""
+    region = _BY_BASE.get(sent, sent or default)
+    if region not in REGIONS:
+        raise Unprocessable.field(("body", "language"), f"must be one of: {', '.join(REGIONS)}", sent[:40])
+    return region

@@ -1,0 +1,30 @@
+"""Hooks that the speech plugin brings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from builtin_plugins.speech.engines.protocol import Speaker, Transcriber
+from kernel.sdk import Platform, hookspec
+
+
+@hookspec.all_now
+def offer_speakers(platform: Platform) -> Sequence[Speaker]:
+    """Engines that speak; they are preferred to the built-in ones.
+
+    An engine has a `name`; ``async missing()`` answers what it lacks, as a remedy, or None; ``voices()``
+    answers ``{language: [(id, label), …]}`` with the default first; ``async speak(text, language, voice,
+    slow)`` answers ``(samples, rate)``: one channel of signed 16-bit little-endian samples. It raises
+    `Unavailable` when it can't speak now.
+    """
+
+
+@hookspec.all_now
+def offer_transcribers(platform: Platform) -> Sequence[Transcriber]:
+    """Engines that transcribe; they are preferred to the built-in ones.
+
+    An engine has a `name`; ``async missing()`` answers what it lacks, as a remedy, or None; ``languages()``
+    answers codes such as ``en``; ``async transcribe(recording, language)`` reads a file of signed 16-bit
+    samples (one channel, 16,000 per second, no header) and answers ``(text, confidence)``. It raises
+    `Unavailable` when it can't transcribe now.
+    """

@@ -1,0 +1,1 @@
+"""Speaking and transcribing, whatever engine does it."""

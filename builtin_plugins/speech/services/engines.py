@@ -1,0 +1,93 @@
+"""Which engines there are, and which of them is preferred."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from typing import Protocol, TypeVar
+
+from pydantic import SecretStr
+
+from builtin_plugins.speech import hookspecs
+from builtin_plugins.speech.engines.espeak import Espeak
+from builtin_plugins.speech.engines.piper import Piper
+from builtin_plugins.speech.engines.protocol import Speaker, Transcriber
+from builtin_plugins.speech.engines.remote import RemoteServer, RemoteSpeaker, RemoteTranscriber
+from builtin_plugins.speech.engines.sphinx import Sphinx
+from builtin_plugins.speech.engines.whisper import Whisper
+from builtin_plugins.speech.services.speaking import Speaking
+from builtin_plugins.speech.services.transcribing import Transcribing
+from builtin_plugins.speech.services.turns import Turns
+from builtin_plugins.speech.settings import SpeechSettings
+from kernel.sdk import OUTGOING, CallLimits, Children, Platform, StartupError
+
+
+class _Named(Protocol):
+    name: str
+
+
+_MOST_BYTES = 64 * 1024 * 1024
+
+E = TypeVar("E", bound=_Named)
+
+
+@asynccontextmanager
+async def open_speaking(platform: Platform) -> AsyncIterator[Speaking]:
+    """The engines that speak: those of other plugins, a server, the program, neural voices."""
+    settings = platform.settings_of(SpeechSettings)
+    async with AsyncExitStack() as stack:
+        children = await stack.enter_async_context(aclosing(Children()))
+        server = await _server(stack, platform, settings.tts_url, settings.tts_model, settings.tts_key)
+        espeak = Espeak(children)
+        offered = [
+            engine for more in platform.hooks.ask_now(hookspecs.offer_speakers, platform) for engine in more
+        ]
+        speakers: Sequence[Speaker] = [
+            *offered,
+            RemoteSpeaker(server),
+            espeak,
+            Piper(espeak, settings.voices_dir),
+        ]
+        ordered = _preferred(speakers, settings.tts_engine, "TTS_ENGINE")
+        yield Speaking(platform, ordered, Turns(settings.concurrency, settings.waiting))
+
+
+@asynccontextmanager
+async def open_transcribing(platform: Platform) -> AsyncIterator[Transcribing]:
+    """The engines that transcribe: those of plugins, a server, an operator's model, pocketsphinx."""
+    settings = platform.settings_of(SpeechSettings)
+    async with AsyncExitStack() as stack:
+        children = await stack.enter_async_context(aclosing(Children(["builtin_plugins.speech.audio.child"])))
+        server = await _server(stack, platform, settings.stt_url, settings.stt_model, settings.stt_key)
+        offered = [
+            engine
+            for more in platform.hooks.ask_now(hookspecs.offer_transcribers, platform)
+            for engine in more
+        ]
+        whisper = Whisper(children, settings.whisper_model)
+        transcribers: Sequence[Transcriber] = [
+            *(*offered, RemoteTranscriber(server), whisper, Sphinx(children))
+        ]
+        ordered = _preferred(transcribers, settings.stt_engine, "STT_ENGINE")
+        turns = Turns(settings.concurrency, settings.waiting)
+        yield Transcribing(platform, ordered, turns, children, settings.max_audio_seconds)
+
+
+async def _server(
+    stack: AsyncExitStack, platform: Platform, url: str | None, model: str, key: SecretStr | None
+) -> RemoteServer | None:
+    if url is None:
+        return None
+    limits = CallLimits(platform.settings_of(SpeechSettings).remote_seconds, body_bytes=_MOST_BYTES)
+    client = await stack.enter_async_context(
+        platform.resource(OUTGOING).client("speech", named=[url], limits=limits)
+    )
+    return RemoteServer(client, url, model, key)
+
+
+def _preferred(engines: Sequence[E], name: str, setting: str) -> list[E]:
+    """The engines with the named one first; the others stand in for languages that it lacks."""
+    known = [engine.name for engine in engines]
+    if name != "auto" and name not in known:
+        raise StartupError(f"{setting}={name} is no speech engine; choose auto, {', '.join(known)}")
+    return sorted(engines, key=lambda engine: engine.name != name)

@@ -1,0 +1,53 @@
+"""What the service tells of its engines (wire-facts 2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from builtin_plugins.speech.services.speaking import SPEAKING
+from builtin_plugins.speech.services.transcribing import TRANSCRIBING
+from builtin_plugins.speech.settings import SpeechSettings
+from kernel.sdk import HealthCheck, NotConfigured, Platform, Unhealthy
+
+
+async def health_fields(platform: Platform) -> dict[str, bool]:
+    """Whether anything can be spoken, and transcribed."""
+    return {
+        "tts_available": bool(await platform.resource(SPEAKING).available()),
+        "stt_available": bool(await platform.resource(TRANSCRIBING).available()),
+    }
+
+
+def checks() -> Sequence[HealthCheck]:
+    """The service is down only if it can neither speak nor transcribe."""
+    return [
+        HealthCheck("tts_engine", _can_speak, service="tts-stt"),
+        HealthCheck("stt_engine", _can_transcribe, service="tts-stt"),
+        HealthCheck("engines", _can_anything, critical=True, service="tts-stt"),
+    ]
+
+
+async def _can_speak(platform: Platform) -> None:
+    """No engine at all is a choice, unless the operator named one."""
+    speaking = platform.resource(SPEAKING)
+    wanted = platform.settings_of(SpeechSettings).tts_engine
+    names = [speaker.name for speaker in await speaking.available()]
+    if wanted != "auto" and wanted not in names:
+        raise Unhealthy(f"{wanted} can't speak: {await speaking.remedy()}")
+    if not names:
+        raise NotConfigured()
+
+
+async def _can_transcribe(platform: Platform) -> None:
+    transcribing = platform.resource(TRANSCRIBING)
+    wanted = platform.settings_of(SpeechSettings).stt_engine
+    names = [engine.name for engine in await transcribing.available()]
+    if wanted != "auto" and wanted not in names:
+        raise Unhealthy(f"{wanted} can't transcribe: {await transcribing.remedy()}")
+    if not names:
+        raise NotConfigured()
+
+
+async def _can_anything(platform: Platform) -> None:
+    if not any((await health_fields(platform)).values()):
+        raise Unhealthy("no engine can speak or transcribe; install espeak-ng or pocketsphinx")

@@ -1,0 +1,93 @@
+"""Speaking: which engine and voice, sentence after sentence."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import NamedTuple
+
+from builtin_plugins.speech.engines.protocol import Sound, Speaker, Voice
+from builtin_plugins.speech.errors import CannotSpeak
+from builtin_plugins.speech.languages import NAMES
+from builtin_plugins.speech.services.turns import Turns
+from builtin_plugins.speech.text.normalising import Normaliser
+from builtin_plugins.speech.text.sentences import sentences
+from kernel.sdk import Platform, ResourceKey
+
+SPEAKING: ResourceKey[Speaking] = ResourceKey("speech: speaking")
+
+
+class Wanted(NamedTuple):
+    """What to say, in which language, by which voice (None: the language's default), and whether slowly."""
+
+    text: str
+    language: str
+    voice: str | None
+    slow: bool
+
+
+class Spoken(NamedTuple):
+    """Who speaks, and the sounds of the sentences in order."""
+
+    engine: str
+    sentence_count: int
+    sounds: AsyncGenerator[Sound, None]
+
+
+class Speaking:
+    """The engines that speak, the preferred one first."""
+
+    def __init__(self, platform: Platform, speakers: Sequence[Speaker], turns: Turns) -> None:
+        self._speakers = speakers
+        self._turns = turns
+        self._requests = platform.metrics.counter(
+            "tts_requests_total", "Texts spoken.", ("language", "status")
+        )
+        self._normalisers: dict[str, Normaliser] = {}
+
+    async def available(self) -> list[Speaker]:
+        """The engines that can speak now."""
+        return [speaker for speaker in self._speakers if await speaker.missing() is None]
+
+    async def voices(self, language: str) -> list[Voice]:
+        """The voices of a language, the default first; those of all engines."""
+        found = (voice for speaker in await self.available() for voice in speaker.voices().get(language, ()))
+        by_id = {voice[0]: Voice(*voice) for voice in reversed(list(found))}
+        return list(reversed(by_id.values()))
+
+    async def speak(self, wanted: Wanted) -> Spoken:
+        """Speak a text that is not blank. Raises CannotSpeak when no engine can, TooBusy while spoken."""
+        speaker, voice = await self._choose(wanted)
+        parts = sentences(self._normalise(wanted.text, wanted.language)) or [wanted.text]
+        return Spoken(speaker.name, len(parts), self._sounds(speaker, voice, wanted, parts))
+
+    def count(self, language: str, *, good: bool) -> None:
+        """Note the outcome of one request."""
+        self._requests.labels(language, "success" if good else "error").inc()
+
+    async def _choose(self, wanted: Wanted) -> tuple[Speaker, str | None]:
+        """The engine that has the voice, else the first that speaks the language with its default voice."""
+        speaking = [engine for engine in await self.available() if wanted.language in engine.voices()]
+        for engine in speaking:
+            if any(wanted.voice == voice[0] for voice in engine.voices()[wanted.language]):
+                return engine, wanted.voice
+        if speaking:
+            return speaking[0], None
+        raise CannotSpeak(f"No engine on this server speaks {NAMES[wanted.language]}: {await self.remedy()}")
+
+    async def remedy(self) -> str:
+        """What the preferred engine lacks."""
+        lacks = [lack for speaker in self._speakers if (lack := await speaker.missing())]
+        return lacks[0] if lacks else "change TTS_ENGINE"
+
+    def _normalise(self, text: str, language: str) -> str:
+        if language not in self._normalisers:
+            self._normalisers[language] = Normaliser(language)
+        return self._normalisers[language](text)
+
+    async def _sounds(
+        self, speaker: Speaker, voice: str | None, wanted: Wanted, parts: Sequence[str]
+    ) -> AsyncGenerator[Sound, None]:
+        for part in parts:
+            async with self._turns.turn():
+                sound = Sound(*await speaker.speak(part, wanted.language, voice, wanted.slow))
+            yield sound

@@ -1,0 +1,1 @@
+"""Text made ready to be spoken."""

@@ -1,0 +1,37 @@
+"""Text cut into pieces that are spoken one after the other."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_END: Final = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？])|\n\s*\n|[\r\n]+")
+_PAUSE: Final = re.compile(r"(?<=[,;:、，；])\s*|\s+")
+# An abbreviation or a number before the full stop is no end of a sentence.
+_NO_END: Final = re.compile(r"(?:\b\w|\b\d{1,2}|\b(?:Dr|Prof|St|Mr|Mrs|Ms|Nr|Hr|Fr|bzw|ca|vgl|Av|Sr|Sra))\.$")
+LONGEST: Final = 300
+
+
+def sentences(text: str) -> list[str]:
+    """Sentences in order, none blank or longer than `LONGEST` characters."""
+    found: list[str] = []
+    for piece in _END.split(text):
+        piece = piece.strip()
+        if not piece:
+            continue
+        if found and _NO_END.search(found[-1]) and len(found[-1]) + len(piece) < LONGEST:
+            found[-1] += " " + piece
+        else:
+            found.append(piece)
+    return [part for sentence in found for part in _cut(sentence)]
+
+
+def _cut(sentence: str) -> list[str]:
+    """A long sentence at its commas, or its spaces."""
+    parts: list[str] = []
+    while len(sentence) > LONGEST:
+        cuts = [match.end() for match in _PAUSE.finditer(sentence, 1, LONGEST)]
+        at = max(cuts, default=LONGEST)
+        parts.append(sentence[:at].strip())
+        sentence = sentence[at:].strip()
+    return [*parts, sentence] if sentence else parts

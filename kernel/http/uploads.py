@@ -1,0 +1,180 @@
+"""A multipart upload, streamed to the blob store's staging area: one file and a few short fields."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncIterator, Awaitable, Collection
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from aiohttp import BodyPartReader, MultipartReader, StreamReader, web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from kernel.errors import (
+    BadRequest,
+    PayloadTooLarge,
+    RequestTimeout,
+    Unavailable,
+    Unprocessable,
+    UnsupportedMediaType,
+)
+from kernel.http.context import Context
+from kernel.stores.protocols import Staged
+
+log = logging.getLogger("platform.http")
+
+T = TypeVar("T")
+
+_MEGABYTE = 1024 * 1024
+_FIELD_LIMIT = 1024
+_MOST_PARTS = 32
+_MOST_LINES = 4096
+_LONGEST_LINE = 16 * 1024
+_PLAIN_ENCODINGS = ("binary", "8bit", "7bit")
+_MALFORMED = (ValueError, AssertionError, RuntimeError, HttpProcessingError)
+# Control characters, halves of characters, line separators, and marks that turn the direction of writing:
+# "invoice<turn>fdp.exe" would be shown as "invoiceexe.pdf".
+_UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+@dataclass
+class ReceivedFile:
+    """An upload's file, staged; its name, cleaned; and the form's other fields that were asked for.
+
+    Discard `staged` when it is not kept.
+    """
+
+    staged: Staged
+    filename: str
+    fields: dict[str, str] = field(default_factory=dict)
+
+
+async def receive_file(ctx: Context, limit_mb: int, fields: Collection[str] = ()) -> ReceivedFile:
+    """Read a form with one file in the field ``file``, at most `limit_mb` megabytes.
+
+    Of the form's other fields, those named in `fields` are kept, as text of at most 1,024 bytes; the rest are
+    ignored. Raises BadRequest, UnsupportedMediaType, PayloadTooLarge, Unprocessable, RequestTimeout, and
+    Unavailable when the file can't be written. An empty file is the caller's to refuse.
+    """
+    limit = limit_mb * _MEGABYTE
+    if (ctx.request.content_length or 0) > limit + _MEGABYTE:
+        raise PayloadTooLarge(f"The file is larger than {limit_mb} MB")
+    if ctx.request.content_type != "multipart/form-data":
+        raise UnsupportedMediaType("Send the file as multipart/form-data, in the field 'file'")
+    form = _Form(ctx, limit, fields)
+    try:
+        return await form.read(_reader(ctx.request))
+    except _MALFORMED as error:
+        raise BadRequest("The multipart body is malformed") from error
+
+
+def clean_name(sent: str) -> str:
+    """A file name without folders, control characters and turns of direction, at most 255 characters."""
+    name = _UNFIT.sub("", sent.replace("\\", "/").rpartition("/")[2]).strip()
+    return "document" if name in ("", ".", "..") else name[-255:]
+
+
+class _FewLines:
+    """The body as the form's reader sees it, with an end to its lines (boundaries, headers, the preamble).
+
+    aiohttp reads a preamble line by line and without a bound; ten million empty lines would hold up every
+    other request for half a minute. The content of a field is not read by lines.
+    """
+
+    def __init__(self, content: StreamReader) -> None:
+        self._content = content
+        self._left = _MOST_LINES
+
+    async def readline(self, **limits: Any) -> bytes:
+        """The next line. Raises BadRequest when there were too many."""
+        self._left -= 1
+        if self._left < 0:
+            raise BadRequest("The multipart body has too many lines outside its file")
+        return await self._content.readline(**limits)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._content, name)
+
+
+def _reader(request: web.Request) -> MultipartReader:
+    content = cast(StreamReader, _FewLines(request.content))
+    return MultipartReader(request.headers, content, max_field_size=_LONGEST_LINE)
+
+
+class _Form:
+    """One form while it is read."""
+
+    def __init__(self, ctx: Context, limit: int, wanted: Collection[str]) -> None:
+        self._ctx = ctx
+        self._limit = limit
+        self._wanted = wanted
+        self._found: ReceivedFile | None = None
+        self._fields: dict[str, str] = {}
+
+    async def read(self, reader: MultipartReader) -> ReceivedFile:
+        """The file and the fields; the file is discarded when anything is wrong."""
+        try:
+            await self._read_parts(reader)
+            if self._found is None:
+                raise Unprocessable.field(("body", "file"), "the field 'file' is missing")
+        except BaseException:
+            if self._found is not None:
+                self._found.staged.discard()
+            raise
+        self._found.fields = self._fields
+        return self._found
+
+    async def _read_parts(self, reader: MultipartReader) -> None:
+        for _ in range(_MOST_PARTS):
+            part = await self._timed(reader.next())
+            if part is None:
+                return
+            if not isinstance(part, BodyPartReader):
+                raise BadRequest("Nested multipart bodies are not accepted")
+            if part.name != "file":
+                await self._read_field(part)
+            elif self._found is None:
+                self._found = await self._read_file(part)
+            else:
+                raise BadRequest("Send one file at a time, in the field 'file'")
+        raise BadRequest(f"The form has more than {_MOST_PARTS} fields")
+
+    async def _read_file(self, part: BodyPartReader) -> ReceivedFile:
+        if part.filename is None:
+            hint = "the field 'file' holds no file; with curl, write -F file=@report.pdf"
+            raise Unprocessable.field(("body", "file"), hint)
+        encoding = part.headers.get("Content-Transfer-Encoding", "binary").strip().lower()
+        if encoding not in _PLAIN_ENCODINGS:
+            raise BadRequest("Send the bytes of the file as they are, without Content-Transfer-Encoding")
+        try:
+            staged = await self._ctx.platform.blobs.stage(self._pieces(part), self._limit)
+        except ConnectionError:
+            raise
+        except OSError as error:
+            log.exception("an upload can't be written")
+            raise Unavailable("The file could not be stored; try again later") from error
+        return ReceivedFile(staged, clean_name(part.filename))
+
+    async def _read_field(self, part: BodyPartReader) -> None:
+        raw = b""
+        async for piece in self._pieces(part):
+            raw += piece
+            if len(raw) > _FIELD_LIMIT:
+                raise BadRequest(
+                    f"The field '{str(part.name)[:40]}' is too long; send one file, in the field 'file'"
+                )
+        if part.name in self._wanted:
+            self._fields[str(part.name)] = raw.decode(errors="replace")
+
+    async def _pieces(self, part: BodyPartReader) -> AsyncIterator[bytes]:
+        while chunk := await self._timed(part.read_chunk(64 * 1024)):
+            yield chunk
+
+    async def _timed(self, reading: Awaitable[T]) -> T:
+        try:
+            async with asyncio.timeout(self._ctx.platform.settings.body_timeout):
+                return await reading
+        except TimeoutError:
+            raise RequestTimeout() from None
