@@ -41,8 +41,7 @@ async def find_account(platform: Platform, username: str) -> Account:
     """The account of a name. Raises NotFound."""
     from kernel.auth.platform_admins import find_by_username
 
-    async with platform.database.read() as session:
-        return await find_by_username(session, username)
+    return await platform.database.read(find_by_username, username)
 
 
 def shown(account: Account, **more: object) -> dict[str, Any]:

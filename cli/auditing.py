@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kernel.db.engine import Unit
 
 # Nobody signed in: the operator on the server itself.
 ORIGIN = {"user_agent": "platformctl"}
@@ -25,10 +28,12 @@ async def audited(
     from cli import running
     from kernel.auth.audit import audit
 
+    def make(unit: Unit) -> None:
+        audit(unit, action, target_type, target_id, before=before, after=after, origin=ORIGIN)
+        unit.session.flush()
+        if change is not None:
+            change()
+
     async with running.stored_platform(kernel_only=True) as platform:
         running.refuse_behind(platform)
-        async with platform.database.unit() as unit:
-            audit(unit, action, target_type, target_id, before=before, after=after, origin=ORIGIN)
-            await unit.session.flush()
-            if change is not None:
-                change()
+        await platform.database.write(make)

@@ -179,9 +179,8 @@ async def _check_database(overrides: dict[str, str], *, running_now: bool) -> As
 
 
 async def _check_worker(platform: Platform) -> Finding:
-    async with platform.database.read() as session:
-        recent = select(func.count()).where(WorkerRecord.seen_at > utc_now() - _SILENT)
-        alive = int(await session.scalar(recent) or 0)
+    recent = select(func.count()).where(WorkerRecord.seen_at > utc_now() - _SILENT)
+    alive = await platform.database.read(lambda session: session.scalar(recent) or 0)
     if alive:
         return Finding("worker", "ok", f"{alive} running")
     return Finding("worker", "warning", "no worker is running", "Start a worker: platformctl worker")

@@ -203,7 +203,7 @@ async def _describe(username: str) -> dict[str, Any]:
             must_change_password=account.must_change_password,
             sso=is_sso(account),
             link_approved=account.id in approved,
-            organizations=[dict(item) for item in memberships.get(account.id, ())],
+            organizations=[item.model_dump() for item in memberships.get(account.id, ())],
         )
 
 

@@ -282,8 +282,7 @@ def _assemble(
 
 
 def _add_accounts(platform: Platform, stack: AsyncExitStack) -> None:
-    settings, database, hooks = platform.settings, platform.database, platform.hooks
-    add = platform.resources.add
+    settings, database, add = platform.settings, platform.database, platform.resources.add
     secret = settings.jwt_secret
     signing = secret.get_secret_value() if secret else platform.secrets.ensure("jwt-secret")
     add(OWNER_SECRETS, OwnerSecrets(KeyRing(platform.secrets)))
@@ -294,20 +293,12 @@ def _add_accounts(platform: Platform, stack: AsyncExitStack) -> None:
     stack.callback(passwords.close)
     states = add(ACCOUNT_STATES, AccountStates(database, settings.account_cache_seconds))
     platform.notices.listen(ACCOUNT_TOPIC, states.invalidate)
-    admins = add(PLATFORM_ADMINS, PlatformAdmins(database, hooks))
+    admins = add(PLATFORM_ADMINS, PlatformAdmins(platform))
     add(SETUP_CODES, SetupCodes(database, admins))
-    add(ADMINISTRATION, Administration(database, hooks, passwords))
-    resets = PasswordResets(settings, database, hooks, mail=platform.mail, passwords=passwords, limits=limits)
-    add(PASSWORD_RESETS, resets)
+    add(ADMINISTRATION, Administration(platform, passwords))
+    add(PASSWORD_RESETS, PasswordResets(platform, passwords=passwords, limits=limits))
     accounts = Accounts(
-        settings,
-        database,
-        hooks,
-        passwords=passwords,
-        tokens=tokens,
-        states=states,
-        admins=admins,
-        limits=limits,
+        platform, passwords=passwords, tokens=tokens, states=states, admins=admins, limits=limits
     )
     add(ACCOUNTS, accounts)
     add(IDENTITY, Identity(settings, tokens, states, platform.permissions))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+import re
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from kernel.auth.callers import Caller
+    from kernel.db.engine import Unit
     from kernel.http.context import Context
     from kernel.platform import Platform
     from kernel.stores.protocols import Embedded
@@ -108,6 +110,55 @@ class DocumentText:
 
 
 PipelineEvents = AsyncGenerator[str | PipelineAnswer, None]
+
+
+ImportPolicy = Literal["skip", "rename", "fail"]
+ImportOutcome = Literal["created", "skipped", "renamed", "failed", "collision"]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedRow:
+    """What became of a row of a bundle (`import_rows`). `kind` is what it is, such as ``pipeline``."""
+
+    outcome: ImportOutcome
+    kind: str
+    name: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPlan:
+    """The sections of a bundle that a plugin takes, and the plain function that writes them.
+
+    `write` answers by section one outcome for each row, in their order.
+    """
+
+    sections: Sequence[str]
+    write: Callable[[Unit], Mapping[str, Sequence[ImportedRow]]]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentParser:
+    """A parser of further document types (`register_parsers`). Raises ValueError for what can't be one.
+
+    `target` (``package.module:function``) takes the file's path and yields texts or ``(text, page)`` pairs;
+    it runs in a limited subprocess. `detect` is called with the first 64 KiB of an upload and answers one of
+    the media types, or None.
+    """
+
+    name: str
+    media_types: Sequence[str]
+    target: str
+    detect: Callable[[bytes], str | None]
+
+    def __post_init__(self) -> None:
+        if not self.name or not self.media_types or isinstance(self.media_types, str):
+            raise ValueError("a parser has a name and a list of media types")
+        if not _TARGET.fullmatch(self.target):
+            raise ValueError(f"the target of the parser '{self.name}' is 'package.module:function'")
+
+
+_TARGET = re.compile(r"[\w.]+:\w+")
 
 
 @hookspec.first
@@ -221,7 +272,9 @@ class ListingRef:
 
 
 @hookspec.all_now
-def find_listings(session: Session, plugins: Sequence[str]) -> Sequence[ListingRef] | None:
+def find_listings(
+    platform: Platform, session: Session, plugins: Sequence[str]
+) -> Sequence[ListingRef] | None:
     """The listings whose id or name is among `plugins`, approved or not; what is unknown is left out."""
 
 
@@ -301,10 +354,10 @@ class Dependency:
 
 
 @hookspec.first_now
-def find_requirements(session: Session, plugin_id: str) -> Sequence[Dependency] | None:
+def find_requirements(platform: Platform, session: Session, plugin_id: str) -> Sequence[Dependency] | None:
     """All that a plugin requires, directly or through others, nearest first. A plain function."""
 
 
 @hookspec.first_now
-def find_dependents(session: Session, plugin_id: str) -> Sequence[Dependency] | None:
+def find_dependents(platform: Platform, session: Session, plugin_id: str) -> Sequence[Dependency] | None:
     """All plugins that require this one, directly or through others, nearest first. A plain function."""

@@ -61,7 +61,7 @@ class Hooks:
 
     def freeze(self) -> None:
         """Forget compiled call lists; called whenever the set of plugins changed."""
-        self._compiled.clear()
+        self._compiled = {}  # a new one: a unit in another thread may just be filling the old
 
     def silence(self, plugins: frozenset[str]) -> None:
         """Call exactly these plugins no longer, until the next time."""
@@ -70,9 +70,10 @@ class Hooks:
 
     def implementations(self, spec: AnySpec) -> Sequence[Implementation]:
         """Who implements a hook, in the order in which they are asked: the reverse of the loading order."""
-        compiled = self._compiled.get(spec)
+        lists = self._compiled
+        compiled = lists.get(spec)
         if compiled is None:
-            compiled = self._compiled[spec] = tuple(self._compile(spec))
+            compiled = lists[spec] = tuple(self._compile(spec))
         return compiled
 
     @overload

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
     from kernel.actions import Action
     from kernel.auth.external_schemas import SignInMethod
-    from kernel.auth.models import Account
+    from kernel.auth.models import Account, AccountChange
     from kernel.auth.ownership import Scope
     from kernel.auth.permissions import Permission
     from kernel.auth.principals import Principal
+    from kernel.auth.schemas import OrganizationMembership
     from kernel.db.base import Tables
     from kernel.db.engine import Unit
     from kernel.events import Event
@@ -162,17 +163,20 @@ def identify_actor(platform: Platform, request: web.Request, authorization: str 
     """
 
 
-def _unheard(ctx: Context, principal: Principal, access: Access, params: dict[str, Any]) -> Decision | None:
+def _unheard(
+    ctx: Context, principal: Principal, access: Access, params: Mapping[str, int | str]
+) -> Decision | None:
     """A judge that fails can't be taken for one that agrees; but what is open to anyone stays open."""
     return None if access.kind == "public" else Decision.DENY
 
 
 @hookspec.all(failing=_unheard)
 def decide_access(
-    ctx: Context, principal: Principal, access: Access, params: dict[str, Any]
+    ctx: Context, principal: Principal, access: Access, params: Mapping[str, int | str]
 ) -> Decision | None:
     """Whether `principal` may use a route with this `access`; all are asked.
 
+    `params` are the parameters of the route's path, as the handler gets them.
     None is no opinion, `Decision.ALLOW` grants, `Decision.DENY` vetoes: one veto is enough, and without a
     grant the answer is no. An implementation that fails is reported and counts as a veto, except on public
     routes.
@@ -187,12 +191,15 @@ def find_scope(platform: Platform, principal: Principal) -> Scope | None:
     """
 
 
-@hookspec.all
-def token_claims(unit: Unit, account: Account, previous: Mapping[str, Any] | None) -> dict[str, Any] | None:
+@hookspec.all_now
+def token_claims(
+    platform: Platform, unit: Unit, account: Account, previous: Mapping[str, Any] | None
+) -> Mapping[str, Any] | None:
     """Further claims for the token of `account` (teams, organizations …), asked whenever one is issued.
 
     `previous` are the claims of the token that it replaces, with those that were asked for in a re-issue (an
-    organization to switch into); None at a sign-in. What is not answered is not carried over.
+    organization to switch into); None at a sign-in. What is not answered is not carried over. Asked inside a
+    unit of work: `account` belongs to the caller and is only read.
     """
 
 
@@ -207,15 +214,12 @@ def sign_in_methods(platform: Platform) -> Sequence[SignInMethod] | None:
 @hookspec.first
 def find_memberships(
     platform: Platform, account_ids: Sequence[int]
-) -> Mapping[int, Sequence[Mapping[str, Any]]] | None:
-    """The organizations of accounts, for the list of users.
-
-    By account id a list of ``{id, name, slug, role}``.
-    """
+) -> Mapping[int, Sequence[OrganizationMembership]] | None:
+    """The organizations of accounts, by account id, for the list of users."""
 
 
 @hookspec.first_now
-def select_members(organization_id: int) -> Select[tuple[int]] | None:
+def select_members(platform: Platform, organization_id: int) -> Select[tuple[int]] | None:
     """A query for the ids of the accounts of an organization, used inside the list of users."""
 
 
@@ -238,13 +242,11 @@ def on_event(platform: Platform, event: Event) -> None:
     """
 
 
-@hookspec.all
-def on_account_event(unit: Unit, account: Account, change: str) -> None:
+@hookspec.all_now
+def on_account_event(platform: Platform, unit: Unit, account: Account, change: AccountChange) -> None:
     """An account changes inside `unit`; raise a Conflict to forbid it.
 
-    `change` is one of `created`, `signed_in`, `refreshed`, `activated`, `deactivated`, `promoted`,
-    `demoted` (the instance role), `password_reset`, `linked`, `platform_admin_granted`,
-    `platform_admin_revoked`. Runs in the transaction of the change, after it.
+    `promoted` and `demoted` tell of the instance role. Runs in the transaction of the change, after it.
     """
 
 

@@ -11,11 +11,16 @@ from kernel.auth.audit import audit
 from kernel.auth.callers import Caller
 from kernel.auth.external import end_external_sessions, sign_in_external
 from kernel.auth.external_schemas import ExternalIdentity, SignInMethod
-from kernel.auth.models import Account
+from kernel.auth.models import Account, AccountChange
 from kernel.auth.ownership import VISIBILITIES, Owned, Scope, visible
 from kernel.auth.permissions import Decision, Permission
 from kernel.auth.principals import ANONYMOUS, Principal, TokenScope
-from kernel.auth.schemas import AccountStatusRequest, ResetPasswordRequest, ResetPasswordResult
+from kernel.auth.schemas import (
+    AccountStatusRequest,
+    OrganizationMembership,
+    ResetPasswordRequest,
+    ResetPasswordResult,
+)
 from kernel.auth.scopes import scope_of
 from kernel.auth.sessions import revoke_sessions
 from kernel.auth.states import ACCOUNT_STATES
@@ -151,6 +156,7 @@ __all__ = [
     "VISIBILITIES",
     "Access",
     "Account",
+    "AccountChange",
     "AccountStatusRequest",
     "Action",
     "Answer",
@@ -196,6 +202,7 @@ __all__ = [
     "NotConfigured",
     "NotFound",
     "NotSupported",
+    "OrganizationMembership",
     "OutgoingCall",
     "OutgoingClient",
     "OutgoingError",

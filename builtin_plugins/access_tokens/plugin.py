@@ -56,10 +56,10 @@ class AccessTokensPlugin(Plugin):
         return platform.resource(LIVE_TOKENS).principal_of(token)
 
     @hookimpl
-    async def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
+    def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
         """A deactivation and every way back into an account end its tokens for good."""
         if change in _ENDING:
-            for row in await unit.session.run_sync(service.end_all, account.id):
+            for row in service.end_all(unit.session, account.id):
                 before = service.told(row)
                 audit(unit, "access_token.ended", "access_token", row.id, before=before, after={"by": change})
-                await unit.notify(service.TOPIC, service.notice_of(row))
+                unit.notify(service.TOPIC, service.notice_of(row))

@@ -18,6 +18,7 @@ from kernel.sdk import (
     Resource,
     Service,
     Tables,
+    contracts,
     hookimpl,
 )
 
@@ -68,7 +69,7 @@ class PluginRegistryPlugin(Plugin):
     @hookimpl(optionalhook=True)
     async def import_rows(
         self, sections: Mapping[str, Any], organization_id: int | None
-    ) -> Mapping[str, Any] | None:
+    ) -> contracts.ImportPlan | None:
         return None if organization_id is None else read_config(sections)
 
     @asynccontextmanager

@@ -143,17 +143,17 @@ class RagPlugin(Plugin):
         team_id: int | None,
         organization_id: int | None,
         owner_id: int,
-        policy: str,
-    ) -> Mapping[str, Any]:
+        policy: contracts.ImportPolicy,
+    ) -> contracts.ImportPlan:
         return await read_sections(platform, sections, Place(team_id, organization_id), owner_id, policy)
 
 
 @asynccontextmanager
 async def _open_parsers(platform: Platform) -> AsyncIterator[Parsers]:
     declared = [
-        (plugin, mapping)
-        for plugin, mappings in platform.hooks.ask_now(hookspecs.register_parsers)
-        for mapping in mappings
+        (plugin, parser)
+        for plugin, parsers in platform.hooks.ask_now(hookspecs.register_parsers)
+        for parser in parsers
     ]
     yield Parsers(declared)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kernel.sdk import hookspec
+from kernel.sdk import contracts, hookspec
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -33,17 +33,14 @@ def import_rows(
     team_id: int | None,
     organization_id: int | None,
     owner_id: int,
-    policy: str,
-) -> Mapping[str, Any] | None:
+    policy: contracts.ImportPolicy,
+) -> contracts.ImportPlan | None:
     """Check those sections of a bundle that the plugin knows, and answer how to write them.
 
     Called before the transaction; nothing is written yet. `sections` holds whatever the bundle holds beside
     tenancy's own part: JSON values that nobody has checked. Raise Unprocessable for rows that do not fit
-    (unknown fields, too many, names twice). Answers a mapping: ``sections``, the keys that it takes; and
-    ``write``, a plain function that is called once with the unit of work, stamps new rows to the team or
-    organization and to `owner_id`, changes and removes nothing that is there, and answers by section one
-    outcome for each row, in their order: ``{"outcome": "created" | "skipped" | "renamed" | "failed" |
-    "collision", "kind": …, "name": …, "reason": …}``.
+    (unknown fields, too many, names twice). The plan's `write` is called once with the unit of work, stamps
+    new rows to the team or organization and to `owner_id`, and changes and removes nothing that is there.
 
     `policy` says what becomes of a row whose name is taken there: ``skip`` keeps the one that is there,
     ``rename`` makes the new one under another name, ``fail`` reports a ``collision``, which ends the import.

@@ -28,6 +28,7 @@ from kernel.sdk import (
     Caller,
     Context,
     Decision,
+    OrganizationMembership,
     Permission,
     Platform,
     Plugin,
@@ -85,7 +86,7 @@ class TenancyPlugin(Plugin):
 
     @hookimpl
     def decide_access(
-        self, ctx: Context, principal: Principal, access: Access, params: dict[str, Any]
+        self, ctx: Context, principal: Principal, access: Access, params: Mapping[str, int | str]
     ) -> Awaitable[Decision | None] | None:
         """Keys of an organization or a team; anything else is not for tenancy to say."""
         if access.permission == ORG_LIST.key:
@@ -102,16 +103,15 @@ class TenancyPlugin(Plugin):
         return Scope(principal.id, tuple(standing.teams), tuple(standing.organizations))
 
     @hookimpl
-    async def token_claims(
+    def token_claims(
         self, unit: Unit, account: Account, previous: Mapping[str, Any] | None
     ) -> dict[str, Any]:
-        claims: dict[str, Any] = await unit.session.run_sync(memberships.claims_of, account.id, previous)
-        return claims
+        return memberships.claims_of(unit.session, account.id, previous)
 
     @hookimpl
     async def find_memberships(
         self, platform: Platform, account_ids: Sequence[int]
-    ) -> Mapping[int, Sequence[Mapping[str, Any]]]:
+    ) -> Mapping[int, Sequence[OrganizationMembership]]:
         return await platform.database.read(memberships.memberships_of, account_ids)
 
     @hookimpl
@@ -125,8 +125,8 @@ class TenancyPlugin(Plugin):
         return await memberships.audited_organizations(Caller(platform, principal), organization_id)
 
     @hookimpl
-    async def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
+    def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
         """An organization keeps an owner who can sign in."""
         if change == "deactivated":
-            await unit.lock(LOCK)
-            await unit.session.run_sync(keep_owners_of_all, account.id)
+            unit.lock(LOCK)
+            keep_owners_of_all(unit.session, account.id)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select, update
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
 from kernel import hookspecs
@@ -22,19 +21,21 @@ from kernel.auth.errors import (
     SsoAccount,
     WrongPassword,
 )
-from kernel.auth.models import Account
+from kernel.auth.listeners import tell_plugins
+from kernel.auth.models import Account, AccountChange
 from kernel.auth.password_resets import forget_resets
 from kernel.auth.passwords import Passwords
 from kernel.auth.platform_admins import PlatformAdmins
 from kernel.auth.principals import Principal
 from kernel.auth.states import TOPIC, AccountState, AccountStates
 from kernel.auth.tokens import Tokens, account_id
-from kernel.db.engine import Database, Unit
+from kernel.db.engine import Unit
 from kernel.errors import Unauthorized
-from kernel.hooks import Hooks
 from kernel.rate_limits import RateLimits
 from kernel.resource_keys import ResourceKey
-from kernel.settings import KernelSettings
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
 
 _REFRESHES = 10
 
@@ -44,9 +45,7 @@ class Accounts:
 
     def __init__(
         self,
-        settings: KernelSettings,
-        database: Database,
-        hooks: Hooks,
+        platform: Platform,
         *,
         passwords: Passwords,
         tokens: Tokens,
@@ -54,9 +53,9 @@ class Accounts:
         admins: PlatformAdmins,
         limits: RateLimits,
     ) -> None:
-        self._settings = settings
-        self._database = database
-        self._hooks = hooks
+        self._platform = platform
+        self._settings = platform.settings
+        self._database = platform.database
         self._passwords = passwords
         self._tokens = tokens
         self._states = states
@@ -79,13 +78,11 @@ class Accounts:
         """
         password_hash = await self._passwords.hash(password, anonymous=anonymous)
         try:
-            async with self._database.unit() as unit:
-                await _refuse_taken(unit.session, username, email)
-                return await self._create(unit, username, email, password_hash, role, origin)
+            return await self._database.write(self._create, username, email, password_hash, role, origin)
         except IntegrityError:
             raise AlreadyExists("A user with this username or email already exists") from None
 
-    async def _create(
+    def _create(
         self,
         unit: Unit,
         username: str,
@@ -94,6 +91,7 @@ class Accounts:
         role: str,
         origin: dict[str, Any] | None,
     ) -> Account:
+        _refuse_taken(unit.session, username, email)
         account = Account(
             username=username,
             username_key=username.casefold(),
@@ -103,17 +101,16 @@ class Accounts:
             role=role,
         )
         unit.session.add(account)
-        await unit.session.flush()
+        unit.session.flush()
         after = {"username": username, "role": role}
         audit(unit, "account.created", "account", account.id, after=after, origin=origin)
-        await self._hooks.ask(hookspecs.on_account_event, unit=unit, account=account, change="created")
-        await unit.notify(TOPIC, str(account.id))
+        tell_plugins(self._platform, unit, account, "created")
+        unit.notify(TOPIC, str(account.id))
         return account
 
     async def refuse_taken(self, username: str, email: str) -> None:
         """Raise AlreadyExists, naming the field, when another account has the name or the address."""
-        async with self._database.read() as session:
-            await _refuse_taken(session, username, email)
+        await self._database.read(_refuse_taken, username, email)
 
     async def sign_in(
         self, username: str, password: str, origin: dict[str, Any] | None = None
@@ -177,28 +174,9 @@ class Accounts:
             raise WrongPassword()
         if current == new:
             raise SamePassword()
-        changed = await self._replace_password(account, await self._passwords.hash(new), origin)
+        password_hash = await self._passwords.hash(new)
+        changed = await self._database.write(_replace_password, account, password_hash, origin)
         return await self._mint(changed, "refreshed", claims)
-
-    async def _replace_password(
-        self, account: Account, password_hash: str, origin: dict[str, Any]
-    ) -> Account:
-        """The account as this change left it: its epoch is dead if another revocation follows."""
-        async with self._database.unit() as unit:
-            change = (
-                update(Account)
-                .where(Account.id == account.id, Account.password_hash == account.password_hash)
-                .where(Account.is_active, Account.epoch == account.epoch)
-                .values(password_hash=password_hash, must_change_password=False, epoch=Account.epoch + 1)
-                .returning(Account)
-            )
-            changed: Account | None = await unit.session.scalar(change)
-            if changed is None:
-                raise Unauthorized("The session was revoked; sign in again")
-            await forget_resets(unit, account.id)
-            audit(unit, "account.password_changed", "account", account.id, origin=origin)
-            await unit.notify(TOPIC, str(account.id))
-            return changed
 
     async def reissue(self, principal: Principal, claims: Mapping[str, Any]) -> str:
         """A token that goes on with the caller's session, asking for further `claims` (`token_claims`)."""
@@ -211,27 +189,38 @@ class Accounts:
     async def _mint(
         self,
         account: Account,
-        change: str,
+        change: AccountChange,
         old: Mapping[str, Any] | None = None,
         origin: dict[str, Any] | None = None,
     ) -> str:
         claims: dict[str, Any] = {}
-        hooks, admins = self._hooks, self._admins
-        first = change == "signed_in" and await admins.may_be_first(account)
+        first = change == "signed_in" and await self._admins.may_be_first(account)
         if first or self._has_listeners():
-            async with self._database.unit() as unit:
-                if first:
-                    await admins.bootstrap(unit, account, origin)
-                await hooks.ask(hookspecs.on_account_event, unit=unit, account=account, change=change)
-                extras = await hooks.ask(hookspecs.token_claims, unit=unit, account=account, previous=old)
-                for extra in extras:
-                    claims.update(extra)
+            bootstrap = origin or {} if first else None
+            claims = await self._database.write(self._open, account, change, old, bootstrap)
         auth_time = old.get("auth_time", old["iat"]) if old else None
         return self._tokens.mint(account, claims, auth_time=auth_time)
 
+    def _open(
+        self,
+        unit: Unit,
+        account: Account,
+        change: AccountChange,
+        old: Mapping[str, Any] | None,
+        bootstrap: dict[str, Any] | None,
+    ) -> dict[str, Any]:
+        """Tell plugins, and answer their claims. `bootstrap` is the origin of who may be the first admin."""
+        if bootstrap is not None:
+            self._admins.bootstrap(unit, account, bootstrap)
+        tell_plugins(self._platform, unit, account, change)
+        found = self._platform.hooks.ask_now(
+            hookspecs.token_claims, platform=self._platform, unit=unit, account=account, previous=old
+        )
+        return {name: value for claims in found for name, value in claims.items()}
+
     def _has_listeners(self) -> bool:
         """Whether a plugin wants to hear of sessions, or to add to their tokens."""
-        asked = self._hooks.implementations
+        asked = self._platform.hooks.implementations
         return bool(asked(hookspecs.token_claims) or asked(hookspecs.on_account_event))
 
     async def list(self, limit: int = 500, offset: int = 0) -> tuple[list[Account], int]:
@@ -251,11 +240,29 @@ def _page(session: Session, limit: int, offset: int) -> tuple[list[Account], int
     return list(rows), session.scalar(select(func.count()).select_from(Account)) or 0
 
 
-async def _refuse_taken(session: AsyncSession, username: str, email: str) -> None:
+def _replace_password(unit: Unit, account: Account, password_hash: str, origin: dict[str, Any]) -> Account:
+    """The account as this change left it: its epoch is dead if another revocation follows."""
+    change = (
+        update(Account)
+        .where(Account.id == account.id, Account.password_hash == account.password_hash)
+        .where(Account.is_active, Account.epoch == account.epoch)
+        .values(password_hash=password_hash, must_change_password=False, epoch=Account.epoch + 1)
+        .returning(Account)
+    )
+    changed: Account | None = unit.session.scalar(change)
+    if changed is None:
+        raise Unauthorized("The session was revoked; sign in again")
+    forget_resets(unit, account.id)
+    audit(unit, "account.password_changed", "account", account.id, origin=origin)
+    unit.notify(TOPIC, str(account.id))
+    return changed
+
+
+def _refuse_taken(session: Session, username: str, email: str) -> None:
     query = select(Account.id).limit(1)
-    if await session.scalar(query.where(Account.username_key == username.casefold())):
+    if session.scalar(query.where(Account.username_key == username.casefold())):
         raise AlreadyExists("A user with this username already exists")
-    if await session.scalar(query.where(Account.email_key == email.casefold())):
+    if session.scalar(query.where(Account.email_key == email.casefold())):
         raise AlreadyExists("A user with this email already exists")
 
 

@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from typing import Any, Literal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import select
 
-from kernel import hookspecs
 from kernel.auth.audit import audit
 from kernel.auth.errors import OwnAccount, SsoAccount
 from kernel.auth.guards import ACCOUNTS_LOCK, is_sso, refuse_last_admin, refuse_last_platform_admin
-from kernel.auth.models import Account
+from kernel.auth.listeners import tell_plugins
+from kernel.auth.models import Account, AccountChange
 from kernel.auth.password_resets import forget_resets
 from kernel.auth.passwords import Passwords
 from kernel.auth.principals import Principal
 from kernel.auth.sessions import revoke_sessions
 from kernel.auth.states import TOPIC
-from kernel.db.engine import Database, Unit
+from kernel.db.engine import Unit
 from kernel.errors import NotFound
-from kernel.hooks import Hooks
 from kernel.resource_keys import ResourceKey
 
+if TYPE_CHECKING:
+    from kernel.platform import Platform
+
 Origin = dict[str, Any]
-Check = Callable[[Unit, Account], Awaitable[None]]
+Check = Callable[[Unit, Account], None]
 
 _GENERATED_BYTES = 15  # 120 bits: 20 characters
+
+
+@dataclass(frozen=True, slots=True)
+class _Act:
+    """Who does it, and under what."""
+
+    by: Principal | None
+    origin: Origin | None
+    check: Check | None = None
+    scope_org_id: int | None = None
 
 
 class Administration:
@@ -37,9 +49,9 @@ class Administration:
     transaction and raises what forbids it. Raises NotFound for an unknown account.
     """
 
-    def __init__(self, database: Database, hooks: Hooks, passwords: Passwords) -> None:
-        self._database = database
-        self._hooks = hooks
+    def __init__(self, platform: Platform, passwords: Passwords) -> None:
+        self._platform = platform
+        self._database = platform.database
         self._passwords = passwords
 
     async def set_active(
@@ -53,38 +65,44 @@ class Administration:
         scope_org_id: int | None = None,
     ) -> Account:
         """Deactivate or reactivate (spec 3.3). Sessions end with a deactivation and stay ended."""
-        async with self._change(account_id, check) as (unit, account):
-            _refuse_own(account, by)
-            if account.is_active == is_active:
-                return account
-            if not is_active:
-                await refuse_last_platform_admin(unit, account)
-                await refuse_last_admin(unit, account)
-                await forget_resets(unit, account.id)
-            account.is_active = is_active
-            change = "activated" if is_active else "deactivated"
-            await self._after(unit, account, change, revokes=not is_active)
-            states = {"is_active": not is_active}, {"is_active": is_active}
-            _audit(unit, change, account, states, origin, scope_org_id)
+        act = _Act(by, origin, check, scope_org_id)
+        return await self._database.write(self._set_active, account_id, is_active, act)
+
+    def _set_active(self, unit: Unit, account_id: int, is_active: bool, act: _Act) -> Account:
+        account = _hold(unit, account_id, act)
+        _refuse_own(account, act)
+        if account.is_active == is_active:
             return account
+        if not is_active:
+            refuse_last_platform_admin(unit, account)
+            refuse_last_admin(unit, account)
+            forget_resets(unit, account.id)
+        account.is_active = is_active
+        change: AccountChange = "activated" if is_active else "deactivated"
+        self._after(unit, account, change, revokes=not is_active)
+        _audit(unit, change, account, ({"is_active": not is_active}, {"is_active": is_active}), act)
+        return account
 
     async def set_role(
         self, account_id: int, role: str, *, by: Principal | None, origin: Origin | None = None
     ) -> Account:
         """Change the instance role. A demotion ends all sessions, a promotion none."""
-        async with self._change(account_id, None) as (unit, account):
-            if is_sso(account):
-                raise SsoAccount("The role of this account comes from the identity provider")
-            before = account.role
-            if before == role:
-                return account
-            if before == "admin":
-                await refuse_last_admin(unit, account)
-            account.role = role
-            demoted = before == "admin"
-            await self._after(unit, account, "demoted" if demoted else "promoted", demoted)
-            _audit(unit, "role_changed", account, ({"role": before}, {"role": role}), origin)
+        return await self._database.write(self._set_role, account_id, role, _Act(by, origin))
+
+    def _set_role(self, unit: Unit, account_id: int, role: str, act: _Act) -> Account:
+        account = _hold(unit, account_id, act)
+        if is_sso(account):
+            raise SsoAccount("The role of this account comes from the identity provider")
+        before = account.role
+        if before == role:
             return account
+        demoted = before == "admin"
+        if demoted:
+            refuse_last_admin(unit, account)
+        account.role = role
+        self._after(unit, account, "demoted" if demoted else "promoted", revokes=demoted)
+        _audit(unit, "role_changed", account, ({"role": before}, {"role": role}), act)
+        return account
 
     async def reset_password(
         self,
@@ -101,42 +119,45 @@ class Administration:
         given = new_password if mode == "set" else None
         password = secrets.token_urlsafe(_GENERATED_BYTES) if given is None else given
         password_hash = await self._passwords.hash(password)
-        async with self._change(account_id, check) as (unit, account):
-            _refuse_own(account, by)
-            if is_sso(account):
-                raise SsoAccount()
-            account.password_hash = password_hash
-            account.must_change_password = True
-            await forget_resets(unit, account.id)
-            await self._after(unit, account, "password_reset", True)
-            states = None, {"must_change_password": True, "mode": mode}
-            _audit(unit, "password_reset", account, states, origin, scope_org_id)
+        act = _Act(by, origin, check, scope_org_id)
+        await self._database.write(self._reset_password, account_id, password_hash, mode, act)
         return password
 
-    @asynccontextmanager
-    async def _change(self, account_id: int, check: Check | None) -> AsyncIterator[tuple[Unit, Account]]:
-        """The account, held against other changes until the end of the transaction."""
-        async with self._database.unit() as unit:
-            await unit.lock(ACCOUNTS_LOCK)
-            query = select(Account).where(Account.id == account_id).with_for_update()
-            account = await unit.session.scalar(query)
-            if account is None:
-                raise NotFound("User not found")
-            if check is not None:
-                await check(unit, account)
-            yield unit, account
+    def _reset_password(self, unit: Unit, account_id: int, password_hash: str, mode: str, act: _Act) -> None:
+        account = _hold(unit, account_id, act)
+        _refuse_own(account, act)
+        if is_sso(account):
+            raise SsoAccount()
+        account.password_hash = password_hash
+        account.must_change_password = True
+        forget_resets(unit, account.id)
+        self._after(unit, account, "password_reset", revokes=True)
+        _audit(unit, "password_reset", account, (None, {"must_change_password": True, "mode": mode}), act)
 
-    async def _after(self, unit: Unit, account: Account, change: str, revokes: bool) -> None:
+    def _after(self, unit: Unit, account: Account, change: AccountChange, *, revokes: bool) -> None:
         """Write the change, end sessions where it does, and let plugins forbid it."""
-        await unit.session.flush()
+        unit.session.flush()
         if revokes:
-            await revoke_sessions(unit, account.id)
+            revoke_sessions(unit, account.id)
         else:
-            await unit.notify(TOPIC, str(account.id))
-        await self._hooks.ask(hookspecs.on_account_event, unit=unit, account=account, change=change)
+            unit.notify(TOPIC, str(account.id))
+        tell_plugins(self._platform, unit, account, change)
 
 
 ADMINISTRATION: ResourceKey[Administration] = ResourceKey("administration")
+
+
+def _hold(unit: Unit, account_id: int, act: _Act) -> Account:
+    """The account, held against other changes until the end of the transaction, once `check` agrees."""
+    unit.lock(ACCOUNTS_LOCK)
+    account: Account | None = unit.session.scalar(
+        select(Account).where(Account.id == account_id).with_for_update()
+    )
+    if account is None:
+        raise NotFound("User not found")
+    if act.check is not None:
+        act.check(unit, account)
+    return account
 
 
 def _audit(
@@ -144,8 +165,7 @@ def _audit(
     action: str,
     account: Account,
     states: tuple[dict[str, Any] | None, dict[str, Any]],
-    origin: Origin | None,
-    scope_org_id: int | None = None,
+    act: _Act,
 ) -> None:
     before, after = states
     audit(
@@ -155,11 +175,11 @@ def _audit(
         account.id,
         before=before,
         after=after,
-        origin=origin,
-        scope_org_id=scope_org_id,
+        origin=act.origin,
+        scope_org_id=act.scope_org_id,
     )
 
 
-def _refuse_own(account: Account, by: Principal | None) -> None:
-    if by is not None and by.id == account.id:
+def _refuse_own(account: Account, act: _Act) -> None:
+    if act.by is not None and act.by.id == account.id:
         raise OwnAccount()

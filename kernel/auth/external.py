@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 
-from kernel import hookspecs
 from kernel.auth.accounts import ACCOUNTS
 from kernel.auth.audit import audit
 from kernel.auth.errors import AccountDisabled, LastAdmin
 from kernel.auth.external_names import free_email, free_username, local_name
 from kernel.auth.external_schemas import ExternalIdentity
 from kernel.auth.guards import ACCOUNTS_LOCK, refuse_last_admin
-from kernel.auth.models import Account, LinkApproval, PasswordReset
+from kernel.auth.listeners import tell_plugins
+from kernel.auth.models import Account, AccountChange, LinkApproval, PasswordReset
 from kernel.auth.platform_admins import PLATFORM_ADMINS
 from kernel.auth.sessions import revoke_sessions
 from kernel.auth.states import TOPIC
@@ -47,51 +47,50 @@ async def sign_in_external(
     """
     for _ in range(_TRIES):
         try:
-            account = await _settle(platform, identity, origin)
+            account = await platform.database.write(_settle, platform, identity, origin)
         except IntegrityError:
             continue
         return account, await platform.resource(ACCOUNTS).open_session(account, origin)
     raise Unavailable("The account could not be created; try again")
 
 
-async def end_external_sessions(unit: Unit, issuer: str, subject: str, origin: Origin) -> bool:
+def end_external_sessions(unit: Unit, issuer: str, subject: str, origin: Origin) -> bool:
     """End all sessions of an identity's account with this unit's commit; whether there is such an account."""
-    account = await _find(unit, issuer, subject)
+    account = _find(unit, issuer, subject)
     if account is None:
         return False
-    await revoke_sessions(unit, account.id)
+    revoke_sessions(unit, account.id)
     audit(unit, "account.sessions_ended", "account", account.id, after={"by": issuer}, origin=origin)
     return True
 
 
-async def _settle(platform: Platform, identity: ExternalIdentity, origin: Origin) -> Account:
-    """In one transaction: find, link or create. Sign-ins of one identity come here one after the other."""
-    async with platform.database.unit() as unit:
-        await unit.lock(ACCOUNTS_LOCK)
-        change = _SignIn(platform, unit, identity, origin)
-        account = await _find(unit, identity.issuer, identity.subject)
-        if account is not None:
-            await change.update(account)
-            return account
-        local = await _local_account(unit, identity)
-        if local is not None and await change.approved(local):
-            await change.link(local)
-            return local
-        return await change.create(local)
+def _settle(unit: Unit, platform: Platform, identity: ExternalIdentity, origin: Origin) -> Account:
+    """Find, link or create. Sign-ins of one identity come here one after the other."""
+    unit.lock(ACCOUNTS_LOCK)
+    change = _SignIn(platform, unit, identity, origin)
+    account = _find(unit, identity.issuer, identity.subject)
+    if account is not None:
+        change.update(account)
+        return account
+    local = _local_account(unit, identity)
+    if local is not None and change.approved(local):
+        change.link(local)
+        return local
+    return change.create(local)
 
 
-async def _find(unit: Unit, issuer: str, subject: str) -> Account | None:
+def _find(unit: Unit, issuer: str, subject: str) -> Account | None:
     query = select(Account).where(Account.sso_issuer == issuer, Account.sso_subject == subject)
-    account: Account | None = await unit.session.scalar(query.with_for_update())
+    account: Account | None = unit.session.scalar(query.with_for_update())
     return account
 
 
-async def _local_account(unit: Unit, identity: ExternalIdentity) -> Account | None:
+def _local_account(unit: Unit, identity: ExternalIdentity) -> Account | None:
     """The local account with exactly the provider's name: one that only resembles it is another's."""
     if identity.username is None or local_name(identity) != identity.username:
         return None
     query = select(Account).where(Account.username_key == identity.username.casefold())
-    account: Account | None = await unit.session.scalar(query.with_for_update())
+    account: Account | None = unit.session.scalar(query.with_for_update())
     return account if account is not None and account.sso_subject is None else None
 
 
@@ -105,32 +104,32 @@ class _SignIn:
         self._identity = identity
         self._origin = origin
 
-    async def update(self, account: Account) -> None:
+    def update(self, account: Account) -> None:
         """What the provider says now; what it does not say stays. Raises AccountDisabled."""
         _refuse_disabled(account)
         before = _shown(account)
         if self._identity.username is not None:
-            account.username = await free_username(self._session, self._identity, account)
+            account.username = free_username(self._session, self._identity, account)
             account.username_key = account.username.casefold()
-        await self._take_email(account)
-        await self._session.flush()
+        self._take_email(account)
+        self._session.flush()
         if _shown(account) != before:
             self._audit("account.synced", account, before, _shown(account))
-            await self._unit.notify(TOPIC, str(account.id))
+            self._unit.notify(TOPIC, str(account.id))
         if self._identity.role is not None and self._identity.role != account.role:
-            await self._change_role(account, self._identity.role)
+            self._change_role(account, self._identity.role)
 
-    async def _take_email(self, account: Account) -> None:
+    def _take_email(self, account: Account) -> None:
         if self._identity.email is not None:
-            account.email = await free_email(self._session, self._identity, account)
+            account.email = free_email(self._session, self._identity, account)
             account.email_key = account.email.casefold()
 
-    async def _change_role(self, account: Account, role: str) -> None:
+    def _change_role(self, account: Account, role: str) -> None:
         """The provider's role; but the last active administrator stays one, and the log says so."""
         before, demoted = account.role, account.role == "admin"
         if demoted:
             try:
-                await refuse_last_admin(self._unit, account)
+                refuse_last_admin(self._unit, account)
             except LastAdmin:
                 log.warning(
                     "'%s' stays an administrator, although the provider says otherwise: it is the last one",
@@ -141,46 +140,46 @@ class _SignIn:
                 )
                 return
         account.role = role
-        await self._session.flush()
+        self._session.flush()
         if demoted:
-            await revoke_sessions(self._unit, account.id)
+            revoke_sessions(self._unit, account.id)
         else:
-            await self._unit.notify(TOPIC, str(account.id))
+            self._unit.notify(TOPIC, str(account.id))
         self._audit("account.role_changed", account, {"role": before}, {"role": role, "by": "provider"})
-        await self._tell(account, "demoted" if demoted else "promoted")
+        self._tell(account, "demoted" if demoted else "promoted")
 
-    async def approved(self, local: Account) -> bool:
+    def approved(self, local: Account) -> bool:
         """Whether the operator approved the link."""
-        return await self._session.get(LinkApproval, local.id, with_for_update=True) is not None
+        return self._session.get(LinkApproval, local.id, with_for_update=True) is not None
 
-    async def link(self, account: Account) -> None:
+    def link(self, account: Account) -> None:
         """The local account becomes the identity's (spec 3.5): its password, sessions and flag are gone."""
         _refuse_disabled(account)
         before = {**_shown(account), "role": account.role, "platform_admin": account.platform_admin}
-        await self._session.execute(delete(LinkApproval).where(LinkApproval.account_id == account.id))
-        await self._session.execute(delete(PasswordReset).where(PasswordReset.account_id == account.id))
+        self._session.execute(delete(LinkApproval).where(LinkApproval.account_id == account.id))
+        self._session.execute(delete(PasswordReset).where(PasswordReset.account_id == account.id))
         account.sso_issuer, account.sso_subject = self._identity.issuer, self._identity.subject
         account.linked_at = utc_now()
         account.password_hash, account.must_change_password = None, False
         account.role = self._identity.role or "user"
-        await self._take_email(account)
-        await self._session.flush()
+        self._take_email(account)
+        self._session.flush()
         admins = self._platform.resource(PLATFORM_ADMINS)
-        if not await admins.clear_flag(self._unit, account, self._origin):
-            await revoke_sessions(self._unit, account.id)
+        if not admins.clear_flag(self._unit, account, self._origin):
+            revoke_sessions(self._unit, account.id)
         after = {**_shown(account), "role": account.role, "platform_admin": False}
         self._audit("sso_link.completed", account, before, {**after, "issuer": self._identity.issuer})
-        await self._tell(account, "linked")
+        self._tell(account, "linked")
 
-    async def create(self, refused: Account | None) -> Account:
+    def create(self, refused: Account | None) -> Account:
         """A new account without a password; `refused` is the local one that has the name already."""
         if refused is not None:
             log.warning(
                 "the local account '%s' was not linked: an operator has not approved it", refused.username
             )
             self._audit("sso_link.refused", refused, None, self._named())
-        username = await free_username(self._session, self._identity)
-        email = await free_email(self._session, self._identity)
+        username = free_username(self._session, self._identity)
+        email = free_email(self._session, self._identity)
         account = Account(
             username=username,
             username_key=username.casefold(),
@@ -191,13 +190,13 @@ class _SignIn:
             sso_subject=self._identity.subject,
         )
         self._session.add(account)
-        await self._session.flush()
+        self._session.flush()
         after = {"username": username, "role": account.role, **self._named()}
         if email != self._identity.email and self._identity.email is not None:
             after["email"] = "taken by another account"
         self._audit("account.created", account, None, after)
-        await self._tell(account, "created")
-        await self._unit.notify(TOPIC, str(account.id))
+        self._tell(account, "created")
+        self._unit.notify(TOPIC, str(account.id))
         return account
 
     def _named(self) -> dict[str, Any]:
@@ -208,10 +207,8 @@ class _SignIn:
     ) -> None:
         audit(self._unit, action, "account", account.id, before=before, after=after, origin=self._origin)
 
-    async def _tell(self, account: Account, change: str) -> None:
-        await self._platform.hooks.ask(
-            hookspecs.on_account_event, unit=self._unit, account=account, change=change
-        )
+    def _tell(self, account: Account, change: AccountChange) -> None:
+        tell_plugins(self._platform, self._unit, account, change)
 
 
 def _refuse_disabled(account: Account) -> None:

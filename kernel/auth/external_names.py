@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import InstrumentedAttribute
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from kernel.auth.external_schemas import ExternalIdentity
 from kernel.auth.models import Account
@@ -34,9 +33,7 @@ def fallback_email(identity: ExternalIdentity) -> str:
     return f"{subject if subject == identity.subject else _mark(identity)}@{host}"[:_LONGEST_EMAIL]
 
 
-async def free_username(
-    session: AsyncSession, identity: ExternalIdentity, account: Account | None = None
-) -> str:
+def free_username(session: Session, identity: ExternalIdentity, account: Account | None = None) -> str:
     """The identity's name, with a dash and 8 characters where another account has it.
 
     `account` is the one that it is for; the suffix that it got once stays the same.
@@ -44,29 +41,27 @@ async def free_username(
     name = local_name(identity)
     kept = account.username if account is not None and _is_suffixed(account.username, name) else None
     candidates = [text for text in (name, kept, f"{name}-{_mark(identity)}") if text]
-    return await _first_free(session, Account.username_key, candidates, account) or f"{name}-{_random()}"
+    return _first_free(session, Account.username_key, candidates, account) or f"{name}-{_random()}"
 
 
-async def free_email(
-    session: AsyncSession, identity: ExternalIdentity, account: Account | None = None
-) -> str:
+def free_email(session: Session, identity: ExternalIdentity, account: Account | None = None) -> str:
     """The provider's address where it is free, else one that is nobody else's: it never links accounts."""
     given = identity.email if identity.email and len(identity.email) <= _LONGEST_EMAIL else None
     fallback = fallback_email(identity)
     kept = account.email if account is not None and account.email.endswith(fallback) else None
     candidates = [text for text in (given, kept, fallback, f"{_mark(identity)}-{fallback}") if text]
-    found = await _first_free(session, Account.email_key, candidates, account)
+    found = _first_free(session, Account.email_key, candidates, account)
     return found or f"{_random()}-{fallback}"
 
 
-async def _first_free(
-    session: AsyncSession,
+def _first_free(
+    session: Session,
     column: InstrumentedAttribute[str],
     candidates: Sequence[str],
     account: Account | None,
 ) -> str | None:
     for text in candidates:
-        holder = await session.scalar(select(Account.id).where(column == text.casefold()))
+        holder = session.scalar(select(Account.id).where(column == text.casefold()))
         if holder is None or (account is not None and holder == account.id):
             return text
     return None

@@ -1,6 +1,6 @@
 """What must not happen to an account: guards that look at all accounts, so that nobody is locked out.
 
-Whoever calls them holds `await unit.lock("accounts")`, so that of two requests that would each remove one of
+Whoever calls them holds `unit.lock("accounts")`, so that of two requests that would each remove one of
 the last two, one sees what the other did.
 """
 
@@ -25,23 +25,23 @@ def where_sso() -> ColumnElement[bool]:
     return or_(Account.sso_subject.is_not(None), Account.password_hash.is_(None))
 
 
-async def refuse_last_platform_admin(unit: Unit, account: Account) -> None:
+def refuse_last_platform_admin(unit: Unit, account: Account) -> None:
     """Raise LastPlatformAdmin when no other active account is a Platform Admin."""
     if (
         account.is_active
         and account.platform_admin
-        and not await _other(unit, account, Account.platform_admin.is_(True))
+        and not _other(unit, account, Account.platform_admin.is_(True))
     ):
         raise LastPlatformAdmin()
 
 
-async def refuse_last_admin(unit: Unit, account: Account) -> None:
+def refuse_last_admin(unit: Unit, account: Account) -> None:
     """Raise LastAdmin when no other active account is an instance administrator."""
     is_one = account.is_active and account.role == "admin"
-    if is_one and not await _other(unit, account, Account.role == "admin"):
+    if is_one and not _other(unit, account, Account.role == "admin"):
         raise LastAdmin()
 
 
-async def _other(unit: Unit, account: Account, is_one: ColumnElement[bool]) -> bool:
+def _other(unit: Unit, account: Account, is_one: ColumnElement[bool]) -> bool:
     query = select(Account.id).where(Account.id != account.id, Account.is_active, is_one).limit(1)
-    return await unit.session.scalar(query) is not None
+    return unit.session.scalar(query) is not None

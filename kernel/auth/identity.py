@@ -108,14 +108,16 @@ class Identity:
 
     @hookimpl(trylast=True)
     def decide_access(
-        self, ctx: Context, principal: Principal, access: Access, params: dict[str, Any]
+        self, ctx: Context, principal: Principal, access: Access, params: Mapping[str, int | str]
     ) -> Awaitable[Decision | None] | Decision | None:
         """The access kinds of the kernel; a permission goes by its default grant."""
         if access.kind == "platform_admin":
             return self._judge_platform_admin(principal)
         return self.decide(principal, access, params)
 
-    def decide(self, principal: Principal, access: Access, params: Mapping[str, Any]) -> Decision | None:
+    def decide(
+        self, principal: Principal, access: Access, params: Mapping[str, int | str]
+    ) -> Decision | None:
         """The access kinds that need no look into the database."""
         if access.kind == "public":
             return Decision.ALLOW
@@ -162,7 +164,7 @@ def _fits(principal: Principal, kind: str) -> bool:
     return principal.is_admin or principal.is_service
 
 
-def _is_own(principal: Principal, access: Access, params: Mapping[str, Any]) -> bool:
+def _is_own(principal: Principal, access: Access, params: Mapping[str, int | str]) -> bool:
     return access.or_self is not None and principal.is_user and params[access.or_self] == principal.id
 
 

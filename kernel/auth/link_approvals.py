@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from kernel.auth.audit import audit
 from kernel.auth.errors import SsoAccount
@@ -24,40 +25,49 @@ async def approve(platform: Platform, username: str, origin: Origin) -> tuple[Ac
 
     Raises NotFound, or SsoAccount for an account that is linked already.
     """
-    async with platform.database.unit() as unit:
-        await unit.lock(ACCOUNTS_LOCK)
-        account = await find_by_username(unit.session, username)
-        if is_sso(account):
-            raise SsoAccount(f"'{account.username}' already signs in through the identity provider")
-        if await unit.session.get(LinkApproval, account.id) is not None:
-            return account, False
-        unit.session.add(LinkApproval(account_id=account.id))
-        _audit(unit, account, True, origin)
-        return account, True
+    return await platform.database.write(_approve, username, origin)
+
+
+def _approve(unit: Unit, username: str, origin: Origin) -> tuple[Account, bool]:
+    unit.lock(ACCOUNTS_LOCK)
+    account = find_by_username(unit.session, username)
+    if is_sso(account):
+        raise SsoAccount(f"'{account.username}' already signs in through the identity provider")
+    if unit.session.get(LinkApproval, account.id) is not None:
+        return account, False
+    unit.session.add(LinkApproval(account_id=account.id))
+    _audit(unit, account, True, origin)
+    return account, True
 
 
 async def withdraw(platform: Platform, username: str, origin: Origin) -> tuple[Account, bool]:
     """Take an approval back; whether there was one. Raises NotFound."""
-    async with platform.database.unit() as unit:
-        await unit.lock(ACCOUNTS_LOCK)
-        account = await find_by_username(unit.session, username)
-        approval = await unit.session.get(LinkApproval, account.id)
-        if approval is None:
-            return account, False
-        await unit.session.delete(approval)
-        _audit(unit, account, False, origin)
-        return account, True
+    return await platform.database.write(_withdraw, username, origin)
+
+
+def _withdraw(unit: Unit, username: str, origin: Origin) -> tuple[Account, bool]:
+    unit.lock(ACCOUNTS_LOCK)
+    account = find_by_username(unit.session, username)
+    approval = unit.session.get(LinkApproval, account.id)
+    if approval is None:
+        return account, False
+    unit.session.delete(approval)
+    _audit(unit, account, False, origin)
+    return account, True
 
 
 async def pending(platform: Platform) -> list[tuple[Account, LinkApproval]]:
     """Approvals that no sign-in has consumed yet, oldest first."""
+    return await platform.database.read(_pending)
+
+
+def _pending(session: Session) -> list[tuple[Account, LinkApproval]]:
     query = (
         select(Account, LinkApproval)
         .join(LinkApproval, LinkApproval.account_id == Account.id)
         .order_by(LinkApproval.created_at, Account.id)
     )
-    async with platform.database.read() as session:
-        return [(account, approval) for account, approval in (await session.execute(query)).all()]
+    return [(account, approval) for account, approval in session.execute(query)]
 
 
 def _audit(unit: Unit, account: Account, approved: bool, origin: Origin) -> None:

@@ -34,7 +34,8 @@ def _page(
 def _conditions(platform: Platform, wanted: UsersQuery) -> list[ColumnElement[bool]]:
     found: list[ColumnElement[bool]] = []
     if wanted.org_id is not None:
-        members = platform.hooks.ask_now(hookspecs.select_members, organization_id=wanted.org_id)
+        spec = hookspecs.select_members
+        members = platform.hooks.ask_now(spec, platform=platform, organization_id=wanted.org_id)
         found.append(false() if members is None else Account.id.in_(members))
     if wanted.q is not None:
         part = wanted.q.casefold()

@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
 
-from kernel import hookspecs
 from kernel.auth.audit import audit
 from kernel.auth.errors import BadResetToken
 from kernel.auth.guards import is_sso
+from kernel.auth.listeners import tell_plugins
 from kernel.auth.models import Account, PasswordReset
 from kernel.auth.passwords import Passwords
 from kernel.auth.sessions import revoke_sessions
 from kernel.db.base import utc_now
-from kernel.db.engine import Database, Unit
-from kernel.hooks import Hooks
+from kernel.db.engine import Unit
 from kernel.jobs.declarations import Job, JobFailed
-from kernel.mail import Mail, MailFailed
+from kernel.mail import MailFailed
 from kernel.rate_limits import RateLimits
 from kernel.resource_keys import ResourceKey
-from kernel.settings import KernelSettings
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -50,20 +49,10 @@ class PasswordResets:
     the address and does not look; the job is carried out later, by a worker.
     """
 
-    def __init__(
-        self,
-        settings: KernelSettings,
-        database: Database,
-        hooks: Hooks,
-        *,
-        mail: Mail,
-        passwords: Passwords,
-        limits: RateLimits,
-    ) -> None:
-        self._settings = settings
-        self._database = database
-        self._hooks = hooks
-        self._mail = mail
+    def __init__(self, platform: Platform, *, passwords: Passwords, limits: RateLimits) -> None:
+        self._platform = platform
+        self._settings = platform.settings
+        self._database = platform.database
         self._passwords = passwords
         self._limits = limits
 
@@ -71,38 +60,24 @@ class PasswordResets:
         """Have an e-mail sent, if there is somebody to send it to; at most a few to one address."""
         address = hashlib.sha256(email.casefold().encode()).hexdigest()
         too_often = await self._limits.exceeds(f"password-reset:{address}", _PER_ADDRESS, _WINDOW)
-        async with self._database.unit() as unit:
-            # One that was asked for too often is enqueued all the same: it takes the same time.
-            await unit.enqueue(SEND_RESET, Forgotten(email=email, too_often=too_often))
+        # One that was asked for too often is enqueued all the same: it takes the same time.
+        await self._database.write(_enqueue, Forgotten(email=email, too_often=too_often))
 
     async def send(self, wanted: Forgotten) -> None:
         """Make a token and send it. Run again, it sends a new token, and earlier ones are dead."""
         if wanted.too_often:
             return
-        issued = await self._issue(wanted.email)
-        if issued is None:
+        token = secrets.token_urlsafe(32)
+        life = timedelta(minutes=self._settings.password_reset_minutes)
+        account = await self._database.write(_issue, wanted.email, token, life)
+        if account is None:
             return
-        account, token = issued
         try:
-            await self._mail.send(account.email, _SUBJECT, self._text(account.username, token))
+            await self._platform.mail.send(account.email, _SUBJECT, self._text(account.username, token))
         except MailFailed as error:
             if error.permanent:
                 raise JobFailed(str(error)) from None
             raise
-
-    async def _issue(self, email: str) -> tuple[Account, str] | None:
-        token = secrets.token_urlsafe(32)
-        async with self._database.unit() as unit:
-            query = select(Account).where(Account.email_key == email.casefold()).with_for_update()
-            account = await unit.session.scalar(query)
-            if account is None or not _may_reset(account):
-                return None
-            await forget_resets(unit, account.id)
-            life = timedelta(minutes=self._settings.password_reset_minutes)
-            expires = utc_now() + life
-            row = PasswordReset(token_hash=_hash(token), account_id=account.id, expires_at=expires)
-            unit.session.add(row)
-            return account, token
 
     def _text(self, username: str, token: str) -> str:
         settings = self._settings
@@ -118,52 +93,66 @@ class PasswordResets:
 
     async def confirm(self, token: str, new_password: str, origin: dict[str, Any]) -> None:
         """Set a new password and end all sessions. Raises BadResetToken."""
-        await self._refuse_dead(token)
+        await self._database.read(_refuse_dead, token)
         password_hash = await self._passwords.hash(new_password, anonymous=True)
-        async with self._database.unit() as unit:
-            account = await _redeem(unit, token)
-            account.password_hash = password_hash
-            account.must_change_password = False
-            await unit.session.flush()
-            await forget_resets(unit, account.id)
-            await revoke_sessions(unit, account.id)
-            await self._hooks.ask(
-                hookspecs.on_account_event, unit=unit, account=account, change="password_reset"
-            )
-            audit(
-                unit, "account.password_reset", "account", account.id, after={"mode": "email"}, origin=origin
-            )
+        await self._database.write(self._confirm, token, password_hash, origin)
 
-    async def _refuse_dead(self, token: str) -> None:
-        """A look before the costly work of a hash."""
-        async with self._database.read() as session:
-            expires: datetime | None = await session.scalar(
-                select(PasswordReset.expires_at).where(PasswordReset.token_hash == _hash(token))
-            )
-        if expires is None or expires <= utc_now():
-            raise BadResetToken()
+    def _confirm(self, unit: Unit, token: str, password_hash: str, origin: dict[str, Any]) -> None:
+        account = _redeem(unit, token)
+        account.password_hash = password_hash
+        account.must_change_password = False
+        unit.session.flush()
+        forget_resets(unit, account.id)
+        revoke_sessions(unit, account.id)
+        tell_plugins(self._platform, unit, account, "password_reset")
+        audit(unit, "account.password_reset", "account", account.id, after={"mode": "email"}, origin=origin)
 
 
 PASSWORD_RESETS: ResourceKey[PasswordResets] = ResourceKey("password_resets")
 
 
-async def forget_resets(unit: Unit, account_id: int) -> None:
+def forget_resets(unit: Unit, account_id: int) -> None:
     """Tokens that were sent before work no longer: the password was changed another way, or again."""
-    await unit.session.execute(delete(PasswordReset).where(PasswordReset.account_id == account_id))
+    unit.session.execute(delete(PasswordReset).where(PasswordReset.account_id == account_id))
 
 
-async def _redeem(unit: Unit, token: str) -> Account:
+def _enqueue(unit: Unit, wanted: Forgotten) -> None:
+    unit.enqueue(SEND_RESET, wanted)
+
+
+def _issue(unit: Unit, email: str, token: str, life: timedelta) -> Account | None:
+    """Keep the hash of a token for the account with this address, if it may have one."""
+    query = select(Account).where(Account.email_key == email.casefold()).with_for_update()
+    account: Account | None = unit.session.scalar(query)
+    if account is None or not _may_reset(account):
+        return None
+    forget_resets(unit, account.id)
+    row = PasswordReset(token_hash=_hash(token), account_id=account.id, expires_at=utc_now() + life)
+    unit.session.add(row)
+    return account
+
+
+def _refuse_dead(session: Session, token: str) -> None:
+    """A look before the costly work of a hash. Raises BadResetToken."""
+    expires: datetime | None = session.scalar(
+        select(PasswordReset.expires_at).where(PasswordReset.token_hash == _hash(token))
+    )
+    if expires is None or expires <= utc_now():
+        raise BadResetToken()
+
+
+def _redeem(unit: Unit, token: str) -> Account:
     """Whose token it is; it is taken away, which only one of several can.
 
     The account first, as everybody does who changes one: in another order two of them would deadlock.
     """
     held = PasswordReset.token_hash == _hash(token)
     owner = select(PasswordReset.account_id).where(held).scalar_subquery()
-    account: Account | None = await unit.session.scalar(
+    account: Account | None = unit.session.scalar(
         select(Account).where(Account.id == owner).with_for_update()
     )
     taken = delete(PasswordReset).where(held, PasswordReset.expires_at > utc_now())
-    if await unit.session.scalar(taken.returning(PasswordReset.account_id)) is None:
+    if unit.session.scalar(taken.returning(PasswordReset.account_id)) is None:
         raise BadResetToken()
     if account is None or not _may_reset(account):
         raise BadResetToken()

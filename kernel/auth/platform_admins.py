@@ -7,22 +7,24 @@ operator or the first claimed setup code, closes setup codes (spec 3.6).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
 
-from kernel import hookspecs
 from kernel.auth.audit import audit
 from kernel.auth.errors import AccountDisabled
 from kernel.auth.guards import ACCOUNTS_LOCK
-from kernel.auth.models import Account, Milestone
+from kernel.auth.listeners import tell_plugins
+from kernel.auth.models import Account, AccountChange, Milestone
 from kernel.auth.sessions import revoke_sessions
 from kernel.auth.states import TOPIC
-from kernel.db.engine import Database, Unit
+from kernel.db.engine import Unit
 from kernel.errors import Conflict, NotFound
-from kernel.hooks import Hooks
 from kernel.resource_keys import ResourceKey
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
 
 MILESTONE = "platform_admin"
 CODES_CLOSED = "setup_codes_closed"
@@ -38,9 +40,9 @@ class AlreadyPlatformAdmin(Conflict):
 class PlatformAdmins:
     """Grants and withdraws the flag. Each change is audited and reported in its own transaction."""
 
-    def __init__(self, database: Database, hooks: Hooks) -> None:
-        self._database = database
-        self._hooks = hooks
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        self._database = platform.database
         self._closed = False  # a milestone, once reached, stays
 
     async def may_be_first(self, account: Account) -> bool:
@@ -50,25 +52,24 @@ class PlatformAdmins:
     async def awaits_first(self) -> bool:
         """Whether this is a fresh install that never had a Platform Admin."""
         if not self._closed:
-            async with self._database.read() as session:
-                self._closed = await reached(session)
+            self._closed = await self._database.read(reached)
         return not self._closed
 
-    async def bootstrap(self, unit: Unit, account: Account, origin: Origin | None = None) -> None:
+    def bootstrap(self, unit: Unit, account: Account, origin: Origin | None = None) -> None:
         """Make `account`, which signs in within `unit`, the first Platform Admin of a fresh install.
 
         Happens once in the life of an instance. `account` is changed in place, so that the token minted next
         carries the claim. An account that was local before its link is never the one.
         """
-        await unit.lock(ACCOUNTS_LOCK)
-        current = await unit.session.get(Account, account.id, populate_existing=True)
+        unit.lock(ACCOUNTS_LOCK)
+        current = unit.session.get(Account, account.id, populate_existing=True)
         if current is None or current.epoch != account.epoch:  # revoked since the password was looked at
             return
         if not current.is_active or current.role != "admin" or current.linked_at:
             return
-        if await reached(unit.session):
+        if reached(unit.session):
             return
-        await self._set_flag(unit, current, {**(origin or {}), "actor_id": current.id}, "first sign-in")
+        self._set_flag(unit, current, {**(origin or {}), "actor_id": current.id}, "first sign-in")
         account.platform_admin = True
 
     async def grant(self, username: str, origin: Origin | None = None) -> tuple[Account, bool]:
@@ -76,89 +77,95 @@ class PlatformAdmins:
 
         It shows in the account's token at the next refresh or sign-in. Raises NotFound, AccountDisabled.
         """
-        async with self._database.unit() as unit:
-            await unit.lock(ACCOUNTS_LOCK)
-            account = await find_by_username(unit.session, username)
-            if account.platform_admin:
-                return account, False
-            if not account.is_active:
-                raise AccountDisabled(f"'{account.username}' is deactivated; activate it first")
-            await self.set_flag(unit, account, origin, "operator")
-            return account, True
+        return await self._database.write(self._grant, username, origin)
+
+    def _grant(self, unit: Unit, username: str, origin: Origin | None) -> tuple[Account, bool]:
+        unit.lock(ACCOUNTS_LOCK)
+        account = find_by_username(unit.session, username)
+        if account.platform_admin:
+            return account, False
+        if not account.is_active:
+            raise AccountDisabled(f"'{account.username}' is deactivated; activate it first")
+        self.set_flag(unit, account, origin, "operator")
+        return account, True
 
     async def revoke(self, username: str, origin: Origin | None = None) -> tuple[Account, bool]:
         """Take the flag from an account and end its sessions; whether it had it. Raises NotFound.
 
         Also from the last Platform Admin: this is the operator's word, and the operator can grant anew.
         """
-        async with self._database.unit() as unit:
-            await unit.lock(ACCOUNTS_LOCK)
-            account = await find_by_username(unit.session, username)
-            return account, await self.clear_flag(unit, account, origin)
+        return await self._database.write(self._revoke, username, origin)
 
-    async def set_flag(self, unit: Unit, account: Account, origin: Origin | None, way: str) -> None:
+    def _revoke(self, unit: Unit, username: str, origin: Origin | None) -> tuple[Account, bool]:
+        unit.lock(ACCOUNTS_LOCK)
+        account = find_by_username(unit.session, username)
+        return account, self.clear_flag(unit, account, origin)
+
+    def set_flag(self, unit: Unit, account: Account, origin: Origin | None, way: str) -> None:
         """Within a unit that holds the lock `accounts`: the account becomes a Platform Admin on demand."""
-        await _reach(unit.session, CODES_CLOSED)
-        await self._set_flag(unit, account, origin, way)
+        _reach(unit.session, CODES_CLOSED)
+        self._set_flag(unit, account, origin, way)
 
-    async def _set_flag(self, unit: Unit, account: Account, origin: Origin | None, way: str) -> None:
+    def _set_flag(self, unit: Unit, account: Account, origin: Origin | None, way: str) -> None:
         account.platform_admin = True
-        await _reach(unit.session, MILESTONE)
-        await self._record(unit, account, origin, {"way": way})
+        _reach(unit.session, MILESTONE)
+        self._record(unit, account, origin, {"way": way})
 
-    async def clear_flag(self, unit: Unit, account: Account, origin: Origin | None) -> bool:
+    def clear_flag(self, unit: Unit, account: Account, origin: Origin | None) -> bool:
         """Within a unit that holds the lock `accounts`: it is one no longer, and its sessions end."""
         if not account.platform_admin:
             return False
         account.platform_admin = False
-        await self._record(unit, account, origin, {})
-        await revoke_sessions(unit, account.id)
+        self._record(unit, account, origin, {})
+        revoke_sessions(unit, account.id)
         return True
 
-    async def _record(self, unit: Unit, account: Account, origin: Origin | None, how: dict[str, Any]) -> None:
+    def _record(self, unit: Unit, account: Account, origin: Origin | None, how: dict[str, Any]) -> None:
         """Write the flag, its audit entry and a notice, and let plugins forbid it."""
-        await unit.session.flush()
-        change = "granted" if account.platform_admin else "revoked"
+        unit.session.flush()
+        change: AccountChange = "platform_admin_revoked"
+        if account.platform_admin:
+            change = "platform_admin_granted"
         audit(
             unit,
-            f"platform_admin.{change}",
+            change.replace("_admin_", "_admin."),
             "account",
             account.id,
             before={"username": account.username, "platform_admin": not account.platform_admin},
             after={"username": account.username, "platform_admin": account.platform_admin, **how},
             origin=origin,
         )
-        await unit.notify(TOPIC, str(account.id))
-        await self._hooks.ask(
-            hookspecs.on_account_event, unit=unit, account=account, change=f"platform_admin_{change}"
-        )
+        unit.notify(TOPIC, str(account.id))
+        tell_plugins(self._platform, unit, account, change)
 
     async def list(self) -> list[Account]:
         """The Platform Admins, deactivated ones too, by id."""
-        async with self._database.read() as session:
-            query = select(Account).where(Account.platform_admin).order_by(Account.id)
-            return list(await session.scalars(query))
+        return await self._database.read(_all)
 
 
 PLATFORM_ADMINS: ResourceKey[PlatformAdmins] = ResourceKey("platform_admins")
 
 
-async def reached(session: AsyncSession, *names: str) -> bool:
+def reached(session: Session, *names: str) -> bool:
     """Whether one of these milestones (by default: any) lies behind the instance."""
     query = select(Milestone.name).limit(1)
     query = query.where(Milestone.name.in_(names)) if names else query
-    return await session.scalar(query) is not None
+    return session.scalar(query) is not None
 
 
-async def _reach(session: AsyncSession, name: str) -> None:
-    if await session.get(Milestone, name) is None:
+def _reach(session: Session, name: str) -> None:
+    if session.get(Milestone, name) is None:
         session.add(Milestone(name=name))
 
 
-async def find_by_username(session: AsyncSession, username: str) -> Account:
+def _all(session: Session) -> list[Account]:
+    return list(session.scalars(select(Account).where(Account.platform_admin).order_by(Account.id)))
+
+
+def find_by_username(session: Session, username: str) -> Account:
     """The account of a name. Raises NotFound."""
     query = select(Account).where(Account.username_key == username.casefold())
-    account: Account | None = await session.scalar(query)
+    account: Account | None = session.scalar(query)
     if account is None:
         raise NotFound(f"no account is called '{username}'")
     return account

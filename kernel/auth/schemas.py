@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, EmailStr, Field, ValidationInfo, field_validator
 
@@ -166,13 +166,22 @@ class ResetPasswordResult(BaseModel):
     temporary_password: str
 
 
+class OrganizationMembership(BaseModel):
+    """An organization that an account belongs to, and what the account is there."""
+
+    id: int
+    name: str
+    slug: str
+    role: str
+
+
 class UserRecord(User):
     """An account as administrators see it."""
 
     is_active: bool
     platform_admin: bool
     sso: bool = Field(description="Signs in through an identity provider and has no password here.")
-    organizations: list[dict[str, Any]] = Field(description="Memberships: {id, name, slug, role}.")
+    organizations: list[OrganizationMembership]
 
 
 class UsersQuery(PageQuery):

@@ -15,7 +15,7 @@ import secrets
 from datetime import datetime, timedelta
 
 from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
 
 from kernel.auth.audit import audit
 from kernel.auth.guards import ACCOUNTS_LOCK
@@ -89,74 +89,77 @@ class SetupCodes:
     async def issue(self, origin: Origin | None = None) -> tuple[str, datetime]:
         """A new code and its end; earlier ones are worth nothing from now on. Raises SetupCodesClosed."""
         code = "-".join("".join(secrets.choice(_ALPHABET) for _ in range(GROUP)) for _ in range(GROUPS))
-        async with self._database.unit() as unit:
-            await unit.lock(ACCOUNTS_LOCK)
-            if not await reached(unit.session):
-                raise SetupCodesClosed(
-                    "This is a new installation: the first administrator to sign in becomes Platform Admin"
-                )
-            if not await _in_use(unit.session):
-                raise SetupCodesClosed(
-                    "This server has a Platform Admin, or a grant or a claim closed setup codes for good; "
-                    "use 'platform-admin grant'"
-                )
-            row = SetupCode(code_hash=_hash(code), expires_at=utc_now() + LIFETIME)
-            unit.session.add(row)
-            await unit.session.flush()
-            after = {"expires_at": row.expires_at.isoformat()}
-            audit(unit, "platform_admin.code_issued", "setup_code", row.id, after=after, origin=origin)
-            return code, row.expires_at
+        return code, await self._database.write(_issue, code, origin)
 
     async def is_in_use(self) -> bool:
         """Whether somebody may become Platform Admin by a setup code."""
-        async with self._database.read() as session:
-            return await _in_use(session)
+        return await self._database.read(_in_use)
 
     async def claim(self, account_id: int, code: str, origin: Origin) -> None:
         """Make the account the first Platform Admin. Raises what spec section 7 lists, and audits refusals.
 
         Of two accounts that claim at once, one wins: the code is consumed in the transaction of the grant.
         """
-        async with self._database.unit() as unit:
-            await unit.lock(ACCOUNTS_LOCK)
-            refusal = await self._redeem(unit, account_id, code, origin)
-            if refusal is not None:
-                reason = {"reason": refusal.code}
-                audit(
-                    unit, "platform_admin.claim_refused", "account", account_id, after=reason, origin=origin
-                )
+        refusal = await self._database.write(self._claim, account_id, code, origin)
         if refusal is not None:
             raise refusal
 
-    async def _redeem(self, unit: Unit, account_id: int, code: str, origin: Origin) -> PlatformError | None:
+    def _claim(self, unit: Unit, account_id: int, code: str, origin: Origin) -> PlatformError | None:
         """Why not. A refusal is answered, not raised: what was counted and audited has to be committed."""
-        account = await unit.session.get(Account, account_id, populate_existing=True)
+        unit.lock(ACCOUNTS_LOCK)
+        refusal = self._redeem(unit, account_id, code, origin)
+        if refusal is not None:
+            reason = {"reason": refusal.code}
+            audit(unit, "platform_admin.claim_refused", "account", account_id, after=reason, origin=origin)
+        return refusal
+
+    def _redeem(self, unit: Unit, account_id: int, code: str, origin: Origin) -> PlatformError | None:
+        account = unit.session.get(Account, account_id, populate_existing=True)
         if account is None or not account.is_active:
             return NotAdministrator()
         if account.platform_admin:
             return AlreadyPlatformAdmin()
         if account.role != "admin":
             return NotAdministrator()
-        if not await _in_use(unit.session):
+        if not _in_use(unit.session):
             return NoSetupCode()
-        current = await unit.session.scalar(select(SetupCode).order_by(SetupCode.id.desc()).limit(1))
-        refusal = await _judge(unit, current, account, code)
+        current = unit.session.scalar(select(SetupCode).order_by(SetupCode.id.desc()).limit(1))
+        refusal = _judge(unit, current, account, code)
         if refusal is None and current is not None:
             current.consumed_at = utc_now()
-            await self._admins.set_flag(unit, account, origin, "setup code")
+            self._admins.set_flag(unit, account, origin, "setup code")
         return refusal
 
 
 SETUP_CODES: ResourceKey[SetupCodes] = ResourceKey("setup_codes")
 
 
-async def _judge(unit: Unit, current: SetupCode | None, account: Account, code: str) -> PlatformError | None:
+def _issue(unit: Unit, code: str, origin: Origin | None) -> datetime:
+    unit.lock(ACCOUNTS_LOCK)
+    if not reached(unit.session):
+        raise SetupCodesClosed(
+            "This is a new installation: the first administrator to sign in becomes Platform Admin"
+        )
+    if not _in_use(unit.session):
+        raise SetupCodesClosed(
+            "This server has a Platform Admin, or a grant or a claim closed setup codes for good; "
+            "use 'platform-admin grant'"
+        )
+    row = SetupCode(code_hash=_hash(code), expires_at=utc_now() + LIFETIME)
+    unit.session.add(row)
+    unit.session.flush()
+    after = {"expires_at": row.expires_at.isoformat()}
+    audit(unit, "platform_admin.code_issued", "setup_code", row.id, after=after, origin=origin)
+    return row.expires_at
+
+
+def _judge(unit: Unit, current: SetupCode | None, account: Account, code: str) -> PlatformError | None:
     """Hold a code against the newest one, and count it when it is wrong."""
     if current is None or current.consumed_at is not None:
         return NoActiveCode()
     if current.expires_at <= utc_now():
         return ExpiredCode()
-    attempts = await unit.session.get(SetupAttempt, (current.id, account.id), populate_existing=True)
+    attempts = unit.session.get(SetupAttempt, (current.id, account.id), populate_existing=True)
     if attempts is not None and attempts.wrong >= WRONG_CODES:
         return TooManyWrongCodes()
     if hmac.compare_digest(current.code_hash, _hash(code)):
@@ -168,10 +171,10 @@ async def _judge(unit: Unit, current: SetupCode | None, account: Account, code: 
     return WrongCode()
 
 
-async def _in_use(session: AsyncSession) -> bool:
-    if not await reached(session) or await reached(session, CODES_CLOSED):
+def _in_use(session: Session) -> bool:
+    if not reached(session) or reached(session, CODES_CLOSED):
         return False
-    return await session.scalar(select(Account.id).where(Account.platform_admin).limit(1)) is None
+    return session.scalar(select(Account.id).where(Account.platform_admin).limit(1)) is None
 
 
 def plain(code: str) -> str:

@@ -132,9 +132,7 @@ def claim(owner: Owner, taken: dict[str, str]) -> None:
 
 async def drift(database: Database, owner: Owner) -> Sequence[str]:
     """Differences between the owner's models and the database (Alembic's comparison), one line each."""
-    async with database.read() as session:
-        connection = await session.connection()
-        return await connection.run_sync(_drift, owner)
+    return await database.read(lambda session: _drift(session.connection(), owner))
 
 
 async def write_revision(database: Database, owner: Owner, message: str) -> Path:

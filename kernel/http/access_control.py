@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from kernel import hookspecs
 from kernel.auth.identity import Identity
@@ -37,7 +36,7 @@ class AccessControl:
         self._hooks = hooks
         self._identity = identity
 
-    async def check(self, ctx: Context, route: Route, params: dict[str, Any]) -> None:
+    async def check(self, ctx: Context, route: Route, params: Mapping[str, int | str]) -> None:
         """Raise Unauthorized or Forbidden unless the caller may use the route with these parameters."""
         if ctx.principal.scopes is not None and (
             route.access.kind != "public" or route.access.better_with_token
@@ -46,7 +45,7 @@ class AccessControl:
         if route.access.kind != "public" or len(self._hooks.implementations(hookspecs.decide_access)) > 1:
             await self.require(ctx, route.access, params)
 
-    async def require(self, ctx: Context, access: Access, params: dict[str, Any]) -> None:
+    async def require(self, ctx: Context, access: Access, params: Mapping[str, int | str]) -> None:
         """Raise Unauthorized or Forbidden unless the sender has `access`."""
         decisions = await self._decisions(ctx, access, params)
         if Decision.DENY not in decisions and Decision.ALLOW in decisions:
@@ -56,7 +55,7 @@ class AccessControl:
         raise Forbidden(f"This needs: {access.description or access}")
 
     async def _decisions(
-        self, ctx: Context, access: Access, params: dict[str, Any]
+        self, ctx: Context, access: Access, params: Mapping[str, int | str]
     ) -> Sequence[Decision | None]:
         """What all say; where only the kernel is asked, without the way through the hooks."""
         judges = self._hooks.implementations(hookspecs.decide_access)

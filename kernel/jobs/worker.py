@@ -158,7 +158,7 @@ def _long_ago() -> datetime:
 
 def _show_life(unit: Unit, executor: str) -> None:
     known = update(WorkerRecord).where(WorkerRecord.id == executor).values(seen_at=utc_now())
-    if unit.session.execute(known).rowcount == 0:
+    if unit.session.scalar(known.returning(WorkerRecord.id)) is None:
         unit.session.add(WorkerRecord(id=executor))
 
 

@@ -26,7 +26,7 @@ from builtin_plugins.tenancy import models
 from builtin_plugins.tenancy.access.remembered import EVERYBODY, TOPIC, lineage_of
 from builtin_plugins.tenancy.permissions import SETTINGS_MANAGE
 from kernel import hookspecs
-from kernel.sdk import TOKENS, Account, Principal, permission, utc_now
+from kernel.sdk import TOKENS, Account, Principal, Unit, permission, utc_now
 from kernel.testing import Actor, Running, platforms, postgres_database
 from tests.benchmarks.table import Row, print_table
 
@@ -107,9 +107,12 @@ async def fill(running: Running, factor: float) -> World:
     ]
     for table, values in rows:
         for start in range(0, len(values), BLOCK):
-            async with running.platform.database.unit() as unit:
-                await unit.session.execute(insert(table), values[start : start + BLOCK])
+            await running.platform.database.write(_insert, table, values[start : start + BLOCK])
     return World(accounts, last, lineages, homes, last)
+
+
+def _insert(unit: Unit, table: Any, values: list[dict[str, Any]]) -> None:
+    unit.session.execute(insert(table), values)
 
 
 def _account(user: int) -> dict[str, Any]:
@@ -201,10 +204,10 @@ async def checks(running: Running, world: World) -> dict[str, list[float]]:
 
 async def answers(running: Running, world: World) -> dict[str, list[float]]:
     """Whole answers over HTTP, to the owner of everything."""
-    async with running.platform.database.unit() as unit:
-        unit.session.add(models.Membership(organization_id=1, user_id=1, org_role="owner"))
-    async with running.platform.database.read() as session:
-        boss = await session.get_one(Account, 1)
+    await running.platform.database.write(
+        lambda unit: unit.session.add(models.Membership(organization_id=1, user_id=1, org_role="owner"))
+    )
+    boss = await running.platform.database.read(lambda session: session.get_one(Account, 1))
     actor = Actor(running, running.platform.resource(TOKENS).mint(boss, {}))
     members = f"/v1/organizations/{world.biggest}/members"
     inside = [user for user, place in world.homes.items() if place == world.biggest]

@@ -17,6 +17,7 @@ from kernel.testing import Actor, Running, Start
 from tests.cli.conftest import Cli
 from tests.fakes.audit import audited
 from tests.fakes.earlier_release import PASSWORD, make_earlier_release
+from tests.fakes.rows import execute
 from tests.fakes.waiting import eventually
 
 Command = Callable[..., Awaitable[Result]]
@@ -168,9 +169,8 @@ class TestSsoLink:
     async def test_linked_account(self, command: Command, running: Running) -> None:
         """An account of the identity provider needs no approval and gets none: exit code 4."""
         await running.user("ulla")
-        async with running.platform.database.unit() as unit:
-            linked = {"sso_issuer": "https://id.example.org", "sso_subject": "7", "password_hash": None}
-            await unit.session.execute(update(Account).values(**linked))
+        linked = {"sso_issuer": "https://id.example.org", "sso_subject": "7", "password_hash": None}
+        await execute(running.platform.database, update(Account).values(**linked))
         refused = await command("sso-link", "approve", "ulla")
         assert (refused.exit_code, "already signs in through the identity provider" in refused.stderr) == (
             4,

@@ -11,5 +11,6 @@ from kernel.platform import Platform
 async def audited(platform: Platform, action: str | None = None) -> list[AuditEntry]:
     """Entries, oldest first; of one action if it is named."""
     query = select(AuditEntry).order_by(AuditEntry.id)
-    async with platform.database.read() as session:
-        return list(await session.scalars(query if action is None else query.filter_by(action=action)))
+    return await platform.database.read(
+        lambda session: list(session.scalars(query if action is None else query.filter_by(action=action)))
+    )

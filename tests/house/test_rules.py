@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 from kernel import contracts, hookspecs, sdk
-from kernel.hook_types import HookSpec, specs_in
+from kernel.hook_types import Declaration, HookSpec, specs_in
 from kernel.plugins import installed
 
 ROOT = Path(__file__).parents[2]
@@ -54,6 +54,27 @@ def test_hook_is_documented_and_typed(hook: HookSpec[..., object]) -> None:
     signature = inspect.signature(hook.function)
     assert signature.return_annotation is not inspect.Signature.empty
     assert all(p.annotation is not inspect.Parameter.empty for p in signature.parameters.values())
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_question_brings_the_platform(hook: HookSpec[..., object]) -> None:
+    """Whoever is asked or told something gets the platform, or a caller that has it: nobody keeps it."""
+    if not isinstance(hook, Declaration):
+        assert {"platform", "ctx", "caller"} & set(hook.argument_names)
+
+
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_a_plugin_keeps_no_platform(plugin: str) -> None:
+    """A plugin's own object is made before any platform and may serve several: it remembers none."""
+    ((_, tree),) = (
+        found for found in sources(f"builtin_plugins/{plugin}") if found[0].endswith("/plugin.py")
+    )
+    kept = [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and "platform" in node.attr
+    ]
+    assert not kept
 
 
 @pytest.mark.parametrize("hook", HOOKS)

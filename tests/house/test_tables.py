@@ -36,9 +36,9 @@ async def test_models_and_migrations_agree(platform: Platform) -> None:
 
 async def test_every_table_has_an_owner(platform: Platform) -> None:
     """Each table bears the name of its owner; only the job library has tables of its own."""
-    async with platform.database.read() as session:
-        connection = await session.connection()
-        tables = set(await connection.run_sync(lambda sync: inspect(sync).get_table_names()))
+    tables = await platform.database.read(
+        lambda session: set(inspect(session.connection()).get_table_names())
+    )
     owners = [owner.name for owner in platform.resource(SCHEMA).owners()]
     strangers = {t for t in tables if not t.startswith(tuple(f"{name}_" for name in owners))}
     assert strangers <= JOB_LIBRARY | {"sqlite_sequence"}

@@ -87,8 +87,9 @@ class CountingPlugin(Plugin):
 
 
 async def _count(platform: Platform) -> dict[str, Any]:
-    async with platform.database.read() as session:
-        return {"accounts": await session.scalar(select(func.count()).select_from(Account))}
+    return await platform.database.read(
+        lambda session: {"accounts": session.scalar(select(func.count()).select_from(Account))}
+    )
 
 
 @pytest.mark.parametrize(

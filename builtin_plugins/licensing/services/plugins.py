@@ -22,7 +22,8 @@ def has_catalog(platform: Platform) -> bool:
 def listings(platform: Platform, session: Session, plugins: Iterable[str]) -> Listings:
     """The listings of ids and names, by both."""
     wanted = sorted(set(plugins))
-    answers = platform.hooks.ask_now(contracts.find_listings, session=session, plugins=wanted)
+    spec = contracts.find_listings
+    answers = platform.hooks.ask_now(spec, platform=platform, session=session, plugins=wanted)
     found = [listing for answer in answers for listing in answer]
     return {**{one.name: one for one in found}, **{one.id: one for one in found}}
 

@@ -91,7 +91,8 @@ def _own(session: Session, caller: Caller, plugin_id: str) -> Installation | Non
 
 def _requirements(platform: Platform, session: Session, plugin_id: str) -> Sequence[contracts.Dependency]:
     """All that a plugin requires, through others too; none where nobody knows of dependencies."""
-    found = platform.hooks.ask_now(contracts.find_requirements, session=session, plugin_id=plugin_id)
+    spec = contracts.find_requirements
+    found = platform.hooks.ask_now(spec, platform=platform, session=session, plugin_id=plugin_id)
     return found or ()
 
 
@@ -179,7 +180,7 @@ def disable(unit: Unit, caller: Caller, plugin_id: str) -> Switched:
 
 def _check_dependents(unit: Unit, caller: Caller, plugin_id: str) -> None:
     found = caller.platform.hooks.ask_now(
-        contracts.find_dependents, session=unit.session, plugin_id=plugin_id
+        contracts.find_dependents, platform=caller.platform, session=unit.session, plugin_id=plugin_id
     )
     names = {one.plugin_id: one for one in found or ()}
     query = select(Installation.plugin_id).where(

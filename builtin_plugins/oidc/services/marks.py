@@ -15,29 +15,29 @@ from kernel.sdk import Unit, utc_now
 _SESSION_DAYS: Final = 30
 
 
-async def use_up(unit: Unit, kind: str, value: str, until: datetime) -> bool:
-    """Note that `value` came in; False when it had already, in any process. The unit is then of no use."""
-    await unit.session.execute(delete(Used).where(Used.expires_at < utc_now()))
-    unit.session.add(Used(digest=_digest(kind, value), expires_at=until))
+def use_up(unit: Unit, kind: str, value: str, until: datetime) -> bool:
+    """Note that `value` came in; False when it had already, in any process."""
+    unit.session.execute(delete(Used).where(Used.expires_at < utc_now()))
     try:
-        await unit.session.flush()
+        with unit.session.begin_nested():
+            unit.session.add(Used(digest=_digest(kind, value), expires_at=until))
     except IntegrityError:
         return False
     return True
 
 
-async def remember_session(unit: Unit, sid: str, subject: str) -> None:
+def remember_session(unit: Unit, sid: str, subject: str) -> None:
     """Note whose a session of the provider is."""
     now = utc_now()
-    await unit.session.execute(delete(ProviderSession).where(ProviderSession.expires_at < now))
+    unit.session.execute(delete(ProviderSession).where(ProviderSession.expires_at < now))
     until = now + timedelta(days=_SESSION_DAYS)
-    await unit.session.merge(ProviderSession(digest=_digest("sid", sid), subject=subject, expires_at=until))
+    unit.session.merge(ProviderSession(digest=_digest("sid", sid), subject=subject, expires_at=until))
 
 
-async def subject_of_session(unit: Unit, sid: str) -> str | None:
+def subject_of_session(unit: Unit, sid: str) -> str | None:
     """Whose a session of the provider is."""
     query = select(ProviderSession.subject).where(ProviderSession.digest == _digest("sid", sid))
-    subject: str | None = await unit.session.scalar(query)
+    subject: str | None = unit.session.scalar(query)
     return subject
 
 

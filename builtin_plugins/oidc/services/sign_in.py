@@ -72,9 +72,9 @@ class SignIn:
 
     async def _use_up(self, flow: Flow) -> None:
         """A state counts once, in every process: a callback can't be replayed."""
-        async with self._platform.database.unit() as unit:
-            if not await use_up(unit, "state", flow.state, utc_now() + timedelta(seconds=LIFETIME)):
-                raise BadCallback("This sign-in was finished already; start again")
+        until = utc_now() + timedelta(seconds=LIFETIME)
+        if not await self._platform.database.write(use_up, "state", flow.state, until):
+            raise BadCallback("This sign-in was finished already; start again")
 
     async def _exchange(self, metadata: Metadata, code: str, flow: Flow, origin: dict[str, Any]) -> str:
         access, identity_token = await self._client.exchange(metadata, code, flow.verifier)
@@ -82,8 +82,7 @@ class SignIn:
         userinfo = await self._client.userinfo(metadata, access, claims["sub"])
         sid = claims.get("sid")
         if isinstance(sid, str):
-            async with self._platform.database.unit() as unit:
-                await remember_session(unit, sid, claims["sub"])
+            await self._platform.database.write(remember_session, sid, claims["sub"])
         identity = identity_of(self._settings, claims, userinfo)
         _, token = await sign_in_external(self._platform, identity, origin)
         return token

@@ -14,7 +14,7 @@ from builtin_plugins.oidc.services.marks import subject_of_session, use_up
 from builtin_plugins.oidc.services.provider import Provider
 from builtin_plugins.oidc.services.tokens import TokenCheck
 from builtin_plugins.oidc.settings import OidcSettings
-from kernel.sdk import Account, Platform, audit, end_external_sessions, revoke_sessions, utc_now
+from kernel.sdk import Account, Platform, Unit, audit, end_external_sessions, revoke_sessions, utc_now
 
 log = logging.getLogger("platform.oidc")
 
@@ -34,11 +34,8 @@ class SignOut:
 
     async def here(self, account_id: int, origin: dict[str, Any]) -> str | None:
         """End all sessions of an account; where to sign out at the provider, if it came from there."""
-        async with self._platform.database.unit() as unit:
-            account = await unit.session.get_one(Account, account_id)
-            await revoke_sessions(unit, account_id)
-            audit(unit, "account.signed_out", "account", account_id, origin=origin)
-        return await self._provider_url() if account.sso_issuer == self._provider.issuer else None
+        issuer = await self._platform.database.write(_end_sessions, account_id, origin)
+        return await self._provider_url() if issuer == self._provider.issuer else None
 
     async def _provider_url(self) -> str | None:
         """RP-Initiated Logout 1.0; None when the provider has no such page or can't be asked."""
@@ -62,17 +59,27 @@ class SignOut:
         account is signed out already.
         """
         claims = await self._check.logout_token(token)
-        async with self._platform.database.unit() as unit:
-            if not await use_up(unit, "jti", claims["jti"], self._until(claims["exp"])):
-                raise BadLogoutToken("The logout token was used already")
-            subject = claims.get("sub") or await subject_of_session(unit, claims["sid"])
-            if subject is None:
-                return
-            if await end_external_sessions(unit, self._provider.issuer, subject, origin):
-                log.info("the identity provider ended the sessions of an account")
+        if await self._platform.database.write(self._end_by_provider, claims, origin):
+            log.info("the identity provider ended the sessions of an account")
+
+    def _end_by_provider(self, unit: Unit, claims: dict[str, Any], origin: dict[str, Any]) -> bool:
+        """Whether somebody has an account here."""
+        if not use_up(unit, "jti", claims["jti"], self._until(claims["exp"])):
+            raise BadLogoutToken("The logout token was used already")
+        subject = claims.get("sub") or subject_of_session(unit, claims["sid"])
+        return subject is not None and end_external_sessions(unit, self._provider.issuer, subject, origin)
 
     def _until(self, expires: float) -> datetime:
         """How long a token could come again."""
         now = time.time()
         left = max(min(expires, now + _LONGEST_MEMORY) - now, 0)
         return utc_now() + timedelta(seconds=left + self._settings.leeway_seconds + 1)
+
+
+def _end_sessions(unit: Unit, account_id: int, origin: dict[str, Any]) -> str | None:
+    """End all sessions of an account; which provider it signs in through."""
+    account = unit.session.get_one(Account, account_id)
+    revoke_sessions(unit, account_id)
+    audit(unit, "account.signed_out", "account", account_id, origin=origin)
+    issuer: str | None = account.sso_issuer
+    return issuer

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from kernel.sdk import PLUGIN_SETTINGS, Platform, Unit, Unprocessable
+from kernel.sdk import PLUGIN_SETTINGS, Platform, Unit, Unprocessable, contracts
 
 from ..models import ConfigValue
 from .fields import is_secret, keys_of
@@ -43,26 +43,20 @@ def export_config(platform: Platform, session: Session) -> list[dict[str, Any]]:
     return [{"name": plugin, "values": values} for plugin, values in found.items()]
 
 
-def read_config(sections: Mapping[str, Any]) -> dict[str, Any]:
+def read_config(sections: Mapping[str, Any]) -> contracts.ImportPlan:
     """The section, checked; every row of it is left alone. Raises Unprocessable."""
     if SECTION not in sections:
-        return {"sections": [], "write": _nothing}
+        return contracts.ImportPlan([], _nothing)
     try:
         rows = _ROWS.validate_python(sections[SECTION])
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False, include_input=False)
         raise Unprocessable([_problem(item) for item in problems[:50]]) from None
-    outcomes = [
-        {"outcome": "skipped", "kind": SECTION, "name": row.name, "reason": _NOT_HERE} for row in rows
-    ]
-
-    def leave_alone(_unit: Unit) -> dict[str, Any]:
-        return {SECTION: outcomes}
-
-    return {"sections": [SECTION], "write": leave_alone}
+    outcomes = [contracts.ImportedRow("skipped", SECTION, row.name, _NOT_HERE) for row in rows]
+    return contracts.ImportPlan([SECTION], lambda _unit: {SECTION: outcomes})
 
 
-def _nothing(_unit: Unit) -> dict[str, Any]:
+def _nothing(_unit: Unit) -> dict[str, list[contracts.ImportedRow]]:
     return {}
 
 

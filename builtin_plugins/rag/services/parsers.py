@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from builtin_plugins.rag.parsing import BUILTIN_PARSERS, Parser, detect_media_type
-from kernel.sdk import Children, ResourceKey
+from kernel.sdk import Children, ResourceKey, contracts
 
 log = logging.getLogger("platform.rag.parsers")
 
@@ -19,27 +16,18 @@ _HEAD = 64 * 1024
 Detect = Callable[[bytes], str | None]
 
 
-class ParserDeclaration(BaseModel):
-    """A parser as a plugin declares it; see the hook `register_parsers`."""
-
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
-
-    name: str = Field(min_length=1, max_length=64)
-    media_types: list[str] = Field(min_length=1)
-    target: str = Field(pattern=r"^[\w.]+:\w+$")
-    detect: Detect
-
-
 class Parsers:
     """Which parser reads what."""
 
-    def __init__(self, declared: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+    def __init__(self, declared: Iterable[tuple[str, contracts.DocumentParser]]) -> None:
         self._detectors: list[tuple[str, Detect]] = []
         self._by_type = {
             media_type: parser for parser in BUILTIN_PARSERS for media_type in parser.media_types
         }
-        for plugin, mapping in declared:
-            self._add(plugin, mapping)
+        for plugin, offered in declared:
+            parser = Parser(offered.name, tuple(offered.media_types), offered.target)
+            self._by_type.update(dict.fromkeys(offered.media_types, parser))
+            self._detectors.append((plugin, offered.detect))
 
     def for_media_type(self, media_type: str) -> Parser | None:
         """The parser of a media type; None where there is none."""
@@ -57,16 +45,6 @@ class Parsers:
             if found in self._by_type:
                 return found
         return detect_media_type(path, filename)
-
-    def _add(self, plugin: str, mapping: Mapping[str, Any]) -> None:
-        try:
-            declared = ParserDeclaration.model_validate(dict(mapping))
-        except ValidationError as error:
-            log.error("plugin %s: its parser does not fit: %s", plugin, error)
-            return
-        parser = Parser(declared.name, tuple(declared.media_types), declared.target)
-        self._by_type.update(dict.fromkeys(declared.media_types, parser))
-        self._detectors.append((plugin, declared.detect))
 
 
 def _ask(plugin: str, detect: Detect, head: bytes) -> str | None:

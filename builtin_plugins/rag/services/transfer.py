@@ -24,10 +24,9 @@ from builtin_plugins.rag.schemas_transfer import (
     RetrievalRow,
 )
 from builtin_plugins.rag.services.models import check_embedding_model
-from kernel.sdk import Platform, Unit, Unprocessable
+from kernel.sdk import Platform, Unit, Unprocessable, contracts
 
 Rows = list[dict[str, Any]]
-Outcome = dict[str, Any]
 R = TypeVar("R", KnowledgeBase, Pipeline)
 
 _LONGEST_NAME = 255
@@ -74,8 +73,12 @@ def export_rows(session: Session, place: Place) -> dict[str, Rows]:
 
 
 async def read_sections(
-    platform: Platform, sections: Mapping[str, Any], place: Place, owner_id: int, policy: str
-) -> dict[str, Any]:
+    platform: Platform,
+    sections: Mapping[str, Any],
+    place: Place,
+    owner_id: int,
+    policy: contracts.ImportPolicy,
+) -> contracts.ImportPlan:
     """The sections that this plugin knows, checked, and how to write them. Raises Unprocessable."""
     mine = {key: sections[key] for key in SECTIONS if key in sections}
     try:
@@ -84,7 +87,7 @@ async def read_sections(
         raise Unprocessable([_problem(item) for item in error.errors()[:50]]) from None
     problems = await _unavailable_models(platform, wanted.knowledge_bases)
     arrival = Arrival(place, owner_id, policy, wanted, problems)
-    return {"sections": list(mine), "write": arrival.write}
+    return contracts.ImportPlan(list(mine), arrival.write)
 
 
 async def _unavailable_models(platform: Platform, rows: Sequence[KnowledgeBaseRow]) -> dict[str, str]:
@@ -121,7 +124,12 @@ class Arrival:
     """Rows of one bundle on their way into a team or organization."""
 
     def __init__(
-        self, place: Place, owner_id: int, policy: str, wanted: RagSections, problems: Mapping[str, str]
+        self,
+        place: Place,
+        owner_id: int,
+        policy: contracts.ImportPolicy,
+        wanted: RagSections,
+        problems: Mapping[str, str],
     ) -> None:
         self._place = place
         self._owner_id = owner_id
@@ -130,7 +138,7 @@ class Arrival:
         self._problems = problems
         self._bases: dict[str, str] = {}  # the bundle's names, to ids here
 
-    def write(self, unit: Unit) -> dict[str, list[Outcome]]:
+    def write(self, unit: Unit) -> dict[str, list[contracts.ImportedRow]]:
         """Add what is missing; knowledge bases first, as pipelines refer to them."""
         taken = self._taken(unit.session, KnowledgeBase)
         names = Names(taken)
@@ -148,13 +156,15 @@ class Arrival:
         rows = session.execute(query.order_by(table.created_at.desc(), table.id.desc()))
         return {row.name: row.id for row in rows}
 
-    def _base(self, unit: Unit, row: KnowledgeBaseRow, taken: Mapping[str, str], names: Names) -> Outcome:
+    def _base(
+        self, unit: Unit, row: KnowledgeBaseRow, taken: Mapping[str, str], names: Names
+    ) -> contracts.ImportedRow:
         kind, problem = "knowledge_base", self._problems.get(row.embedding_model)
         if row.name in taken and self._policy != "rename":
             self._bases[row.name] = taken[row.name]
             return self._kept(kind, row.name)
         if problem is not None:
-            return {"outcome": "failed", "kind": kind, "name": row.name, "reason": problem}
+            return contracts.ImportedRow("failed", kind, row.name, problem)
         name = names.claim(row.name)
         made = KnowledgeBase(**row.model_dump(exclude={"name"}), name=name, **self._stamp())
         unit.session.add(made)
@@ -163,14 +173,14 @@ class Arrival:
 
     def _pipeline(
         self, unit: Unit, row: PipelineRow, taken: Mapping[str, str], names: Names
-    ) -> tuple[Outcome, list[PipelineSource]]:
+    ) -> tuple[contracts.ImportedRow, list[PipelineSource]]:
         kind = "pipeline"
         if row.name in taken and self._policy != "rename":
             return self._kept(kind, row.name), []
         missing = next((name for name in row.knowledge_bases if name not in self._bases), None)
         if missing is not None:
             reason = f"its knowledge base '{missing}' could not be made"
-            return {"outcome": "failed", "kind": kind, "name": row.name, "reason": reason}, []
+            return contracts.ImportedRow("failed", kind, row.name, reason), []
         name = names.claim(row.name)
         made = Pipeline(
             name=name,
@@ -194,15 +204,15 @@ class Arrival:
             "organization_id": self._place.organization_id,
         }
 
-    def _kept(self, kind: str, name: str) -> Outcome:
-        outcome = "collision" if self._policy == "fail" else "skipped"
-        return {"outcome": outcome, "kind": kind, "name": name, "reason": "the name is taken here"}
+    def _kept(self, kind: str, name: str) -> contracts.ImportedRow:
+        outcome: contracts.ImportOutcome = "collision" if self._policy == "fail" else "skipped"
+        return contracts.ImportedRow(outcome, kind, name, "the name is taken here")
 
 
-def _made(kind: str, wanted: str, name: str) -> Outcome:
+def _made(kind: str, wanted: str, name: str) -> contracts.ImportedRow:
     if name == wanted:
-        return {"outcome": "created", "kind": kind, "name": name}
-    return {"outcome": "renamed", "kind": kind, "name": name, "reason": f"'{wanted}' is taken here"}
+        return contracts.ImportedRow("created", kind, name)
+    return contracts.ImportedRow("renamed", kind, name, f"'{wanted}' is taken here")
 
 
 def _shared(session: Session, place: Place, table: type[R]) -> list[R]:

@@ -13,7 +13,6 @@ everywhere; the flag is read from the database, never from a token.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -53,9 +52,9 @@ async def require(caller: Caller, key: str | Permission, within: int, *, or_admi
     raise Forbidden(f"This needs: permission {name}")
 
 
-async def answer(caller: Caller, access: Access, params: Mapping[str, Any]) -> Decision | None:
+async def answer(caller: Caller, access: Access, params: Mapping[str, int | str]) -> Decision | None:
     """The answer to `decide_access` for a permission of an organization or a team."""
-    name, within = access.permission or "", params[access.within or ""]
+    name, within = access.permission or "", int(params[access.within or ""])
     if not caller.principal.is_user:
         return None
     if await decide(caller, name, within, or_admin=access.or_admin):

@@ -16,7 +16,7 @@ from builtin_plugins.tenancy.access.standing import read_memberships
 from builtin_plugins.tenancy.access.tree import descendants
 from builtin_plugins.tenancy.models import Membership, Organization
 from builtin_plugins.tenancy.permissions import AUDIT_READ
-from kernel.sdk import Caller
+from kernel.sdk import Caller, OrganizationMembership
 
 # A token must fit into a header; what is left out of it counts nevertheless, as decisions don't rest on it.
 _CLAIM_CHARS = 4000
@@ -46,17 +46,17 @@ def _fitting(items: list[Any]) -> list[Any]:
     return items
 
 
-def memberships_of(session: Session, account_ids: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
-    """By account its organizations as {id, name, slug, role}, the earliest first."""
+def memberships_of(session: Session, account_ids: Sequence[int]) -> dict[int, list[OrganizationMembership]]:
+    """By account its organizations, the earliest first."""
     query = (
         select(Membership.user_id, Organization.id, Organization.name, Organization.slug, Membership.org_role)
         .join(Organization, Organization.id == Membership.organization_id)
         .where(Membership.user_id.in_(account_ids))
         .order_by(Membership.joined_at, Organization.id)
     )
-    found: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for user_id, *fields in session.execute(query):
-        found[user_id].append(dict(zip(("id", "name", "slug", "role"), fields, strict=True)))
+    found: dict[int, list[OrganizationMembership]] = defaultdict(list)
+    for user_id, number, name, slug, role in session.execute(query):
+        found[user_id].append(OrganizationMembership(id=number, name=name, slug=slug, role=role))
     return dict(found)
 
 

@@ -24,10 +24,10 @@ class Administer:
         self._organization_id = organization_id
         self._reset = reset
 
-    async def __call__(self, unit: Unit, account: Account) -> None:
+    def __call__(self, unit: Unit, account: Account) -> None:
         """Raise what forbids it; the own account is left to the kernel, which answers 409."""
-        await unit.lock(LOCK)
-        await unit.session.run_sync(self._check, account)
+        unit.lock(LOCK)
+        self._check(unit.session, account)
 
     async def foresee(self, user_id: int) -> None:
         """The same before a password is hashed.

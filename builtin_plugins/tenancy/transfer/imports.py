@@ -21,10 +21,9 @@ from builtin_plugins.tenancy.transfer.schemas import (
     OrganizationImport,
     TeamImport,
 )
-from kernel.sdk import Caller, Forbidden, Unit, Unprocessable
+from kernel.sdk import Caller, Forbidden, Unit, Unprocessable, contracts
 
-Outcomes = Mapping[str, Sequence[Mapping[str, Any]]]
-Write = Callable[[Unit], Outcomes]
+Write = Callable[[Unit], Mapping[str, Sequence[contracts.ImportedRow]]]
 
 _MOST_PROBLEMS = 50
 
@@ -94,7 +93,7 @@ def _importer(caller: Caller) -> int:
     return caller.id
 
 
-async def _read(target: _Target, sections: dict[str, Any], policy: str) -> list[Write]:
+async def _read(target: _Target, sections: dict[str, Any], policy: contracts.ImportPolicy) -> list[Write]:
     """What plugins made of the sections that they know. Raises Unprocessable for one that nobody knows."""
     platform = target.caller.platform
     answers = await platform.hooks.ask(
@@ -106,12 +105,12 @@ async def _read(target: _Target, sections: dict[str, Any], policy: str) -> list[
         owner_id=target.owner_id,
         policy=policy,
     )
-    taken = {section for answer in answers for section in answer["sections"]}
+    taken = {section for answer in answers for section in answer.sections}
     unknown = [section for section in sections if section not in taken]
     if unknown:
         message = "no enabled plugin imports this part of a bundle; remove it, or enable the plugin"
         raise Unprocessable.field(("body", "bundle", unknown[0][:80]), message)
-    return [answer["write"] for answer in answers]
+    return [answer.write for answer in answers]
 
 
 async def _carry_out(caller: Caller, work: Callable[[Unit], ImportReport], dry_run: bool) -> ImportReport:
@@ -135,7 +134,7 @@ def _completed(unit: Unit, joined: Joined, writes: Sequence[Write]) -> ImportRep
     for write in writes:
         for section, outcomes in write(unit).items():
             for at, outcome in enumerate(outcomes):
-                if outcome["outcome"] == "collision":
+                if outcome.outcome == "collision":
                     collisions.append(_collision(section, at, outcome))
                 else:
                     _enter(report, outcome)
@@ -144,16 +143,16 @@ def _completed(unit: Unit, joined: Joined, writes: Sequence[Write]) -> ImportRep
     return report
 
 
-def _enter(report: ImportReport, outcome: Mapping[str, Any]) -> None:
-    item = ImportItem(kind=outcome["kind"], name=outcome["name"], reason=outcome.get("reason"))
-    listed: list[ImportItem] = getattr(report, outcome["outcome"])
+def _enter(report: ImportReport, outcome: contracts.ImportedRow) -> None:
+    item = ImportItem(kind=outcome.kind, name=outcome.name, reason=outcome.reason)
+    listed: list[ImportItem] = getattr(report, outcome.outcome)
     listed.append(item)
 
 
-def _collision(section: str, at: int, outcome: Mapping[str, Any]) -> dict[str, Any]:
+def _collision(section: str, at: int, outcome: contracts.ImportedRow) -> dict[str, Any]:
     loc = ["body", "bundle", section, at, "name"]
     message = "this name is taken; rename it in the bundle, or import with the policy skip or rename"
-    return {"type": "collision", "loc": loc, "msg": message, "input": outcome["name"]}
+    return {"type": "collision", "loc": loc, "msg": message, "input": outcome.name}
 
 
 def _record(

@@ -7,12 +7,11 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from kernel.sdk import example
+from kernel.sdk import contracts, example
 
 MAX_BUNDLE = 16 * 1024 * 1024
 MAX_MEMBERS = 20_000
 
-Policy = Literal["skip", "rename", "fail"]
 Email = Annotated[str, Field(min_length=3, max_length=320)]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 
@@ -111,7 +110,7 @@ class TeamImport(BaseModel):
     )
 
     bundle: TeamBundle
-    policy: Policy = "skip"
+    policy: contracts.ImportPolicy = "skip"
 
 
 class OrganizationImport(BaseModel):
@@ -128,7 +127,7 @@ class OrganizationImport(BaseModel):
     )
 
     bundle: OrganizationBundle
-    policy: Policy = "skip"
+    policy: contracts.ImportPolicy = "skip"
 
 
 class ImportQuery(BaseModel):

@@ -68,9 +68,10 @@ class Site:
 
     async def audited(self, action: str) -> list[dict[str, object]]:
         """What the audit log has of an action, oldest first."""
-        async with self.running.platform.database.read() as session:
-            query = text("SELECT * FROM kernel_audit_entry WHERE action = :action ORDER BY id")
-            return [dict(row._mapping) for row in await session.execute(query, {"action": action})]
+        query = text("SELECT * FROM kernel_audit_entry WHERE action = :action ORDER BY id")
+        return await self.running.platform.database.read(
+            lambda session: [dict(row._mapping) for row in session.execute(query, {"action": action})]
+        )
 
 
 def settings_for(idp: IdentityProvider) -> dict[str, str | None]:

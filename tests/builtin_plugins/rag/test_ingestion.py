@@ -12,7 +12,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
 from kernel.db.tables import BlobRecord, BlobReference, JobRecord, PointRecord
-from kernel.sdk import Embedded, Plugin, Unavailable, hookimpl
+from kernel.sdk import Embedded, Plugin, Unavailable, contracts, hookimpl
 from kernel.testing import Running, Start
 from tests.builtin_plugins.rag.rag_support import (
     HANDBOOK,
@@ -166,6 +166,11 @@ async def test_another_engine(start_platform: Start, database_url: str | None) -
     assert (await ask(ann, pipeline, "What may a hotel cost?"))["sources"]
 
 
+def detect_foo(head: bytes) -> str | None:
+    """The media type of files that begin with `FOO`."""
+    return "application/x-foo" if head.startswith(b"FOO") else None
+
+
 class FooParser(Plugin):
     """Reads files that begin with `FOO`."""
 
@@ -176,15 +181,8 @@ class FooParser(Plugin):
         self.target = target
 
     @hookimpl(optionalhook=True)
-    def register_parsers(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "name": "foo",
-                "media_types": ["application/x-foo"],
-                "target": self.target,
-                "detect": lambda head: "application/x-foo" if head.startswith(b"FOO") else None,
-            }
-        ]
+    def register_parsers(self) -> list[contracts.DocumentParser]:
+        return [contracts.DocumentParser("foo", ["application/x-foo"], self.target, detect_foo)]
 
 
 async def test_a_parser_that_is_gone(start_platform: Start, platform_home: Path) -> None:

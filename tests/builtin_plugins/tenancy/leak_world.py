@@ -15,7 +15,7 @@ from sqlalchemy import select, update
 
 from builtin_plugins.tenancy.models import GroupChild, PermissionGroup, Role, RolePermission
 from kernel.db.tables import JobRecord
-from kernel.sdk import TOKENS, Account, Permission, TokenScope, utc_now
+from kernel.sdk import TOKENS, Account, Permission, TokenScope, Unit, utc_now
 from kernel.testing import Actor, Reply, Running
 from tests.builtin_plugins.rag.rag_support import make_base, make_pipeline, upload
 from tests.builtin_plugins.tenancy.tenancy_support import (
@@ -147,8 +147,7 @@ async def account(
         platform_admin=bool(facts.get("is_platform_admin")),
         is_active=facts.get("is_active", True),
     )
-    async with world.running.platform.database.unit() as unit:
-        unit.session.add(row)
+    await world.running.platform.database.write(lambda unit: unit.session.add(row))
     token = world.running.platform.resource(TOKENS).mint(row, {})
     actor = Actor(world.running, token, {"id": row.id, "username": username, "email": address})
     return Person(name, actor, **facts)
@@ -311,8 +310,9 @@ async def _authority(world: World) -> None:
         ids[what] = await new_role(world, organization, world.canary(what, heirs))
     for what in ("group", "child_group", "spare_group"):
         ids[what] = await new_group(world, organization, world.canary(what, heirs))
-    async with running.platform.database.unit() as unit:
-        unit.session.add(GroupChild(group_id=ids["group"], child_group_id=ids["child_group"]))
+    await running.platform.database.write(
+        lambda unit: unit.session.add(GroupChild(group_id=ids["group"], child_group_id=ids["child_group"]))
+    )
     await give_keys_of(world, ids["role"])
     ids["team_invite"] = await new_team_invite(world)
     ids["org_invite"] = await new_org_invite(world)
@@ -363,19 +363,21 @@ async def new_token(world: World) -> int:
 
 async def new_role(world: World, organization: int, name: str) -> int:
     """A custom role."""
-    async with world.running.platform.database.unit() as unit:
+
+    def make(unit: Unit) -> int:
         row = Role(organization_id=organization, name=name, name_key=name)
         unit.session.add(row)
-        await unit.session.flush()
+        unit.session.flush()
         unit.session.add(RolePermission(role_id=row.id, permission_key="org.view"))
-    return int(row.id)
+        return int(row.id)
+
+    return await world.running.platform.database.write(make)
 
 
 async def new_group(world: World, organization: int, name: str) -> int:
     """A permission group."""
-    async with world.running.platform.database.unit() as unit:
-        row = PermissionGroup(organization_id=organization, name=name, name_key=name)
-        unit.session.add(row)
+    row = PermissionGroup(organization_id=organization, name=name, name_key=name)
+    await world.running.platform.database.write(lambda unit: unit.session.add(row))
     return int(row.id)
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import select, update
 
 from kernel.auth.models import Account, AuditEntry
 from kernel.errors import StartupError
-from kernel.sdk import ACCOUNTS, AUTHENTICATED, TOKENS, Context, Plugin, RouteTable, hookimpl
+from kernel.sdk import ACCOUNTS, AUTHENTICATED, TOKENS, Context, Plugin, RouteTable, Unit, hookimpl
 from kernel.testing import Actor, Running, Start, platforms
 
 SECRET = "a secret of at least thirty-two bytes, for tests"
@@ -48,10 +48,13 @@ def forged(claims: dict[str, Any], **changes: Any) -> str:
 
 async def change(running: Running, username: str, **values: Any) -> None:
     """Change an account the way an administrator's route will."""
-    async with running.platform.database.unit() as unit:
-        await unit.session.execute(update(Account).where(Account.username == username).values(**values))
-        found = await unit.session.scalar(select(Account.id).where(Account.username == username))
-        await unit.notify("account", str(found))
+
+    def make(unit: Unit) -> None:
+        unit.session.execute(update(Account).where(Account.username == username).values(**values))
+        found = unit.session.scalar(select(Account.id).where(Account.username == username))
+        unit.notify("account", str(found))
+
+    await running.platform.database.write(make)
 
 
 @together
@@ -115,9 +118,8 @@ class TestRegister:
 
     async def test_it_is_audited(self, shared: Running, ana: Actor) -> None:
         """A new account leaves an audit entry with the address it came from."""
-        async with shared.platform.database.read() as session:
-            query = select(AuditEntry).where(AuditEntry.target_id == str(ana.user["id"]))
-            entry = (await session.scalars(query)).one()
+        query = select(AuditEntry).where(AuditEntry.target_id == str(ana.user["id"]))
+        entry = await shared.platform.database.read(lambda session: session.scalars(query).one())
         assert (entry.action, entry.target_type, entry.ip_address) == (
             "account.created",
             "account",
@@ -217,7 +219,7 @@ async def test_claims_of_a_plugin(start_platform: Start) -> None:
         name = "teams"
 
         @hookimpl
-        async def token_claims(self, account: Account) -> dict[str, Any]:
+        def token_claims(self, account: Account) -> dict[str, Any]:
             return {"teams": [7, 9], "tenant_id": 3, "role": "admin", "sub": "1"}
 
     running = await start_platform(Teams, env={"JWT_SECRET": SECRET})
@@ -479,7 +481,7 @@ class Switch(Plugin):
         return [table]
 
     @hookimpl
-    async def token_claims(self, account: Account, previous: dict[str, Any] | None) -> dict[str, Any]:
+    def token_claims(self, account: Account, previous: dict[str, Any] | None) -> dict[str, Any]:
         return {"place": (previous or {}).get("place", 0)}
 
 

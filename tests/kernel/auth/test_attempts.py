@@ -18,6 +18,7 @@ from kernel.auth.models import Account
 from kernel.auth.passwords import WAITING, Passwords, TooManySignIns
 from kernel.sdk import ACCOUNTS
 from kernel.testing import Actor, Reply, Running, Start, platforms
+from tests.fakes.rows import execute
 from tests.fakes.statements import statements
 
 LIMITED = {
@@ -141,9 +142,10 @@ class TestEnumeration:
         """Wrong passwords of known, SSO and unknown names: one answer, one hashing, the same statements."""
         await register(shared, "kim")
         await register(shared, "lee")
-        async with shared.platform.database.unit() as unit:
-            linked = {"sso_issuer": "i", "sso_subject": "s", "password_hash": None}
-            await unit.session.execute(update(Account).where(Account.username == "lee").values(**linked))
+        linked = {"sso_issuer": "i", "sso_subject": "s", "password_hash": None}
+        await execute(
+            shared.platform.database, update(Account).where(Account.username == "lee").values(**linked)
+        )
         seen = {}
         for name in ("kim", "kim@example.org", "lee", "nobody-2", "nobody@example.org"):
             hasher = patch.object(PasswordHasher, "verify", autospec=True, side_effect=verify)

@@ -14,9 +14,10 @@ from sqlalchemy import delete, text, update
 from sqlalchemy.exc import DBAPIError
 
 from kernel.auth.models import AuditEntry
-from kernel.sdk import TOKENS, Plugin, Principal, audit, hookimpl
+from kernel.sdk import TOKENS, Plugin, Principal, Unit, audit, hookimpl
 from kernel.testing import Actor, Running, Start
 from tests.fakes.audit import audited
+from tests.fakes.rows import execute
 
 
 class TwoOrganizations(Plugin):
@@ -38,7 +39,8 @@ class TwoOrganizations(Plugin):
 async def running(start_platform: Start, database_url: str | None) -> Running:
     """A platform with organizations, and five entries in and out of them."""
     running = await start_platform(TwoOrganizations, env={"DATABASE_URL": database_url})
-    async with running.platform.database.unit() as unit:
+
+    def fill(unit: Unit) -> None:
         for number, organization in enumerate((1, 2, 3, None, 2)):
             origin = {"actor_id": 70 + number, "ip_address": "203.0.113.7", "user_agent": "curl"}
             audit(
@@ -51,7 +53,9 @@ async def running(start_platform: Start, database_url: str | None) -> Running:
                 origin=origin,
                 scope_org_id=organization,
             )
-            await unit.session.flush()
+            unit.session.flush()
+
+    await running.platform.database.write(fill)
     return running
 
 
@@ -183,16 +187,17 @@ class TestWhoMayRead:
     async def test_flag_is_looked_up(self, running: Running) -> None:
         """The claim in a token opens nothing once the flag is gone from the database."""
         ada = await running.user("ada", role="admin")
-        async with running.platform.database.unit() as unit:  # past the service, which ends the session
-            await unit.session.execute(text("UPDATE kernel_account SET platform_admin = false"))
+        # past the service, which ends the session
+        await execute(running.platform.database, text("UPDATE kernel_account SET platform_admin = false"))
         assert (await ada.get("/v1/audit")).status == 403
 
     async def test_without_organizations(self, start_platform: Start) -> None:
         """Where no plugin knows organizations, Platform Admins read, and may still ask for one."""
         running = await start_platform()
         ada, ulla = await running.user("ada", role="admin"), await running.user("ulla")
-        async with running.platform.database.unit() as unit:
-            audit(unit, "thing.created", "thing", 1, scope_org_id=5)
+        await running.platform.database.write(
+            lambda unit: audit(unit, "thing.created", "thing", 1, scope_org_id=5)
+        )
         assert await targets(ada, org_id=5) == ["1"]
         assert (await ulla.get("/v1/audit")).status == 403
 
@@ -211,8 +216,7 @@ class TestKeeping:
         """No statement of the platform, or of an operator's tool, alters or deletes an entry."""
         before = [vars(entry)["action"] for entry in await audited(running.platform)]
         with pytest.raises(DBAPIError, match="never altered or deleted"):
-            async with running.platform.database.unit() as unit:
-                await unit.session.execute(change)
+            await execute(running.platform.database, change)
         assert [entry.action for entry in await audited(running.platform)] == before
 
     async def test_postgresql_truncates_nothing(self, start_platform: Start, postgres_url: str) -> None:
@@ -220,8 +224,7 @@ class TestKeeping:
         running = await start_platform(env={"DATABASE_URL": postgres_url})
         await running.user("ada")
         with pytest.raises(DBAPIError, match="never altered or deleted"):
-            async with running.platform.database.unit() as unit:
-                await unit.session.execute(text("TRUNCATE kernel_audit_entry"))
+            await execute(running.platform.database, text("TRUNCATE kernel_audit_entry"))
         assert len(await audited(running.platform)) == 1
 
     async def test_no_route_changes_it(self, start_platform: Start) -> None:
@@ -236,9 +239,12 @@ class TestKeeping:
     async def test_same_transaction(self, running: Running) -> None:
         """What is rolled back was never done: no entry of it stays."""
         before = len(await audited(running.platform))
+
+        def fail(unit: Unit) -> None:
+            audit(unit, "thing.created", "thing", 9)
+            unit.session.flush()
+            raise RuntimeError
+
         with pytest.raises(RuntimeError):
-            async with running.platform.database.unit() as unit:
-                audit(unit, "thing.created", "thing", 9)
-                await unit.session.flush()
-                raise RuntimeError
+            await running.platform.database.write(fail)
         assert len(await audited(running.platform)) == before

@@ -72,9 +72,8 @@ async def accounts(running: Running) -> dict[str, Account]:
 
 async def audited(running: Running, action: str, target: int) -> list[AuditEntry]:
     """What the log has of an action on an account."""
-    async with running.platform.database.read() as session:
-        query = select(AuditEntry).where(AuditEntry.action == action, AuditEntry.target_id == str(target))
-        return list(await session.scalars(query))
+    query = select(AuditEntry).where(AuditEntry.action == action, AuditEntry.target_id == str(target))
+    return await running.platform.database.read(lambda session: list(session.scalars(query)))
 
 
 async def is_accepted(session: Actor) -> bool:
@@ -84,8 +83,9 @@ async def is_accepted(session: Actor) -> bool:
 
 async def is_approved(running: Running, account_id: int) -> bool:
     """Whether an approval waits."""
-    async with running.platform.database.read() as session:
-        return await session.get(LinkApproval, account_id) is not None
+    return await running.platform.database.read(
+        lambda session: session.get(LinkApproval, account_id) is not None
+    )
 
 
 @together
@@ -388,11 +388,10 @@ async def test_registration_of_the_same_name_at_once(running: Running, anna: Ext
 async def test_end_of_sessions(running: Running, anna: ExternalIdentity) -> None:
     """The provider's word ends all sessions of its account, and is audited; a stranger's ends none."""
     account, session = await enter(running, anna)
-    async with running.platform.database.unit() as unit:
-        assert not await end_external_sessions(unit, "https://other.example.net", anna.subject, ORIGIN)
+    write, elsewhere = running.platform.database.write, "https://other.example.net"
+    assert not await write(end_external_sessions, elsewhere, anna.subject, ORIGIN)
     assert await is_accepted(session)
-    async with running.platform.database.unit() as unit:
-        assert await end_external_sessions(unit, anna.issuer, anna.subject, ORIGIN)
+    assert await write(end_external_sessions, anna.issuer, anna.subject, ORIGIN)
     assert not await is_accepted(session)
     assert len(await audited(running, "account.sessions_ended", account.id)) == 1
 
@@ -411,7 +410,7 @@ class DoorPlugin(Plugin):
         return [SignInMethod(name="door", label="The door", login_url="https://door.example/")]
 
     @hookimpl
-    async def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
+    def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
         if account.username == "mallory":
             raise Conflict("mallory is not welcome")
         self.changes.append(change)

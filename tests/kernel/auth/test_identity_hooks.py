@@ -26,11 +26,11 @@ class TenancyPlugin(Plugin):
         return Scope(principal.id, teams=(TEAM,))
 
     @hookimpl
-    async def token_claims(self, unit: Unit, account: Account) -> dict[str, Any]:
+    def token_claims(self, unit: Unit, account: Account) -> dict[str, Any]:
         return {"teams": [TEAM]}
 
     @hookimpl
-    async def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
+    def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
         if account.username == "mallory":
             raise Conflict("mallory is not welcome")
         self.changes.append((account.username, change))

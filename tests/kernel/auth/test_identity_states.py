@@ -320,8 +320,9 @@ class Walk(RuleBasedStateMachine):
         ]
 
     async def _accounts(self) -> list[Account]:
-        async with self.platform.database.read() as session:
-            return list(await session.scalars(select(Account).order_by(Account.id)))
+        return await self.platform.database.read(
+            lambda session: list(session.scalars(select(Account).order_by(Account.id)))
+        )
 
     @invariant()
     def somebody_is_left(self) -> None:

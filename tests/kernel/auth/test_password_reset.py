@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from sqlalchemy import func, select, text, update
+from sqlalchemy.util.concurrency import await_
 
 from kernel.auth.models import Account, AuditEntry, PasswordReset
 from kernel.db.base import utc_now
 from kernel.db.tables import JobRecord
 from kernel.sdk import ACCOUNTS, ADMINISTRATION, Plugin, Unit, hookimpl
 from kernel.testing import Reply, Running, Start
+from tests.fakes.rows import execute
 from tests.fakes.smtp_server import Mailbox, smtp_server
 from tests.fakes.statements import statements
 from tests.fakes.waiting import eventually
@@ -105,17 +107,19 @@ class TestReset:
         """Neither the tables of jobs nor that of tokens tells a token, before or after it is sent."""
         await running.user("ana")
         token = await token_for(running, mailbox, "ana@example.org")
-        async with running.platform.database.read() as session:
-            hashes = (await session.scalars(select(PasswordReset.token_hash))).all()
-            payloads = (await session.scalars(select(JobRecord.payload))).all()
+        hashes, payloads = await running.platform.database.read(
+            lambda session: [
+                session.scalars(select(column)).all()
+                for column in (PasswordReset.token_hash, JobRecord.payload)
+            ]
+        )
         assert len(hashes) == 1 and token not in hashes[0]
         assert token not in str(payloads)
 
     async def test_it_clears_must_change(self, running: Running, mailbox: Mailbox) -> None:
         """Who chose a password need not change it."""
         await running.user("ana")
-        async with running.platform.database.unit() as unit:
-            await unit.session.execute(update(Account).values(must_change_password=True))
+        await execute(running.platform.database, update(Account).values(must_change_password=True))
         await confirm(running, await token_for(running, mailbox, "ana@example.org"))
         assert (await running.sign_in("ana", "a new password")).user["must_change_password"] is False
 
@@ -129,7 +133,7 @@ class TestReset:
             name = "listening"
 
             @hookimpl
-            async def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
+            def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
                 heard.append(change)
 
         running = await start_platform(
@@ -138,9 +142,8 @@ class TestReset:
         await running.user("ana")
         await confirm(running, await token_for(running, mailbox, "ana@example.org"))
         assert heard[-1] == "password_reset"
-        async with running.platform.database.read() as session:
-            query = select(AuditEntry).where(AuditEntry.action == "account.password_reset")
-            entry = (await session.scalars(query)).one()
+        query = select(AuditEntry).where(AuditEntry.action == "account.password_reset")
+        entry = await running.platform.database.read(lambda session: session.scalars(query).one())
         assert (entry.actor_id, entry.ip_address, entry.after_state) == (None, "127.0.0.1", {"mode": "email"})
 
 
@@ -160,10 +163,10 @@ class TestDeadTokens:
         """After its time a link is dead."""
         await running.user("ana")
         token = await token_for(running, mailbox, "ana@example.org")
-        async with running.platform.database.unit() as unit:
-            await unit.session.execute(
-                update(PasswordReset).values(expires_at=utc_now() - timedelta(seconds=1))
-            )
+        await execute(
+            running.platform.database,
+            update(PasswordReset).values(expires_at=utc_now() - timedelta(seconds=1)),
+        )
         assert (await confirm(running, token)).status == 400
 
     async def test_replaced(self, running: Running, mailbox: Mailbox) -> None:
@@ -189,8 +192,7 @@ class TestDeadTokens:
             await administration.set_active(number, False, by=None)
             await administration.set_active(number, True, by=None)
         else:
-            async with running.platform.database.unit() as unit:
-                await unit.session.execute(update(Account).values(sso_issuer="i", sso_subject="s"))
+            await execute(running.platform.database, update(Account).values(sso_issuer="i", sso_subject="s"))
         assert (await confirm(running, token)).status == 400
 
     async def test_used_at_once(
@@ -223,14 +225,12 @@ async def test_confirmed_while_an_administrator_resets(
     )
     confirmations: list[asyncio.Task[Reply]] = []
 
-    async def confirmed_meanwhile(_unit: Unit, _account: Account) -> None:
+    async def it_waits() -> bool:
+        return await running.platform.database.read(lambda session: bool(session.scalar(waiting)))
+
+    def confirmed_meanwhile(_unit: Unit, _account: Account) -> None:
         confirmations.append(asyncio.create_task(confirm(running, token)))
-
-        async def it_waits() -> bool:
-            async with running.platform.database.read() as session:
-                return bool(await session.scalar(waiting))
-
-        await eventually(it_waits, 20)
+        await_(eventually(it_waits, 20))
 
     temporary = await running.platform.resource(ADMINISTRATION).reset_password(
         ana.user["id"], "generate", None, by=None, check=confirmed_meanwhile
@@ -245,11 +245,12 @@ class TestNothingIsTold:
         """Known, unknown, deactivated, SSO: one status, one body, and the same work in the database."""
         for name in ("known", "off", "sso"):
             await running.user(name)
-        async with running.platform.database.unit() as unit:
-            table = update(Account)
-            await unit.session.execute(table.where(Account.username == "off").values(is_active=False))
-            linked = {"sso_issuer": "i", "sso_subject": "s", "password_hash": None}
-            await unit.session.execute(table.where(Account.username == "sso").values(**linked))
+        linked = {"sso_issuer": "i", "sso_subject": "s", "password_hash": None}
+        await execute(
+            running.platform.database,
+            update(Account).where(Account.username == "off").values(is_active=False),
+            update(Account).where(Account.username == "sso").values(**linked),
+        )
         await ask(running, "first@example.org")  # the first job of a process also opens the queue
         seen = {}
         for name in ("known", "off", "sso", "nobody"):
@@ -324,5 +325,9 @@ class TestTheMailServer:
         await running.user("ana")
         await ask(running, "ana@example.org")
         assert mailbox.tries == 0
-        async with running.platform.database.read() as session:
-            assert await session.scalar(select(func.count()).select_from(JobRecord)) == 1
+        assert (
+            await running.platform.database.read(
+                lambda session: session.scalar(select(func.count()).select_from(JobRecord))
+            )
+            == 1
+        )

@@ -28,6 +28,7 @@ from kernel.sdk import (
 from kernel.testing import Actor, Running, Start
 from tests.fakes.audit import audited
 from tests.fakes.earlier_release import PASSWORD, make_earlier_release
+from tests.fakes.rows import execute
 
 
 @pytest.fixture
@@ -90,8 +91,7 @@ class TestBootstrap:
     async def test_linked_account(self, running: Running) -> None:
         """An account that was local before its link is passed over, and the next one is not."""
         await running.platform.resource(ACCOUNTS).register("ada", "ada@example.org", PASSWORD, role="admin")
-        async with running.platform.database.unit() as unit:
-            await unit.session.execute(update(Account).values(linked_at=utc_now()))
+        await execute(running.platform.database, update(Account).values(linked_at=utc_now()))
         assert claims_of(await running.sign_in("ada", PASSWORD))["platform_admin"] is False
         assert claims_of(await running.user("bea", role="admin"))["platform_admin"] is True
 
@@ -132,7 +132,7 @@ class Doorman(Plugin):
         self.heard: list[tuple[str, str]] = []
 
     @hookimpl
-    async def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
+    def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
         if change == "signed_in" and account.username == "ada":
             raise Conflict("nobody comes in")
         if change == "platform_admin_granted" and account.username == "ben":

@@ -6,13 +6,15 @@ import asyncio
 from urllib.parse import urlsplit
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import delete, insert, update
 
 from kernel.auth.models import Account
 from kernel.auth.states import TOPIC
 from kernel.db.tables import Notice
+from kernel.sdk import Unit, revoke_sessions
 from kernel.testing import Actor, Running, Start
 from tests.fakes.network import wire_to
+from tests.fakes.rows import execute
 from tests.fakes.waiting import eventually
 
 SECRET = {"JWT_SECRET": "a secret of at least thirty-two bytes, for tests"}
@@ -54,18 +56,14 @@ class TestRevocation:
         here, there = await two(start_platform, database_url)
         ana = await here.user("ana")
         assert await status(there, ana.token) == 200
-        async with here.platform.database.unit() as unit:
-            await unit.session.execute(update(Account).values(epoch=Account.epoch + 1))
+        await execute(here.platform.database, update(Account).values(epoch=Account.epoch + 1))
         assert await until_refused(there, ana.token) < 3
 
     async def test_deletion(self, start_platform: Start, database_url: str | None) -> None:
         """The token of an account that is gone opens nothing."""
         here, there = await two(start_platform, database_url)
         ana = await here.user("ana")
-        async with here.platform.database.unit() as unit:
-            account = (await unit.session.scalars(select(Account))).one()
-            await unit.session.delete(account)
-            await unit.notify(TOPIC, str(account.id))
+        await execute(here.platform.database, delete(Account), tell=(TOPIC, str(ana.user["id"])))
         assert await status(here, ana.token) == 401
         assert await until_refused(there, ana.token) < 1.5
 
@@ -73,11 +71,13 @@ class TestRevocation:
         """A revocation that is not committed is none."""
         running = await start_platform(env=SECRET)
         ana = await running.user("ana")
+
+        def revoke_and_fail(unit: Unit) -> None:
+            revoke_sessions(unit, ana.user["id"])
+            raise RuntimeError
+
         with pytest.raises(RuntimeError):
-            async with running.platform.database.unit() as unit:
-                await unit.session.execute(update(Account).values(epoch=Account.epoch + 1))
-                await unit.notify(TOPIC, str(ana.user["id"]))
-                raise RuntimeError
+            await running.platform.database.write(revoke_and_fail)
         assert await status(running, ana.token) == 200
 
     async def test_under_load(self, start_platform: Start) -> None:
@@ -93,9 +93,11 @@ class TestRevocation:
         hammers = [asyncio.create_task(hammer()) for _ in range(8)]
         for _ in range(5):
             ana = await running.sign_in("ana", ana.password)
-            async with running.platform.database.unit() as unit:
-                await unit.session.execute(update(Account).values(epoch=Account.epoch + 1))
-                await unit.notify(TOPIC, str(ana.user["id"]))
+            await execute(
+                running.platform.database,
+                update(Account).values(epoch=Account.epoch + 1),
+                tell=(TOPIC, str(ana.user["id"])),
+            )
             assert await status(running, ana.token) == 401
         going = False
         await asyncio.gather(*hammers)
@@ -109,14 +111,16 @@ class TestNotices:
         arrived = asyncio.Event()
         here.platform.notices.listen("news", heard["here"].append)
         there.platform.notices.listen("news", lambda key: (heard["there"].append(key), arrived.set()))
-        async with here.platform.database.unit() as unit:
-            await unit.notify("news", "first")
+
+        def announce(unit: Unit) -> None:
+            unit.notify("news", "first")
             assert heard["here"] == []
+
+        await here.platform.database.write(announce)
         assert heard["here"] == ["first"]
         await asyncio.wait_for(arrived.wait(), 1)
         # A notice from there makes this process look for new rows, and so meet its own one.
-        async with there.platform.database.unit() as unit:
-            await unit.notify("news", "second")
+        await there.platform.database.write(lambda unit: unit.notify("news", "second"))
         await eventually(lambda: "second" in heard["here"], 10)
         assert heard == {"here": ["first", "second"], "there": ["first", "second"]}
 
@@ -129,8 +133,7 @@ class TestNotices:
         there.platform.notices.listen("flood", heard.add)
 
         async def write(number: int) -> None:
-            async with here.platform.database.unit() as unit:
-                await unit.notify("flood", str(number))
+            await here.platform.database.write(lambda unit: unit.notify("flood", str(number)))
 
         await asyncio.gather(*map(write, range(120)))
         await eventually(lambda: len(heard) == 120, 10)
@@ -140,11 +143,9 @@ class TestNotices:
         here, there = await two(start_platform, postgres_url)
         heard: list[str] = []
         there.platform.notices.listen("order", heard.append)
-        async with here.platform.database.unit() as late:
-            late.session.add(Notice(topic="order", key="late"))
-            await late.session.flush()
-            async with here.platform.database.unit() as early:
-                await early.notify("order", "early")
+        async with here.platform.database.connection() as late:
+            await late.execute(insert(Notice).values(topic="order", key="late"))
+            await here.platform.database.write(lambda early: early.notify("order", "early"))
             await eventually(lambda: heard == ["early"], 5)
         await eventually(lambda: heard == ["early", "late"], 5)
 
@@ -163,8 +164,7 @@ class TestNotices:
             await eventually(lambda: "notices can't be read" in caplog.text, 10)
             await asyncio.sleep(1)  # several rounds of looking, none of which may say it again
             assert caplog.text.count("notices can't be read") == 1
-            async with here.platform.database.unit() as unit:
-                await unit.notify("news", "first")
+            await here.platform.database.write(lambda unit: unit.notify("news", "first"))
             await wire.start()
             await eventually(lambda: heard == ["first"], 10)
 
@@ -178,6 +178,5 @@ class TestNotices:
 
         running.platform.notices.listen("news", raising)
         running.platform.notices.listen("news", heard.append)
-        async with running.platform.database.unit() as unit:
-            await unit.notify("news", "first")
+        await running.platform.database.write(lambda unit: unit.notify("news", "first"))
         assert heard == ["first"]

@@ -19,6 +19,7 @@ from kernel.sdk import ADMINISTRATION
 from kernel.testing import Actor, Reply, Running, Start
 from tests.fakes.audit import audited
 from tests.fakes.earlier_release import PASSWORD, make_earlier_release
+from tests.fakes.rows import execute
 
 CLAIM = "/v1/auth/platform-admin/claim"
 WRONG = "AAAAAA-BBBBBB-CCCCCC"
@@ -130,8 +131,7 @@ class TestClaim:
         _, expires_at = await upgraded.running.platform.resource(SETUP_CODES).issue()
         assert timedelta(hours=23, minutes=59) < expires_at - utc_now() <= timedelta(hours=24)
         code = await upgraded.issue()
-        async with upgraded.running.platform.database.unit() as unit:
-            await unit.session.execute(update(SetupCode).values(expires_at=utc_now()))
+        await execute(upgraded.running.platform.database, update(SetupCode).values(expires_at=utc_now()))
         ada = await upgraded.sign_in("ada")
         assert outcome(await claim(ada, code)) == (403, "expired_code")
 
@@ -147,8 +147,9 @@ class TestClaim:
         code = await upgraded.issue()
         ada = await upgraded.sign_in("ada")
         await claim(ada, WRONG)
-        async with upgraded.running.platform.database.read() as session:
-            row = (await session.scalars(select(SetupCode))).one()
+        row = await upgraded.running.platform.database.read(
+            lambda session: session.scalars(select(SetupCode)).one()
+        )
         kept = str(vars(row)) + "".join(
             str(vars(entry)) for entry in await audited(upgraded.running.platform)
         )

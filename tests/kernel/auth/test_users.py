@@ -14,8 +14,9 @@ from sqlalchemy import Select, select, update
 
 from kernel.auth.models import Account, AuditEntry
 from kernel.auth.platform_admins import PLATFORM_ADMINS
-from kernel.sdk import ACCOUNTS, TOKENS, Conflict, Plugin, Unit, hookimpl
+from kernel.sdk import ACCOUNTS, TOKENS, Conflict, OrganizationMembership, Plugin, Unit, hookimpl
 from kernel.testing import Actor, Reply, Running, Start, platforms
+from tests.fakes.rows import execute
 
 together = pytest.mark.asyncio(loop_scope="module")
 USERS = "/v1/auth/users"
@@ -36,16 +37,17 @@ class Teams(Plugin):
         return select(Account.id).where(Account.id.in_(self.members.get(organization_id, [])))
 
     @hookimpl
-    async def find_memberships(self, account_ids: list[int]) -> dict[int, list[dict[str, Any]]]:
-        found: dict[int, list[dict[str, Any]]] = {}
+    async def find_memberships(self, account_ids: list[int]) -> dict[int, list[OrganizationMembership]]:
+        found: dict[int, list[OrganizationMembership]] = {}
         for organization, members in self.members.items():
             for member in set(members) & set(account_ids):
-                record = {"id": organization, "name": f"Org {organization}", "slug": "org", "role": "owner"}
+                name = f"Org {organization}"
+                record = OrganizationMembership(id=organization, name=name, slug="org", role="owner")
                 found.setdefault(member, []).append(record)
         return found
 
     @hookimpl
-    async def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
+    def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
         self.heard.append((change, account.id))
         if change == "deactivated" and account.id == self.owner:
             raise Conflict("the last owner of an organization")
@@ -84,9 +86,11 @@ def path_of(actor: Actor, what: str = "") -> str:
 
 async def change(running: Running, actor: Actor, **values: Any) -> None:
     """Change a row past every route, as an earlier release may have left it."""
-    async with running.platform.database.unit() as unit:
-        await unit.session.execute(update(Account).where(Account.id == actor.user["id"]).values(**values))
-        await unit.notify("account", str(actor.user["id"]))
+    await execute(
+        running.platform.database,
+        update(Account).where(Account.id == actor.user["id"]).values(**values),
+        tell=("account", str(actor.user["id"])),
+    )
 
 
 async def listed(pat: Actor, **query: Any) -> dict[str, Any]:
@@ -101,9 +105,8 @@ def names(page: dict[str, Any]) -> list[str]:
 
 
 async def last_entry(running: Running, action: str) -> AuditEntry:
-    async with running.platform.database.read() as session:
-        query = select(AuditEntry).where(AuditEntry.action == action).order_by(AuditEntry.id.desc()).limit(1)
-        return (await session.scalars(query)).one()
+    query = select(AuditEntry).where(AuditEntry.action == action).order_by(AuditEntry.id.desc()).limit(1)
+    return await running.platform.database.read(lambda session: session.scalars(query).one())
 
 
 @together
@@ -130,9 +133,8 @@ class TestAccess:
         """Who is no Platform Admin any more is refused whatever the token says."""
         quinn = await platform_admin(shared, "quinn", role="user")
         assert (await quinn.get(USERS)).status == 200
-        async with shared.platform.database.unit() as unit:
-            row = update(Account).where(Account.id == quinn.user["id"]).values(platform_admin=False)
-            await unit.session.execute(row)
+        row = update(Account).where(Account.id == quinn.user["id"]).values(platform_admin=False)
+        await execute(shared.platform.database, row)
         assert (await quinn.get(USERS)).status == 403
 
 
@@ -425,6 +427,5 @@ class TestLastOfAKind:
             pat.patch(path_of(pia, "/status"), json=off), pia.patch(path_of(pat, "/status"), json=off)
         )
         assert statuses[0] == 200 and statuses[1] in (401, 403, 409)
-        async with running.platform.database.read() as session:
-            query = select(Account).where(Account.platform_admin, Account.is_active)
-            assert len((await session.scalars(query)).all()) == 1
+        query = select(Account).where(Account.platform_admin, Account.is_active)
+        assert await running.platform.database.read(lambda session: len(session.scalars(query).all())) == 1

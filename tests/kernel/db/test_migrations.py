@@ -18,6 +18,7 @@ from kernel.sdk import PLUGIN_STATES, plugin_base
 from kernel.testing import Running, Start, environment
 from tests.fakes.echo import EchoPlugin
 from tests.fakes.processes import running_process
+from tests.fakes.rows import execute
 from tests.fakes.tables import (
     BROKEN,
     SHELF_FIRST,
@@ -49,14 +50,13 @@ def broken_shelf(tmp_path: Path) -> Plugin:
 
 
 async def rows(running: Running, query: str) -> list[tuple[object, ...]]:
-    async with running.platform.database.read() as session:
-        return [tuple(row) for row in (await session.execute(text(query))).all()]
+    return await running.platform.database.read(
+        lambda session: [tuple(row) for row in session.execute(text(query)).all()]
+    )
 
 
 async def write(running: Running, *statements: str) -> None:
-    async with running.platform.database.unit() as unit:
-        for statement in statements:
-            await unit.session.execute(text(statement))
+    await execute(running.platform.database, *map(text, statements))
 
 
 async def drift(running: Running) -> list[str]:

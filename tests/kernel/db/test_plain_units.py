@@ -188,9 +188,8 @@ class TestOnBoth:
 
     async def test_an_open_reader_and_a_writer(self, database: Database) -> None:
         """A reader in the middle of its unit holds up no writer, and the other way round."""
-        async with database.unit() as unit:
-            unit.session.add(Book(title="unfinished"))
-            await unit.session.flush()
+        async with database.connection() as writing:
+            await writing.execute(insert(Book).values(title="unfinished"))
             assert await asyncio.wait_for(database.read(titles), 5) == []
 
     async def test_the_callers_context(self, database: Database) -> None:

@@ -11,15 +11,17 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from sqlalchemy import func, select, text
+from sqlalchemy import func, insert, select, text
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from kernel.db.base import UtcDateTime
 from kernel.db.engine import Database
 from kernel.db.tables import Notice
-from kernel.sdk import PLUGIN_STATES, PUBLIC, Context, Event, Platform, Plugin, RouteTable, hookimpl
+from kernel.sdk import PLUGIN_STATES, PUBLIC, Context, Event, Platform, Plugin, RouteTable, Unit, hookimpl
 from kernel.testing import Running, Start
 from tests.fakes.network import raw_client
+from tests.fakes.rows import execute
 from tests.fakes.waiting import eventually
 
 
@@ -56,14 +58,17 @@ class Listener(Plugin):
         @table.post("/v1/listener", access=PUBLIC, returns=int)
         async def write(ctx: Context) -> int:
             """Write a row in several steps."""
-            async with ctx.unit() as unit:
-                for _ in range(3):
-                    unit.session.add(Notice(topic="written", key="x"))
-                    await unit.session.flush()
-                unit.emit(Happened(what="written"))
+            await ctx.write(_write_three)
             return 1
 
         return [table]
+
+
+def _write_three(unit: Unit) -> None:
+    for _ in range(3):
+        unit.session.add(Notice(topic="written", key="x"))
+        unit.session.flush()
+    unit.emit(Happened(what="written"))
 
 
 @pytest_asyncio.fixture
@@ -80,42 +85,44 @@ async def running(
 
 
 async def count(database: Database, topic: str) -> int:
-    async with database.read() as session:
-        return int(await session.scalar(select(func.count()).where(Notice.topic == topic)) or 0)
+    query = select(func.count()).where(Notice.topic == topic)
+    return await database.read(lambda session: session.scalar(query) or 0)
 
 
 class TestUnit:
     async def test_commit(self, running: Running) -> None:
-        """What is written in the block is there when it has ended, not before."""
+        """What a unit wrote is there when it has ended."""
         database = running.platform.database
-        async with database.unit() as unit:
-            unit.session.add(Notice(topic="t", key="k"))
-            await unit.session.flush()
-            assert await count(database, "t") == 0
+        await database.write(lambda unit: unit.session.add(Notice(topic="t", key="k")))
         assert await count(database, "t") == 1
 
     async def test_rollback(self, running: Running, listener: Listener) -> None:
-        """A block that raises leaves nothing: no row, no event, no callback."""
+        """A unit that raises leaves nothing: no row, no event, no callback."""
         database, called = running.platform.database, []
 
         async def callback() -> None:
             called.append(1)
 
+        def fail(unit: Unit) -> None:
+            unit.session.add(Notice(topic="t", key="k"))
+            unit.session.flush()
+            unit.emit(Happened(what="never"))
+            unit.after_commit(callback)
+            raise ValueError
+
         with pytest.raises(ValueError):
-            async with database.unit() as unit:
-                unit.session.add(Notice(topic="t", key="k"))
-                await unit.session.flush()
-                unit.emit(Happened(what="never"))
-                unit.after_commit(callback)
-                raise ValueError
+            await database.write(fail)
         assert (await count(database, "t"), called, listener.heard) == (0, [], [])
 
     async def test_events_after_the_commit(self, running: Running, listener: Listener) -> None:
         """An event is heard after the commit, when what it tells of can be read."""
-        async with running.platform.database.unit() as unit:
+
+        def emit_two(unit: Unit) -> None:
             unit.emit(Happened(what="first"))
             unit.emit(Happened(what="second"))
             assert listener.heard == []
+
+        await running.platform.database.write(emit_two)
         assert listener.heard == ["first", "second"]
 
     async def test_a_callback_that_fails(self, running: Running) -> None:
@@ -128,10 +135,12 @@ class TestUnit:
         async def good() -> None:
             called.append(1)
 
-        async with running.platform.database.unit() as unit:
+        def change(unit: Unit) -> None:
             unit.session.add(Notice(topic="t", key="k"))
             unit.after_commit(bad)
             unit.after_commit(good)
+
+        await running.platform.database.write(change)
         assert (called, await count(running.platform.database, "t")) == ([1], 1)
 
     async def test_many_writers(self, running: Running) -> None:
@@ -139,8 +148,7 @@ class TestUnit:
         database = running.platform.database
 
         async def write(number: int) -> None:
-            async with database.unit() as unit:
-                unit.session.add(Notice(topic="many", key=str(number)))
+            await database.write(lambda unit: unit.session.add(Notice(topic="many", key=str(number))))
 
         await asyncio.gather(*map(write, range(100)))
         assert await count(database, "many") == 100
@@ -184,27 +192,25 @@ class TestReading:
     async def test_a_reader_does_not_wait_for_a_writer(self, running: Running) -> None:
         """Reading goes on while a unit of work is open."""
         database = running.platform.database
-        async with database.unit() as unit:
-            unit.session.add(Notice(topic="t", key="k"))
-            await unit.session.flush()
+        async with database.connection() as writing:
+            await writing.execute(insert(Notice).values(topic="t", key="k"))
             assert await asyncio.wait_for(count(database, "t"), 2) == 0
 
     async def test_writing_through_a_reader(self, start_platform: Start) -> None:
         """On SQLite a read session can't write: it would escape the queue of writers."""
         running = await start_platform()
         with pytest.raises(Exception, match="readonly"):
-            async with running.platform.database.read() as session:
-                await session.execute(text("DELETE FROM kernel_notice"))
+            await running.platform.database.read(Session.execute, text("DELETE FROM kernel_notice"))
 
 
 class TestTimes:
     async def test_utc_on_every_database(self, running: Running) -> None:
         """A time comes back as it went in, aware and in UTC, to the microsecond."""
         moment = datetime(2026, 11, 20, 12, 34, 56, 789012, UTC)
-        async with running.platform.database.unit() as unit:
-            unit.session.add(Notice(topic="time", key="k", created_at=moment))
-        async with running.platform.database.read() as session:
-            found = await session.scalar(select(Notice.created_at).where(Notice.topic == "time"))
+        row = Notice(topic="time", key="k", created_at=moment)
+        await running.platform.database.write(lambda unit: unit.session.add(row))
+        query = select(Notice.created_at).where(Notice.topic == "time")
+        found = await running.platform.database.read(Session.scalar, query)
         assert (found, found.tzinfo if found else None) == (moment, UTC)
 
     def test_a_naive_time(self) -> None:
@@ -217,21 +223,21 @@ class TestTimes:
 
 class TestSettings:
     async def test_sqlite_is_durable_and_strict(self, start_platform: Start) -> None:
-        """WAL, synced commits, foreign keys, a patient lock: as design.md section 2 decided."""
+        """WAL, synced commits, foreign keys: as design.md section 2 decided."""
         running = await start_platform()
-        wanted = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 30000}
-        async with running.platform.database.unit() as unit:
-            found = {name: (await unit.session.execute(text(f"PRAGMA {name}"))).scalar() for name in wanted}
+        wanted = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
+        found = await running.platform.database.write(
+            lambda unit: {name: unit.session.execute(text(f"PRAGMA {name}")).scalar() for name in wanted}
+        )
         assert found == wanted
 
     async def test_no_values_in_errors(self, running: Running, caplog: pytest.LogCaptureFixture) -> None:
         """An error of the database does not carry the row's values into the log."""
         caplog.set_level(logging.DEBUG, "platform")
-        try:
-            async with running.platform.database.unit() as unit:
-                await unit.session.execute(text("INSERT INTO nowhere VALUES (:v)"), {"v": "hunter22"})
-        except SQLAlchemyError as error:
-            assert "hunter22" not in str(error)
+        statement = text("INSERT INTO nowhere VALUES (:v)").bindparams(v="hunter22")
+        with pytest.raises(SQLAlchemyError) as caught:
+            await execute(running.platform.database, statement)
+        assert "hunter22" not in str(caught.value)
 
 
 @pytest.mark.parametrize("url", ["mysql://me@host/db", "nonsense", "postgresql://me:pw@host:notaport/db"])
@@ -271,8 +277,7 @@ async def test_events_of_two_plugins(start_platform: Start) -> None:
 
     listener = Listener()
     running = await start_platform(Bad, listener)
-    async with running.platform.database.unit() as unit:
-        unit.emit(Happened(what="first"))
+    await running.platform.database.write(lambda unit: unit.emit(Happened(what="first")))
     assert listener.heard == ["first"]
     problems: list[Any] = running.platform.resource(PLUGIN_STATES).records["bad"].problems
     assert problems == ["on_event raised RuntimeError: no ears"]

@@ -289,8 +289,7 @@ class TestNotForwarded:
             running = await gateway_to(start_platform, url)
             ana = await running.user()
             if how == "revoked":
-                async with running.platform.database.unit() as unit:
-                    await revoke_sessions(unit, ana.user["id"])
+                await running.platform.database.write(lambda unit: revoke_sessions(unit, ana.user["id"]))
             else:
                 await running.platform.resource(ADMINISTRATION).set_active(ana.user["id"], False, by=None)
             assert [(await ana.get("/v1/tts")).status, (await ana.post("/v1/tts")).status] == [401, 401]

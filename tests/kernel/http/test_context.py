@@ -13,8 +13,9 @@ routes = RouteTable("Notes")
 async def note(ctx: Context) -> None:
     """Write an audit entry for the caller."""
     caller = ctx.caller
-    async with caller.platform.database.unit() as unit:
-        audit(unit, "note.made", "account", caller.id, origin=caller.origin)
+    await caller.platform.database.write(
+        lambda unit: audit(unit, "note.made", "account", caller.id, origin=caller.origin)
+    )
 
 
 class NotesPlugin(Plugin):

@@ -24,6 +24,7 @@ from kernel.http.addresses import ClientAddresses
 from kernel.sdk import TOKENS, revoke_sessions
 from kernel.testing import Actor, Running, Start, platforms
 from tests.fakes.echo import EchoPlugin
+from tests.fakes.rows import execute
 
 SECRET = "a secret of at least thirty-two bytes, for tests"
 ROUTES = [
@@ -174,8 +175,7 @@ async def test_a_token_of_an_earlier_deployment(shared: Running) -> None:
     kept = ("sub", "username", "email", "role", "iat", "exp")
     token = jwt.encode({name: claims[name] for name in kept}, SECRET, "HS256")
     assert (await Actor(shared, token).get("/v1/echo/private")).status == 200
-    async with shared.platform.database.unit() as unit:
-        await revoke_sessions(unit, old.user["id"])
+    await shared.platform.database.write(lambda unit: revoke_sessions(unit, old.user["id"]))
     assert (await Actor(shared, token).get("/v1/echo/private")).status == 401
     assert (await Actor(shared, token).post("/v1/auth/refresh")).status == 401
 
@@ -246,9 +246,8 @@ async def test_the_scheme_is_case_insensitive(shared: Running, ana: Actor) -> No
 async def actors(shared: Running, ana: Actor) -> list[Actor]:
     """Nobody, a user, an administrator, a Platform Admin, a service."""
     pat = await shared.user("pat")
-    async with shared.platform.database.unit() as unit:
-        change = update(Account).where(Account.username == "pat").values(platform_admin=True)
-        await unit.session.execute(change)
+    change = update(Account).where(Account.username == "pat").values(platform_admin=True)
+    await execute(shared.platform.database, change)
     await shared.user(role="admin")  # the first administrator to sign in becomes a Platform Admin
     service = Actor(shared, shared.platform.resource(TOKENS).mint_service("indexer", 1))
     return [shared.anonymous, ana, await shared.user(role="admin"), pat, service]
@@ -286,9 +285,11 @@ async def test_a_deactivated_account(shared: Running) -> None:
     """A token of a deactivated account is refused at once, on open routes too."""
     bob = await shared.user("bob")
     assert (await bob.get("/v1/echo/open")).status == 200
-    async with shared.platform.database.unit() as unit:
-        await unit.session.execute(update(Account).where(Account.username == "bob").values(is_active=False))
-        await unit.notify("account", str(bob.user["id"]))
+    await execute(
+        shared.platform.database,
+        update(Account).where(Account.username == "bob").values(is_active=False),
+        tell=("account", str(bob.user["id"])),
+    )
     assert (await bob.get("/v1/echo/open")).status == 401
     assert (await bob.get("/v1/nowhere")).status == 401
 

@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
-from sqlalchemy import delete, update
+from sqlalchemy import delete, insert, update
 
 from kernel.auth.models import Account
 from kernel.auth.states import TOPIC
@@ -28,6 +28,7 @@ from kernel.sdk import (
     send_events,
 )
 from kernel.testing import Actor, Running, Start
+from tests.fakes.rows import execute
 
 SECRET = {"JWT_SECRET": "a secret of at least thirty-two bytes, for tests"}
 
@@ -109,8 +110,7 @@ async def opened(actor: Actor, running: Running, path: str) -> AsyncIterator[aio
 
 
 async def revoke(running: Running, actor: Actor) -> None:
-    async with running.platform.database.unit() as unit:
-        await revoke_sessions(unit, actor.user["id"])
+    await running.platform.database.write(lambda unit: revoke_sessions(unit, actor.user["id"]))
 
 
 async def rest(answer: aiohttp.ClientResponse) -> tuple[bytes, bool]:
@@ -162,8 +162,7 @@ async def test_in_another_process(start_platform: Start, database_url: str | Non
         if notice == "heard":
             await revoke(here, ana)
         else:
-            async with here.platform.database.unit() as unit:
-                await unit.session.execute(update(Account).values(epoch=Account.epoch + 1))
+            await execute(here.platform.database, update(Account).values(epoch=Account.epoch + 1))
         received, _ = await rest(answer)
     assert b"session_revoked" in received
 
@@ -211,8 +210,7 @@ class TestWhoStays:
         fresh = await running.sign_in("ana", ana.password)
         for actor in (bob, service, running.anonymous, fresh):
             async with opened(actor, running, "/v1/streaming/events") as answer:
-                async with running.platform.database.unit() as unit:
-                    await unit.notify(TOPIC, str(ana.user["id"]))
+                await running.platform.database.write(lambda unit: unit.notify(TOPIC, str(ana.user["id"])))
                 for _ in range(30):  # past the next look at all streams
                     assert b"error" not in await answer.content.readany()
 
@@ -224,8 +222,7 @@ class TestWhoStays:
             await revoke(running, ana)
             await rest(answer)
         for _ in range(3):
-            async with running.platform.database.unit() as unit:
-                await unit.notify(TOPIC, str(ana.user["id"]))
+            await running.platform.database.write(lambda unit: unit.notify(TOPIC, str(ana.user["id"])))
             assert (await running.anonymous.get("/v1/auth/capabilities")).status == 200
 
     async def test_deactivated_and_gone(self, start_platform: Start) -> None:
@@ -239,7 +236,7 @@ class TestWhoStays:
                         actor.user["id"], False, by=None
                     )
                 else:
-                    async with running.platform.database.unit() as unit:
-                        await unit.session.execute(delete(Account).where(Account.username == name))
-                        unit.session.add(Notice(topic=TOPIC, key=str(actor.user["id"])))
+                    gone = delete(Account).where(Account.username == name)
+                    notice = insert(Notice).values(topic=TOPIC, key=str(actor.user["id"]))
+                    await execute(running.platform.database, gone, notice)
                 assert b"session_revoked" in (await rest(answer))[0]

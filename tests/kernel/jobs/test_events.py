@@ -51,9 +51,10 @@ async def queue_as_before(running: Running, event: str, fields: dict[str, Any]) 
 
 async def ended(running: Running) -> list[tuple[str, str | None]]:
     """How the jobs ended."""
-    async with running.platform.database.read() as session:
-        rows = await session.execute(select(JobRecord.status, JobRecord.error))
-        return [(status, error) for status, error in rows]
+    query = select(JobRecord.status, JobRecord.error)
+    return await running.platform.database.read(
+        lambda session: [(status, error) for status, error in session.execute(query)]
+    )
 
 
 async def test_what_the_released_version_queued_is_delivered(
@@ -76,10 +77,8 @@ async def test_it_is_stored_under_its_name(start_platform: Start, database_url: 
     """No module is named in the row, so that its file may move."""
     bills = Bills(Paid)
     running = await start_platform(bills, env={"DATABASE_URL": database_url})
-    async with running.platform.database.unit() as unit:
-        unit.emit(Paid(amount=7))
-    async with running.platform.database.read() as session:
-        payload = await session.scalar(select(JobRecord.payload))
+    await running.platform.database.write(lambda unit: unit.emit(Paid(amount=7)))
+    payload = await running.platform.database.read(lambda session: session.scalar(select(JobRecord.payload)))
     assert payload == {"event": "bills.paid", "fields": {"amount": 7}}
     await queue_as_before(running, "somewhere.else:BillPaid", {"amount": 8})
     await running.run_jobs()
@@ -98,8 +97,7 @@ async def test_emitting_what_is_not_declared(start_platform: Start) -> None:
     """A durable event that could not be found again is refused where it is emitted, and nothing is kept."""
     running = await start_platform(Bills())
     with pytest.raises(RuntimeError, match="return Paid from register_events"):
-        async with running.platform.database.unit() as unit:
-            unit.emit(Paid(amount=7))
+        await running.platform.database.write(lambda unit: unit.emit(Paid(amount=7)))
     assert await ended(running) == []
 
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from sqlalchemy import func, select, text
+from sqlalchemy import func, select, text, update
+from sqlalchemy.orm import Session
 
 from kernel.db.tables import JobRecord
 from kernel.jobs.runner import JobRunner
-from kernel.sdk import Event, Job, JobFailed, Platform, Plugin, Unavailable, hookimpl
+from kernel.sdk import Event, Job, JobFailed, Platform, Plugin, Unavailable, Unit, hookimpl
 from kernel.testing import Running, Start
+from tests.fakes.rows import execute
 
 
 class Payload(BaseModel):
@@ -101,14 +103,14 @@ async def running(start_platform: Start, plugin: JobsPlugin, database_url: str |
 
 async def enqueue(running: Running, job: Job[Payload], word: str, job_id: str | None = None) -> str:
     """Enqueue in a unit of its own."""
-    async with running.platform.database.unit() as unit:
-        return await unit.enqueue(job, Payload(word=word), job_id=job_id)
+    return await running.platform.database.write(
+        lambda unit: unit.enqueue(job, Payload(word=word), job_id=job_id)
+    )
 
 
 async def record(running: Running, job_id: str) -> JobRecord:
     """The job as people see it."""
-    async with running.platform.database.read() as session:
-        return await session.get_one(JobRecord, job_id)
+    return await running.platform.database.read(lambda session: session.get_one(JobRecord, job_id))
 
 
 async def test_a_job_runs_once(running: Running, plugin: JobsPlugin) -> None:
@@ -131,14 +133,16 @@ async def test_the_same_id_is_one_job(running: Running, plugin: JobsPlugin) -> N
 
 async def test_a_rollback_leaves_no_job(running: Running, plugin: JobsPlugin) -> None:
     """Record and place in the queue are written in the caller's transaction."""
+
+    def fail(unit: Unit) -> None:
+        unit.enqueue(plugin.work, Payload(word="never"))
+        raise RuntimeError("rolled back")
+
     with pytest.raises(RuntimeError):
-        async with running.platform.database.unit() as unit:
-            await unit.enqueue(plugin.work, Payload(word="never"))
-            raise RuntimeError("rolled back")
+        await running.platform.database.write(fail)
     table = "workflow_status" if running.platform.database.is_sqlite else "dbos.workflow_status"
-    async with running.platform.database.read() as session:
-        assert await session.scalar(select(func.count()).select_from(JobRecord)) == 0
-        assert await session.scalar(text(f"SELECT count(*) FROM {table}")) == 0
+    for query in (select(func.count()).select_from(JobRecord), text(f"SELECT count(*) FROM {table}")):
+        assert await running.platform.database.read(Session.scalar, query) == 0
     assert await running.run_jobs() == 0
 
 
@@ -193,9 +197,8 @@ async def test_an_interrupted_job_runs_again(running: Running, plugin: JobsPlugi
 async def test_a_job_that_kills_its_worker_is_given_up(running: Running, plugin: JobsPlugin) -> None:
     """After as many deaths as the job allows, it is given up instead of killing the next worker."""
     job_id = await enqueue(running, plugin.work, "deadly")
-    async with running.platform.database.unit() as unit:
-        found = await unit.session.get_one(JobRecord, job_id)
-        found.attempts = plugin.work.crashes
+    died = update(JobRecord).where(JobRecord.id == job_id).values(attempts=plugin.work.crashes)
+    await execute(running.platform.database, died)
     await running.run_jobs()
     assert plugin.ran == []
     assert (await record(running, job_id)).status == "failed"
@@ -212,12 +215,14 @@ async def test_a_job_of_a_plugin_that_left(running: Running, plugin: JobsPlugin)
 
 async def test_hook_on_event_durable(running: Running, plugin: JobsPlugin) -> None:
     """A durable event is delivered by a job, once its unit is committed, and not when it is rolled back."""
+
+    def fail(unit: Unit) -> None:
+        unit.emit(Happened(word="rolled back"))
+        raise RuntimeError("rolled back")
+
     with pytest.raises(RuntimeError):
-        async with running.platform.database.unit() as unit:
-            unit.emit(Happened(word="rolled back"))
-            raise RuntimeError("rolled back")
-    async with running.platform.database.unit() as unit:
-        unit.emit(Happened(word="committed"))
+        await running.platform.database.write(fail)
+    await running.platform.database.write(lambda unit: unit.emit(Happened(word="committed")))
     assert plugin.events == []
     await running.run_jobs()
     assert plugin.events == ["committed"]
@@ -226,8 +231,8 @@ async def test_hook_on_event_durable(running: Running, plugin: JobsPlugin) -> No
 async def test_a_payload_that_no_longer_fits_fails_the_job(running: Running, plugin: JobsPlugin) -> None:
     """After an upgrade a payload may lack a field: the job ends with the field's name, and not its values."""
     job_id = await enqueue(running, plugin.work, "hello")
-    async with running.platform.database.unit() as unit:
-        (await unit.session.get_one(JobRecord, job_id)).payload = {"word": ["s3cret"]}
+    unfit = update(JobRecord).where(JobRecord.id == job_id).values(payload={"word": ["s3cret"]})
+    await execute(running.platform.database, unfit)
     async with asyncio.timeout(20):
         await running.run_jobs()
     found = await record(running, job_id)

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import func, select
 
 from kernel.db.tables import JobRecord
-from kernel.sdk import Lane
+from kernel.sdk import Lane, Unit
 from kernel.testing import Running, Start, environment
 from tests.fakes.processes import Process, running_process
 from tests.fakes.waiting import eventually
@@ -44,8 +44,7 @@ class Floor:
         """One job for each number; they go on only when so many are under way `together`."""
         for number in numbers:
             step = Step(number=number, seconds=seconds, folder=str(self.folder), together=together)
-            async with self.running.platform.database.unit() as unit:
-                await unit.enqueue(STEP, step, lane=lane)
+            await self.running.platform.database.write(Unit.enqueue, STEP, step, lane=lane)
 
     def written(self, kind: str) -> int:
         """How many jobs wrote down that they started, or that they are done."""
@@ -53,9 +52,8 @@ class Floor:
 
     async def done(self) -> int:
         """How many jobs are done by the books."""
-        async with self.running.platform.database.read() as session:
-            query = select(func.count()).select_from(JobRecord).where(JobRecord.status == "done")
-            return int(await session.scalar(query) or 0)
+        query = select(func.count()).select_from(JobRecord).where(JobRecord.status == "done")
+        return await self.running.platform.database.read(lambda session: int(session.scalar(query) or 0))
 
     async def until_done(self, count: int, seconds: float = 90) -> None:
         """Wait until that many are."""
@@ -111,8 +109,8 @@ async def test_side_by_side(floor: Floor) -> None:
     await floor.enqueue(range(2 * AT_ONCE), seconds=0, together=2 * AT_ONCE)
     await floor.enqueue(range(2 * AT_ONCE, 20), seconds=0.1)
     await floor.until_done(20)
-    async with floor.running.platform.database.read() as session:
-        attempts = await session.scalar(select(func.max(JobRecord.attempts)))
+    most = select(func.max(JobRecord.attempts))
+    attempts = await floor.running.platform.database.read(lambda session: session.scalar(most))
     workers = {path.read_text() for path in floor.folder.glob("*.done")}
     assert (attempts, len(workers)) == (1, 2)
 

@@ -490,8 +490,9 @@ class Fuzzer:
         """A fresh token, as the change ended the sessions; the old one must be refused."""
         actor = self.people[who]
         assert (await actor.get(BASES)).status == 401
-        async with self.running.platform.database.read() as session:
-            account = await session.get_one(Account, id_of(actor))
+        account = await self.running.platform.database.read(
+            lambda session: session.get_one(Account, id_of(actor))
+        )
         actor.token = self.running.platform.resource(TOKENS).mint(account, {})
 
     async def ok(self, answer: Awaitable[Reply], what: str) -> Any:

@@ -336,8 +336,11 @@ async def renew(world: World, ids: dict[str, Any], row: Row, variant: str) -> No
         elif what == "nesting":
             ids["group"] = await new_group(world, organization, fresh("group"))
             ids["child_group"] = world.ids["spare_group"]
-            async with world.running.platform.database.unit() as unit:
-                unit.session.add(GroupChild(group_id=ids["group"], child_group_id=ids["child_group"]))
+            await world.running.platform.database.write(
+                lambda unit: unit.session.add(
+                    GroupChild(group_id=ids["group"], child_group_id=ids["child_group"])
+                )
+            )
         else:
             raise AssertionError(what)
 

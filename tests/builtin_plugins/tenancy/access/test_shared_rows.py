@@ -161,8 +161,7 @@ async def test_leaving_the_organization_hides_its_teams(sharing: Running, owner:
 
 
 async def account_of(running: Running, actor: Actor) -> Account:
-    async with running.platform.database.read() as session:
-        return await session.get_one(Account, id_of(actor))
+    return await running.platform.database.read(lambda session: session.get_one(Account, id_of(actor)))
 
 
 async def test_administrators_share_only_where_they_belong(sharing: Running) -> None:

@@ -63,15 +63,15 @@ def _code(answer: Reply) -> str:
 
 async def count(running: Running, *where: Any) -> int:
     """How many members of teams fit."""
-    async with running.platform.database.read() as session:
-        found = await session.scalar(select(func.count()).select_from(TeamMember).where(*where))
+    found = await running.platform.database.read(
+        lambda session: session.scalar(select(func.count()).select_from(TeamMember).where(*where))
+    )
     return int(found or 0)
 
 
 async def stored(running: Running, issued: dict[str, Any]) -> tuple[str, int]:
     """Status and uses of an invite as the table has them."""
-    async with running.platform.database.read() as session:
-        row = await session.get_one(Invite, issued["id"])
+    row = await running.platform.database.read(lambda session: session.get_one(Invite, issued["id"]))
     return str(row.status), int(row.use_count)
 
 
@@ -201,9 +201,8 @@ async def test_a_name_claimed_many_times(pair: Pair) -> None:
     found = await at_once([*makes, *renames])
     assert found[201, ""] + found[200, ""] == 1
     assert found[409, "team_name_taken"] == 19
-    async with pair[0].platform.database.read() as session:
-        taken = select(func.count()).select_from(Team).where(Team.name_key == name.casefold())
-        assert await session.scalar(taken) == 1
+    taken = select(func.count()).select_from(Team).where(Team.name_key == name.casefold())
+    assert await pair[0].platform.database.read(lambda session: session.scalar(taken)) == 1
 
 
 async def test_an_account_is_added_many_times(pair: Pair) -> None:

@@ -32,6 +32,7 @@ from tests.builtin_plugins.tenancy.tenancy_support import (
     suspend,
     write,
 )
+from tests.fakes.rows import execute
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -45,22 +46,25 @@ async def status_of(running: Running, issued: dict[str, Any]) -> str:
 
 async def expire(running: Running, issued: dict[str, Any]) -> None:
     """Let the time of an invite be over."""
-    async with running.platform.database.unit() as unit:
-        over = utc_now() - timedelta(seconds=1)
-        await unit.session.execute(update(Invite).where(Invite.id == issued["id"]).values(expires_at=over))
+    over = utc_now() - timedelta(seconds=1)
+    await execute(
+        running.platform.database, update(Invite).where(Invite.id == issued["id"]).values(expires_at=over)
+    )
 
 
 async def role_in_team(running: Running, team_id: int, actor: Actor) -> str | None:
     """The actor's role as the table has it."""
-    async with running.platform.database.read() as session:
-        found = await session.get(TeamMember, (team_id, id_of(actor)))
+    found = await running.platform.database.read(
+        lambda session: session.get(TeamMember, (team_id, id_of(actor)))
+    )
     return None if found is None else str(found.team_role)
 
 
 async def membership(running: Running, org_id: int, actor: Actor) -> Membership | None:
     """The actor's membership as the table has it."""
-    async with running.platform.database.read() as session:
-        return await session.get(Membership, (org_id, id_of(actor)))
+    return await running.platform.database.read(
+        lambda session: session.get(Membership, (org_id, id_of(actor)))
+    )
 
 
 async def test_an_invite_leads_into_a_team(running: Running) -> None:
@@ -151,9 +155,11 @@ async def test_a_token_is_kept_as_a_hash_only(running: Running, caplog: pytest.L
         "the access log was read"
     )
     assert not any(token in record.getMessage() for record in caplog.records)
-    async with running.platform.database.read() as session:
-        rows = (await session.execute(text("SELECT * FROM tenancy_invite"))).all()
-        entries = (await session.scalars(select(AuditEntry))).all()
+
+    rows = await running.platform.database.read(
+        lambda session: session.execute(text("SELECT * FROM tenancy_invite")).all()
+    )
+    entries = await running.platform.database.read(lambda session: session.scalars(select(AuditEntry)).all())
     assert token not in str(rows)
     assert token not in str([(one.before_state, one.after_state) for one in entries])
 
@@ -289,9 +295,8 @@ async def test_an_invite_is_worth_what_its_sender_may_do(running: Running, loss:
     elif loss == "demoted":
         assert (await ann.patch(path, json={"team_role": "member"})).status == 200
     else:
-        async with running.platform.database.unit() as unit:
-            change = update(Account).where(Account.id == id_of(eve)).values(is_active=False)
-            await unit.session.execute(change)
+        change = update(Account).where(Account.id == id_of(eve)).values(is_active=False)
+        await execute(running.platform.database, change)
     for actor in (ben, eve) if loss == "removed" else (ben,):
         refused(await actor.post(by_token(issued, "/redeem")), 409, "invite_withdrawn")
         assert await role_in_team(running, team, actor) is None
@@ -445,6 +450,5 @@ async def test_invites_expire_after_seven_days(running: Running) -> None:
     """The default of the specification."""
     ann = await somebody(running)
     issued = await invite(ann, await make_team(running, ann), "x@example.org")
-    async with running.platform.database.read() as session:
-        row = await session.get_one(Invite, issued["id"])
+    row = await running.platform.database.read(lambda session: session.get_one(Invite, issued["id"]))
     assert abs(row.expires_at - row.created_at - timedelta(days=7)) < timedelta(seconds=5)

@@ -84,11 +84,12 @@ class TestCreate:
         root = await somebody(running, role="admin")
         name = fresh("Twins")
         first, second = await made(root, name=name), await made(root, name=name.upper())
-        async with running.platform.database.read() as session:
-            names = [
-                await session.scalar(select(Team.name).where(Team.id == one["default_team_id"]))
+        names = await running.platform.database.read(
+            lambda session: [
+                session.scalar(select(Team.name).where(Team.id == one["default_team_id"]))
                 for one in (first, second)
             ]
+        )
         assert names == [name, f"{name.upper()} ({second['slug']})"]
 
     @pytest.mark.parametrize(
@@ -148,9 +149,8 @@ class TestCreate:
         slug = fresh("wanted")
         answers = await asyncio.gather(*(create(root, slug=slug, name=slug) for _ in range(20)))
         assert Counter(one.status for one in answers) == {201: 1, 409: 19}
-        async with running.platform.database.read() as session:
-            teams = select(func.count()).select_from(Team).where(Team.name.startswith(slug))
-            assert await session.scalar(teams) == 1
+        teams = select(func.count()).select_from(Team).where(Team.name.startswith(slug))
+        assert await running.platform.database.read(lambda session: session.scalar(teams)) == 1
 
     @pytest.mark.asyncio(loop_scope="function")
     async def test_depth(self, start_platform: Start) -> None:
@@ -311,5 +311,9 @@ async def test_unknown_rows_are_not_made(running: Running) -> None:
     root = await somebody(running, role="admin")
     name = fresh("nothing")
     await create(root, name=name, owner_user_id=2**31 - 1)
-    async with running.platform.database.read() as session:
-        assert await session.scalar(select(Organization.id).where(Organization.name == name)) is None
+    assert (
+        await running.platform.database.read(
+            lambda session: session.scalar(select(Organization.id).where(Organization.name == name))
+        )
+        is None
+    )

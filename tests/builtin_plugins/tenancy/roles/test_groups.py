@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from builtin_plugins.tenancy.models import GroupChild, PermissionGroup
+from kernel.sdk import Unit
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.tenancy.roles_support import (
     ask_effective,
@@ -216,14 +217,17 @@ async def test_limits(running: Running) -> None:
     """An organization has at most 500 groups, and a group at most 50 others directly in it."""
     ann, org = await owned(running)
     outer = await make_group(ann, org)
-    async with running.platform.database.unit() as unit:
-        groups = [
-            PermissionGroup(organization_id=org, name=f"g{number}", name_key=f"g{number}")
-            for number in range(498)
-        ]
+    groups = [
+        PermissionGroup(organization_id=org, name=f"g{number}", name_key=f"g{number}")
+        for number in range(498)
+    ]
+
+    def fill(unit: Unit) -> None:
         unit.session.add_all(groups)
-        await unit.session.flush()
+        unit.session.flush()
         unit.session.add_all(GroupChild(group_id=outer["id"], child_group_id=one.id) for one in groups[:49])
+
+    await running.platform.database.write(fill)
     made(await nest(ann, org, outer["id"], groups[49].id))
     refused(await nest(ann, org, outer["id"], groups[50].id), 409, "limit_reached")
     await make_group(ann, org)

@@ -317,10 +317,11 @@ async def test_keys_of_a_sibling_are_not_held_here(running: Running) -> None:
 async def test_limit(running: Running) -> None:
     """An organization has at most 500 roles."""
     ann, org = await owned(running)
-    async with running.platform.database.unit() as unit:
-        unit.session.add_all(
+    await running.platform.database.write(
+        lambda unit: unit.session.add_all(
             Role(organization_id=org, name=f"r{number}", name_key=f"r{number}") for number in range(499)
         )
+    )
     last = await make_role(ann, org)
     refused(await ann.post(roles_of(org), json={"name": "one more"}), 409, "limit_reached")
     await ann.delete(roles_of(org, last["id"]))

@@ -28,7 +28,7 @@ from builtin_plugins.tenancy.models import (
     RoleGroup,
     RolePermission,
 )
-from kernel.sdk import utc_now
+from kernel.sdk import Unit, utc_now
 from kernel.testing import Actor, Running, platforms, postgres_database
 from tests.builtin_plugins.tenancy.roles_support import (
     DRAFT,
@@ -202,7 +202,8 @@ async def build(running: Running, world: World) -> None:
         above = None if parent is None else world.orgs[parent]
         world.orgs.append(await make_org(running, parent=above))
     world.users += [await somebody(running) for _ in range(USERS)]
-    async with running.platform.database.unit() as unit:
+
+    def fill(unit: Unit) -> None:
         for (org, user), (org_role, suspended) in world.members.items():
             row = Membership(
                 organization_id=world.orgs[org], user_id=id_of(world.users[user]), org_role=org_role
@@ -213,7 +214,7 @@ async def build(running: Running, world: World) -> None:
             name = f"group-{number}"
             made = PermissionGroup(organization_id=world.orgs[group.org], name=name, name_key=name)
             unit.session.add(made)
-            await unit.session.flush()
+            unit.session.flush()
             world.group_ids.append(made.id)
             unit.session.add_all(GroupPermission(group_id=made.id, permission_key=key) for key in group.keys)
             children = [world.group_ids[child] for child in group.children]
@@ -222,7 +223,7 @@ async def build(running: Running, world: World) -> None:
             name = f"role-{number}"
             custom = Role(organization_id=world.orgs[role.org], name=name, name_key=name)
             unit.session.add(custom)
-            await unit.session.flush()
+            unit.session.flush()
             world.role_ids.append(custom.id)
             unit.session.add_all(RolePermission(role_id=custom.id, permission_key=key) for key in role.keys)
             groups = [world.group_ids[group] for group in role.groups]
@@ -236,6 +237,8 @@ async def build(running: Running, world: World) -> None:
                     expires_at=utc_now() + PAST if expired else None,
                 )
             )
+
+    await running.platform.database.write(fill)
 
 
 async def compare(root: Actor, world: World) -> None:

@@ -23,6 +23,7 @@ from tests.builtin_plugins.tenancy.tenancy_support import (
     somebody,
     suspend,
 )
+from tests.fakes.rows import execute
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -36,9 +37,8 @@ async def roster(actor: Actor, team_id: int) -> dict[int, str]:
 
 async def deactivate(running: Running, actor: Actor) -> None:
     """As an administrator would, without the sessions' end."""
-    async with running.platform.database.unit() as unit:
-        change = update(Account).where(Account.id == id_of(actor)).values(is_active=False)
-        await unit.session.execute(change)
+    change = update(Account).where(Account.id == id_of(actor)).values(is_active=False)
+    await execute(running.platform.database, change)
 
 
 async def teams_in_scope(running: Running, actor: Actor) -> tuple[int, ...]:

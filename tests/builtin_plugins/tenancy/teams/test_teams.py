@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import func, select
+from sqlalchemy.orm import Session
 
 from builtin_plugins.tenancy.models import Invite, TeamMember
 from kernel.auth.identity import IDENTITY
@@ -239,10 +240,9 @@ async def test_a_deleted_team_leaves_nothing(running: Running) -> None:
     refused(await running.anonymous.get(f"/v1/invites/by-token/{token}"), 404, "invite_not_found")
     assert (await claims(ben))["teams"] == []
     assert (await scope_of(running.platform, await _principal(running, ben))).teams == ()
-    async with running.platform.database.read() as session:
-        for table in (TeamMember, Invite):
-            left = select(func.count()).select_from(table).where(table.team_id == team["id"])
-            assert await session.scalar(left) == 0
+    for table in (TeamMember, Invite):
+        left = select(func.count()).select_from(table).where(table.team_id == team["id"])
+        assert await running.platform.database.read(Session.scalar, left) == 0
     (entry,) = await audited(running, "team.deleted", team["id"])
     assert entry.before_state["name"] == team["name"]
     assert id_of(ann) in entry.before_state["member_ids"]

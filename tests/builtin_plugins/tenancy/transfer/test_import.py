@@ -14,7 +14,7 @@ from builtin_plugins.rag.models import KnowledgeBase, Pipeline
 from builtin_plugins.tenancy.models import Membership, TeamMember
 from kernel.auth.identity import IDENTITY
 from kernel.auth.models import AuditEntry
-from kernel.sdk import TOKENS, Plugin, Unit, hookimpl, scope_of
+from kernel.sdk import TOKENS, Plugin, Unit, contracts, hookimpl, scope_of
 from kernel.testing import Running, Start
 from tests.builtin_plugins.rag.rag_support import ask_raw, make_base, make_pipeline
 from tests.builtin_plugins.tenancy.tenancy_support import (
@@ -54,8 +54,9 @@ async def shared_rows(home: Home, path: str) -> dict[str, dict[str, Any]]:
 
 async def counts(running: Running) -> list[int]:
     """How many rows there are of all that an import writes."""
-    async with running.platform.database.read() as session:
-        return [int(await session.scalar(select(func.count()).select_from(one)) or 0) for one in TABLES]
+    return await running.platform.database.read(
+        lambda session: [int(session.scalar(select(func.count()).select_from(one)) or 0) for one in TABLES]
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -303,15 +304,15 @@ class Keeper(Plugin):
     name = "keeper"
 
     @hookimpl(optionalhook=True)
-    async def import_rows(self, sections: dict[str, Any]) -> dict[str, Any]:
+    async def import_rows(self, sections: dict[str, Any]) -> contracts.ImportPlan:
         rows = sections.get("plugin_config", [])
 
         def write(_unit: Unit) -> dict[str, Any]:
             if "break" in rows:
                 raise RuntimeError("the keeper broke")
-            return {"plugin_config": [{"outcome": "created", "kind": "color", "name": row} for row in rows]}
+            return {"plugin_config": [contracts.ImportedRow("created", "color", row) for row in rows]}
 
-        return {"sections": ["plugin_config"] if rows else [], "write": write}
+        return contracts.ImportPlan(["plugin_config"] if rows else [], write)
 
 
 @pytest.mark.asyncio(loop_scope="function")

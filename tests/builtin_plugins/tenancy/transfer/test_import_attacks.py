@@ -33,8 +33,9 @@ async def homes(sharing: Running) -> dict[str, Home]:
 
 async def rows(running: Running) -> list[int]:
     """How many rows there are of all that an import may touch."""
-    async with running.platform.database.read() as session:
-        return [int(await session.scalar(select(func.count()).select_from(one)) or 0) for one in TABLES]
+    return await running.platform.database.read(
+        lambda session: [int(session.scalar(select(func.count()).select_from(one)) or 0) for one in TABLES]
+    )
 
 
 async def refused_whole(home: Home, sent: Any, **options: Any) -> dict[str, str]:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
 
-from kernel.sdk import Conflict, Platform
+from kernel.sdk import Conflict, Platform, Unit
 from sample_plugin.models import Bookmark
 from sample_plugin.schemas import BookmarkCreate
 from sample_plugin.settings import BookmarksSettings
@@ -25,28 +26,37 @@ class Known(Conflict):
 
 async def count(platform: Platform) -> int:
     """How many bookmarks there are."""
-    async with platform.database.read() as session:
-        return int(await session.scalar(select(func.count()).select_from(Bookmark)) or 0)
+    return await platform.database.read(_count)
+
+
+def _count(session: Session) -> int:
+    return session.scalar(select(func.count()).select_from(Bookmark)) or 0
 
 
 async def add(platform: Platform, wanted: BookmarkCreate) -> Bookmark:
     """Keep a bookmark. Raises Full or Known."""
-    if await count(platform) >= platform.settings_of(BookmarksSettings).limit:
-        raise Full()
     try:
-        async with platform.database.unit() as unit:
-            bookmark = Bookmark(**wanted.model_dump())
-            unit.session.add(bookmark)
+        return await platform.database.write(_add, wanted, platform.settings_of(BookmarksSettings).limit)
     except IntegrityError:
         raise Known() from None
+
+
+def _add(unit: Unit, wanted: BookmarkCreate, limit: int) -> Bookmark:
+    if _count(unit.session) >= limit:
+        raise Full()
+    bookmark = Bookmark(**wanted.model_dump())
+    unit.session.add(bookmark)
     return bookmark
 
 
 async def page(platform: Platform, limit: int, offset: int) -> tuple[Sequence[Bookmark], int]:
     """Bookmarks by age, and how many there are."""
-    async with platform.database.read() as session:
-        query = select(Bookmark).order_by(Bookmark.id).limit(limit).offset(offset)
-        return (await session.scalars(query)).all(), await count(platform)
+    return await platform.database.read(_page, limit, offset)
+
+
+def _page(session: Session, limit: int, offset: int) -> tuple[Sequence[Bookmark], int]:
+    query = select(Bookmark).order_by(Bookmark.id).limit(limit).offset(offset)
+    return session.scalars(query).all(), _count(session)
 
 
 async def find(platform: Platform, words: str) -> Sequence[Bookmark]:
@@ -56,5 +66,4 @@ async def find(platform: Platform, words: str) -> Sequence[Bookmark]:
         query = query.where(
             Bookmark.title.icontains(word, autoescape=True) | Bookmark.note.icontains(word, autoescape=True)
         )
-    async with platform.database.read() as session:
-        return (await session.scalars(query.limit(50))).all()
+    return await platform.database.read(lambda session: session.scalars(query.limit(50)).all())

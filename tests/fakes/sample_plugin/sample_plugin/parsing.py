@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from kernel.sdk import contracts
+
 MEDIA_TYPE = "text/uri-list"
 _MARK = b"# uri-list"
 
@@ -25,9 +27,4 @@ def parse(path: str | Path) -> Iterator[str]:
             comments = []
 
 
-URI_LIST = {
-    "name": "uri-list",
-    "media_types": [MEDIA_TYPE],
-    "target": "sample_plugin.parsing:parse",
-    "detect": detect,
-}
+URI_LIST = contracts.DocumentParser("uri-list", [MEDIA_TYPE], "sample_plugin.parsing:parse", detect)

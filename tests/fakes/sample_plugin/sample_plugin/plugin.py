@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from kernel.sdk import (
     Action,
@@ -15,6 +14,7 @@ from kernel.sdk import (
     RouteTable,
     Settings,
     Tables,
+    contracts,
     hookimpl,
 )
 from sample_plugin import parsing
@@ -56,7 +56,7 @@ class BookmarksPlugin(Plugin):
         return [FIND]
 
     @hookimpl(optionalhook=True)
-    def register_parsers(self) -> Sequence[Mapping[str, Any]]:
+    def register_parsers(self) -> Sequence[contracts.DocumentParser]:
         return [parsing.URI_LIST]
 
     @hookimpl
