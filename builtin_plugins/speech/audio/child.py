@@ -11,9 +11,8 @@ import soundfile
 from numpy.typing import NDArray
 from scipy.signal import resample_poly
 
-from builtin_plugins.speech.engines.protocol import SAMPLE_RATE
+from builtin_plugins.speech.engines.protocol import SAMPLE_RATE, TOO_LONG
 
-TOO_LONG: Final = "too_long"
 _BLOCK_SECONDS: Final = 5
 _FRAME: Final = SAMPLE_RATE // 50
 # Root mean square of 16-bit samples; a quiet room at arm's length is below it.

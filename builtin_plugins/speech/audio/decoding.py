@@ -10,8 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from builtin_plugins.speech.audio.child import TOO_LONG
-from builtin_plugins.speech.engines.protocol import SAMPLE_RATE
+from builtin_plugins.speech.engines.protocol import SAMPLE_RATE, TOO_LONG
 from builtin_plugins.speech.errors import AudioUnreadable, CannotTranscribe, RecordingTooLong
 from kernel.sdk import ChildFailed, ChildLimits, Children, MachineFault
 

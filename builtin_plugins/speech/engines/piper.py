@@ -14,8 +14,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
 from builtin_plugins.speech.engines.espeak import Espeak
 from builtin_plugins.speech.engines.protocol import Sound, Voice
 from builtin_plugins.speech.errors import CannotSpeak
@@ -100,6 +98,8 @@ class _Network:
 
     def speak(self, phonemes: str, slow: bool) -> Sound:
         """IPA as sound."""
+        import numpy as np
+
         ids = np.array([self._encode(phonemes)], dtype=np.int64)
         length = self._length * (_SLOWER if slow else 1)
         scales = np.array([self._noise, length, self._noise_w], dtype=np.float32)

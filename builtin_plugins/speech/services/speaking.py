@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import NamedTuple
 
 from builtin_plugins.speech.engines.protocol import Sound, Speaker, Voice
 from builtin_plugins.speech.errors import CannotSpeak
 from builtin_plugins.speech.languages import NAMES
 from builtin_plugins.speech.services.turns import Turns
-from builtin_plugins.speech.text.normalising import Normaliser
 from builtin_plugins.speech.text.sentences import sentences
 from kernel.sdk import Platform, ResourceKey
 
@@ -42,7 +42,7 @@ class Speaking:
         self._requests = platform.metrics.counter(
             "tts_requests_total", "Texts spoken.", ("language", "status")
         )
-        self._normalisers: dict[str, Normaliser] = {}
+        self._normalisers: dict[str, Callable[[str], str]] = {}
 
     async def available(self) -> list[Speaker]:
         """The engines that can speak now."""
@@ -57,7 +57,8 @@ class Speaking:
     async def speak(self, wanted: Wanted) -> Spoken:
         """Speak a text that is not blank. Raises CannotSpeak when no engine can, TooBusy while spoken."""
         speaker, voice = await self._choose(wanted)
-        parts = sentences(self._normalise(wanted.text, wanted.language)) or [wanted.text]
+        text = await asyncio.to_thread(self._normalise, wanted.text, wanted.language)
+        parts = sentences(text) or [wanted.text]
         return Spoken(speaker.name, len(parts), self._sounds(speaker, voice, wanted, parts))
 
     def count(self, language: str, *, good: bool) -> None:
@@ -80,6 +81,9 @@ class Speaking:
         return lacks[0] if lacks else "change TTS_ENGINE"
 
     def _normalise(self, text: str, language: str) -> str:
+        # The languages' data costs a second to load, which nobody pays who doesn't speak.
+        from builtin_plugins.speech.text.normalising import Normaliser
+
         if language not in self._normalisers:
             self._normalisers[language] = Normaliser(language)
         return self._normalisers[language](text)
