@@ -50,6 +50,10 @@ async def requests(folder: Path) -> list[Row]:
             what = "one row" if path == routes[2] else path
             ratios.append(median(ours.result.rate / theirs.result.rate for theirs, ours in full))
             rows += [_capacity(what, full), _p99(f"{what}, {_offered(rate)}", calm)]
+        key = await _key(served, token)
+        async with bare(await _body(served.url + routes[2], key), folder) as baseline:
+            full = [await _pair(baseline, served, routes[2], key) for _ in range(ROUNDS)]
+            rows.append(_capacity("one row, with a personal access token", full))
     mean = geometric_mean(ratios)
     return [
         Row("B1", "authenticated GETs, requests/s", f"{mean:.2f} of bare", ">= 0.25", mean >= 0.25),
@@ -66,6 +70,16 @@ async def _fill(served: Served, token: str) -> str:
                 assert answer.ok, await answer.text()
                 made = await answer.json()
     return f"{BASES}/{made['id']}"
+
+
+async def _key(served: Served, token: str) -> str:
+    """A personal access token of the same account."""
+    headers = {"Authorization": f"Bearer {token}"}
+    async with (
+        aiohttp.ClientSession(served.url, headers=headers) as session,
+        session.post("/v1/auth/tokens", json={"name": "benchmark"}) as answer,
+    ):
+        return str((await answer.json())["token"])
 
 
 def _capacity(what: str, pairs: Sequence[tuple[Run, Run]]) -> Row:

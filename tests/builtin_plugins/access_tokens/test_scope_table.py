@@ -34,11 +34,16 @@ ASK = {
     "POST /v1/rag/pipeline/{pipeline_id}/query",
     "POST /v1/rag/pipeline/{pipeline_id}/search",
 }
-TOOLS = {"GET /v1/plugins/{name}/actions/{action}", "POST /v1/plugins/{name}/actions/{action}"}
+TOOLS = {
+    "GET /v1/mcp/servers",
+    "GET /v1/plugins/{name}/actions/{action}",
+    "POST /v1/plugins/{name}/actions/{action}",
+}
 EITHER = {"POST /mcp"}
 REFUSED = {
     "DELETE /v1/auth/tokens/{token_id}",
     "DELETE /v1/auth/users/{user_id}/tokens/{token_id}",
+    "DELETE /v1/mcp/servers/{name}/credential",
     "DELETE /v1/organizations/{org_id}/management",
     "GET /v1/auth/platform-admin/claim",
     "GET /v1/auth/tokens",
@@ -55,6 +60,7 @@ REFUSED = {
     "POST /v1/organizations/switch",
     "POST /v1/organizations/{org_id}/management",
     "POST /v1/organizations/{org_id}/members/{user_id}/reset-password",
+    "PUT /v1/mcp/servers/{name}/credential",
 }
 SCOPES = {"ask": {"ask"}, "tools": {"tools"}, "manage": {"manage"}, "all": {"ask", "tools", "manage"}}
 UUID = "00000000-0000-4000-8000-000000000000"

@@ -61,6 +61,9 @@ KERNEL = {
     "GET /metrics": OWN,
     "GET /.well-known/oauth-protected-resource": OWN,
     "GET /.well-known/oauth-protected-resource/mcp": OWN,
+    "GET /v1/mcp/servers": OWN,
+    "PUT /v1/mcp/servers/{name}/credential": Row({"token": "x"}, control=ANY),
+    "DELETE /v1/mcp/servers/{name}/credential": Row(control=ANY),
     "POST /mcp": Row({"jsonrpc": "2.0", "id": 1, "method": "resources/list"}, control=ANY),
     "GET /v1/status": OWN,
     "GET /v1/audit": Row(

@@ -1,0 +1,216 @@
+"""The servers of this process: what each offers now, and what is wrong with it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from builtin_plugins.mcp_client.definitions import Definition, Unfit, is_allowed, read_definition
+from builtin_plugins.mcp_client.faults import ServerDenied, ServerFault, ServerRefused
+from builtin_plugins.mcp_client.http import HttpConnection
+from builtin_plugins.mcp_client.settings import McpClientSettings, ServerSettings
+from builtin_plugins.mcp_client.stdio import StdioConnection
+from kernel.sdk import OUTGOING, Platform, ResourceKey
+
+log = logging.getLogger("platform.mcp_client")
+
+_LIST_SECONDS, _LIST_FOR_SOMEBODY = 20.0, 3.0
+_MOST_PAGES, _MOST_TOOLS = 20, 200
+_FRESH_FOR, _PAUSE, _AFTER_A_FAULT = 60.0, 2.0, 10.0
+_AT_ONCE = 8
+_MOST_PROBLEMS = 10
+
+
+class Connection(Protocol):
+    """A way to one server."""
+
+    async def ask(
+        self, method: str, params: Mapping[str, Any], seconds: float, credential: str | None = None
+    ) -> dict[str, Any]:
+        """The result of a request."""
+
+    async def close(self) -> None:
+        """End it."""
+
+
+class Server:
+    """One server. Nothing that it does reaches further than its own tools."""
+
+    def __init__(self, name: str, settings: ServerSettings, secret: str | None) -> None:
+        self.name = name
+        self.settings = settings
+        self.secret = secret
+        self.connection: Connection | None = None
+        self.tools: dict[str, Definition] = {}
+        self.fault: str | None = "not asked yet"
+        self.unfit: list[str] = []
+        self._pinned: dict[str, str] = {}
+        self._woken = asyncio.Event()
+        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._asked_for_accounts = -math.inf
+
+    @property
+    def problem(self) -> str | None:
+        """What an operator should know, in one text."""
+        said = [self.fault, *self.unfit] if self.fault else self.unfit
+        return "; ".join(said) or None
+
+    @property
+    def lists_for_accounts(self) -> bool:
+        """Whether only accounts can ask for its tools: the operator has no credential for it."""
+        return self.settings.credentials == "account" and self.secret is None
+
+    async def refresh_for(self, credential: str) -> None:
+        """Ask for the tools with an account's credential, now and then and not for long."""
+        if self.tools or time.monotonic() - self._asked_for_accounts < _FRESH_FOR:
+            return
+        self._asked_for_accounts = time.monotonic()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LIST_FOR_SOMEBODY):
+                await self.refresh(credential)
+
+    def wake(self) -> None:
+        """Ask for the tools soon: they are said to have changed."""
+        self._woken.set()
+
+    async def keep_fresh(self) -> None:
+        """Ask for the tools now and then; a server that fails is asked again later."""
+        while True:
+            self._woken.clear()
+            if not (self.lists_for_accounts and self.tools):
+                await self.refresh(self.secret)
+            pause = _FRESH_FOR if self.fault is None else _AFTER_A_FAULT
+            await asyncio.sleep(_PAUSE)
+            try:
+                await asyncio.wait_for(self._woken.wait(), pause)
+            except TimeoutError:
+                continue
+
+    async def refresh(self, credential: str | None) -> None:
+        """Ask for the tools. What is wrong is kept as `problem` and raised to nobody."""
+        try:
+            async with asyncio.timeout(_LIST_SECONDS):
+                claimed = await self._list(credential)
+        except ServerDenied as fault:
+            # Without anybody's credential there is nothing to complain of.
+            self._failed(None if self.lists_for_accounts and credential is None else str(fault))
+        except ServerRefused as refusal:
+            self._failed(f"it refuses to list its tools: {refusal.message}")
+        except ServerFault as fault:
+            self._failed(str(fault))
+        except TimeoutError:
+            self._failed(f"it did not list its tools within {_LIST_SECONDS:g} s")
+        else:
+            self._take(claimed)
+            return
+        if self.connection is not None:
+            await self.connection.close()
+
+    async def call(self, tool: str, arguments: Mapping[str, Any], credential: str | None) -> dict[str, Any]:
+        """The result of one call. Raises ServerFault, ServerRefused."""
+        if self.connection is None:
+            raise ServerFault("it is not connected")
+        async with self._turns:
+            params = {"name": tool, "arguments": dict(arguments)}
+            return await self.connection.ask("tools/call", params, self.settings.seconds, credential)
+
+    def _failed(self, fault: str | None) -> None:
+        if fault is not None and fault != self.fault:
+            log.warning("the MCP server '%s': %s", self.name, fault)
+        self.fault, self.tools, self.unfit = fault, {}, []
+
+    async def _list(self, credential: str | None) -> list[Any]:
+        """All that the server claims to have."""
+        if self.connection is None:
+            raise ServerFault("it is not connected")
+        found: list[Any] = []
+        cursor: Any = None
+        for _ in range(_MOST_PAGES):
+            params = {} if cursor is None else {"cursor": cursor}
+            page = await self.connection.ask("tools/list", params, _LIST_SECONDS, credential)
+            tools = page.get("tools")
+            if not isinstance(tools, list):
+                raise ServerFault("it sent a list of tools that is none")
+            found += tools
+            cursor = page.get("nextCursor")
+            if len(found) > _MOST_TOOLS:
+                raise ServerFault(f"it has more than {_MOST_TOOLS} tools")
+            if cursor is None:
+                return found
+        raise ServerFault(f"its list of tools has more than {_MOST_PAGES} pages")
+
+    def _take(self, claimed: list[Any]) -> None:
+        """Keep what can be offered. A tool that is described otherwise than before is kept back: people and
+        models were told something else when they began to trust it."""
+        tools: dict[str, Definition] = {}
+        unfit: list[str] = []
+        for item in claimed:
+            try:
+                tool = read_definition(item)
+            except Unfit as why:
+                unfit.append(str(why))
+                continue
+            if not is_allowed(tool.name, self.settings.allow) or tool.name in tools:
+                continue
+            if self._pinned.setdefault(tool.name, tool.digest) != tool.digest:
+                unfit.append(f"'{tool.name}' changed its description or schema; restart to accept it")
+                continue
+            tools[tool.name] = tool
+        if unfit and unfit != self.unfit:
+            log.warning("the MCP server '%s': %s", self.name, "; ".join(unfit[:_MOST_PROBLEMS]))
+        self.tools, self.unfit, self.fault = tools, unfit[:_MOST_PROBLEMS], None
+
+
+SERVERS: ResourceKey[Mapping[str, Server]] = ResourceKey("mcp_client.servers")
+
+
+@asynccontextmanager
+async def open_servers(platform: Platform) -> AsyncIterator[Mapping[str, Server]]:
+    """The resource `SERVERS`: each server is asked in the background, so that none holds up the start."""
+    configured = platform.settings_of(McpClientSettings).servers
+    servers = {
+        name: Server(name, settings, _secret(platform, settings.secret))
+        for name, settings in configured.items()
+    }
+    async with AsyncExitStack() as stack:
+        for server in servers.values():
+            server.connection = await _connect(platform, server, stack)
+            stack.push_async_callback(server.connection.close)
+        asking = [
+            asyncio.create_task(server.keep_fresh(), name=f"mcp {server.name}") for server in servers.values()
+        ]
+        try:
+            yield servers
+        finally:
+            for task in asking:
+                task.cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
+
+
+async def _connect(platform: Platform, server: Server, stack: AsyncExitStack) -> Connection:
+    settings = server.settings
+    size = settings.answer_kb * 1024
+    if settings.url is not None:
+        parts = urlsplit(settings.url)
+        outgoing = platform.resource(OUTGOING)
+        # The operator named this server, so it may be one of the own network; and only it is called.
+        named = outgoing.client(f"mcp {server.name}", named=[settings.url], hosts=[parts.hostname or ""])
+        return HttpConnection(await stack.enter_async_context(named), settings.url, body_bytes=size)
+    secrets = {name: _secret(platform, kept) or "" for name, kept in settings.env_secrets.items()}
+    return StdioConnection(
+        settings.command or [],
+        {**settings.env, **secrets},
+        settings.folder,
+        line_bytes=size,
+        changed=server.wake,
+    )
+
+
+def _secret(platform: Platform, name: str | None) -> str | None:
+    return None if name is None else platform.secrets.get(name)
