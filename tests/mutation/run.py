@@ -19,6 +19,8 @@ import json
 import math
 import os
 import random
+import re
+import resource
 import signal
 import subprocess
 import sys
@@ -90,10 +92,19 @@ def sample(area: dict[str, Any], skipped: set[str], seed: str) -> list[Mutant]:
 
 
 def order(tests: list[str], module: str) -> list[str]:
-    """The test files, those first whose names have words of the module's."""
+    """The test files, those first whose names have words of the module's, or that use its names."""
     files = [f for t in tests for f in ([t] if t.endswith(".py") else map(str, sorted(_files(t))))]
     words = set(Path(module).stem.split("_"))
-    return sorted(files, key=lambda file: -sum(w.rstrip("s") in Path(file).stem for w in words))
+    tree = ast.parse((ROOT / module).read_text(encoding="utf-8"))
+    defined = {
+        n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
+
+    def closeness(file: str) -> int:
+        used = set(re.findall(r"\w+", (ROOT / file).read_text(encoding="utf-8")))
+        return 3 * sum(word.rstrip("s") in Path(file).stem for word in words) + len(defined & used)
+
+    return sorted(files, key=closeness, reverse=True)
 
 
 def _files(folder: str) -> list[Path]:
@@ -110,7 +121,11 @@ def try_out(
     assert after is not None
     path.write_text(after, encoding="utf-8")
     try:
-        outcome, last = _run(copy, order(tests, mutant.module), python, settings)
+        nearest = order(tests, mutant.module)
+        first = settings["nearest"]
+        outcome, last = _run(copy, nearest[:first], python, settings)
+        if outcome == "survived" and nearest[first:]:
+            outcome, last = _run(copy, nearest[first:], python, settings)
     finally:
         path.write_text(before, encoding="utf-8")
     changed = difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
@@ -121,8 +136,10 @@ def _run(copy: Path, tests: list[str], python: str, settings: dict[str, Any]) ->
     command = [python, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", *tests]
     command += ["-k", "not postgresql"] if settings["not_postgresql"] else []
     env = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    limit = settings["processor_seconds"]
     process = subprocess.Popen(
-        command,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit)),
+        args=command,
         cwd=copy,
         env=env,
         stdout=subprocess.PIPE,
@@ -135,13 +152,16 @@ def _run(copy: Path, tests: list[str], python: str, settings: dict[str, Any]) ->
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        return "timeout", ""
+        return "unknown", ""
+    if process.returncode == -signal.SIGKILL:
+        return "hangs", ""
     failed = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
     return ("survived" if process.returncode == 0 else "killed"), " ".join(failed[:1])[:200]
 
 
 def report(results: list[dict[str, Any]]) -> str:
     """The share that was noticed, with Wilson's interval of 95 %."""
+    results = [one for one in results if one["outcome"] != "unknown"]
     noticed, total = sum(r["outcome"] != "survived" for r in results), len(results)
     if not total:
         return "nothing was run"
