@@ -7,7 +7,7 @@ import json
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import psutil
 import pytest
 import pytest_asyncio
 
+from kernel.testing import eventually
 from tests.cli.conftest import Cli
 from tests.fakes.processes import (
     Process,
@@ -28,16 +29,6 @@ from tests.fakes.processes import (
 
 HEAVY = {"torch", "faiss", "transformers", "sentence_transformers", "openvino", "tantivy", "dbos", "alembic"}
 START_SECONDS = 2.0
-
-
-async def eventually(question: Callable[[], Awaitable[bool] | bool], seconds: float = 20) -> None:
-    """Wait until something outside this process has become true."""
-    async with asyncio.timeout(seconds):
-        while True:
-            answer = question()
-            if answer if isinstance(answer, bool) else await answer:
-                return
-            await asyncio.sleep(0.05)
 
 
 def children(process: Process, word: str) -> list[psutil.Process]:

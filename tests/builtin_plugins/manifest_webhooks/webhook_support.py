@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import hashlib
 import hmac
@@ -19,7 +18,7 @@ from sqlalchemy import select
 from builtin_plugins.manifest_webhooks.models import DeliveryRow, EventRow
 from builtin_plugins.manifest_webhooks.storing import FORGET_OLD, Nothing
 from kernel.sdk import Unit
-from kernel.testing import Actor, Reply, Running
+from kernel.testing import Actor, Reply, Running, eventually
 
 TAKES_EFFECT = 2.0
 
@@ -132,8 +131,6 @@ async def make_older(running: Running, age: timedelta) -> None:
     await running.run_jobs()
 
 
-async def until(condition: Callable[[], Awaitable[bool]], seconds: float = TAKES_EFFECT) -> None:
-    """Ask again and again until the condition holds; TimeoutError after `seconds`."""
-    async with asyncio.timeout(seconds):
-        while not await condition():  # noqa: ASYNC110 - seen from outside, there is no event to await
-            await asyncio.sleep(0.05)
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until the condition holds, no longer than a change of a manifest may take; TimeoutError."""
+    await eventually(condition, TAKES_EFFECT)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernel.sdk import TOKENS, Account, Plugin, Principal, Scope, hookimpl
+from kernel.sdk import Plugin, Principal, Scope, hookimpl
 from kernel.testing import Actor, Reply, Running
+from kernel.testing import somebody as somebody
 
 HANDBOOK = """# Travel handbook
 
@@ -43,16 +44,6 @@ async def member(
     name = f"member-{secrets.token_hex(4)}"
     members.teams[name], members.orgs[name] = list(teams), list(orgs)
     return await running.user(name, **user)
-
-
-async def somebody(running: Running, role: str = "user") -> Actor:
-    """A new account with a token, without the cost of a password."""
-    name = f"somebody-{secrets.token_hex(4)}"
-    email = f"{name}@example.org"
-    account = Account(username=name, username_key=name, email=email, email_key=email, role=role)
-    await running.platform.database.write(lambda unit: unit.session.add(account))
-    token = running.platform.resource(TOKENS).mint(account, {})
-    return Actor(running, token, {"id": account.id, "username": name})
 
 
 def fresh_id() -> int:
@@ -121,13 +112,6 @@ async def ask_raw(actor: Actor, pipeline: str, question: object, **fields: objec
 def path_of(base: str, document: str, rest: str = "") -> str:
     """Where a document is."""
     return f"/v1/rag/knowledge-bases/{base}/documents/{document}{rest}"
-
-
-async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
-    """Wait for what tells nobody that it happened, such as a file that goes."""
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
 
 
 def problems(answer: Reply) -> dict[str, str]:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kernel.testing import Actor, Start
-from tests.builtin_plugins.rag.rag_support import make_base, record, somebody, until, upload
+from kernel.testing import Actor, Start, eventually
+from tests.builtin_plugins.rag.rag_support import make_base, record, somebody, upload
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.processes import free_port, process_environment
 from tests.fakes.small_disk import SmallDisk, small_disk
@@ -50,7 +50,7 @@ async def test_documents_outlive_a_full_disk(
     documents = await three_documents(ann, base)
     disk.fill()
     working = asyncio.create_task(running.run_jobs())
-    await until(lambda: in_trouble(caplog.text))
+    await eventually(lambda: in_trouble(caplog.text))
     assert {(await record(ann, base, document))["status"] for document in documents} == {"processing"}
     disk.relieve()
     async with asyncio.timeout(60):

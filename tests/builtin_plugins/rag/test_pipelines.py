@@ -118,7 +118,7 @@ async def test_list(running: Running) -> None:
     pages = [(await ann.get(f"{PIPELINES}?limit=2&offset={at}&{mine}")).json() for at in (0, 2)]
     assert [item["id"] for page in pages for item in page["items"]] == made
     assert [(page["total"], page["limit"], page["offset"]) for page in pages] == [(3, 2, 0), (3, 2, 2)]
-    admin = await somebody(running, "admin")
+    admin = await somebody(running, role="admin")
     theirs = (await admin.get(f"{PIPELINES}?limit=500&owner_user_id={admin.user['id']}")).json()["items"]
     assert not set(made) & {item["id"] for item in theirs}
     for query in ("limit=0", "limit=501", "offset=-1", "owner_user_id=x"):

@@ -62,7 +62,7 @@ async def test_gone_at_once(start_platform: Start, database_url: str | None) -> 
     await ingest(running, ann, other, "other.md", "# Other\n\nBread is baked on Mondays.")
     only, both = await make_pipeline(ann, base), await make_pipeline(ann, base, other, name="Both")
     confirmed = {"confirm_delete_pipeline_ids": [only, both]}
-    admin = await somebody(running, "admin")
+    admin = await somebody(running, role="admin")
     theirs = await make_pipeline(admin, base, other)
     assert (await ann.delete(f"{BASES}/{base}", json=confirmed)).status == 200
     for actor in (ann, admin):

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import aiohttp
 import pytest
 
-from kernel.testing import Actor, Reply, Running, Start
+from kernel.testing import Actor, Reply, Running, Start, eventually
 from tests.builtin_plugins.rag.rag_support import (
     HANDBOOK,
     ingest,
@@ -22,7 +22,6 @@ from tests.builtin_plugins.rag.rag_support import (
     problems,
     record,
     somebody,
-    until,
     upload,
 )
 
@@ -385,10 +384,10 @@ class TestRefused:
 
         sending = asyncio.create_task(send(ann, base, half()))
         await arrived.wait()
-        await until(lambda: bool(staged(running)))
+        await eventually(lambda: bool(staged(running)))
         sending.cancel()
         await asyncio.gather(sending, return_exceptions=True)
-        await until(lambda: not staged(running))
+        await eventually(lambda: not staged(running))
         assert await documents(ann, base) == []
 
 

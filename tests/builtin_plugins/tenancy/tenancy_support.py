@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 import jwt
-from sqlalchemy import Executable, select, update
+from sqlalchemy import Executable, update
 from sqlalchemy.orm import Session
 
 from builtin_plugins.tenancy.access.remembered import changed, changed_for_all
@@ -25,9 +25,10 @@ from builtin_plugins.tenancy.models import (
     Team,
     TeamMember,
 )
-from kernel.auth.models import AuditEntry
 from kernel.sdk import TOKENS, Account, Unit, utc_now
 from kernel.testing import Actor, Reply, Running
+from kernel.testing import audited as audited
+from kernel.testing import somebody as somebody
 
 T = TypeVar("T")
 
@@ -35,32 +36,6 @@ T = TypeVar("T")
 def fresh(what: str) -> str:
     """A name that no other test uses."""
     return f"{what}-{secrets.token_hex(4)}"
-
-
-async def somebody(
-    running: Running,
-    *,
-    role: str = "user",
-    platform_admin: bool = False,
-    is_active: bool = True,
-    local: bool = False,
-) -> Actor:
-    """A new account with a token; a `local` one counts as one with a password, which nobody knows."""
-    name = fresh("somebody")
-    email = f"{name}@example.org"
-    account = Account(
-        username=name,
-        username_key=name,
-        email=email,
-        email_key=email,
-        role=role,
-        platform_admin=platform_admin,
-        is_active=is_active,
-        password_hash="unknown" if local else None,
-    )
-    await write(running, account)
-    token = running.platform.resource(TOKENS).mint(account, {})
-    return Actor(running, token, {"id": account.id, "username": name, "email": email})
 
 
 async def write(running: Running, *what: Any, about: Iterable[Actor] = (), about_all: bool = False) -> None:
@@ -170,14 +145,6 @@ async def claims(actor: Actor) -> dict[str, Any]:
 def read_claims(token: str) -> dict[str, Any]:
     """The claims of a token."""
     return dict(jwt.decode(token, options={"verify_signature": False}))
-
-
-async def audited(running: Running, action: str, target_id: int | str | None = None) -> list[AuditEntry]:
-    """Audit entries of an action, the oldest first."""
-    query = select(AuditEntry).where(AuditEntry.action == action).order_by(AuditEntry.id)
-    if target_id is not None:
-        query = query.where(AuditEntry.target_id == str(target_id))
-    return await read(running, lambda session: list(session.scalars(query)))
 
 
 def problems(answer: Reply) -> dict[str, str]:

@@ -197,3 +197,19 @@ async def test_a_filter_may_name_more_groups_than_a_statement_takes(database: Da
     hits = await store.search("c", Query(question(), 10, groups=groups))
     assert {hit.point.group for hit in hits} == {"two"}
     await store.close()
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+async def test_a_process_that_slept_past_the_purge_of_tombstones(database: Database) -> None:
+    """It can't know what was removed meanwhile: its indexes are made anew, and hold nothing that is gone."""
+    sleeper, writer = SqlVectorStore(database), SqlVectorStore(database)
+    await fill(database, writer, cloud(20, "gone"), cloud(15, "kept", 1))
+    query = Query(question(), 10, text="zebra")
+    assert {hit.point.group for hit in await sleeper.search("c", query)} >= {"gone"}
+    await fill(database, writer, gone="gone")
+    await fill(database, writer, *[cloud(1, "again", 2)] * 1001)
+    await fill(database, writer, gone="nobody")
+    hits = await sleeper.search("c", query)
+    assert len(hits) == 10 and not {hit.point.group for hit in hits} & {"gone"}
+    await sleeper.close()
+    await writer.close()
