@@ -46,7 +46,7 @@ class Walk:
 WALKS = (
     Walk("openapi-examples", 1, 5, "Examples of each API operation; one skips schemathesis's coverage."),
     Walk("identity-walks", 3, 8, "Walks through the states of identity."),
-    Walk("role-worlds", 4, 15, "Worlds of roles that are held against the model."),
+    Walk("role-worlds", 12, 15, "Worlds of roles that are held against the model."),
     Walk("leak-steps", 160, 500, "Steps of the leak fuzzer."),
     Walk("kills", 5, 20, "How often the durability test kills a process."),
     Walk("webhook-kills", 1, 3, "How often a server is killed in mid-delivery."),

@@ -166,7 +166,13 @@ def _some(numbers: list[int]) -> st.SearchStrategy[set[int]]:
     return st.sets(st.sampled_from(numbers)) if numbers else st.just(set())
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session", params=["sqlite", "postgresql"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """The rules are those of both databases: PostgreSQL comes with the long walks."""
+    databases = ["sqlite", "postgresql"] if metafunc.config.getoption("--nightly") else ["sqlite"]
+    metafunc.parametrize("running", databases, indirect=True, scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def running(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Running]:
