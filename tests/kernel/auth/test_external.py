@@ -12,11 +12,10 @@ from typing import Any
 import jwt
 import pytest
 import pytest_asyncio
-from sqlalchemy import select
 
 from kernel.auth.errors import AccountDisabled
 from kernel.auth.link_approvals import approve
-from kernel.auth.models import Account, AuditEntry, LinkApproval
+from kernel.auth.models import Account, LinkApproval
 from kernel.auth.platform_admins import PLATFORM_ADMINS
 from kernel.sdk import (
     ACCOUNTS,
@@ -30,7 +29,7 @@ from kernel.sdk import (
     hookimpl,
     sign_in_external,
 )
-from kernel.testing import Actor, Running, Start, platforms, postgres_database
+from kernel.testing import Actor, Running, Start, audited, platforms, postgres_database
 
 ANNA = ExternalIdentity("https://idp.example.net", "s-1", "anna", "anna@corp.example", "user")
 ORIGIN = {"ip_address": "192.0.2.7"}
@@ -68,12 +67,6 @@ async def accounts(running: Running) -> dict[str, Account]:
     """All accounts by name."""
     rows, _ = await running.platform.resource(ACCOUNTS).list()
     return {row.username: row for row in rows}
-
-
-async def audited(running: Running, action: str, target: int) -> list[AuditEntry]:
-    """What the log has of an action on an account."""
-    query = select(AuditEntry).where(AuditEntry.action == action, AuditEntry.target_id == str(target))
-    return await running.platform.database.read(lambda session: list(session.scalars(query)))
 
 
 async def is_accepted(session: Actor) -> bool:
@@ -244,6 +237,7 @@ class TestLink:
         (entry,) = await audited(running, "sso_link.completed", account.id)
         assert entry.before_state["role"] == "admin"
         assert entry.before_state["platform_admin"] is True
+        assert (entry.after_state["role"], entry.after_state["platform_admin"]) == ("user", False)
         assert "password" not in str((entry.before_state, entry.after_state))
 
     async def test_link_of_an_admin_of_the_provider(self, start_platform: Start) -> None:
