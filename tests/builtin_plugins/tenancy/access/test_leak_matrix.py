@@ -216,10 +216,12 @@ def expected(
     route = endpoint.route
     if not person.is_active:
         return 401, False
-    if route.access.kind == "public":
-        return "allowed", False
-    if person.scopes is not None and not narrow_enough(person.scopes, route):
+    is_open = route.access.kind == "public"
+    looks_at_token = not is_open or route.access.better_with_token
+    if looks_at_token and person.scopes is not None and not narrow_enough(person.scopes, route):
         return 403, True
+    if is_open:
+        return "allowed", False
     if person.is_anonymous:
         return 401, not endpoint.template.openapi.startswith("/v1/plugins")
     stranger = not world.views(person)
