@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import event, text
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from kernel.db.outbox import NoOutbox, Outbox
 from kernel.db.postgres import PostgresUnits, postgres_engine
 from kernel.db.sqlite import SqliteUnits, prepare_sqlite
-from kernel.db.units import AsyncUnit, uninterrupted
 from kernel.db.units import Unit as Unit
 
 log = logging.getLogger("platform.db")
@@ -60,36 +59,24 @@ class Database:
         """``sqlite`` or ``postgresql``."""
         return self._writer.dialect.name
 
-    @overload
-    def read(self) -> AbstractAsyncContextManager[AsyncSession]: ...
-
-    @overload
-    async def read(
+    def read(
         self, fn: Callable[Concatenate[Session, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T: ...
-
-    def read(self, fn: Any = None, *args: Any, **kwargs: Any) -> Any:
+    ) -> Coroutine[Any, Any, T]:
         """Run the plain function `fn(session, …)`, which only reads; answers what it answers.
 
         One snapshot on SQLite, where a write through it fails. On SQLite it runs in a thread: it must not
-        touch what belongs to the event loop. Raises DatabaseClosed. Without `fn`: a session to await.
+        touch what belongs to the event loop. Raises DatabaseClosed.
         """
-        return self._old_read() if fn is None else self._open.read(fn, *args, **kwargs)
+        return self._open.read(fn, *args, **kwargs)
 
-    @overload
-    def snapshot(self) -> AbstractAsyncContextManager[AsyncSession]: ...
-
-    @overload
-    async def snapshot(
+    def snapshot(
         self, fn: Callable[Concatenate[Session, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T: ...
-
-    def snapshot(self, fn: Any = None, *args: Any, **kwargs: Any) -> Any:
+    ) -> Coroutine[Any, Any, T]:
         """Like `read`; all statements see one state of the database, on PostgreSQL too.
 
         For what takes longer: on SQLite it has threads of its own.
         """
-        return self._old_snapshot() if fn is None else self._open.snapshot(fn, *args, **kwargs)
+        return self._open.snapshot(fn, *args, **kwargs)
 
     async def write(self, fn: Callable[Concatenate[Unit, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run the plain function `fn(unit, …)` in one transaction; answers once it is durable and published.
@@ -104,37 +91,6 @@ class Database:
         if self._closed:
             raise DatabaseClosed
         return self._units
-
-    @asynccontextmanager
-    async def _old_read(self) -> AsyncIterator[AsyncSession]:
-        async with AsyncSession(self._reader, expire_on_commit=False, autoflush=False) as session:
-            yield session
-
-    @asynccontextmanager
-    async def _old_snapshot(self) -> AsyncIterator[AsyncSession]:
-        async with AsyncSession(self._reader, expire_on_commit=False, autoflush=False) as session:
-            if not self.is_sqlite:
-                await session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
-            yield session
-
-    @asynccontextmanager
-    async def unit(self) -> AsyncIterator[Unit]:
-        """A unit of work: committed when the block ends, rolled back when it raises; then published."""
-        async with AsyncSession(self._writer, expire_on_commit=False) as session:
-            unit = AsyncUnit(session, self._outbox, is_sqlite=self.is_sqlite)
-            try:
-                yield unit
-            except BaseException:
-                await uninterrupted(session.rollback())
-                raise
-            # A client that leaves cancels its request: between a commit and its callbacks there is no stop.
-            await uninterrupted(self._complete(unit))
-
-    async def _complete(self, unit: AsyncUnit) -> None:
-        await unit.store_durable_events()
-        await unit.session.commit()
-        unit.deliver_notices()
-        await unit.follow_up()
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[AsyncConnection]:

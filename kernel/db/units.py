@@ -13,7 +13,6 @@ from pydantic import BaseModel
 from sqlalchemy import Result, text
 from sqlalchemy import inspect as inspect_row
 from sqlalchemy.engine.result import FilterResult
-from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 from sqlalchemy.util.concurrency import await_, in_greenlet
 
@@ -52,7 +51,7 @@ class Unit:
     """One unit of work: a session in one transaction, and what is to happen once it is committed."""
 
     def __init__(self, session: Session, outbox: Outbox, *, is_sqlite: bool) -> None:
-        self.session: Any = session
+        self.session = session
         self.is_sqlite = is_sqlite
         self._outbox = outbox
         self._events: list[Event] = []
@@ -67,13 +66,13 @@ class Unit:
         """Await `callback()` in the event loop once the transaction is committed; never after a rollback."""
         self._after_commit.append(callback)
 
-    def notify(self, topic: str, key: str) -> Any:
+    def notify(self, topic: str, key: str) -> None:
         """Tell every process, after the commit, that `key` of `topic` changed (see `kernel.notices`)."""
         if (topic, key) not in self._notices:
             self._notices[topic, key] = Notice(topic=topic, key=key)
             self.session.add(self._notices[topic, key])
 
-    def lock(self, name: str) -> Any:
+    def lock(self, name: str) -> None:
         """Wait until no other unit holds `name`, and hold it until the end of this one, in every process.
 
         For guards that look at several rows ("the last owner"). Who takes two locks takes them in the order
@@ -91,14 +90,14 @@ class Unit:
         lane: Lane | None = None,
         owner_id: int | None = None,
         subject: str | None = None,
-    ) -> Any:
+    ) -> str:
         """Write a durable job in this transaction; answers its id. The same id twice is one job.
 
         `lane` is where it waits, if not in the job's own. Of a long job, `owner_id` is the account for which
         it works, and `subject` the id of what it works on, by which others may see it.
         """
         placed = self._outbox.enqueue(self.session, job, payload, Placing(job_id, lane, owner_id, subject))
-        Unit.notify(self, QUEUED, lane or job.lane)
+        self.notify(QUEUED, lane or job.lane)
         return placed
 
     def store_events(self) -> None:
@@ -109,7 +108,7 @@ class Unit:
 
     def _queued(self, lane: Lane | None) -> None:
         if lane is not None:
-            Unit.notify(self, QUEUED, lane)
+            self.notify(QUEUED, lane)
 
     @property
     def has_followers(self) -> bool:
@@ -130,42 +129,6 @@ class Unit:
             except ANY_ERROR:  # the transaction is durable already, the caller must hear of its success
                 log.exception("a callback after commit failed")
         await self._outbox.publish([event for event in self._events if not event.durable])
-
-
-class AsyncUnit(Unit):
-    """The same for code that awaits each statement."""
-
-    def __init__(self, session: AsyncSession, outbox: Outbox, *, is_sqlite: bool) -> None:
-        super().__init__(session.sync_session, outbox, is_sqlite=is_sqlite)
-        self.session = session
-
-    async def notify(self, topic: str, key: str) -> None:
-        super().notify(topic, key)
-
-    async def lock(self, name: str) -> None:
-        if not self.is_sqlite:
-            await self.session.execute(_LOCK, {"key": _lock_key(name)})
-
-    async def enqueue(
-        self,
-        job: JobKind,
-        payload: BaseModel,
-        *,
-        job_id: str | None = None,
-        lane: Lane | None = None,
-        owner_id: int | None = None,
-        subject: str | None = None,
-    ) -> str:
-        placing = Placing(job_id, lane, owner_id, subject)
-        placed: str = await self.session.run_sync(self._outbox.enqueue, job, payload, placing)
-        super().notify(QUEUED, lane or job.lane)
-        return placed
-
-    async def store_durable_events(self) -> None:
-        """Write the deliveries of durable events."""
-        for event in self._events:
-            if event.durable:
-                self._queued(await self.session.run_sync(self._outbox.store, event))
 
 
 def checked(result: T) -> T:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
+from collections.abc import Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
 from kernel.auth.callers import Caller
@@ -50,19 +48,9 @@ class Context:
         self.endpoint = UNMATCHED
         self.match: Mapping[str, str] = NO_PARAMETERS
 
-    def unit(self) -> AbstractAsyncContextManager[Unit]:
-        """A unit of work: commits when its block ends, rolls back when it raises."""
-        return self.platform.database.unit()
-
-    @overload
-    def read(self) -> AbstractAsyncContextManager[AsyncSession]: ...
-
-    @overload
-    async def read(
+    def read(
         self, fn: Callable[Concatenate[Session, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T: ...
-
-    def read(self, fn: Any = None, *args: Any, **kwargs: Any) -> Any:
+    ) -> Coroutine[Any, Any, T]:
         """Run the plain function `fn(session, …)`, which only reads; see `Database.read`."""
         return self.platform.database.read(fn, *args, **kwargs)
 

@@ -45,7 +45,8 @@ def _remove_some(unit: Unit, collection_id: int) -> bool:
     """Remove some rows, or the collection when none is left; whether it is still there."""
     for table in (PointRecord, TombstoneRecord):
         some = select(table.label).where(table.collection_id == collection_id).limit(_AT_ONCE)
-        if unit.session.execute(delete(table).where(table.label.in_(some))).rowcount:
+        removed: Any = unit.session.execute(delete(table).where(table.label.in_(some)))
+        if removed.rowcount:
             return True
     unit.session.execute(delete(CollectionRecord).where(CollectionRecord.id == collection_id))
     return False

@@ -40,8 +40,7 @@ class Change:
     @property
     def session(self) -> Session:
         """The unit's session."""
-        session: Session = self.unit.session
-        return session
+        return self.unit.session
 
     def audit(
         self,
