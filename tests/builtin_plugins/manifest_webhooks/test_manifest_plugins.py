@@ -433,6 +433,8 @@ async def test_record(start_platform: Start, folder: Path) -> None:
     assert [tool["function"]["name"] for tool in tools] == ["my_notes_search"]
     assert tools[0]["metadata"] == {
         "plugin": "my-notes",
+        "kind": "action",
+        "tier": "community",
         "endpoint": "/v1/plugins/my-notes/actions/search",
         "method": "GET",
         "access": "authenticated",
