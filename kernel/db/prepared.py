@@ -10,10 +10,10 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import BindParameter, Select
-from sqlalchemy.engine import Connection
+from sqlalchemy.engine import Dialect, Engine
 from sqlalchemy.orm import Session
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,7 +48,9 @@ class Prepared:
         direct: Direct | None = session.info.get(_DIRECT)
         if direct is not None:
             with suppress(sqlite3.Error):  # the ordinary way meets it again, and says what it means
-                return self._direct(direct, values)
+                return (
+                    self._near(direct, direct.near, values) if direct.near else self._direct(direct, values)
+                )
         result = session.connection().execute(self._statement, dict(values))
         names = tuple(result.keys())
         return [dict(zip(names, row, strict=True)) for row in result]
@@ -59,24 +61,40 @@ class Prepared:
         rows = self.all(session, values)
         return rows[0] if rows else None
 
+    def _near(self, direct: Direct, near: Near, values: Mapping[str, Any]) -> list[Record]:
+        if not near.begins(self):
+            raise Elsewhere
+        try:
+            return self._direct(direct, values)
+        except sqlite3.Error:  # stopped, or what a thread will meet again and tell
+            near.took_long(self)
+            raise Elsewhere from None
+
     def _direct(self, direct: Direct, values: Mapping[str, Any]) -> list[Record]:
         if self._plain is None:  # threads that do this side by side do the same
-            self._plain = _compiled(self._statement, direct.connection)
+            self._plain = _compiled(self._statement, direct.engine.dialect)
         return self._plain.rows(direct, values)
+
+
+class Elsewhere(Exception):
+    """What is read in the event loop takes long or fails: a thread is to read it."""
+
+
+class Near(Protocol):
+    """Which statements are left to threads; see `kernel.db.sqlite_near`."""
+
+    def begins(self, statement: object) -> bool: ...
+
+    def took_long(self, statement: object) -> None: ...
 
 
 @dataclass(frozen=True)
 class Direct:
-    """SQLAlchemy's connection to SQLite, and the driver's beneath it."""
+    """A connection of SQLite's driver, and the engine whose statements it runs; `near` in the event loop."""
 
-    connection: Connection
+    engine: Engine
     driver: sqlite3.Connection
-
-    @classmethod
-    def over(cls, connection: Connection) -> Direct:
-        """What is beneath `connection`."""
-        driver: Any = connection.connection.driver_connection
-        return cls(connection, driver)
+    near: Near | None = None
 
     @property
     def info(self) -> dict[str, Any]:
@@ -96,8 +114,8 @@ class _Plain:
     def rows(self, direct: Direct, values: Mapping[str, Any]) -> list[Record]:
         given = tuple([parameter(values) for parameter in self.parameters])
         cursor = direct.driver.cursor()
-        for listener in direct.connection.dispatch.before_cursor_execute:
-            listener(direct.connection, cursor, self.text, given, None, False)
+        for listener in direct.engine.dispatch.before_cursor_execute:
+            listener(direct.engine, cursor, self.text, given, None, False)
         names = self.names
         records = [dict(zip(names, row, strict=True)) for row in cursor.execute(self.text, given).fetchall()]
         for name, convert in self.converted:
@@ -106,8 +124,7 @@ class _Plain:
         return records
 
 
-def _compiled(statement: Select[Any], connection: Connection) -> _Plain:
-    dialect = connection.dialect
+def _compiled(statement: Select[Any], dialect: Dialect) -> _Plain:
     compiled: Any = statement.compile(dialect=dialect)
     columns = statement.selected_columns
     processors = {
@@ -122,7 +139,7 @@ def _compiled(statement: Select[Any], connection: Connection) -> _Plain:
     )
 
 
-def _parameter(name: str, bind: BindParameter[Any], dialect: Any) -> Callable[[Mapping[str, Any]], Any]:
+def _parameter(name: str, bind: BindParameter[Any], dialect: Dialect) -> Callable[[Mapping[str, Any]], Any]:
     """What finds the value of one place. A list as a value would change the text: use `Among`."""
     if bind.expanding or bind.literal_execute:
         raise TypeError(f"a prepared statement can't hold the parameter '{name}', whose value is its text")

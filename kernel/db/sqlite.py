@@ -13,6 +13,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,6 +25,8 @@ from sqlalchemy.pool import NullPool
 
 from kernel.db.handover import Handover, settle
 from kernel.db.outbox import Outbox
+from kernel.db.prepared import Elsewhere, is_one_statement
+from kernel.db.sqlite_near import Near
 from kernel.db.sqlite_reads import Readers
 from kernel.db.tasks import Task
 from kernel.db.units import Unit, uninterrupted
@@ -67,11 +70,16 @@ class SqliteUnits:
         self._url = url
         self._outbox = outbox
         self._writes: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._reading = _engine(url, "BEGIN", "query_only=ON")
+        self._near = Near(self._reading)
         self._threads: Threads | None = None
         self._following: set[asyncio.Task[None]] = set()
 
     async def read(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Run `fn(session, …)` in a reader thread, in one snapshot."""
+        """Run `fn(session, …)` in one snapshot: in a reader thread, unless it is short (`sqlite_near`)."""
+        if is_one_statement(fn):
+            with suppress(Elsewhere):
+                return self._near.read(fn, args, kwargs)
         task = Task(fn, args, kwargs)
         self._started().readers.put(task)
         result: T = await task.future
@@ -99,6 +107,7 @@ class SqliteUnits:
 
     async def close(self) -> None:
         """Finish what was begun, and let go of the file."""
+        self._near.close()  # before the last connection, whose end may take a while
         if self._threads is not None:
             self._writes.put(None)
             self._threads.readers.stop()
@@ -111,15 +120,13 @@ class SqliteUnits:
         """The threads, started at the first unit: only then is there a loop to hand results to."""
         if self._threads is None:
             handover = Handover(asyncio.get_running_loop())
-            reader = _engine(self._url, "BEGIN", "query_only=ON")
             # A writer waits by itself, see `_begin`.
             writer = _engine(self._url, "BEGIN IMMEDIATE", "busy_timeout=0")
             serve = Writer(writer, self._writes, handover, self._outbox, self._follow).serve
             writing = threading.Thread(target=serve, name="db-write", daemon=True)
             writing.start()
-            self._threads = Threads(
-                Readers(reader, handover), Readers(reader, handover, "db-snapshot"), writing
-            )
+            snapshots = Readers(self._reading, handover, "db-snapshot")
+            self._threads = Threads(Readers(self._reading, handover), snapshots, writing)
         return self._threads
 
     def _follow(self, task: Task, unit: Unit, result: Any) -> None:

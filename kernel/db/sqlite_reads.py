@@ -14,7 +14,7 @@ import time
 from functools import partial
 from typing import Any
 
-from sqlalchemy.engine import Engine
+from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.orm import Session
 
 from kernel.db.handover import Handover, settle
@@ -111,7 +111,8 @@ class Reader:
         self._tasks = tasks
         self._turn = turn
         self._handover = handover
-        self._direct: Direct | None = None
+        self._connection: Connection | None = None
+        self._direct: Direct
         self._light: Session
 
     def serve(self) -> None:
@@ -131,24 +132,21 @@ class Reader:
             if not self.has_turn:
                 self._turn.take(self)
         self._turn.give_back(self)
-        if self._direct is not None:
-            self._direct.connection.close()
+        if self._connection is not None:
+            self._connection.close()
 
     def _read(self, task: Task) -> Any:
-        if self._direct is None:
-            self._direct = Direct.over(self._engine.connect())
-            self._light = Session(self._direct.connection, autoflush=False, info=self._direct.info)
+        if self._connection is None:
+            self._connection = self._engine.connect()
+            driver: Any = self._connection.connection.driver_connection
+            self._direct = Direct(self._engine, driver)
+            self._light = Session(self._connection, autoflush=False, info=self._direct.info)
         if is_one_statement(task.fn):
             return self._read_one(task, self._light)
+        options: dict[str, Any] = {"autoflush": False, "expire_on_commit": False, "close_resets_only": False}
         try:
             self._direct.driver.execute("BEGIN")  # it takes no lock, so nothing can go wrong
-            with Session(
-                self._direct.connection,
-                autoflush=False,
-                expire_on_commit=False,
-                close_resets_only=False,
-                info=self._direct.info,
-            ) as session:
+            with Session(self._connection, info=self._direct.info, **options) as session:
                 return task.run(session)
         finally:
             if self._direct.driver.in_transaction:

@@ -60,14 +60,13 @@ def is_taken(session: Session, name: str) -> bool:
 async def list_page(caller: Caller, query: TeamQuery) -> tuple[list[TeamOut], int]:
     """The teams of the instance, oldest first, and how many there are."""
     own = await own_organizations(caller)
-    return await caller.platform.database.read(_page, caller.id, own, query)
-
-
-def _page(session: Session, user_id: int | None, own: Own, query: TeamQuery) -> tuple[list[TeamOut], int]:
     key = name_key(query.q) if query.q else ""
-    values = {"pattern": f"%{_escaped(key)}%", "member": (user_id or _NOBODY) if query.mine else None}
-    rows, total = read_page(session, _PAGE, {**values, "limit": query.limit, "offset": query.offset})
-    return _shown(session, rows, own), total
+    member = (caller.id or _NOBODY) if query.mine else None
+    values = {"pattern": f"%{_escaped(key)}%", "member": member, "limit": query.limit, "offset": query.offset}
+    rows, total = await caller.platform.database.read(read_page, _PAGE, values)
+    if own is None or all(row["organization_id"] is None for row in rows):
+        return [TeamOut(**row) for row in rows], total
+    return await caller.platform.database.read(_shown, rows, own), total
 
 
 async def get(caller: Caller, team_id: int) -> TeamDetails:

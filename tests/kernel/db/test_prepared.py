@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import JSON, Boolean, Integer, String, bindparam, event, func, or_, select
+from sqlalchemy import JSON, Boolean, Integer, String, bindparam, event, func, literal, or_, select
 from sqlalchemy.engine import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Mapped, Session, mapped_column
@@ -155,3 +156,28 @@ async def test_who_listens_to_statements(database: Database) -> None:
         event.remove(Engine, "before_cursor_execute", hear)
     assert [statement for statement in heard if "garden_plant" in statement] == heard
     assert len(heard) == 1
+
+
+def counted(up_to: int) -> Prepared:
+    """Counts, which takes SQLite a dozen steps for each number."""
+    numbers = select(literal(1).label("n")).cte("numbers", recursive=True)
+    numbers = numbers.union_all(select(numbers.c.n + 1).where(numbers.c.n < bindparam("up_to", up_to)))
+    return Prepared(select(func.count().label("count")).select_from(numbers))
+
+
+async def test_where_it_is_read(tmp_path: Path) -> None:
+    """SQLite is read in the event loop as long as that takes a moment; a longer read ends in a thread."""
+    threads: list[threading.Thread] = []
+    database = Database(f"sqlite+aiosqlite:///{tmp_path}/test.db")
+    await database.ping()
+    listen = lambda *_: threads.append(threading.current_thread())  # noqa: E731
+    event.listen(Engine, "before_cursor_execute", listen)
+    try:
+        assert await database.read(counted(10).first, {}) == {"count": 10}
+        assert threads == [threading.main_thread()]
+        assert await database.read(counted(300_000).first, {}) == {"count": 300_000}
+        assert threads[:2] == [threading.main_thread()] * 2
+        assert threads[2].name.startswith("db-read")
+    finally:
+        event.remove(Engine, "before_cursor_execute", listen)
+        await database.close()
