@@ -2,7 +2,7 @@
 
 A notice is a row written in the transaction of the change itself, so it can't be lost or come early. Whoever
 commits one wakes the other processes (`kernel.db.wakeups`), which then look for new rows; should that get
-lost, they look every second or two, on SQLite only after somebody wrote anything at all.
+lost, they look every few seconds, on SQLite only after somebody wrote anything at all.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kernel.db.base import utc_now
 from kernel.db.changes import Changes
 from kernel.db.engine import Database, Unit
 from kernel.db.tables import Notice
-from kernel.db.wakeups import Wakeups
+from kernel.db.wakeups import Wakeups, ended
 from kernel.errors import ANY_ERROR
 
 log = logging.getLogger("platform.notices")
@@ -48,6 +48,7 @@ class Notices:
         self._last = 0
         self._seen: set[int] = set()
         self._own: set[int] = set()
+        self._stopping = False
         self._task: asyncio.Task[None] | None = None
 
     def listen(self, topic: str, listener: Listener) -> None:
@@ -96,8 +97,9 @@ class Notices:
     async def stop(self) -> None:
         """Stop looking."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            self._stopping = True
+            self._woken.set()
+            await ended(self._task)
         if self._telling is not None:
             self._telling.cancel()
             self._tell()
@@ -109,7 +111,7 @@ class Notices:
 
     async def _follow(self, database: Database, changes: Changes) -> None:
         reading = True
-        while True:
+        while not self._stopping:
             woken = await self._wait(self._wakeups.patience if reading else _AFTER_AN_ERROR)
             try:
                 if woken or changes.since_last_time() or not reading:

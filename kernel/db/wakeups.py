@@ -29,9 +29,12 @@ _CHANNEL = "kernel_notice"
 _PIPES = "wake-*"
 _MANY = 65_536
 _RETRY = 1.0
-# Seconds between looks that nobody asked for: a wake-up may be lost, or there are none.
+# Seconds between looks that nobody asked for: a wake-up may be lost, or there are none. A look costs SQLite
+# 3 µs, and PostgreSQL a round trip. The time in which a lost revocation takes effect does not depend on them.
 _UNLIKELY = 1.0
+_UNLIKELY_ON_POSTGRESQL = 5.0
 _BLIND = 0.2
+_ENDING = 5.0
 
 Wake = Callable[[], None]
 
@@ -124,10 +127,12 @@ class Notifications:
     def __init__(self) -> None:
         self._task: asyncio.Task[None] | None = None
         self._connected = False
+        self._stopping = False
+        self._end = asyncio.Event()  # of the connection, or of listening
 
     @property
     def patience(self) -> float:
-        return 2 * _UNLIKELY if self._connected else _BLIND
+        return _UNLIKELY_ON_POSTGRESQL if self._connected else _BLIND
 
     async def start(self, database: Database, wake: Wake) -> None:
         self._task = asyncio.create_task(self._listen(database, wake), name="wake-ups")
@@ -137,31 +142,45 @@ class Notifications:
 
     async def stop(self) -> None:
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            self._stopping = True
+            self._end.set()
+            await ended(self._task)
 
     async def _listen(self, database: Database, wake: Wake) -> None:
-        while True:
+        while not self._stopping:
+            self._end.clear()
             try:
                 await self._while_connected(database, wake)
             except (SQLAlchemyError, OSError) as error:
                 log.debug("notifications are away: %s", type(error).__name__)
-            await asyncio.sleep(_RETRY)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0 if self._stopping else _RETRY):
+                    await self._end.wait()
 
     async def _while_connected(self, database: Database, wake: Wake) -> None:
-        lost = asyncio.Event()
         async with database.session_connection() as connection:
             driver: Any = (await connection.get_raw_connection()).driver_connection
-            driver.add_termination_listener(lambda _: lost.set())
+            driver.add_termination_listener(lambda _: self._end.set())
             await driver.add_listener(_CHANNEL, lambda *_: wake())
             self._connected = True
             wake()
             try:
-                await lost.wait()
+                await self._end.wait()
             finally:
                 self._connected = False
                 # Not back into the pool: what listens there would be handed to somebody else.
                 await connection.invalidate()
+
+
+async def ended(task: asyncio.Task[None]) -> None:
+    """Wait for a task that was asked to end, and cancel it only should that take long.
+
+    A cancelled statement makes asyncpg open a connection to tell the server so, whose own end nobody awaits.
+    """
+    done, _ = await asyncio.wait({task}, timeout=_ENDING)
+    if not done:
+        task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 def wakeups_for(database_url: str, folder: Path) -> Wakeups:
