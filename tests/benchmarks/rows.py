@@ -56,7 +56,7 @@ async def serving(dialect: str) -> AsyncIterator[Pair]:
     secret = secrets.token_hex(32)
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        given = stack.enter_context(postgres_database()) if dialect == "postgresql" else None
+        given = stack.enter_context(postgres_database(plain=True)) if dialect == "postgresql" else None
         env = {"JWT_SECRET": secret, **({"DATABASE_URL": given} if given else {})}
         url = (given or "").replace("postgresql://", "postgresql+asyncpg://")
         url = url or f"sqlite+aiosqlite:///{home}/platform.db"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -58,10 +59,13 @@ async def sqlite_database(tmp_path: Path) -> AsyncIterator[Database]:
 
 
 class _opened:
-    def __init__(self, home: Path, url: str | None) -> None:
+    def __init__(self, home: Path, url: str | None, *, tables: bool = True) -> None:
         self._database = Database(KernelSettings(home=home, database_url=url).sqlalchemy_url)
+        self._tables = tables
 
     async def __aenter__(self) -> Database:
+        if not self._tables:
+            return self._database
         async with self._database.schema_change() as connection:
             await connection.run_sync(Base.metadata.create_all)
             await connection.run_sync(Notice.__table__.create)  # type: ignore[attr-defined]
@@ -442,6 +446,21 @@ class TestCancellation:
                 with pytest.raises(asyncio.CancelledError):
                     await asyncio.wait_for(running, 5)
             assert await asyncio.wait_for(database.read(titles), 5) == []
+
+    async def test_while_connecting(self, tmp_path: Path, postgres_url: str) -> None:
+        """Whoever leaves while a connection is made for it leaves none behind that nobody looks after."""
+        complaints: list[dict[str, Any]] = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _loop, context: complaints.append(context))
+        for milliseconds in range(25):
+            async with _opened(tmp_path, postgres_url, tables=False) as database:
+                reading = asyncio.create_task(database.read(lambda session: session.scalar(text("SELECT 1"))))
+                await asyncio.sleep(milliseconds / 2000)
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
+        gc.collect()
+        await asyncio.sleep(0)
+        assert complaints == []
 
 
 class TestOutage:
