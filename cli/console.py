@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _WIDE = 10_000
+_GAP = 3
 
 
 def out() -> Console:
@@ -61,20 +62,34 @@ def print_table(
     """Rows under headings; `empty` is said on standard error when there are none.
 
     Cells are plain text; one that is a rich `Text` keeps its style. A `wide` table has one line for each row,
-    whatever the width of the screen.
+    whatever the width of the screen. Words stay whole as far as the screen allows, those on the left first.
     """
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
-    for name in columns:
-        table.add_column(name.upper(), overflow="fold")
-    for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(_plain(cell)) for cell in row))
+    cells = [[cell if isinstance(cell, Text) else Text(_plain(cell)) for cell in row] for row in rows]
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, _GAP, 0, 0))
+    for name, width in zip(columns, _word_widths(columns, cells), strict=True):
+        table.add_column(name.upper(), overflow="fold", min_width=width)
+    for row in cells:
+        table.add_row(*row)
     if table.row_count:
         _print_table(table, wide=wide)
     else:
         note(empty)
+
+
+def _word_widths(columns: Sequence[str], rows: Sequence[Sequence[Text]]) -> list[int | None]:
+    """The longest word of each column, for as many columns from the left as the screen has room for."""
+    left = out().width - _GAP * len(columns) - len(columns)
+    widths: list[int | None] = []
+    for place, name in enumerate(columns):
+        words = [word for text in (name, *(row[place].plain for row in rows)) for word in text.split()]
+        width = max(map(len, words), default=0)
+        fits = width - 1 <= left and (not widths or widths[-1] is not None)
+        left -= width - 1
+        widths.append(width if fits else None)
+    return widths
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
     from kernel.platform import Platform
 
 _INDENT = "    "
+# A comma between two arguments, as none is inside brackets there.
+_ARGUMENT = re.compile(r", (?=\w+: )")
 _FAILURES = {
     "raise": "A failure goes to the caller.",
-    "skip": "A failure is reported and passed over.",
+    "skip": "A failure is reported and skipped.",
     "replace": "A failure is reported.",
 }
 
@@ -48,7 +51,7 @@ class Hook:
     )
 )
 def hooks(
-    name: Annotated[str | None, typer.Argument(help="Show this hook alone.")] = None, as_json: AsJson = False
+    name: Annotated[str | None, typer.Argument(help="Show only this hook.")] = None, as_json: AsJson = False
 ) -> None:
     """Show the hooks of the kernel and of the installed plugins."""
     from cli import console, running
@@ -118,8 +121,18 @@ def _print(found: list[Hook]) -> None:
             out.print(
                 Text(f"{'Kernel' if owner == 'kernel' else f'Plugin {owner}'}\n", style="bold underline")
             )
-        out.print(Text.assemble((hook.name, "bold cyan"), hook.signature), soft_wrap=True)
+        signature = _wrapped(hook.signature, out.width - len(hook.name))
+        out.print(Text.assemble((hook.name, "bold cyan"), signature), soft_wrap=True)
         out.print(Text(_described(hook, min(out.width, 100))), soft_wrap=True)
+
+
+def _wrapped(signature: str, width: int) -> str:
+    """The signature as it is, or with each argument on a line of its own."""
+    arguments, arrow, answer = signature.rpartition(" -> ")
+    if len(signature) <= width:
+        return signature
+    lines = _ARGUMENT.sub(f",\n{_INDENT}", arguments[1:-1])
+    return f"(\n{_INDENT}{lines}\n){arrow}{answer}"
 
 
 def _rules(hook: Hook) -> Iterator[str]:

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 app = App(
     no_args_is_help=True,
-    help="Background work of the platform: what waits, runs and ended, and what runs by the clock.",
+    help="Background jobs: waiting, running and finished ones, and those that run on a schedule.",
     epilog=examples(
         ("platformctl jobs list", "the newest jobs"),
         ("platformctl jobs list --status failed", "what went wrong"),
-        ("platformctl jobs cancel ID", "end one that waits or runs"),
-        ("platformctl jobs schedules", "what runs by the clock, and when next"),
+        ("platformctl jobs cancel ID", "stop a waiting or running job"),
+        ("platformctl jobs schedules", "what runs on a schedule, and when next"),
     ),
 )
 
@@ -39,20 +39,20 @@ JobId = Annotated[str, typer.Argument(help="The job's id, as `jobs list` shows i
 )
 def show_all(
     status: Annotated[
-        str | None, typer.Option(help="Only queued, running, done, failed or cancelled ones.")
+        str | None, typer.Option(help="Only jobs in this state: queued, running, done, failed or cancelled.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List jobs, newest first: those that people follow, and the platform's own."""
+    """List jobs, newest first, including the platform's own."""
     from cli import console, running
 
     found = running.run(_list(_checked(status), limit))
     if as_json:
         console.print_json([_facts(job) for job in found])
         return
-    rows = [(job.id, job.name, _styled(job.status), _progress(job), _remark(job)) for job in found]
-    console.print_table(("id", "kind", "status", "progress", "about"), rows, "There are no such jobs.")
+    rows = [(job.id, job.name, _state(job)) for job in found]
+    console.print_table(("id", "kind", "state"), rows, "No jobs found.")
 
 
 def _checked(status: str | None) -> str | None:
@@ -108,17 +108,17 @@ def _missing(job_id: str) -> Exception:
     return Missing(f"no job has the id '{job_id}'", "See them: platformctl jobs list")
 
 
-@app.command(epilog=examples(("platformctl jobs cancel ID", "a worker that runs it stops at once")))
+@app.command(epilog=examples(("platformctl jobs cancel ID", "its worker stops at once")))
 def cancel(job_id: JobId) -> None:
-    """Cancel a job that waits or runs."""
+    """Cancel a waiting or running job."""
     from cli import console, running
     from cli.failures import Refused
     from kernel.jobs.kinds import UNDER_WAY
 
     status = running.run(_cancel(job_id))
     if status not in UNDER_WAY:
-        raise Refused(f"the job has ended already: {status}")
-    console.done(f"{job_id} is cancelled" if status == "queued" else f"{job_id} is told to stop")
+        raise Refused(f"the job has already ended: {status}")
+    console.done(f"{job_id} is cancelled" if status == "queued" else f"{job_id} will stop shortly")
 
 
 async def _cancel(job_id: str) -> str:
@@ -149,7 +149,7 @@ def _cancel_record(unit: Unit, job_id: str, jobs: dict[str, JobRef]) -> str:
 
 @app.command(epilog=examples(("platformctl jobs schedules --json", "for a program")))
 def schedules(as_json: AsJson = False) -> None:
-    """List the jobs that run by the clock: when they run next, and how the last run ended."""
+    """List scheduled jobs: when each runs next, and how its last run ended."""
     from cli import console, running
 
     found = running.run(_schedules())
@@ -159,7 +159,6 @@ def schedules(as_json: AsJson = False) -> None:
     rows = [
         (
             item["job"],
-            item["plugin"],
             item["schedule"],
             _moment(item["next"]),
             _moment(item["last"]),
@@ -167,8 +166,8 @@ def schedules(as_json: AsJson = False) -> None:
         )
         for item in found
     ]
-    columns = ("job", "plugin", "schedule", "next", "last", "ended")
-    console.print_table(columns, rows, "Nothing runs by the clock.")
+    columns = ("job", "schedule", "next (UTC)", "last (UTC)", "ended")
+    console.print_table(columns, rows, "No job has a schedule.")
 
 
 async def _schedules() -> list[dict[str, Any]]:
@@ -228,6 +227,13 @@ def _facts(job: JobRecord) -> dict[str, Any]:
     }
 
 
+def _state(job: JobRecord) -> Any:
+    from rich.text import Text
+
+    lines = [text for text in (_progress(job), _remark(job)) if text]
+    return Text("\n").join([_styled(job.status), *map(Text, lines)])
+
+
 def _progress(job: JobRecord) -> str:
     if not job.unit:
         return ""
@@ -239,7 +245,7 @@ def _remark(job: JobRecord) -> str:
 
 
 def _moment(value: Any) -> str:
-    return f"{value:%Y-%m-%d %H:%M} UTC" if value else ""
+    return f"{value:%Y-%m-%d %H:%M}" if value else ""
 
 
 def _styled(status: str) -> Any:

@@ -23,7 +23,7 @@ from kernel.stores.disk import DiskSpace
 
 DISTRIBUTION = "platform-kernel"
 _FREE_BYTES = 1 << 30
-_MAKE_ROOM = "Make room, or move PLATFORM_HOME to a larger disk."
+_MAKE_ROOM = "Free some space, or move PLATFORM_HOME to a larger disk."
 
 Status = Literal["ok", "warning", "failed"]
 

@@ -151,7 +151,7 @@ def setup_code(as_json: AsJson = False) -> None:
         console.print_json({"code": code, "expires_at": expires_at.isoformat(timespec="seconds")})
         return
     console.note(
-        f"for one active administrator, until {expires_at:%Y-%m-%d %H:%M} UTC; earlier codes are void"
+        f"for one active administrator, until {expires_at:%Y-%m-%d %H:%M} UTC; earlier codes no longer work"
     )
     print_once("code", code)
 

@@ -93,7 +93,8 @@ def _remedy(plugin: Shown) -> str:
     if plugin.distribution == "platform-kernel":
         return f"fix the cause, or turn the plugin off: {off}"
     return (
-        f"repair what the reason names, turn it off ({off}), or: platformctl plugins uninstall {plugin.name}"
+        f"fix the cause given above, turn the plugin off ({off}), "
+        f"or run: platformctl plugins uninstall {plugin.name}"
     )
 
 

@@ -74,7 +74,9 @@ def show(as_json: AsJson = False) -> None:
 
 
 @app.command(epilog=examples(("platformctl secret remove github-issues", "forget it")))
-def remove(name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False) -> None:
+def remove(
+    name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False
+) -> None:
     """Remove a secret."""
     from cli import console
     from cli.failures import Missing
@@ -90,7 +92,7 @@ def remove(name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do
 
 @app.command(
     name="change-key",
-    epilog=examples(("platformctl secret change-key", "after somebody may have seen the key")),
+    epilog=examples(("platformctl secret change-key", "if somebody may have seen the key")),
 )
 def change_key() -> None:
     """Encrypt stored secrets of accounts, organizations and plugins with a new key, also while it runs."""

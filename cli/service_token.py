@@ -18,7 +18,7 @@ app = App(no_args_is_help=True)
 @app.callback(
     epilog=examples(
         ("platformctl service-token create backup > token", "only the token goes to the file"),
-        after="To revoke a token early, change JWT_SECRET, which ends all other tokens too.",
+        after="To revoke a token early, change JWT_SECRET; this ends all other tokens too.",
     )
 )
 def service_token() -> None:
@@ -29,7 +29,7 @@ def service_token() -> None:
     epilog=examples(
         ("platformctl service-token create backup > token", "only the token goes to the file"),
         ("platformctl service-token create ci --days 1", "for one day"),
-        after="To revoke a token early, change JWT_SECRET, which ends all other tokens too.",
+        after="To revoke a token early, change JWT_SECRET; this ends all other tokens too.",
     )
 )
 def create(

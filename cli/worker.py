@@ -13,7 +13,7 @@ app = App()
 
 @app.command(
     epilog=examples(
-        ("platformctl worker", "another worker beside that of 'serve'"),
+        ("platformctl worker", "one more worker, next to the one of 'serve'"),
         ("PLATFORM_WORKER_CONCURRENCY=4 platformctl worker", "four jobs at the same time"),
         after="On another machine, use the same DATABASE_URL, and a PLATFORM_HOME on a shared file system.",
     )

@@ -1,4 +1,4 @@
-"""Actions: one declaration per thing a plugin can do for a person, a program or a model."""
+"""Actions: what a plugin can do for people, programs and models, declared once."""
 
 from __future__ import annotations
 

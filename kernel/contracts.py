@@ -1,4 +1,4 @@
-"""Hooks through which plugins serve plugins: nobody owns them, anybody may ask them or answer them."""
+"""Hooks through which plugins serve each other. No plugin owns them: any can ask, any can answer."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A finished answer of a model: its whole text, and what the runtime said about it.
+    """A complete answer of a model: its whole text, and what the runtime reported.
 
-    `tokens_used` counts prompt and answer; None where the runtime does not say. `finish_reason` is the
+    `tokens_used` counts prompt and answer; None if the runtime does not report it. `finish_reason` is the
     runtime's own word (``stop``, ``length`` …).
     """
 
@@ -51,7 +51,7 @@ Generation = AsyncGenerator[str | Generated, None]
 
 @dataclass(frozen=True, slots=True)
 class PipelineEntry:
-    """A pipeline that a caller may ask. `own`: it belongs to the caller, or to nobody."""
+    """A pipeline that a caller can ask. `own` means that it belongs to the caller, or to nobody."""
 
     id: str
     name: str
@@ -163,11 +163,11 @@ _TARGET = re.compile(r"[\w.]+:\w+")
 
 @hookspec.first
 def embed_texts(platform: Platform, model: str, texts: Sequence[str], purpose: Purpose) -> Embedded | None:
-    """Vectors of `texts` by the embedding model called `model`.
+    """Vectors of `texts`, computed by the embedding model named `model`.
 
     None means "not one of my models". `purpose` tells a question from a passage, for models that treat them
-    differently. Raises Unavailable when the model is known and can't be used now. A caller that finds no
-    answer tells its client which model is missing.
+    differently. Raises Unavailable if the model is known but can't be used now. If nobody answers, the caller
+    tells its client which model is missing.
     """
 
 
@@ -187,9 +187,9 @@ def generate_text(
 ) -> Generation | None:
     """A model's answer to `messages`, piece by piece.
 
-    Yields texts, then one `Generated`. None means that no model runtime is configured. `model` None takes
-    the default. Nothing is sent before the first piece is awaited; closing the generator stops the model.
-    Raises Unavailable when the runtime fails, also in mid-stream.
+    Yields texts, then one `Generated`. None means that no model runtime is configured. With `model` None, the
+    default model is used. Nothing is sent before the first piece is awaited; closing the generator stops the
+    model. Raises Unavailable if the runtime fails, also halfway through.
     """
 
 

@@ -10,7 +10,7 @@ _PACKAGE = Path(__file__).resolve().parent
 def data_folder(name: str) -> Path:
     """The folder `name` (``schemas`` or ``manifests``) of this installation.
 
-    Raises FileNotFoundError when neither the checkout nor the wheel holds it.
+    Raises FileNotFoundError if neither the checkout nor the wheel contains it.
     """
     candidates = (_PACKAGE / "_data" / name, _PACKAGE.parent / name)
     for candidate in candidates:

@@ -49,7 +49,7 @@ def checked(hook: str, declared: Any) -> Any:
         return None
     if inspect.iscoroutine(declared):
         declared.close()
-        raise Misdeclared("is async, but nobody awaits it: write 'def' in place of 'async def'")
+        raise Misdeclared("must not be async: write 'def' instead of 'async def'")
     if hook in _SINGLE:
         return _one(declared, _SINGLE[hook])
     if hook in _SINGLE_CLASSES:
@@ -85,13 +85,13 @@ def _listed(hook: str, declared: Any) -> list[Any]:
 def _check_item(hook: str, item: Any) -> None:
     if hook in _CLASSES:
         if not _is_class(item, _CLASSES[hook]):
-            raise Misdeclared(f"holds {_kind(item)}; list subclasses of {_CLASSES[hook].__name__}")
+            raise Misdeclared(f"contains {_kind(item)}; list subclasses of {_CLASSES[hook].__name__}")
         return
     wanted = _ITEMS.get(hook, (object,))
     if isinstance(item, type):
-        raise Misdeclared(f"holds the class {item.__name__}; list an instance: {item.__name__}(…)")
+        raise Misdeclared(f"contains the class {item.__name__}; list an instance: {item.__name__}(…)")
     if not isinstance(item, wanted):
-        raise Misdeclared(f"holds {_kind(item)}; list {_spelled(hook, item)}")
+        raise Misdeclared(f"contains {_kind(item)}; list {_spelled(hook, item)}")
     problem = _misfit(item)
     if problem is not None:
         raise Misdeclared(problem)
@@ -100,15 +100,15 @@ def _check_item(hook: str, item: Any) -> None:
 def _misfit(item: Any) -> str | None:
     """What is wrong with the functions of an item."""
     if isinstance(item, HealthCheck) and not _takes(item.run, 1):
-        return f"holds the check '{item.name}', whose function must take the platform: check(platform)"
+        return f"contains the check '{item.name}', whose function must take the platform: check(platform)"
     if isinstance(item, Resource) and not _takes(item.open, 1):
-        return f"holds '{item.key.name}', whose function must take the platform: open(platform)"
+        return f"contains '{item.key.name}', whose function must take the platform: open(platform)"
     if isinstance(item, StoreOffer) and not _takes(item.open, 1):
-        return f"holds the store '{item.name}', whose function must take what it needs: open(needs)"
+        return f"contains the store '{item.name}', whose function must take what it needs: open(needs)"
     if isinstance(item, Job) and not _takes(item.handler, 2):
-        return f"holds the job '{item.name}', whose handler must take two: handler(platform, payload)"
+        return f"contains the job '{item.name}', whose handler must take two: handler(platform, payload)"
     if isinstance(item, Action) and not _takes(item.handler, 2):
-        return f"holds the action '{item.name}', whose handler must take two: handler(ctx, parameters)"
+        return f"contains the action '{item.name}', whose handler must take two: handler(ctx, parameters)"
     return None
 
 

@@ -1,4 +1,4 @@
-"""Every plugin as clients see it: those made of code, and those that other plugins offer while running."""
+"""Every plugin as clients see it: Python packages, and those that other plugins provide at run time."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ class Directory:
         return next((entry for entry in await self.offered() if entry.name == name), None)
 
     async def actions(self) -> list[tuple[str, Action]]:
-        """(plugin, action) of every plugin in service, in the order of their names."""
+        """(plugin, action) of every active plugin, sorted by name."""
         found = [(n, action) for (n, _), action in self._offers.actions.items() if self._states.is_on(n)]
         for entry in await self.offered():
             found += [(entry.name, action) for action in await self._offered_actions(entry.name)]
         return sorted(found, key=lambda pair: (pair[0], pair[1].name))
 
     async def action(self, plugin: str, name: str) -> Action | None:
-        """An action of a plugin in service; None where there is none."""
+        """An action of an active plugin, or None."""
         declared = self._offers.actions.get((plugin, name))
         if declared is not None:
             return declared if self._states.is_on(plugin) else None
@@ -89,7 +89,7 @@ class Directory:
         return [check for owner, check in self._offers.health_checks if owner == plugin]
 
     def taken_names(self) -> frozenset[str]:
-        """Names that a source must not use: those of code, in service or not, and reserved ones."""
+        """Names that a source must not use: those of Python plugins, active or not, and reserved ones."""
         return RESERVED_NAMES | self._states.records.keys()
 
     async def _offered_actions(self, plugin: str) -> list[Action]:

@@ -1,4 +1,4 @@
-"""The one family of errors that a client may see: status, stable code, public detail."""
+"""The errors that a client may see: status, stable code, public detail."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 
 class PlatformError(Exception):
-    """Root of every error that is rendered to a client as ``{"detail": ..., "code": ...}``.
+    """Base of every error that a client receives as ``{"detail": ..., "code": ...}``.
 
-    A subclass states its `status`, its stable snake_case `code` and a default `detail`; an instance may
-    carry a more precise detail and extra response headers. Texts are public: never put secrets, paths or
-    driver messages into them.
+    A subclass sets its `status`, its stable snake_case `code` and a default `detail`. An instance may have a
+    more precise detail and additional response headers. Texts are public: never put secrets, paths or driver
+    messages into them.
     """
 
     status: ClassVar[int] = 500
@@ -80,7 +80,7 @@ class UnsupportedMediaType(PlatformError):
 
 
 class Unprocessable(PlatformError):
-    """A body or query that does not fit; `detail` is the array of spec section 7 (pydantic's shape)."""
+    """A body or query that is not valid; `detail` is the array of spec section 7 (pydantic's shape)."""
 
     status = 422
     code = "validation_error"
@@ -88,7 +88,7 @@ class Unprocessable(PlatformError):
 
     @classmethod
     def field(cls, loc: tuple[str | int, ...], message: str, value: Any = None) -> Unprocessable:
-        """One problem with one field, in the array shape of a 422."""
+        """One problem with one field, in the shape of a 422."""
         return cls([{"type": "value_error", "loc": list(loc), "msg": message, "input": value}])
 
 
@@ -141,11 +141,11 @@ class InsufficientStorage(PlatformError):
 
 
 class StartupError(Exception):
-    """The platform can't start; the text names the cause and the remedy for the operator."""
+    """The platform can't start. The text tells the operator the cause and the remedy."""
 
 
 class Unhealthy(Exception):
-    """Raised by a health check; the text is public and says what is wrong and what to do."""
+    """Raised by a health check. The text is public; say what is wrong and what to do."""
 
 
 # What third-party code may raise: libraries made for command lines exit where others raise.

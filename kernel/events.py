@@ -16,10 +16,10 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_.]*")
 class Event(BaseModel):
     """Something that happened, named in the past tense.
 
-    `event_name` (``<plugin>.<what_happened>``) is how listeners know it and how a stored one finds its class
-    again: it never changes. Whoever renames one keeps the old name in `former_names`. With `durable = True`
-    the event is written in the transaction that emits it and delivered by a worker, at least once, even if
-    the process dies right after the commit; its plugin declares it in `register_events`.
+    `event_name` (``<plugin>.<what_happened>``) identifies the event to listeners, and finds its class when a
+    stored one is read. It never changes; if you do rename an event, keep the old name in `former_names`. With
+    `durable = True` the event is stored in the transaction that emits it, and a worker delivers it at least
+    once, even if the process dies right after the commit; declare it in `register_events`.
     """
 
     model_config = ConfigDict(frozen=True)

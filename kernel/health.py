@@ -24,7 +24,7 @@ class NotChecked(Exception):
 
 
 class NotConfigured(NotChecked):
-    """Raised by a check of something optional that the operator did not set up."""
+    """Raised by the health check of something optional that the operator has not set up."""
 
     def __init__(self) -> None:
         super().__init__("not configured")
@@ -32,12 +32,11 @@ class NotConfigured(NotChecked):
 
 @dataclass(frozen=True)
 class HealthCheck:
-    """`run(platform)` returns when all is well and raises `Unhealthy` (or anything) otherwise.
+    """`run(platform)` returns if everything is fine, and raises `Unhealthy` (or any error) if not.
 
-    `NotConfigured` says that there is nothing to check, which is no failure.
-
-    A failing critical check makes the service unhealthy (503), an optional one degraded (200). `service`
-    limits the check to that service's own `/health`; the gateway shows all of its process.
+    `NotConfigured` means that there is nothing to check, which is not a failure. If a critical check fails,
+    the service is unhealthy (503); if an optional one fails, it is degraded (200). With `service`, the check
+    appears only in that service's own `/health`; the gateway shows all checks of its process.
     """
 
     name: str
@@ -85,9 +84,8 @@ async def run_checks(
 
 
 async def run_check(platform: Platform, check: HealthCheck) -> str:
-    """``healthy``, ``unhealthy: …`` with a text that is fit for the public, or why there is nothing to check.
-
-    Within 4 s.
+    """Returns ``healthy``, ``unhealthy: …`` with a public text, or why there is nothing to check. Takes 4 s
+    at most.
     """
     try:
         async with asyncio.timeout(_TIMEOUT):
@@ -104,5 +102,5 @@ async def run_check(platform: Platform, check: HealthCheck) -> str:
 
 
 def is_failure(text: str) -> bool:
-    """Whether a check's outcome says that something is wrong."""
+    """Whether the result of a check means that something is wrong."""
     return text.startswith("unhealthy")

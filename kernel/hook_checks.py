@@ -37,12 +37,12 @@ def hook_mismatch(manager: HookManager, instance: Any) -> str | None:
 def _unfit(manager: HookManager, name: str, method: Any) -> str | None:
     options, spec = getattr(method, _IMPL), manager.specs.get(name)
     if options["wrapper"] or options["hookwrapper"]:
-        return f"its hook '{name}' is a wrapper, which the platform does not call; answer it plainly"
+        return f"its hook '{name}' is a wrapper, which is not supported; implement it as a plain method"
     if spec is None:
         unknown = f"there is no hook '{name}'{_closest(name, manager.specs)}"
         return None if options["optionalhook"] else unknown
     if spec.plain and inspect.iscoroutinefunction(method):
-        return f"its hook '{name}' is async, but nobody awaits it: write 'def' in place of 'async def'"
+        return f"its hook '{name}' must not be async: write 'def' instead of 'async def'"
     return None
 
 

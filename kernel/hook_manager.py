@@ -25,7 +25,9 @@ class HookManager(pluggy.PluginManager):
         """Take the specifications of a module, or one of them. Raises ValueError: none, or a taken name."""
         specs = specs_in(holder)
         if not specs:
-            raise ValueError(f"{_shown(holder)} holds no hook specification: write @hookspec.first above it")
+            raise ValueError(
+                f"{_shown(holder)} contains no hook specification: write @hookspec.first above it"
+            )
         for spec in specs:
             if spec.name in self.specs:
                 raise ValueError(f"there is a hook '{spec.name}' already; choose another name")
@@ -39,7 +41,7 @@ def brought(declared: object) -> list[object]:
         raise ValueError(f"register_hookspecs returned {_shown(declared)} alone; return a list: [hookspecs]")
     if inspect.iscoroutine(declared):
         declared.close()
-        raise ValueError("register_hookspecs is async: write 'def' in place of 'async def'")
+        raise ValueError("register_hookspecs must not be async: write 'def' instead of 'async def'")
     if not isinstance(declared, Iterable | None):
         raise ValueError(
             f"register_hookspecs returned a {type(declared).__name__}; return a list: [hookspecs]"

@@ -1,7 +1,7 @@
-"""What a hook is: its signature, who is heard, and what becomes of an implementation that fails.
+"""What a hook is: its signature, whose answers count, and what happens if an implementation fails.
 
-A specification is a function under one of the decorators of `hookspec`; its name, arguments and return type
-are the contract, its docstring the reference. Callers hand it to `platform.hooks` and get typed answers.
+A specification is a function with one of the decorators of `hookspec`. Its name, arguments and return type
+are the contract, its docstring is the reference. Callers pass it to `platform.hooks` and get typed answers.
 """
 
 from __future__ import annotations
@@ -52,45 +52,46 @@ class FirstAnswer(HookSpec[P, R_co]):
 
 
 class AllAnswers(HookSpec[P, R_co]):
-    """Everyone is asked."""
+    """Every implementation is asked."""
 
     asks_for = "everyone"
 
 
 class FirstAnswerNow(HookSpec[P, R_co]):
-    """The first answer counts, and nobody awaits: implementations are plain functions."""
+    """The first answer counts. Implementations are plain functions, not async."""
 
     asks_for = "the first answer"
     plain = True
 
 
 class AllAnswersNow(HookSpec[P, R_co]):
-    """Everyone is asked, and nobody awaits: implementations are plain functions."""
+    """Every implementation is asked. Implementations are plain functions, not async."""
 
     asks_for = "everyone"
     plain = True
 
 
 class Declaration(HookSpec[P, R_co]):
-    """What a plugin offers, asked for once, at start."""
+    """What a plugin offers; asked once, at the start."""
 
     asks_for = "declarations"
     plain = True
 
 
 class Notification(HookSpec[P, None]):
-    """Everyone is told; nobody answers."""
+    """Every implementation is called; return values are ignored."""
 
     asks_for = "nothing"
 
 
 class HookspecMarker:
-    """The decorators under which a function becomes a hook specification.
+    """The decorators that turn a function into a hook specification.
 
-    What an implementation raises goes to the caller, unless the specification says otherwise: with
-    ``failing="skip"`` the failure is reported and the others are asked; a function in place of ``"skip"``,
-    called with the same arguments, gives the answer that counts instead. A PlatformError is always an
-    answer. A failing declaration takes its plugin out of service; a failing notification is reported.
+    An error in an implementation is raised to the caller, unless the specification says otherwise: with
+    ``failing="skip"`` the failure is reported and the others are asked; with a function instead of
+    ``"skip"``, that function is called with the same arguments, and its result counts. A PlatformError always
+    reaches the caller. A declaration that fails takes its plugin out of service; a notification that fails is
+    reported.
     """
 
     @overload
@@ -98,7 +99,7 @@ class HookspecMarker:
     @overload
     def first(self, /, *, failing: Failing) -> Callable[[Callable[P, R | None]], FirstAnswer[P, R]]: ...
     def first(self, function: Any = None, /, *, failing: Failing = "raise") -> Any:
-        """A question to which the first answer that is not None counts. Implementations may be async."""
+        """A question; the first answer that is not None counts. Implementations may be async."""
         return _specify(FirstAnswer, function, failing)
 
     @overload
@@ -110,15 +111,15 @@ class HookspecMarker:
         self, /, *, failing: Callable[P, R | None]
     ) -> Callable[[Callable[P, R | None]], AllAnswers[P, R]]: ...
     def all(self, function: Any = None, /, *, failing: Any = "raise") -> Any:
-        """A question that everyone is asked. Implementations may be async."""
+        """A question to all implementations. They may be async."""
         return _specify(AllAnswers, function, failing)
 
     def first_now(self, function: Callable[P, R | None], /) -> FirstAnswerNow[P, R]:
-        """Like `first`, for callers that can't await, such as a function of a unit of work."""
+        """Like `first`, for callers that can't await, such as functions in a unit of work."""
         return FirstAnswerNow(function)
 
     def all_now(self, function: Callable[P, R | None], /) -> AllAnswersNow[P, R]:
-        """Like `all`, for callers that can't await, such as a function of a unit of work."""
+        """Like `all`, for callers that can't await, such as functions in a unit of work."""
         return AllAnswersNow(function)
 
     def declaration(self, function: Callable[P, R | None], /) -> Declaration[P, R]:
@@ -126,7 +127,7 @@ class HookspecMarker:
         return Declaration(function, "skip")
 
     def notification(self, function: Callable[P, None], /) -> Notification[P]:
-        """An `on_…` hook that answers nothing. Implementations may be async."""
+        """An `on_…` hook, whose return value is ignored. Implementations may be async."""
         return Notification(function, "skip")
 
 

@@ -1,4 +1,4 @@
-"""Calling hooks: ask and wait, ask at once, tell. The specification says what a failing plugin means."""
+"""Calling hooks: ask and wait, ask at once, tell. The specification says what happens if a plugin fails."""
 
 from __future__ import annotations
 

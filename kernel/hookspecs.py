@@ -1,8 +1,8 @@
 """Every hook that the kernel calls. The docstrings are the reference; `platformctl hooks` prints them.
 
-A `register_…` hook returns declarations, once, at start, and is a plain function. An `on_…` hook reports
-something that happened. The others are questions. An implementation may take fewer arguments than its
-specification, and may be async unless the specification says ``_now`` or is a declaration.
+A `register_…` hook is a plain function that returns declarations, once, at the start. An `on_…` hook is told
+that something happened. All others are questions. An implementation may take fewer arguments than its
+specification, and may be async unless it is a declaration or its specification says ``_now``.
 """
 
 from __future__ import annotations
@@ -43,41 +43,43 @@ if TYPE_CHECKING:
 
 @hookspec.declaration
 def register_hookspecs() -> Sequence[object]:
-    """Further hooks that this plugin brings for others: modules of specifications, or specifications.
+    """More hooks, brought by this plugin for others to implement: modules of specifications, or
+    specifications.
 
-    Asked first, before any other hook, so that plugins that load later may implement them.
+    Asked before any other hook, so that plugins that load later can implement them.
     """
 
 
 @hookspec.declaration
 def register_settings() -> type[Settings] | None:
-    """The plugin's settings class, every field typed and described.
+    """The plugin's settings class, with every field typed and described.
 
-    The kernel fills it from the environment and from the plugin's section of `config.yaml`, and hands it
-    back as ``platform.settings_of(YourSettings)``. A wrong value refuses this plugin and names the field.
+    The kernel fills it from the environment and from the plugin's section of `config.yaml`, and returns it
+    from ``platform.settings_of(YourSettings)``. A wrong value keeps the plugin out of service, with a reason
+    that names the field.
     """
 
 
 @hookspec.declaration
 def register_tables() -> Tables | None:
-    """The plugin's tables: ``Tables(Base, migrations_folder)``, all named with the plugin's prefix.
+    """The plugin's tables: ``Tables(Base, migrations_folder)``. All table names start with the plugin's name.
 
-    Migrations run in the order of `requires`, each owner in its own version table. A failed migration
-    refuses this plugin.
+    Migrations run in the order of `requires`, with one version table per plugin. If a migration fails, the
+    plugin is taken out of service.
     """
 
 
 @hookspec.declaration
 def register_permissions() -> Sequence[Permission]:
-    """The permission keys of the plugin, each with a sentence; listed at ``GET /v1/permissions``."""
+    """The permission keys of the plugin, each with a description. Listed at ``GET /v1/permissions``."""
 
 
 @hookspec.declaration
 def register_routes() -> Sequence[RouteTable]:
-    """Routes served by the gateway itself, with their full public paths (``/v1/<plugin>/...``).
+    """Routes that the gateway serves itself, with their full public paths (``/v1/<plugin>/...``).
 
-    A table made with ``RouteTable(..., service=NAME)`` contributes to that service instead, whichever plugin
-    offers it: its paths start at the service's root.
+    The routes of a ``RouteTable(..., service=NAME)`` belong to that service instead, whichever plugin
+    provides it; their paths start at the service's root.
     """
 
 
@@ -91,27 +93,26 @@ def register_services() -> Sequence[Service]:
 
 @hookspec.declaration
 def register_stores() -> Sequence[StoreOffer[Any]]:
-    """Stores that the plugin brings: where vectors are searched, files are kept or requests are counted.
+    """Stores that the plugin brings, for searching vectors, keeping files or counting requests.
 
-    `PLATFORM_VECTOR_STORE`, `PLATFORM_BLOB_STORE` and `PLATFORM_CACHE_STORE` choose one by its name. Only
-    that one is opened, after the migrations, within `PLATFORM_PLUGIN_START_TIMEOUT`. A chosen store that is
-    missing or can't be opened stops the start.
+    `PLATFORM_VECTOR_STORE`, `PLATFORM_BLOB_STORE` and `PLATFORM_CACHE_STORE` choose one by name. Only that
+    one is opened, after the migrations, within `PLATFORM_PLUGIN_START_TIMEOUT`. If it is missing or can't be
+    opened, the platform does not start.
     """
 
 
 @hookspec.declaration
 def register_resources() -> Sequence[Resource[Any]]:
-    """What to open at start and to close at shutdown: clients, engines, watchers.
+    """What to open at the start and close at shutdown: clients, engines, watchers.
 
-    Each is an async context manager made from the platform; its value is reachable as
-    ``platform.resource(KEY)``. Opening is bounded by `PLATFORM_PLUGIN_START_TIMEOUT`; a failure refuses the
-    plugin.
+    Each is an async context manager made from the platform; its value is ``platform.resource(KEY)``. Opening
+    must finish within `PLATFORM_PLUGIN_START_TIMEOUT`; if it fails, the plugin is taken out of service.
     """
 
 
 @hookspec.declaration
 def register_health_checks() -> Sequence[HealthCheck]:
-    """Checks shown under ``checks`` of ``/health``; an optional one that fails makes it `degraded`."""
+    """Checks shown under ``checks`` of ``/health``. If an optional one fails, the status is `degraded`."""
 
 
 @hookspec.declaration
@@ -121,14 +122,14 @@ def register_commands() -> Sequence[tuple[str, typer.Typer]]:
 
 @hookspec.declaration
 def register_jobs() -> Sequence[JobRef]:
-    """Durable jobs that this plugin can run in a worker process. Handlers must be idempotent."""
+    """Durable jobs that a worker process can run for this plugin. Handlers must be idempotent."""
 
 
 @hookspec.declaration
 def register_events() -> Sequence[type[Event]]:
-    """The durable events that the plugin emits, so that a stored one finds its class again.
+    """The durable events that the plugin emits. A stored event finds its class through this list.
 
-    Names begin with the plugin's name. Two events of one name refuse the plugin that came later.
+    Names start with the plugin's name. If two plugins declare the same name, the later one is refused.
     """
 
 
@@ -136,8 +137,9 @@ def register_events() -> Sequence[type[Event]]:
 def register_actions() -> Sequence[Action]:
     """Actions of the plugin: name, parameters as a pydantic model, access, what a call does, tier.
 
-    One declaration gives the REST route, the function definition, the OpenAPI tool and the docs. Each names
-    its access; one that is public must be read-only. A declaration that does not hold refuses the plugin.
+    One declaration creates the REST route, the function definition, the OpenAPI tool and the documentation.
+    Each action names its access; a public one must be read-only. An invalid declaration keeps the plugin out
+    of service.
     """
 
 
@@ -145,11 +147,11 @@ def register_actions() -> Sequence[Action]:
 def register_plugin_sources() -> Sequence[ResourceKey[PluginSource]]:
     """Where plugins come from that are documents rather than code, such as manifests.
 
-    Each is a resource that the plugin opens (`register_resources`), named by its key; a process that does not
-    open it has no plugins of that source. A source is asked while the platform runs: for its plugins and
-    their actions, which then stand beside those made of code in the `DIRECTORY`, and to install or remove
-    one. Names of code are taken (``platform.resource(DIRECTORY).taken_names()``). A source that raises is
-    left out of that answer.
+    Each is a resource that the plugin opens (`register_resources`), named by its key. A process that does not
+    open it has no plugins from that source. While the platform runs, a source is asked for its plugins and
+    their actions, which the `DIRECTORY` lists next to those made of code, and to install or remove one. Names
+    of Python plugins are taken (``platform.resource(DIRECTORY).taken_names()``). A source that raises an
+    error is left out of that answer.
     """
 
 
@@ -157,9 +159,10 @@ def register_plugin_sources() -> Sequence[ResourceKey[PluginSource]]:
 def identify_actor(platform: Platform, request: web.Request, authorization: str | None) -> Principal | None:
     """Who sends this request. None means "not my kind of credential"; raise Unauthorized for a bad one.
 
-    Asked for every request, public routes included. The kernel's own answer (bearer JWT, service token)
-    comes last, so a plugin may add another scheme; a header that it accepted is not asked about again while
-    the account stays as it is. An implementation that fails in another way is reported and passed over.
+    Asked for every request, including those for public routes. The kernel's own answer (bearer JWT, service
+    token) comes last, so a plugin can add another scheme. A header that it has accepted is not asked about
+    again while the account stays the same. An implementation that fails in any other way is reported and
+    skipped.
     """
 
 
@@ -174,7 +177,7 @@ def _unheard(
 def decide_access(
     ctx: Context, principal: Principal, access: Access, params: Mapping[str, int | str]
 ) -> Decision | None:
-    """Whether `principal` may use a route with this `access`; all are asked.
+    """Whether `principal` can use a route with this `access`. All implementations are asked.
 
     `params` are the parameters of the route's path, as the handler gets them.
     None is no opinion, `Decision.ALLOW` grants, `Decision.DENY` vetoes: one veto is enough, and without a
@@ -185,9 +188,9 @@ def decide_access(
 
 @hookspec.first
 def find_scope(platform: Platform, principal: Principal) -> Scope | None:
-    """What the caller belongs to right now: teams and organizations whose rows it may read.
+    """What the caller currently belongs to: the teams and organizations whose rows it can read.
 
-    Asked for every signed-in account. Without an answer the caller sees its own rows and shared ones.
+    Asked for every signed-in account. Without an answer, the caller sees its own rows and shared ones.
     """
 
 
@@ -205,9 +208,9 @@ def token_claims(
 
 @hookspec.all(failing="skip")
 def sign_in_methods(platform: Platform) -> Sequence[SignInMethod] | None:
-    """Ways to sign in beside username and password, shown in ``GET /v1/auth/capabilities``.
+    """Ways to sign in besides username and password, shown in ``GET /v1/auth/capabilities``.
 
-    A plugin that is not configured answers none, and its button is hidden.
+    A plugin that is not configured returns none, and its button is hidden.
     """
 
 
@@ -229,16 +232,16 @@ def find_audited_organizations(
 ) -> Sequence[int] | None:
     """The organizations whose audit entries the caller may read: those it manages, and all below them.
 
-    With `organization_id` only that one and those below it, also for a Platform Admin, who may read all.
+    With `organization_id`, only that one and those below it; also for a Platform Admin, who can read all.
     """
 
 
 @hookspec.notification
 def on_event(platform: Platform, event: Event) -> None:
-    """Something was committed. A durable event is delivered by a worker, at least once, with retries.
+    """Something was committed. A worker delivers durable events at least once, with retries.
 
-    Others are delivered in the process that committed, once, right after the commit. One plugin's error
-    never stops another's delivery.
+    Other events are delivered once, right after the commit, in the process that committed. An error in one
+    plugin never stops delivery to the others.
     """
 
 
@@ -252,7 +255,7 @@ def on_account_event(platform: Platform, unit: Unit, account: Account, change: A
 
 @hookspec.notification
 def on_start(platform: Platform) -> None:
-    """Everything is open and the routes are checked; the process is about to serve.
+    """Everything is open and the routes are checked; the process is about to serve requests.
 
-    Bounded by `PLATFORM_PLUGIN_START_TIMEOUT`; a failure takes the plugin out of service.
+    Must finish within `PLATFORM_PLUGIN_START_TIMEOUT`; if it fails, the plugin is taken out of service.
     """

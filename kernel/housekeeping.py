@@ -22,7 +22,7 @@ async def housekeep(platform: Platform) -> None:
     try:
         removed = await platform.blobs.sweep() + await asyncio.to_thread(platform.scratch.sweep)
     except (SQLAlchemyError, OSError):
-        log.exception("leftovers of killed processes can't be removed")
+        log.exception("could not remove leftovers of killed processes")
         return
     if removed:
         log.info("removed %d leftovers of killed processes", removed)
@@ -38,7 +38,7 @@ async def _every_hour(platform: Platform, _: Nothing) -> None:
     queue, days = platform.resource(JOB_QUEUE), platform.settings.job_retention_days
     removed = await forget_finished(platform.database, queue, days)
     if removed:
-        log.info("forgot %d jobs that ended long ago", removed)
+        log.info("removed %d old jobs", removed)
 
 
 HOUSEKEEP = Job("kernel.housekeeping", Nothing, _every_hour, lane="quick", schedule="@hourly")

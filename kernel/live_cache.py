@@ -19,10 +19,10 @@ _AHEAD = 0.25  # of the age: a value asked for this late is read anew before it 
 
 
 class LiveCache(Generic[K, V]):
-    """Values by key; one `load` for all who ask for the same key at once.
+    """Values by key, with one `load` for all who ask for the same key at the same time.
 
-    A value lives `max_age` seconds, counted from before it was read; one in use is read anew before that, so
-    that nobody waits for it. At most `size` are kept: those that were asked for last.
+    A value lives for `max_age` seconds, counted from before it was read; one that is in use is refreshed
+    earlier, so that nobody waits. At most `size` values are kept, the most recently used ones.
     """
 
     def __init__(self, load: Callable[[K], Awaitable[V]], max_age: float, size: int = 50_000) -> None:
@@ -33,12 +33,12 @@ class LiveCache(Generic[K, V]):
         self._loading: dict[K, asyncio.Task[V]] = {}
 
     async def get(self, key: K) -> V:
-        """The value of `key`, read now unless it is remembered."""
+        """The value of `key`; read now unless it is cached."""
         known = self._fresh(key)
         return known[0] if known is not None else await asyncio.shield(self._start_loading(key))
 
     def peek(self, key: K) -> V | None:
-        """The value if it is known and fresh enough; None says nothing."""
+        """The value if it is cached and fresh enough. None means that nothing is known."""
         known = self._fresh(key)
         return None if known is None else known[0]
 
@@ -67,7 +67,7 @@ class LiveCache(Generic[K, V]):
         self._loading.pop(key, None)
 
     def clear(self) -> None:
-        """Forget everything, also what is being read."""
+        """Drop all values, even while they are being read."""
         self._values.clear()
         self._loading.clear()
 

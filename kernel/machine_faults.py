@@ -1,7 +1,8 @@
-"""Telling the machine's faults from the input's: no space, no memory, no file handles, a failing disk.
+"""Telling the machine's faults from those of the input: no disk space, memory or file handles, a failing
+disk.
 
-What fails for such a reason succeeds once the machine is well again, so it is tried again and never blamed on
-a document or a caller.
+What fails for such a reason works again once the machine is well. It is retried, and never blamed on a
+document or a caller.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ Fault: TypeAlias = Literal["disk_full", "disk", "memory", "handles", "processes"
 
 SENTENCES: Final[dict[Fault, str]] = {
     "disk_full": "The server's disk is full; ask the operator to free some space, then try again",
-    "disk": "The server's disk can't be read or written; ask its operator to look at it, then try again",
+    "disk": "The server's disk can't be read or written; ask the operator to check it, then try again",
     "memory": "The server is out of memory; try again later",
     "handles": "The server has too many files or connections open; try again later",
     "processes": "The server can't start another process or thread; try again later",

@@ -13,9 +13,9 @@ from kernel.settings import KernelSettings
 
 
 class MailFailed(Exception):
-    """An e-mail was not taken by the mail server; the text holds no address and no secret.
+    """The mail server did not accept an e-mail. The text contains no address and no secret.
 
-    `permanent`: the server refused this e-mail for good, trying again is of no use.
+    `permanent` means that the server refused this e-mail for good, so retrying is pointless.
     """
 
     def __init__(self, reason: str, *, permanent: bool = False) -> None:

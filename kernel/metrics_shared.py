@@ -43,7 +43,7 @@ async def shared_metrics(metrics: Metrics, home: Path) -> AsyncIterator[None]:
     try:
         server = await siblings.listen()
     except OSError as error:
-        log.warning("metrics are those of one API process each: %s", error)
+        log.warning("each API process reports its own metrics only: %s", error)
         yield
         return
     metrics.gather = siblings.gather
@@ -68,7 +68,7 @@ class Siblings:
         """Offer this process's figures to whoever may open the socket: its owner alone. Raises OSError."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if self._folder.lstat().st_uid != os.geteuid():  # among temporary files anybody may have been first
-            raise PermissionError(f"{self._folder} is somebody else's")
+            raise PermissionError(f"{self._folder} belongs to another user")
         self.own.unlink(missing_ok=True)
         server = await asyncio.start_unix_server(self._answer, self.own)
         self.own.chmod(0o600)
@@ -86,7 +86,7 @@ class Siblings:
             writer.write(self._metrics.render())
             await writer.drain()
         except ConnectionError:
-            log.info("a sibling gave up reading the metrics")
+            log.info("another process stopped reading the metrics")
         finally:
             writer.close()
 
@@ -100,9 +100,9 @@ class Siblings:
                     writer.close()
         except (ConnectionRefusedError, FileNotFoundError):
             _forget(path)
-            log.warning("metrics without those of process %s, which ended", _process(path))
+            log.warning("metrics do not include process %s, which has ended", _process(path))
         except (OSError, TimeoutError) as error:
-            log.warning("metrics without those of process %s: %s", _process(path), type(error).__name__)
+            log.warning("metrics do not include process %s: %s", _process(path), type(error).__name__)
         return None
 
 

@@ -1,7 +1,7 @@
-"""What handlers, jobs and plugins ask for: one face, final before anybody gets it.
+"""What handlers, jobs and plugins use: the platform, complete before anyone gets it.
 
-`kernel.boot` puts a platform together. Whatever has a name of its own beyond this (accounts, tokens, the
-directory of plugins …) is a resource: ``platform.resource(ACCOUNTS)``.
+`kernel.boot` puts a platform together. Everything beyond these attributes (accounts, tokens, the directory of
+plugins …) is a resource: ``platform.resource(ACCOUNTS)``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Role = Literal["api", "worker", "tool"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Platform:
-    """One running platform. A ``tool`` opens no resources of plugins."""
+    """One running platform. With the role ``tool``, it opens no resources of plugins."""
 
     role: Role
     settings: KernelSettings
@@ -53,19 +53,21 @@ class Platform:
 
     @property
     def plugins(self) -> list[PluginRecord]:
-        """What became of every plugin, in loading order."""
+        """The state of every plugin, in loading order."""
         return list(self.resource(PLUGIN_STATES).records.values())
 
     def is_on(self, plugin: str) -> bool:
-        """Whether nobody switched the plugin off."""
+        """Whether the plugin is not disabled."""
         return self.resource(PLUGIN_STATES).is_on(plugin)
 
     def settings_of(self, cls: type[S]) -> S:
-        """The settings that the kernel read for a plugin's class."""
+        """The current settings of a plugin, by their class."""
         return self.resource(PLUGIN_SETTINGS).of(cls)
 
     def resource(self, key: ResourceKey[T]) -> T:
-        """A part of the kernel, or what a plugin opened. Raises Unavailable when it could not be opened."""
+        """A part of the kernel, or a resource that a plugin opened. Raises Unavailable if it could not be
+        opened.
+        """
         return self.resources.get(key)
 
 

@@ -1,4 +1,4 @@
-"""Plugins that are documents rather than code, and how any plugin is shown to clients."""
+"""Plugins that are documents rather than code, and how clients see a plugin of any kind."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ EntryStatus = Literal["registered", "enabled", "disabled", "error"]
 
 @dataclass(frozen=True)
 class PluginEntry:
-    """One plugin, whatever it is made of.
+    """One plugin of any kind.
 
-    `reason` says why it is not in service, `problem` what is wrong with one that is. `source` is how it came
-    here: ``vendored`` (part of the platform), ``package``, or the name of a `PluginSource`. `webhooks` are
-    the inbound paths that it answers, without the leading ``/webhook``.
+    `reason` says why it is not active, `problem` what is wrong with an active one. `source` is where it comes
+    from: ``vendored`` (part of the platform), ``package``, or the name of a `PluginSource`. `webhooks` are
+    its webhook paths, without the leading ``/webhook``.
     """
 
     name: str
@@ -43,9 +43,9 @@ class PluginEntry:
 
 
 class PluginSource(Protocol):
-    """Plugins that are documents rather than code; they come and go while the platform runs.
+    """Plugins that are documents rather than code. They can be added and removed while the platform runs.
 
-    `name` is the `source` of its entries. All methods may be called at the same time.
+    `name` is the `source` of its entries. All methods can be called at the same time.
     """
 
     name: str
@@ -55,7 +55,7 @@ class PluginSource(Protocol):
         ...
 
     async def plugins(self) -> Sequence[PluginEntry]:
-        """Every plugin of this source, refused documents included, as `enabled` or `error`."""
+        """Every plugin of this source, including refused documents, as `enabled` or `error`."""
         ...
 
     async def actions(self, plugin: str) -> Sequence[Action]:
@@ -63,11 +63,11 @@ class PluginSource(Protocol):
         ...
 
     async def install(self, document: bytes, media_type: str, *, update: bool) -> PluginEntry:
-        """Keep a document, durable before it returns, and put it into service.
+        """Store a document durably and activate it. With `update`, it replaces the installed document of the
+        same name.
 
-        With `update` it takes the place of the installed document of the same name. Raises BadRequest (it
-        can't be read), Unprocessable (it is not valid), Conflict (the name or something it claims is taken),
-        NotFound (nothing to update).
+        Raises BadRequest (it can't be read), Unprocessable (it is not valid), Conflict (its name or something
+        it claims is taken), NotFound (there is nothing to update).
         """
         ...
 
@@ -79,5 +79,5 @@ class PluginSource(Protocol):
         ...
 
     async def refresh(self) -> None:
-        """Look for changes now."""
+        """Check for changes now."""
         ...

@@ -1,4 +1,4 @@
-"""Which plugins are in service: loaded, not failed since, and not switched off."""
+"""Which plugins are active: loaded, not failed since, and not disabled."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class PluginStates:
         return record is not None and record.status == "loaded"
 
     def is_on(self, name: str) -> bool:
-        """Whether nobody switched the plugin off."""
+        """Whether the plugin is not disabled."""
         return name not in self.switched_off
 
     def listen(self, listener: OnChange) -> None:

@@ -1,4 +1,4 @@
-"""Plugins: found by entry points, ordered, loaded each inside its own boundary, refused with a reason."""
+"""Plugins: found by entry point, ordered, loaded in isolation, and refused with a reason."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ Status = Literal["loaded", "refused", "failed", "disabled"]
 
 
 class Plugin:
-    """Base of a plugin: subclass it, name it, implement hooks marked with `hookimpl`.
+    """Base class of plugins: subclass it, give it a name, and implement hooks marked with `hookimpl`.
 
-    `requires` names plugins that must be loaded first, or this one is refused; `after` only orders.
-    `essential` plugins stop the start when they fail. `capabilities`, `data_sources` and `databases` are
-    shown to clients as they are (wire-facts 6.1).
+    `requires` lists plugins that must be loaded first, or this one is refused; `after` only sets the order.
+    If an `essential` plugin fails, the platform does not start. `capabilities`, `data_sources` and
+    `databases` are shown to clients unchanged (wire-facts 6.1).
     """
 
     name: str = ""
@@ -61,7 +61,7 @@ class Plugin:
 
 @dataclass
 class PluginRecord:
-    """What became of one plugin, and why. `place` is the line of its code, for the operator alone."""
+    """The state of one plugin, and the reason. `place` is a line of its code, for the operator only."""
 
     name: str
     status: Status
@@ -84,7 +84,7 @@ class PluginRecord:
 
     @property
     def built_in(self) -> bool:
-        """Whether the plugin comes with the platform itself."""
+        """Whether the plugin is part of the platform."""
         return self.distribution == DISTRIBUTION
 
     def refuse(self, status: Status, reason: str, error: BaseException | None = None) -> None:
@@ -265,7 +265,7 @@ class PluginHost:
             for specs in self._own_specs(record):
                 self.manager.add_specs(specs)
         except (pluggy.PluginValidationError, ValueError) as error:
-            self.fail(record.name, f"its hooks do not fit: {' '.join(str(error).split())}", "refused")
+            self.fail(record.name, f"its hooks are invalid: {' '.join(str(error).split())}", "refused")
         except TimeoutError:
             self.fail(record.name, f"register_hookspecs did not return within {self._timeout:g} s")
         except ANY_ERROR as error:  # boundary: third-party code

@@ -1,4 +1,4 @@
-"""Counting calls within windows of time, in the cache store; by this process alone while that is away."""
+"""Counting calls within time windows, in the cache store, or in this process alone if that is unavailable."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class RateLimits:
         fails_open: bool = False,
         error: type[TooManyRequests] = TooManyRequests,
     ) -> None:
-        """Count one more call of `key` in this minute. Raises `error` past `limit`.
+        """Count one more call of `key` in this minute. Raises `error` above `limit`.
 
-        With a `burst` that many more are let through in ten minutes. When the cache store does not answer,
-        this process counts alone, unless the limit `fails_open`.
+        With a `burst`, that many more are allowed in ten minutes. If the cache store is unavailable, this
+        process counts on its own, unless the limit `fails_open`.
         """
         if not self._enabled:
             return
@@ -49,7 +49,7 @@ class RateLimits:
             )
 
     async def exceeds(self, key: str, limit: int, window: int) -> bool:
-        """Count one more of `key` in `window` seconds; whether that is past `limit`."""
+        """Count one more of `key` in `window` seconds, and return whether that is above `limit`."""
         if not self._enabled:
             return False
         return (await self._increment(key, window))[0] > limit

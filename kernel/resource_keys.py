@@ -1,4 +1,4 @@
-"""Typed names under which parts of a platform are found: ``platform.resource(KEY)``."""
+"""Typed names for the parts of a platform: ``platform.resource(KEY)``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class ResourceKey(Generic[T]):
-    """The name of one part, and its type. Two keys are never the same, whatever their names."""
+    """The name and type of one part. Two keys are never equal, even with the same name."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""What plugins open at start and close at shutdown."""
+"""What plugins open at the start and close at shutdown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Resource(Generic[T]):
-    """Opened by entering `open(platform)`, closed by leaving it, in reverse order.
+    """Opened by entering `open(platform)`, and closed by leaving it, in reverse order.
 
     `essential_in` names the processes that need it: the API (``api``), the worker (``worker``) or both.
     """

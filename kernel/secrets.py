@@ -1,4 +1,4 @@
-"""Named secrets, one file each under ``PLATFORM_HOME/secrets`` (0600); the environment wins."""
+"""Named secrets, each in a file in ``PLATFORM_HOME/secrets`` (0600). The environment takes precedence."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _NAME = re.compile(r"[a-z][a-z0-9._-]{0,99}")
 
 
 class SecretStore:
-    """Reads and writes secrets by name. Values never appear in logs or answers."""
+    """Reads and writes secrets by name. Values never appear in logs or responses."""
 
     def __init__(self, home: Path, environ: Mapping[str, str] | None = None) -> None:
         self._folder = home / "secrets"
         self._environ = os.environ if environ is None else environ
 
     def get(self, name: str) -> str | None:
-        """The secret `name`: ``PLATFORM_SECRET_<NAME>`` or the stored one; None where there is none."""
+        """The secret `name`: ``PLATFORM_SECRET_<NAME>``, or else the stored one; None if there is none."""
         _check(name)
         from_environment = self._environ.get("PLATFORM_SECRET_" + re.sub(r"[.-]", "_", name).upper())
         if from_environment:
@@ -32,7 +32,7 @@ class SecretStore:
             return None
 
     def set(self, name: str, value: str) -> None:
-        """Store `value`, durable before it returns."""
+        """Store `value`. It is durable when this returns."""
         _check(name)
         self._make_folder()
         target = self._folder / name
@@ -44,7 +44,7 @@ class SecretStore:
         temporary.replace(target)
 
     def remove(self, name: str) -> bool:
-        """Forget the secret; whether there was one."""
+        """Delete the secret. Returns whether there was one."""
         _check(name)
         path = self._folder / name
         existed = path.exists()
@@ -58,7 +58,7 @@ class SecretStore:
         return sorted(path.name for path in self._folder.iterdir() if _NAME.fullmatch(path.name))
 
     def ensure(self, name: str, size: int = 48) -> str:
-        """The secret `name`, made at random on first use; two starting processes agree on one."""
+        """The secret `name`, created at random on first use. Processes that start together agree on one."""
         found = self.get(name)
         if found is None:
             self._create(name, secrets.token_urlsafe(size))
@@ -91,5 +91,5 @@ class SecretStore:
 def _check(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise ValueError(
-            f"'{name[:40]}' is no name for a secret; use lower-case letters, digits, '.', '_', '-'"
+            f"'{name[:40]}' is not a valid name for a secret; use lower-case letters, digits, '.', '_', '-'"
         )

@@ -74,7 +74,7 @@ async def serve_api(
         if announce is not None:
             await announce(platform, listeners[0].port)
         await stop.wait()
-        log.info("stopping: requests in flight get %g s", platform.settings.shutdown_timeout)
+        log.info("stopping: running requests have %g s to finish", platform.settings.shutdown_timeout)
         await stop_all(listeners)
 
 

@@ -1,7 +1,7 @@
 """Settings: typed, described fields, read once from the environment and `config.yaml`.
 
-The kernel's and each plugin's settings class share one loader. Precedence: environment, then the section
-of the owner in `PLATFORM_HOME/config.yaml`, then the default. A key that nobody declares is refused.
+The kernel and each plugin have a settings class, read by the same loader. Precedence: environment, then the
+owner's section in `PLATFORM_HOME/config.yaml`, then the default. Unknown keys are refused.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from kernel.time_zones import TimeZone
 
 
 class Settings(BaseModel):
-    """Base of every settings class. `env_prefix` names the environment variables of its fields.
+    """Base of every settings class. `env_prefix` is the prefix of its environment variables.
 
-    `configurable` names the fields that clients may see and change while the platform runs (spec 4.7,
-    plugin config). List a field only if every use reads it through `settings_of` anew, and if no harm is
-    done when any signed-in account changes it.
+    `configurable` lists the fields that clients may see and change while the platform runs (spec 4.7, plugin
+    config). List a field only if every use reads it afresh with `settings_of`, and if no harm is done when
+    any signed-in account changes it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, validate_default=True)
@@ -78,7 +78,7 @@ _SIZE_MB = Annotated[int, Field(ge=1, le=100_000)]
 
 
 class KernelSettings(Settings):
-    """What the kernel itself can be told. Names follow spec 5.2 and wire-facts section 15."""
+    """The settings of the kernel itself. Names follow spec 5.2 and wire-facts section 15."""
 
     home: Path = Field(Path(".platform"), description="Folder that holds all of the platform's data.")
     host: str = Field("127.0.0.1", description="Address to listen on.")
@@ -200,7 +200,8 @@ class KernelSettings(Settings):
     )
     strict_answers: bool = Field(
         False,
-        description="Answer 500 where an answer doesn't fit its route's declaration; for tests of plugins.",
+        description="Respond with 500 if a response doesn't match its route's declaration; for testing "
+        "plugins.",
     )
     rate_limit_enabled: bool = Field(
         True,
@@ -275,7 +276,11 @@ class KernelSettings(Settings):
         2, ge=1, le=64, description="Jobs per lane that one worker runs at the same time (large: one less)."
     )
     job_retention_days: int = Field(
-        30, ge=1, le=3650, description="Days that jobs which ended are kept; unwatched done ones: one day."
+        30,
+        ge=1,
+        le=3650,
+        description="Days to keep finished jobs; successful ones that nobody can follow are kept for "
+        "one day.",
     )
     time_zone: TimeZone = Field("UTC", description="Time zone of schedules, such as `Europe/Berlin`.")
     account_cache_seconds: float = Field(

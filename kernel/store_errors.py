@@ -13,7 +13,9 @@ log = logging.getLogger("platform")
 
 
 def store_error(error: BaseException, disk: DiskSpace) -> PlatformError | None:
-    """What a client hears of a failing store or machine, which is logged; None for any other error."""
+    """The error that a client gets for a failing store or machine; it is also logged. None for any other
+    error.
+    """
     fault = machine_fault(error)
     if fault is None and not is_outage(error):
         return None

@@ -51,7 +51,7 @@ REDIS = "redis://127.0.0.1:6379"
 
 @dataclass
 class Reply:
-    """A finished answer."""
+    """A complete response."""
 
     status: int
     headers: Mapping[str, str]
@@ -71,7 +71,7 @@ class Reply:
 
 @dataclass
 class Actor:
-    """Somebody who sends requests to a running platform."""
+    """A person or program that sends requests to a running platform."""
 
     running: Running
     token: str | None = None
@@ -79,7 +79,7 @@ class Actor:
     password: str = ""
 
     async def request(self, method: str, path: str, **options: Any) -> Reply:
-        """Send a request and read the whole answer."""
+        """Send a request and read the whole response."""
         headers = dict(options.pop("headers", {}))
         if self.token and "Authorization" not in headers:
             headers["Authorization"] = f"Bearer {self.token}"
@@ -116,7 +116,7 @@ class Actor:
 
 @dataclass
 class Running:
-    """A platform that listens."""
+    """A platform that is listening."""
 
     platform: Platform
     url: str
@@ -124,25 +124,25 @@ class Running:
 
     @property
     def anonymous(self) -> Actor:
-        """Somebody without a token."""
+        """A client without a token."""
         return Actor(self)
 
     async def user(self, name: str | None = None, *, role: str = "user") -> Actor:
-        """A new account, signed in."""
+        """Create an account and sign in."""
         name = name or f"user-{secrets.token_hex(4)}"
         password = f"pw-{secrets.token_hex(8)}"
         await self.platform.resource(ACCOUNTS).register(name, f"{name}@example.org", password, role=role)
         return await self.sign_in(name, password)
 
     async def sign_in(self, name: str, password: str) -> Actor:
-        """A fresh session of an account."""
+        """Start a new session for an account."""
         answer = await self.anonymous.post("/v1/auth/login", json={"username": name, "password": password})
         assert answer.status == 200, answer.body
         body = answer.json()
         return Actor(self, body["access_token"], body["user"], password)
 
     async def run_jobs(self) -> int:
-        """Run every queued job, as a worker would; answers how many ran."""
+        """Run all queued jobs, as a worker would. Returns how many ran."""
         return await drain(self.platform)
 
 
@@ -385,7 +385,7 @@ def environment(home: Path, extra: Mapping[str, str | None] | None = None) -> di
 
 
 def candidates_of(*plugins: Any) -> list[Candidate]:
-    """Installed plugins by name, and plugin classes or objects as they are."""
+    """Plugins by the names of installed ones, or as classes or objects."""
     by_name = {candidate.name: candidate for candidate in installed()}
     found = []
     for plugin in plugins:

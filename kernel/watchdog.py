@@ -113,8 +113,9 @@ def restart_without(
     Runs in a thread while the event loop is stuck; execve(2) ends every other thread.
     """
     reason = (
-        f"{what} blocked the whole process and had to be cut off; it is kept out until its package changes "
-        f"or `platformctl plugins release {name}`"
+        f"{what} blocked the whole process and was stopped; it stays out until its package changes or "
+        f"you run "
+        f"`platformctl plugins release {name}`"
     )
     quarantine.add(name, version_of(name), reason)
     log.critical("plugin %s: %s; starting again without it", name, reason)

@@ -100,7 +100,8 @@ def locate_weights(folder: Path | None = None) -> Path:
     for name in (*PUBLISHED, *COMPANIONS):
         if not (found / name).is_file():
             raise WeightsNotFound(
-                f"{found} has no {name}: name a folder of {REPOSITORY}, or none to use the package {PACKAGE}"
+                f"{found} has no {name}: set PLATFORM_EMBEDDINGS_WEIGHTS to a folder with the files of "
+                f"{REPOSITORY}, or unset it to use the package {PACKAGE}"
             )
     return found
 
@@ -146,7 +147,8 @@ def _package_folder() -> Path:
         distribution = metadata.distribution(PACKAGE)
     except metadata.PackageNotFoundError:
         raise WeightsNotFound(
-            f"the package {PACKAGE} is not installed: install it, or name a folder that holds {REPOSITORY}"
+            f"the package {PACKAGE} is not installed: install it, or set PLATFORM_EMBEDDINGS_WEIGHTS to "
+            f"a folder with the files of {REPOSITORY}"
         ) from None
     for file in distribution.files or ():
         if file.name == WEIGHTS_FILE:

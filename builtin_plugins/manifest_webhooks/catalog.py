@@ -49,7 +49,7 @@ def _reason(
     if name in taken:
         return f"the name {name} belongs to an installed plugin. Choose another metadata.name."
     if name in sources:
-        return f"the name {name} is declared in {sources[name]} too. Rename one of the two."
+        return f"the name {name} is also declared in {sources[name]}. Rename one of the two."
     if path in paths:
-        return f"the webhook path {path} is declared in {paths[path]} too. Change one of the two."
+        return f"the webhook path {path} is also declared in {paths[path]}. Change one of the two."
     return None

@@ -102,7 +102,7 @@ class DeliveryLog:
         try:
             await self._database.write(lambda unit: keep(unit.session, plugin, sent, fate))
         except (SQLAlchemyError, OSError) as error:
-            log.warning("a delivery to %s can't be remembered: %s", plugin, type(error).__name__)
+            log.warning("could not record a delivery to %s: %s", plugin, type(error).__name__)
 
     async def add_refused(self, plugin: str, sent: Sent, error: PlatformError) -> None:
         """Remember a refusal; of a stranger's beyond the limit one a minute, as each costs a write."""

@@ -29,7 +29,7 @@ async def embed(
         raise
     except Exception:  # boundary: another plugin's engine may fail in any way
         log.exception("embedding with '%s' failed", wanted)
-        raise EmbeddingUnavailable("The embedding failed; try again") from None
+        raise EmbeddingUnavailable("Embedding failed; try again") from None
     if found is None:
         raise EmbeddingUnavailable(f"No plugin offers the embedding model '{wanted}'")
     return found.vectors[0], found.engine

@@ -46,6 +46,7 @@ class EngineChanged(Conflict):
 
     code = "embedding_engine_changed"
     default_detail = (
-        "The plugin's collection holds vectors of another embedding model: name another collection in the "
-        "manifest, or uninstall the plugin with its points and install it again"
+        "The plugin's collection holds vectors from another embedding model: choose another collection "
+        "in the "
+        "manifest, or uninstall the plugin together with its points and install it again"
     )

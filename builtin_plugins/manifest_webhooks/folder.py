@@ -156,7 +156,7 @@ class ManifestFolder:
         self._paths = {manifest.webhook.path: name for name, manifest in self.catalog.live.items()}
         for name, reason in self.catalog.refused.items():
             if before.get(name) != reason:
-                log.warning("a manifest is refused: %s", reason)
+                log.warning("a manifest was refused: %s", reason)
 
 
 def _time(fingerprint: Fingerprint) -> datetime:

@@ -27,12 +27,13 @@ _BODY = RawBody(
     errors=(EmbeddingUnavailable, EngineChanged, ProofRefused, UnknownWebhook, WebhookDisabled),
 )
 async def receive_webhook(ctx: Context, path: str) -> WebhookResult | WebhookSkipped:
-    """Take a delivery for the manifest with this webhook path.
+    """Receive a webhook delivery for the manifest with this path.
 
-    A manifest with a secret wants proof of it: Standard Webhooks (webhook-id, webhook-timestamp,
-    webhook-signature) or GitHub's X-Hub-Signature-256. The answer comes when the point is durable; the same
-    event (webhook-id, X-GitHub-Delivery) is stored once and answers the same point again. GitHub's ping, and
-    what the manifest does not want, is acknowledged: the answer says why it was skipped. Deliveries that
-    prove themselves are limited for each manifest, all others for each address and path.
+    If the manifest has a secret, the request must be signed: as in Standard Webhooks (webhook-id,
+    webhook-timestamp, webhook-signature) or with GitHub's X-Hub-Signature-256. The response is sent once the
+    point is stored durably. The same event (webhook-id, X-GitHub-Delivery) is stored only once; sending it
+    again returns the same point. GitHub's ping, and events that the manifest doesn't want, are acknowledged
+    with the reason why they were skipped. Signed deliveries are limited per manifest, all others per client
+    address and path.
     """
     return await ctx.resource(INBOX).receive(ctx, f"/{path}")

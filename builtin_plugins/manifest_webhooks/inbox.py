@@ -40,7 +40,7 @@ class StoredPointOut(BaseModel):
 
 
 class WebhookResult(BaseModel):
-    """Answer to a delivery that is stored (wire-facts 6.3)."""
+    """The response to a delivery that was stored."""
 
     message: str
     plugin: str
@@ -48,7 +48,7 @@ class WebhookResult(BaseModel):
 
 
 class WebhookSkipped(BaseModel):
-    """Answer to a delivery that is acknowledged and not stored."""
+    """The response to a delivery that was acknowledged but not stored."""
 
     message: str
     plugin: str

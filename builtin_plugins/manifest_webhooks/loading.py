@@ -76,7 +76,9 @@ def _target(path: Path, within: Path | None) -> Path:
         return path
     resolved = path.resolve(strict=True)
     if not resolved.is_relative_to(within.resolve()):
-        raise TreeError("The file is a link that leaves its folder", "Copy the file into the folder instead.")
+        raise TreeError(
+            "The file is a link that points outside its folder", "Copy the file into the folder instead."
+        )
     return resolved
 
 

@@ -67,9 +67,9 @@ def _json(body: bytes) -> dict[str, Any]:
         where = f"line {error.lineno}, column {error.colno}"
         raise PayloadError(f"The body is not JSON: {error.msg}, {where}.") from None
     except RecursionError:
-        raise PayloadError(f"The body nests deeper than {MAX_DEPTH} levels.") from None
+        raise PayloadError(f"The body is nested more than {MAX_DEPTH} levels deep.") from None
     except ValueError:
-        raise PayloadError("The body has a number with too many digits.") from None
+        raise PayloadError("The body contains a number with too many digits.") from None
     if not isinstance(payload, dict):
         raise PayloadError("The body is JSON, but not an object.")
     _check_depth(payload)
@@ -86,7 +86,7 @@ def _check_depth(payload: dict[str, Any]) -> None:
         level = [item for node in level for item in _children(node)]
         if not level:
             return
-    raise PayloadError(f"The body nests deeper than {MAX_DEPTH} levels.")
+    raise PayloadError(f"The body is nested more than {MAX_DEPTH} levels deep.")
 
 
 def _children(node: Any) -> list[Any]:
@@ -103,7 +103,7 @@ def _urlencoded(body: bytes) -> dict[str, str]:
     except UnicodeDecodeError:
         raise PayloadError("The form is not UTF-8 text.") from None
     except ValueError:
-        raise PayloadError(f"The form is not name=value pairs, at most {MAX_FIELDS} of them.") from None
+        raise PayloadError(f"The form must consist of at most {MAX_FIELDS} name=value pairs.") from None
     return dict(pairs)
 
 
@@ -124,7 +124,7 @@ def _part(section: bytes) -> tuple[str, str]:
     padding, _, rest = section.partition(b"\r\n")
     head, separator, content = rest.partition(b"\r\n\r\n")
     if padding.strip(b" \t") or not separator or len(head) > _MAX_PART_HEADER:
-        raise PayloadError("A part of the form has no proper header.")
+        raise PayloadError("A part of the form has no valid header.")
     headers = HeaderParser().parsestr(_text(head, "The header of a form field"))
     _, parameters = parse_content_disposition(headers.get("Content-Disposition"))
     name = parameters.get("name")

@@ -35,7 +35,7 @@ class ManifestWebhooksPlugin(Plugin):
 
     name = "manifest_webhooks"
     version = "0.1.0"
-    description = "Plugins without code: a manifest stores what a webhook sends, and offers it to search"
+    description = "Plugins without code: a manifest stores what a webhook sends and makes it searchable"
     author = "Platform"
     after = ("embeddings", "models")
     capabilities = ("webhook", "manifest-source")

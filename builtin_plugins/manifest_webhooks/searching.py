@@ -20,7 +20,7 @@ class SearchParameters(BaseModel):
     """What to look for."""
 
     query: str = Field(min_length=1, max_length=1000, description="What to look for, in plain words.")
-    limit: int = Field(10, ge=1, le=100, description="How many hits to answer at most.")
+    limit: int = Field(10, ge=1, le=100, description="Largest number of hits to return.")
 
 
 class SearchHit(BaseModel):
@@ -60,7 +60,7 @@ async def _search(
     """The plugin's own points in its manifest's collection, by meaning and by words."""
     live = folder.get(plugin)
     if live is None:
-        raise NotFound(f"The plugin '{plugin}' is gone")
+        raise NotFound(f"The plugin '{plugin}' was removed")
     target = live.manifest.store
     vector, engine = await embed(ctx.platform, target.embed_model, wanted.query, "query")
     query = Query(vector, wanted.limit, text=wanted.query, engine=engine)

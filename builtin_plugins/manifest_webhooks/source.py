@@ -100,7 +100,7 @@ class ManifestSource:
             raise BadRequest(f"The manifest can't be read: {error.problems[0]}") from None
         metadata = tree.get("metadata")
         if not isinstance(metadata, dict) or not metadata.get("name"):
-            raise BadRequest("The manifest names no plugin: write metadata.name")
+            raise BadRequest("The manifest has no name: add metadata.name")
         try:
             return check_manifest(tree, self._folder.validator, source)
         except ManifestError as error:
@@ -145,7 +145,7 @@ def _guarded(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) 
     try:
         return function(*arguments, **options)
     except OSError as error:
-        raise Unavailable(f"The manifests folder can't be written: {error.strerror}") from None
+        raise Unavailable(f"Can't write to the manifests folder: {error.strerror}") from None
 
 
 def _entry(live: LiveManifest, missing: str | None) -> PluginEntry:

@@ -65,11 +65,11 @@ def check_float(text: str) -> float:
 def check_depth(depth: int) -> None:
     """Raise TreeError when a document nests deeper than MAX_DEPTH."""
     if depth > MAX_DEPTH:
-        raise TreeError(f"The document nests deeper than {MAX_DEPTH} levels", "Flatten the document.")
+        raise TreeError(f"The document is nested more than {MAX_DEPTH} levels deep", "Flatten the document.")
 
 
 def duplicate(key: str, keys: Sequence[object] = ()) -> TreeError:
-    """Answer the error for a key that stands twice in one object."""
+    """Answer the error for a key that appears twice in one object."""
     return TreeError(
-        f"The key {shorten(key)!r} stands twice in one object", "Keep one of the two.", keys=keys
+        f"The key {shorten(key)!r} appears twice in one object", "Keep one of the two.", keys=keys
     )

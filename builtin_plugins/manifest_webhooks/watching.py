@@ -95,7 +95,7 @@ async def _report(on_change: Callable[[Changes], Awaitable[None]], changes: Chan
     try:
         await on_change(changes)
     except Exception:  # boundary: a failing reload must not end the watch; it is tried again
-        logger.exception("Reloading the manifests failed; trying again at the next look")
+        logger.exception("Could not reload the manifests; trying again at the next check")
         return False
     return True
 
@@ -110,7 +110,9 @@ async def _looks(directory: Path, stop: asyncio.Event) -> AsyncIterator[None]:
         except (OSError, RuntimeError) as error:
             # Out of inotify watches, a file system without notices, or the folder vanished meanwhile.
             logger.info(
-                "No file system notices for the manifests folder, looking regularly instead: %s", error
+                "The file system reports no changes to the manifests folder; checking it regularly "
+                "instead: %s",
+                error,
             )
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), LOOK_MS / 1000)

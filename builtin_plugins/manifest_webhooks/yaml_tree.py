@@ -146,7 +146,7 @@ class _Composer:
     def _alias(self, event: Any, depth: int) -> Any:
         if event.anchor not in self._anchors:
             raise TreeError(
-                f"The alias *{shorten(event.anchor)} has no finished anchor before it",
+                f"The alias *{shorten(event.anchor)} does not refer to an earlier anchor",
                 "Write the value out in full.",
             )
         return self._copy(self._anchors[event.anchor], depth)
@@ -164,7 +164,7 @@ class _Composer:
         self._size += len(text)
         if self._nodes > MAX_NODES or self._size > MAX_MANIFEST_BYTES:
             raise TreeError(
-                f"The document grows beyond {MAX_NODES} values or {MAX_MANIFEST_BYTES} characters",
+                f"The document expands to more than {MAX_NODES} values or {MAX_MANIFEST_BYTES} characters",
                 "Make it smaller, and write values out instead of repeating them with aliases.",
             )
 

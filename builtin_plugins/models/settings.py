@@ -42,7 +42,7 @@ class ModelsSettings(Settings):
     silence_seconds: float = Field(
         120,
         gt=0,
-        description="Longest pause in seconds while an answer is generated, before the first word too.",
+        description="Longest pause in seconds while an answer is generated, including before the first word.",
     )
     total_seconds: float = Field(300, gt=0, description="Time limit in seconds for one whole answer.")
 

@@ -94,7 +94,7 @@ class OidcSettings(Settings):
     @classmethod
     def _complete(cls, value: str | None, info: ValidationInfo) -> str | None:
         if info.data.get("issuer") and not value:
-            raise ValueError("is needed beside the issuer")
+            raise ValueError("is required when the issuer is set")
         return value
 
     @field_validator("redirect_uri")
@@ -116,7 +116,7 @@ class OidcSettings(Settings):
     def _asymmetric(cls, value: str) -> str:
         listed = [item.strip() for item in value.split(",") if item.strip()]
         if not listed or not set(listed) <= set(_ALGORITHMS):
-            raise ValueError(f"must be a comma list out of {', '.join(_ALGORITHMS)}")
+            raise ValueError(f"must be a comma-separated list of {', '.join(_ALGORITHMS)}")
         return ",".join(listed)
 
     @property
@@ -127,7 +127,7 @@ class OidcSettings(Settings):
         if self.allow_insecure:
             return None
         if not self.issuer.startswith("https://"):
-            return "PLATFORM_OIDC_ISSUER is no https:// address"
+            return "PLATFORM_OIDC_ISSUER is not an https:// address"
         if not _is_public(self.redirect_uri):
             return (
                 "PLATFORM_OIDC_REDIRECT_URI needs https:// and a host name, not localhost or a bare address"

@@ -33,7 +33,7 @@ class PluginRegistryPlugin(Plugin):
 
     name = administration.NAME
     version = "0.1.0"
-    description = "Lists plugins, calls their actions, configures, installs and switches them"
+    description = "Lists, configures, installs, enables and disables plugins, and calls their actions"
     author = "Platform"
     capabilities = ("plugin-registry",)
 

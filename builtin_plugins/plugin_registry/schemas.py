@@ -11,7 +11,7 @@ from kernel.sdk import Message
 
 
 class PluginOut(BaseModel):
-    """A plugin's record."""
+    """A plugin."""
 
     name: str
     version: str
@@ -42,18 +42,18 @@ class PluginList(BaseModel):
 
 
 class PluginHealth(BaseModel):
-    """Health of one plugin, as of now."""
+    """The current health of one plugin."""
 
     name: str
     healthy: bool
     health_status: Literal["healthy", "unhealthy", "error"]
     last_health_check: datetime
     message: str | None
-    checks: dict[str, str] = Field(description="Every check of the plugin, with its outcome.")
+    checks: dict[str, str] = Field(description="Result of each of the plugin's health checks.")
 
 
 class ActionResult(BaseModel):
-    """What an action answered."""
+    """The result of an action."""
 
     plugin: str
     action: str
@@ -68,7 +68,7 @@ class ConfigField(BaseModel):
     default: Any
     description: str
     secret: bool
-    options: list[str] | None = Field(None, description="The only values allowed, where they are listed.")
+    options: list[str] | None = Field(None, description="Allowed values, if the setting has a fixed list.")
 
 
 class PluginConfig(BaseModel):
@@ -81,7 +81,7 @@ class PluginConfig(BaseModel):
 
 
 class ConfigChanged(BaseModel):
-    """What a change of configuration led to."""
+    """The result of a configuration change."""
 
     plugin: str
     updated: list[str]
@@ -89,20 +89,20 @@ class ConfigChanged(BaseModel):
 
 
 class Installed(Message):
-    """A manifest that is live now."""
+    """A manifest that is now live."""
 
     plugin: str
-    webhook_path: str = Field(description="As the manifest says, without the leading /webhook.")
+    webhook_path: str = Field(description="As in the manifest, without the leading /webhook.")
 
 
 class Reloaded(Message):
-    """A manifest that took the place of an older one."""
+    """A manifest that replaced an earlier one."""
 
     webhook_path: str
     registered_routes: list[str]
 
 
 class Webhooks(Message):
-    """Every webhook that is live."""
+    """All live webhooks."""
 
     webhooks: list[str]

@@ -9,4 +9,4 @@ from kernel.sdk import contracts, hookspec
 
 @hookspec.declaration
 def register_parsers() -> Sequence[contracts.DocumentParser]:
-    """Parsers of further document types; those of plugins are asked before the built-in ones."""
+    """Parsers for more document types. Those of plugins are asked before the built-in ones."""

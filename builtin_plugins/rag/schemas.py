@@ -24,7 +24,7 @@ METHODS = ("standard", "hyde", "self_rag", "auto", "corrective", "raptor")
 
 
 class Sharing(BaseModel):
-    """Who else may read and ask: members of a team or an organization, or every account."""
+    """Who else can read and ask: the members of a team or an organization, or every account."""
 
     visibility: Visibility = "private"
     team_id: Id | None = None
@@ -32,7 +32,7 @@ class Sharing(BaseModel):
 
 
 class SharingUpdate(BaseModel):
-    """The same in a change; what is left out stays."""
+    """A change of who can read and ask. Omitted fields stay as they are."""
 
     visibility: Visibility | None = None
     team_id: Id | None = None
@@ -40,7 +40,7 @@ class SharingUpdate(BaseModel):
 
 
 class KnowledgeBaseCreate(Sharing):
-    """A new knowledge base; embedding model and chunk parameters can't be changed later."""
+    """A new knowledge base. The embedding model and the chunk parameters can't be changed later."""
 
     model_config = example(name="Nordlys", description="Manuals and policies")
 
@@ -61,7 +61,7 @@ class KnowledgeBaseCreate(Sharing):
 
 
 class KnowledgeBaseUpdate(SharingUpdate):
-    """What may change in place; a field that is left out stays. Other fields are refused."""
+    """Fields that can be changed. Omitted fields stay as they are; unknown ones are refused."""
 
     model_config = ConfigDict(extra="forbid", **example(name="Nordlys manuals", visibility="shared"))
 
@@ -71,7 +71,7 @@ class KnowledgeBaseUpdate(SharingUpdate):
 
 
 class KnowledgeBaseDelete(BaseModel):
-    """Confirms that exactly these pipelines go too."""
+    """Confirms that exactly these pipelines are deleted too."""
 
     model_config = example(confirm_delete_pipeline_ids=["3f0c9a52-7d0e-4b1c-9a65-0c1d2e3f4a5b"])
 
@@ -102,11 +102,11 @@ class KnowledgeBaseOut(BaseModel):
 class KnowledgeBaseQuery(PageQuery):
     """Paging of knowledge bases."""
 
-    owner_id: Id | None = Field(None, description="Only those of this account, and ownerless ones.")
+    owner_id: Id | None = Field(None, description="Only those that belong to this account or to nobody.")
 
 
 class DocumentOut(BaseModel):
-    """A document (decisions.md)."""
+    """A document."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -125,7 +125,7 @@ class DocumentOut(BaseModel):
 
 
 class DocumentQuery(BaseModel):
-    """Paging of documents; without a limit all are on one page (wire-facts 11.2)."""
+    """Paging of documents. Without a limit, all are on one page."""
 
     limit: int | None = Field(None, ge=1, le=500)
     offset: int = Field(0, ge=0, le=2**53)
@@ -133,7 +133,7 @@ class DocumentQuery(BaseModel):
 
 
 class ChunkOut(BaseModel):
-    """A passage and its place: offsets in characters of the parsed text."""
+    """A passage and its position, as character offsets in the parsed text."""
 
     chunk_id: str
     chunk_index: int
@@ -155,19 +155,21 @@ class _Config(BaseModel):
         except ValueError:
             raise ValueError("NaN and infinite numbers can't be stored") from None
         if size > _MAX_CONFIG_CHARS:
-            raise ValueError(f"further keys take {size} characters, at most {_MAX_CONFIG_CHARS} are kept")
+            raise ValueError(
+                f"additional keys take up {size} characters; at most {_MAX_CONFIG_CHARS} are allowed"
+            )
         return self
 
 
 class RetrievalConfig(_Config):
-    """What counts for questions that do not say otherwise."""
+    """Defaults for questions that don't specify their own values."""
 
     top_k: Annotated[int, Field(ge=1, le=100)] | None = None
     hybrid: bool | None = None
 
 
 class GenerationConfig(_Config):
-    """How the model answers; further keys are parameters of the model runtime."""
+    """How the model generates answers. Additional keys are passed to the model runtime."""
 
     model: ModelName | None = None
     temperature: Annotated[float, Field(strict=True, ge=0, le=2, allow_inf_nan=False)] | None = None
@@ -186,7 +188,7 @@ class PipelineCreate(Sharing):
 
 
 class PipelineUpdate(SharingUpdate):
-    """What may change; a field that is left out stays."""
+    """Fields that can be changed. Omitted fields stay as they are."""
 
     model_config = example(name="ask everything")
 
@@ -197,7 +199,7 @@ class PipelineUpdate(SharingUpdate):
 
 
 class PipelineCreated(BaseModel):
-    """Answer to a created pipeline."""
+    """The pipeline that was created."""
 
     pipeline_id: str
     name: str
@@ -210,7 +212,7 @@ class PipelineCreated(BaseModel):
 
 
 class PipelineOut(BaseModel):
-    """A pipeline, with those of its knowledge bases that the caller may see."""
+    """A pipeline, with those of its knowledge bases that the caller can see."""
 
     id: str
     name: str
@@ -229,7 +231,7 @@ class PipelineQuery(PageQuery):
 
 
 class MetadataFilter(BaseModel):
-    """Exact matches, all of which must hold."""
+    """Values that must match exactly, all of them."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -238,20 +240,20 @@ class MetadataFilter(BaseModel):
 
 
 class SearchRequest(BaseModel):
-    """A question to search for, without an answer (decisions.md)."""
+    """A question to search for, without generating an answer."""
 
     model_config = example(question="How much may a hotel in Oslo cost per night?", hybrid=True)
 
     question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=8000)]
     top_k: int = Field(5, ge=1, le=100)
     hybrid: bool | None = Field(
-        None, description="Search by meaning and by words; the pipeline's setting when omitted, else true."
+        None, description="Search by meaning and by words. Defaults to the pipeline's setting, or true."
     )
     metadata_filter: MetadataFilter | None = None
 
 
 class QueryRequest(SearchRequest):
-    """A question to answer (wire-facts 11.4)."""
+    """A question to answer."""
 
     method: str = Field("standard", max_length=32)
     conversation_id: Annotated[str, Field(max_length=255)] | None = None
@@ -285,11 +287,11 @@ class Source(BaseModel):
 
 
 class LegScores(BaseModel):
-    """What each leg of the search said of a passage."""
+    """The score of a passage in each part of the search."""
 
-    dense: float = Field(description="Similarity of meaning: 0 is unrelated, 1 the same text.")
-    text: float | None = Field(description="Share of a full match by words (BM25), 0 to 1.")
-    fused: float = Field(description="What the ranking goes by.")
+    dense: float = Field(description="Similarity of meaning: 0 is unrelated, 1 is the same text.")
+    text: float | None = Field(description="How well the words match (BM25), from 0 to 1.")
+    fused: float = Field(description="The score that decides the order.")
 
 
 class SearchItem(Source):
@@ -334,7 +336,7 @@ class EnhancerState(BaseModel):
 
 
 class RagCapabilities(BaseModel):
-    """What is live here (wire-facts 11.6)."""
+    """What is available on this server."""
 
     methods: dict[str, bool]
     enhancers: dict[str, EnhancerState]
@@ -343,9 +345,9 @@ class RagCapabilities(BaseModel):
 
 
 class DecisionStats(BaseModel):
-    """What the engine that chooses methods has decided since the start (spec 4.11)."""
+    """What the engine that chooses methods has decided since the server started."""
 
-    available: bool = Field(description="Whether there is such an engine on this server.")
+    available: bool = Field(description="Whether this server has such an engine.")
     total_decisions: int
     strategy_distribution: dict[str, int]
     complexity_distribution: dict[str, int]
@@ -353,7 +355,7 @@ class DecisionStats(BaseModel):
 
 
 class RootOut(BaseModel):
-    """What answers at the service's root."""
+    """The root of the service."""
 
     name: str
     version: str

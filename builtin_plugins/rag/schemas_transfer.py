@@ -37,16 +37,15 @@ class KnowledgeBaseRow(_Row):
 
 
 class RetrievalRow(_Row):
-    """What a pipeline says of retrieval."""
+    """A pipeline's settings for retrieval."""
 
     top_k: Annotated[int, Field(ge=1, le=100)] | None = None
     hybrid: bool | None = None
 
 
 class GenerationRow(_Row):
-    """What a pipeline says of the model.
-
-    Further options of a runtime stay behind: nobody can say which of them are secret.
+    """A pipeline's settings for the model. Additional options of the runtime are not exported, because they
+    may contain secrets.
     """
 
     model: ModelName | None = None
@@ -55,7 +54,7 @@ class GenerationRow(_Row):
 
 
 class PipelineRow(_Row):
-    """A pipeline; its knowledge bases are those of the same bundle, by name."""
+    """A pipeline. Its knowledge bases are those of the same bundle, by name."""
 
     name: Name
     knowledge_bases: Annotated[list[Name], Field(max_length=100)] = []
@@ -79,11 +78,11 @@ class RagSections(BaseModel):
             missing = next((name for name in row.knowledge_bases if name not in there), None)
             if missing is not None:
                 raise ValueError(
-                    f"the pipeline '{row.name}' names the knowledge base '{missing}', "
+                    f"the pipeline '{row.name}' refers to the knowledge base '{missing}', "
                     "which is not in the bundle"
                 )
         if sum(len(row.knowledge_bases) for row in self.pipelines) > MAX_SOURCES:
-            raise ValueError(f"the pipelines name more than {MAX_SOURCES} knowledge bases together")
+            raise ValueError(f"together, the pipelines refer to more than {MAX_SOURCES} knowledge bases")
         if len({row.embedding_model for row in self.knowledge_bases}) > MAX_EMBEDDING_MODELS:
             raise ValueError(f"the knowledge bases have more than {MAX_EMBEDDING_MODELS} embedding models")
         return self
@@ -96,5 +95,5 @@ def _unique(place: str, names: Sequence[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise ValueError(f"{place}: the name '{name}' stands there twice")
+            raise ValueError(f"{place}: the name '{name}' appears twice")
         seen.add(name)

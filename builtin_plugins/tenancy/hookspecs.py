@@ -1,4 +1,4 @@
-"""Hooks that tenancy brings: what other plugins add to the bundles of teams and organizations."""
+"""Hooks of the tenancy plugin: what other plugins add to the bundles of teams and organizations."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def export_rows(
 ) -> Mapping[str, Sequence[Mapping[str, Any]]] | None:
     """What a plugin adds to the bundle of a team or of an organization (one of the ids is set).
 
-    Answers rows by section, such as ``{"knowledge_bases": [{"name": …}]}``: rows that are shared with exactly
-    that team or organization, as plain JSON values. No ids, no owners, no secrets, no large payloads; a row
-    refers to another one by its name, which is unique within its section. A plain function, called in one
-    snapshot of the database, for a caller who may export.
+    Returns rows by section, such as ``{"knowledge_bases": [{"name": …}]}``: rows that are shared with exactly
+    that team or organization, as plain JSON values. No ids, owners, secrets or large payloads; a row refers
+    to another by its name, which is unique within its section. A plain function, called in one snapshot of
+    the database, for a caller who is allowed to export.
     """
 
 

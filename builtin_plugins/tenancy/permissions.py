@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kernel.sdk import Permission
 
-ORG_LIST = Permission("org.list", "See all organizations of the instance; Platform Admins may, too.")
+ORG_LIST = Permission("org.list", "See all organizations of the instance; Platform Admins can, too.")
 ORG_VIEW = Permission(
     "org.view",
     "See an organization and its members.",

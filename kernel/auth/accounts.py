@@ -41,7 +41,7 @@ _REFRESHES = 10
 
 
 class Accounts:
-    """The behaviour behind `/v1/auth`."""
+    """The logic behind `/v1/auth`."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Accounts:
         origin: dict[str, Any] | None = None,
         anonymous: bool = False,
     ) -> Account:
-        """A new active account. Raises AlreadyExists naming the field that is taken.
+        """Create an active account. Raises AlreadyExists, which names the field that is taken.
 
         With `anonymous`, the caller is not signed in, and TooManySignIns may be raised.
         """

@@ -1,4 +1,4 @@
-"""What an administrator does to the account of somebody else: status, role, password. Knows no HTTP."""
+"""What an administrator can do to other accounts: change status or role, reset the password. No HTTP here."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class _Act:
 
 
 class Administration:
-    """Changes to accounts, each in one transaction with its guards, its audit entry and its revocations.
+    """Changes to accounts, each in one transaction with its checks, audit entry and revocations.
 
-    `by` is who does it, None for the operator on the server. `check(unit, account)` runs first in the same
-    transaction and raises what forbids it. Raises NotFound for an unknown account.
+    `by` is the acting account, or None for the operator on the server. `check(unit, account)` runs first in
+    the same transaction and raises an error to refuse the change. Raises NotFound for an unknown account.
     """
 
     def __init__(self, platform: Platform, passwords: Passwords) -> None:

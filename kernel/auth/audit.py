@@ -19,9 +19,10 @@ def audit(
     origin: dict[str, Any] | None = None,
     scope_org_id: int | None = None,
 ) -> None:
-    """Record that `action` was done to a target. `before` and `after` must not hold secrets.
+    """Record that `action` was done to a target.
 
-    `origin` is `Caller.origin`; without one the operator acted on the server itself.
+    `before` and `after` must not contain secrets. `origin` is `Caller.origin`; without it, the entry says
+    that the operator acted on the server itself.
     """
     unit.session.add(
         AuditEntry(

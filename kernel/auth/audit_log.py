@@ -56,7 +56,7 @@ class AuditQuery(PageQuery):
 
 
 class AuditLogEntry(BaseModel):
-    """One change (spec 2.7). Without an actor the operator made it on the server itself."""
+    """One change. Without an actor, the operator made it on the server itself."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -75,7 +75,7 @@ class AuditLogEntry(BaseModel):
 
 
 class AuditLogListResponse(BaseModel):
-    """Entries, newest first (spec 2.7)."""
+    """Entries of the audit log, newest first."""
 
     entries: list[AuditLogEntry]
     total: int

@@ -1,4 +1,4 @@
-"""Who acts, in one value: what a service needs to decide, to change and to audit."""
+"""The caller in one value: what a service needs to decide, to change and to audit."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A principal that acts on a platform. `Context.caller` makes it for a request.
+    """A principal that acts on a platform. For a request, use `Context.caller`.
 
-    `origin` is what an audit entry says of the actor (account, address, user agent); the default is empty, as
-    for an operator on the server itself.
+    `origin` is what audit entries say about the caller (account, address, user agent). It is empty by
+    default, as for an operator on the server itself.
     """
 
     platform: Platform
@@ -25,5 +25,5 @@ class Caller:
 
     @property
     def id(self) -> int | None:
-        """The account's id; None for a service and for an anonymous caller."""
+        """The id of the account; None for a service or an anonymous caller."""
         return self.principal.id

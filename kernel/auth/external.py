@@ -40,10 +40,11 @@ _TRIES = 3  # a registration may take the same name in the same moment
 async def sign_in_external(
     platform: Platform, identity: ExternalIdentity, origin: Origin
 ) -> tuple[Account, str]:
-    """The account of an identity that the caller has verified, and a token.
+    """Sign in with an identity that the plugin has verified. Returns the account and a token.
 
-    Made at the first sign-in, or linked where the operator approved it; username, e-mail and role follow the
-    provider at each. Never found by e-mail. Raises AccountDisabled.
+    The account is created at the first sign-in, or linked if the operator approved that. Its username, e-mail
+    and role follow the provider at each sign-in. Accounts are never matched by e-mail. Raises
+    AccountDisabled.
     """
     for _ in range(_TRIES):
         try:

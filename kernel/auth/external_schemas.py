@@ -10,10 +10,11 @@ from pydantic import BaseModel, Field
 
 @dataclass(frozen=True)
 class ExternalIdentity:
-    """Somebody whom an identity provider vouches for. `issuer` and `subject` say who; the rest describes.
+    """A person whose identity a provider has confirmed.
 
-    None is "the provider did not say": an account that exists keeps what it has, a new one gets a name made
-    from the subject, the address ``<subject>@<host of the issuer>`` and the role `user`.
+    `issuer` and `subject` identify the person; the other fields describe them. None means that the provider
+    did not say: an existing account keeps what it has, and a new one gets a name made from the subject, the
+    address ``<subject>@<host of the issuer>`` and the role `user`.
     """
 
     issuer: str
@@ -24,7 +25,7 @@ class ExternalIdentity:
 
 
 class SignInMethod(BaseModel):
-    """A way to sign in beside username and password: a button that opens `login_url`."""
+    """A way to sign in besides username and password: a button that opens `login_url`."""
 
     name: str = Field(description="Stable name, such as `oidc`.")
     label: str = Field(description="What to write on the button.")

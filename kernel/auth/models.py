@@ -27,12 +27,11 @@ AccountChange = Literal[
 
 
 class Account(Base):
-    """A person (or robot) that signs in.
+    """A person or program that signs in.
 
-    `epoch` is raised by every session revocation: a token with a lower one is refused, exact however small
-    the margin. `*_key` columns hold the case-folded text that must be unique. An account with an
-    `sso_subject` signs in through the identity provider `sso_issuer` and has no password; `linked_at` says
-    when a local account became one.
+    `epoch` is raised by every session revocation; tokens with a lower epoch are refused. The `*_key` columns
+    hold the case-folded text that must be unique. An account with an `sso_subject` signs in through the
+    identity provider `sso_issuer` and has no password; `linked_at` is when a local account became one.
     """
 
     __tablename__ = "kernel_account"

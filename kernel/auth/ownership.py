@@ -1,4 +1,4 @@
-"""Rows that belong to somebody, and the one way to select those that a caller may see (house rule 4)."""
+"""Rows with an owner, and the way to select those that a caller can see (house rule 4)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _NOTHING, _OWN, _EVERYTHING = 0, 1, 2
 
 
 class Owned:
-    """Columns of a row that belongs to somebody; mix it into a table.
+    """Columns for a row that has an owner. Mix it into a table.
 
-    `private` rows are the owner's, `team` and `organization` rows also their members', `shared` rows every
-    signed-in account's. A row without an owner is open to every signed-in account.
+    The owner sees `private` rows; with `team` and `organization`, the members see them too; with `shared`,
+    every signed-in account does. Rows without an owner are visible to every signed-in account.
     """
 
     owner_id: Mapped[int | None] = mapped_column(Integer, index=True)
@@ -32,7 +32,7 @@ class Owned:
 
 @dataclass(frozen=True)
 class Scope:
-    """What a caller belongs to, as of now."""
+    """The teams and organizations that a caller currently belongs to."""
 
     account_id: int | None
     teams: tuple[int, ...] = ()
@@ -41,12 +41,12 @@ class Scope:
     nothing: bool = False
 
     def sees(self, table: type[Any]) -> ColumnElement[bool]:
-        """The predicate for a query over an `Owned` table: rows that the caller may read."""
+        """The condition for a query over an `Owned` table: rows that the caller may read."""
         return _visible(table, self.binds)
 
     @property
     def binds(self) -> dict[str, Any]:
-        """The values for a statement built with `visible`."""
+        """The values for a statement that was built with `visible`."""
         return {
             "scope_reach": _EVERYTHING if self.everything else _NOTHING if self.nothing else _OWN,
             "scope_account": self.account_id,
@@ -60,10 +60,11 @@ class Scope:
 
 
 def visible(table: Any) -> ColumnElement[bool]:
-    """`Scope.sees` for a statement that is built once: execute it with `scope.binds` among its values.
+    """`Scope.sees` for a statement that is built once: pass `scope.binds` among the values when you execute
+    it.
 
-    Its text is the same for every caller, so that a database compiles and plans it once. `table` is an
-    `Owned` table or its columns (`__table__.c`), which are cheaper to read than the mapped ones.
+    The text of the statement is the same for every caller, so the database compiles and plans it only once.
+    `table` is an `Owned` table or its columns (`__table__.c`), which are faster to read than the mapped ones.
     """
     return _visible(table, {})
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 
 class Decision(Enum):
-    """An answer to `decide_access`."""
+    """A plugin's answer to `decide_access`."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -16,13 +16,13 @@ class Decision(Enum):
 
 @dataclass(frozen=True)
 class Permission:
-    """A key such as ``rag.kb.create``, with the sentence that explains it to an administrator.
+    """A key such as ``rag.kb.create``, with a sentence that explains it to administrators.
 
-    A key of the scope ``instance`` is held or not held for the whole platform: `granted_to` says by whom,
-    every signed-in account (``user``), instance administrators (``admin``), or nobody. A key of the scope
-    ``organization`` or ``team`` is held within one of them, which a route names by
-    ``permission(key, within=<path parameter>)``; a plugin that knows memberships decides it. `org_roles` are
-    the built-in roles that hold an organization's key; custom roles may hold it too.
+    A key with the scope ``instance`` applies to the whole platform; `granted_to` says who has it: every
+    signed-in account (``user``), instance administrators (``admin``), or nobody. A key with the scope
+    ``organization`` or ``team`` applies within one of them; a route names it with ``permission(key,
+    within=<path parameter>)``, and a plugin that knows the memberships decides. `org_roles` are the built-in
+    roles that include an organization's key; custom roles may include it too.
     """
 
     key: str

@@ -1,4 +1,4 @@
-"""Who sends a request."""
+"""The sender of a request."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ TokenScope = Literal["ask", "tools", "manage"]
 class Principal:
     """A verified caller. `id` is the account id of a user; a service has a name and no id.
 
-    `claims` are those of the token; `role` and `platform_admin` come from the account itself. `scopes` are
-    set for a personal access token, which opens less than its account does, and `credential` names it.
+    `claims` come from the token; `role` and `platform_admin` come from the account itself. `scopes` are set
+    for a personal access token, which can do less than its account, and `credential` names that token.
     """
 
     kind: Kind
@@ -30,23 +30,23 @@ class Principal:
 
     @property
     def is_user(self) -> bool:
-        """A signed-in account."""
+        """Whether this is a signed-in account."""
         return self.kind == "user"
 
     @property
     def is_service(self) -> bool:
-        """Another part of the platform, with a service token."""
+        """Whether this is another part of the platform, with a service token."""
         return self.kind == "service"
 
     @property
     def is_admin(self) -> bool:
-        """An instance administrator (spec 5.7)."""
+        """Whether this is an instance administrator (spec 5.7)."""
         return self.kind == "user" and self.role == "admin"
 
     def allows(self, *scopes: TokenScope) -> bool:
-        """Whether the credential opens what one of these scopes opens; a session opens everything.
+        """Whether the credential covers at least one of these scopes. A session covers all of them.
 
-        ``manage`` includes ``ask``: who may change a thing may read it.
+        ``manage`` includes ``ask``: whoever can change something can also read it.
         """
         held = self.scopes
         return held is None or not held.isdisjoint(scopes) or ("ask" in scopes and "manage" in held)

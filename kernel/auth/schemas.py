@@ -44,7 +44,7 @@ class RegisterRequest(BaseModel):
 
 
 class RegisteredUser(BaseModel):
-    """The account that was made."""
+    """The account that was created."""
 
     id: int
     username: str
@@ -54,7 +54,7 @@ class RegisteredUser(BaseModel):
 
 
 class RegisterResult(BaseModel):
-    """Answer of register; no token is issued."""
+    """The result of a registration. No token is issued."""
 
     message: str
     user: RegisteredUser
@@ -70,13 +70,13 @@ class LoginRequest(BaseModel):
 
 
 class User(RegisteredUser):
-    """User as returned by login (spec 2.1)."""
+    """A user, as returned when signing in."""
 
     must_change_password: bool
 
 
 class TokenResult(BaseModel):
-    """A token (spec 2.2)."""
+    """A token."""
 
     access_token: str
     token_type: str = "bearer"
@@ -84,13 +84,13 @@ class TokenResult(BaseModel):
 
 
 class LoginResult(TokenResult):
-    """A token and whose it is."""
+    """A token and the account it belongs to."""
 
     user: User
 
 
 class ChangePasswordRequest(BaseModel):
-    """Spec 2.4."""
+    """The current and the new password."""
 
     model_config = example(current_password="correct horse battery", new_password="a better staple")
 
@@ -99,7 +99,7 @@ class ChangePasswordRequest(BaseModel):
 
 
 class ForgottenPasswordRequest(BaseModel):
-    """Whose password was forgotten."""
+    """The e-mail address of the account."""
 
     model_config = example(email="ada@example.org")
 
@@ -107,7 +107,7 @@ class ForgottenPasswordRequest(BaseModel):
 
 
 class ForgottenPasswordConfirm(BaseModel):
-    """The token of the e-mail and the password to be."""
+    """The token from the e-mail and the new password."""
 
     model_config = example(token="the token of the e-mail", new_password="a better staple")
 
@@ -116,7 +116,7 @@ class ForgottenPasswordConfirm(BaseModel):
 
 
 class Capabilities(BaseModel):
-    """CapabilitiesResponse of spec 2.3."""
+    """What this server offers for signing in and registering."""
 
     password_reset_email: bool
     email_verification: bool
@@ -127,7 +127,7 @@ class Capabilities(BaseModel):
 
 
 class AccountStatusRequest(BaseModel):
-    """Whether an account may be used (spec 2.4)."""
+    """Whether the account can be used."""
 
     model_config = example(is_active=False)
 
@@ -135,7 +135,7 @@ class AccountStatusRequest(BaseModel):
 
 
 class RoleRequest(BaseModel):
-    """The instance role to be (spec 2.4)."""
+    """The new instance role."""
 
     model_config = example(role="admin")
 
@@ -143,7 +143,7 @@ class RoleRequest(BaseModel):
 
 
 class ResetPasswordRequest(BaseModel):
-    """How an administrator resets a password (spec 2.4)."""
+    """How to reset the password."""
 
     model_config = example(mode="generate")
 
@@ -161,7 +161,7 @@ class ResetPasswordRequest(BaseModel):
 
 
 class ResetPasswordResult(BaseModel):
-    """The password to sign in with once; it is told now and never again."""
+    """The temporary password. It is shown only now."""
 
     temporary_password: str
 

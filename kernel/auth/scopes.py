@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 async def scope_of(platform: Platform, principal: Principal) -> Scope:
-    """The caller's scope as the hook `find_scope` knows it; without an answer, its own rows and shared ones.
+    """The caller's scope, from the hook `find_scope`. Without an answer: the caller's own rows and shared
+    ones.
 
-    A token's claims give no rights: they tell what was true when it was issued. Administrators and services
-    see everything; their own teams still say what they may share with.
+    The claims of a token grant nothing, because they may be out of date. Administrators and services see
+    everything; an administrator's own teams still limit what can be shared with.
     """
     if principal.kind == "anonymous":
         return Scope(None, nothing=True)

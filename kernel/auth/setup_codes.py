@@ -142,7 +142,7 @@ def _issue(unit: Unit, code: str, origin: Origin | None) -> datetime:
         )
     if not _in_use(unit.session):
         raise SetupCodesClosed(
-            "This server has a Platform Admin, or a grant or a claim closed setup codes for good; "
+            "This server has, or once had, a Platform Admin, so it issues no setup codes; "
             "use 'platform-admin grant'"
         )
     row = SetupCode(code_hash=_hash(code), expires_at=utc_now() + LIFETIME)

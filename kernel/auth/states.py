@@ -20,7 +20,7 @@ _BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class AccountState:
-    """What a request needs to know of an account."""
+    """What a request needs to know about an account."""
 
     id: int
     username: str
@@ -31,7 +31,7 @@ class AccountState:
 
 
 class AccountStates:
-    """Account states as of now, kept fresh by notices."""
+    """Current account states, kept fresh by notices."""
 
     def __init__(self, database: Database, max_age: float) -> None:
         self._database = database

@@ -34,7 +34,9 @@ def account_id(claims: Mapping[str, Any]) -> int | None:
 
 
 class Tokens:
-    """Mints and verifies. The algorithm is fixed here and never taken from a token (RFC 8725 section 3.1)."""
+    """Creates and verifies tokens. The algorithm is fixed and never taken from a token (RFC 8725 section
+    3.1).
+    """
 
     def __init__(self, settings: KernelSettings, secret: str) -> None:
         self._secret = secret

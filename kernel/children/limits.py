@@ -20,11 +20,11 @@ _NICE: Final = 5
 
 
 class ChildLimits(NamedTuple):
-    """What one child process may cost.
+    """Limits of one child process.
 
-    `memory_mb` is address space beyond that of the prepared process; `cpu_seconds` and `wall_seconds` are
-    processor and clock time; `file_bytes` is the size of each file that it writes, `output_bytes` that of
-    its answer.
+    `memory_mb` is address space in addition to that of the prepared process; `cpu_seconds` and `wall_seconds`
+    are processor and clock time; `file_bytes` is the size of each file it writes, and `output_bytes` the size
+    of its result.
     """
 
     memory_mb: int

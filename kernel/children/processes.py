@@ -1,4 +1,4 @@
-"""Run a Python callable or a program in a limited child process, and take nothing it says on trust."""
+"""Run a Python function or a program in a limited child process, and trust nothing it returns."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ _SIGNALS: Final[dict[int, Reason]] = {-signal.SIGXCPU: "timeout", -signal.SIGXFS
 
 
 class ChildFailed(Exception):
-    """A child that did not do its task, for a reason that lies in the task.
+    """A child did not complete its task, for a reason that lies in the task itself.
 
-    `reason`: ``failed`` (it raised, or ended with a status), ``unavailable`` (it can't be started),
-    ``memory``, ``timeout``, ``output`` (it wrote too much), ``crashed``. `code` is the attribute of that
-    name of what it raised, if it is a text. `said` is the end of its standard error: for the log alone.
+    `reason`: ``failed`` (it raised an error, or ended with a status), ``unavailable`` (it can't be started),
+    ``memory``, ``timeout``, ``output`` (it wrote too much), or ``crashed``. `code` is the attribute of that
+    name of the error it raised, if that is a string. `said` is the end of its standard error; use it in logs
+    only.
     """
 
     def __init__(self, reason: Reason, status: int, said: str, code: str | None = None) -> None:
@@ -57,11 +58,12 @@ class _Outcome(NamedTuple):
 
 
 class Children:
-    """Children forked from one process that has imported `preload`, which is started when first needed.
+    """Runs children, each forked from one process that has imported `preload`; it is started when first
+    needed.
 
-    A child gets no secret: an almost empty environment, no descriptor but its own. It dies with its limits,
-    with the cancellation of who waits for it, and with this process; all that it started goes with it. After
-    `idle_seconds` without a task the prepared process is ended.
+    A child has no access to secrets: its environment is almost empty, and it inherits no other open files. It
+    is killed, with everything it started, when it exceeds its limits, when the waiting task is cancelled, and
+    when this process ends. After `idle_seconds` without a task, the prepared process ends.
     """
 
     def __init__(self, preload: Sequence[str] = (), *, idle_seconds: float = 300) -> None:
@@ -73,9 +75,9 @@ class Children:
         self._leaving: set[asyncio.Task[None]] = set()
 
     async def call(self, target: str, *arguments: Any, limits: ChildLimits) -> Any:
-        """Call the function `target` (``package.module:name``) with JSON values; answers its JSON value.
+        """Call the function `target` (``package.module:name``) with JSON values. Returns its JSON value.
 
-        Raises ChildFailed when the task is at fault, MachineFault when the machine is.
+        Raises ChildFailed if the task is at fault, MachineFault if the machine is.
         """
         task = Task(0, limits, target=target, arguments=list(arguments))
         outcome = await self._run(task, b"")

@@ -23,7 +23,7 @@ _NAMING = {
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A timezone-aware UTC datetime on every database; a naive one is refused."""
+    """A timezone-aware UTC datetime on every database. Naive datetimes are refused."""
 
     impl = DateTime
     cache_ok = True
@@ -70,10 +70,10 @@ def utc_now() -> datetime:
 
 
 def plugin_base(owner: str) -> Any:
-    """A declarative base for `owner`; it refuses a table that is not called ``<owner>_…``.
+    """A declarative base for `owner`. It refuses tables whose names don't start with ``<owner>_``.
 
     Foreign keys may point at the owner's own tables and, by column object, at the kernel's. Typed as Any,
-    because a type checker can't follow a base class that a function makes.
+    because type checkers can't follow a base class made by a function.
     """
     prefix = f"{owner}_"
 
@@ -91,10 +91,10 @@ def plugin_base(owner: str) -> Any:
 
 @dataclass(frozen=True)
 class Tables:
-    """An owner's tables: its declarative base and the folder of its numbered Alembic revisions.
+    """An owner's tables: the declarative base and the folder with its numbered Alembic revisions.
 
-    `derived` names tables that migrations make beside the models, such as a full-text index, which differs
-    from one database to the other; a name covers also those that begin with it and ``_``.
+    `derived` names tables that migrations create in addition to the models, such as a full-text index that
+    differs between databases. A name also covers tables that start with it and ``_``.
     """
 
     base: type[DeclarativeBase]

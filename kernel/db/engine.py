@@ -131,7 +131,7 @@ class Database:
             broken: Any = (await connection.exec_driver_sql("PRAGMA foreign_key_check")).first()
             if broken is not None:
                 raise BrokenReferences(
-                    f"rows of '{broken[0]}' refer to rows of '{broken[2]}' that are not there"
+                    f"rows of '{broken[0]}' refer to rows of '{broken[2]}' that don't exist"
                 )
 
     @asynccontextmanager

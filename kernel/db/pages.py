@@ -1,4 +1,4 @@
-"""A page of a list together with the number of all, by one statement that is built once."""
+"""One page of a list with the total count, in a single statement that is built once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def page_of(records: Select[Any], *order: str, extend: Extend | None = None) -> 
 
 @one_statement
 def read_page(session: Session, page: Prepared, values: Mapping[str, Any]) -> tuple[list[Record], int]:
-    """The rows of a page, whose column `id` is never null, and how many there are in all."""
+    """The rows of a page, and the total count. The column `id` must never be null."""
     rows = page.all(session, values)
     # The number of all comes with a row of nulls where the page is empty.
     return [row for row in rows if row["id"] is not None], rows[0]["total"]

@@ -69,8 +69,8 @@ class Schema:
         for state in self.pending:
             why = f"the migrations {', '.join(state.revisions)} are pending; run: platformctl db upgrade"
             if state.owner == "kernel":
-                raise StartupError(f"the database is behind: {why}")
-            self._states.fail(state.owner, f"its tables are behind: {why}")
+                raise StartupError(f"the database is out of date: {why}")
+            self._states.fail(state.owner, f"its tables are out of date: {why}")
 
     async def _pending(self, owner: Owner) -> Pending | None:
         """What the owner's tables lack; a plugin whose migrations can't be read is refused."""

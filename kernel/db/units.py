@@ -1,4 +1,4 @@
-"""Units of work: what happens in one transaction, and what follows once it is committed."""
+"""Units of work: what happens in one transaction, and what follows after the commit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def uninterrupted(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
         if not task.done():
             await asyncio.wait([task])
         if task.done() and not task.cancelled() and task.exception() is not None:
-            log.error("work for a client that left failed", exc_info=task.exception())
+            log.error("work for a disconnected client failed", exc_info=task.exception())
         raise
 
 
@@ -48,7 +48,7 @@ def off_the_loop(work: Callable[[], T]) -> T:
 
 
 class Unit:
-    """One unit of work: a session in one transaction, and what is to happen once it is committed."""
+    """One unit of work: a session in one transaction, and what to do once it is committed."""
 
     def __init__(self, session: Session, outbox: Outbox, *, is_sqlite: bool) -> None:
         self.session = session
@@ -59,7 +59,7 @@ class Unit:
         self._after_commit: list[AfterCommit] = []
 
     def emit(self, event: Event) -> None:
-        """Deliver `event` to `on_event` after the commit; a durable one is stored in this transaction."""
+        """Deliver `event` to `on_event` after the commit. A durable event is stored in this transaction."""
         self._events.append(event)
 
     def after_commit(self, callback: AfterCommit) -> None:
@@ -138,7 +138,7 @@ def checked(result: T) -> T:
             result.close()
         raise TypeError("a unit of reading or writing is a plain function: write 'def', not 'async def'")
     if isinstance(result, Result | FilterResult):
-        raise TypeError("rows can't be read after their unit: answer .all(), .one() or the like")
+        raise TypeError("rows can't be read after their unit has ended: return .all(), .one() or similar")
     return result
 
 

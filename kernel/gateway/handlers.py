@@ -30,7 +30,7 @@ _TEXT_LIMIT = 200
 
 
 class ServiceStatus(BaseModel):
-    """One service in `GET /v1/status` (wire-facts 2.2)."""
+    """The state of one service."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -44,13 +44,13 @@ class ServiceStatus(BaseModel):
 
 
 class StatusList(BaseModel):
-    """All nine services."""
+    """The state of all nine services."""
 
     services: list[ServiceStatus]
 
 
 class Alive(BaseModel):
-    """The process answers."""
+    """The process responds."""
 
     status: str = "alive"
 
@@ -78,32 +78,34 @@ async def health(ctx: Context) -> Answer:
 
 @routes.get("/livez", access=PUBLIC, returns=Alive, fixed=True)
 async def livez(_ctx: Context) -> Alive:
-    """Whether the process answers at all."""
+    """Check that the process responds."""
     return Alive()
 
 
 @routes.get("/readyz", access=PUBLIC, returns=Health, also_statuses=(503,))
 async def readyz(ctx: Context) -> Answer:
-    """Whether requests can be served; the same as /health."""
+    """Check that requests can be served; the same as /health."""
     body = await gateway_health(ctx.platform)
     return Answer(body, status=body.http_status)
 
 
 @routes.get("/v1/status", access=PUBLIC, returns=StatusList)
 async def status(ctx: Context) -> StatusList:
-    """State of the nine services. Never fails: one that does not answer is `reachable: false`."""
+    """Show the state of the nine services. Never fails: a service that does not respond is shown as
+    `reachable: false`.
+    """
     return StatusList(services=list(await asyncio.gather(*(_probe(ctx.platform, slot) for slot in SLOTS))))
 
 
 @routes.get("/metrics", access=PUBLIC, media_type="text/plain", returns=str)
 async def metrics(ctx: Context) -> web.Response:
-    """Metrics in Prometheus text exposition format."""
+    """Get metrics in the Prometheus text format."""
     return web.Response(body=await ctx.platform.metrics.scrape(), headers={"Content-Type": CONTENT_TYPE})
 
 
 @routes.get("/v1/permissions", access=AUTHENTICATED, returns=PermissionList, fixed=True)
 async def permissions(ctx: Context) -> PermissionList:
-    """All permission keys with their meaning."""
+    """List all permission keys with their meaning."""
     known: list[Permission] = sorted(ctx.platform.permissions.values(), key=lambda p: p.key)
     shown = [PermissionOut(key=p.key, description=p.description, scope=p.scope) for p in known]
     return PermissionList(permissions=shown)

@@ -69,7 +69,7 @@ async def _figures(platform: Platform, service: Service) -> dict[str, Any]:
     try:
         return await service.health_extra(platform)
     except Exception as error:  # noqa: BLE001 - the checks say what is wrong
-        log.warning("%s can't tell its figures: %s", service.name, type(error).__name__)
+        log.warning("health details of %s are unavailable: %s", service.name, type(error).__name__)
         return {}
 
 
@@ -153,4 +153,4 @@ async def _check_elsewhere(platform: Platform, base: str) -> None:
     if body.get("status") == "unhealthy":
         texts = checks.items() if isinstance(checks, dict) else ()
         found = (f"{check}: {str(text)[11:]}" for check, text in texts if is_failure(str(text)))
-        raise Unhealthy(next(found, "it says so itself"))
+        raise Unhealthy(next(found, "reported by the service itself"))

@@ -114,7 +114,7 @@ class Proxy:
             if sent.error is not None:
                 raise sent.error from None
             log.warning("%s: %s", slot.name, type(error).__name__)
-            raise BadGateway(f"{slot.name} sent an answer that could not be read") from None
+            raise BadGateway(f"{slot.name} sent an unreadable response") from None
 
     def _open(
         self, ctx: Context, target: URL, seconds: float, sent: _Sent
@@ -203,7 +203,7 @@ async def _next(answer: aiohttp.ClientResponse) -> bytes:
         return await answer.content.readany()
     except (TimeoutError, aiohttp.ClientError, HttpProcessingError):
         # Half an answer is out: the pipeline cuts the connection, the only honest end.
-        raise BadGateway("The service broke off its answer") from None
+        raise BadGateway("The service's response ended early") from None
 
 
 def _without(headers: CIMultiDictProxy[str], names: frozenset[str]) -> CIMultiDict[str]:

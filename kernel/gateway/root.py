@@ -16,7 +16,7 @@ from kernel.http.routes import PUBLIC, RouteTable
 routes = RouteTable("Operations")
 
 _CSP = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
-_ABOUT = "Answers with sources from your own documents, and plugins around them."
+_ABOUT = "Ask your own documents and get answers with their sources; extend it with plugins."
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -31,7 +31,7 @@ body {{ font: 1rem/1.6 system-ui, sans-serif; max-width: 36rem; margin: 4rem aut
 <body>
 <h1>Platform {version}</h1>
 <p>{about}</p>
-<p>This address serves the API. Sign in through the client, or read the documents below.</p>
+<p>This is the address of the API.</p>
 <ul>
 {links}
 </ul>
@@ -41,22 +41,22 @@ body {{ font: 1rem/1.6 system-ui, sans-serif; max-width: 36rem; margin: 4rem aut
 
 
 class Root(BaseModel):
-    """What this server is, and the paths to go on with."""
+    """What this server is, and where to go from here."""
 
     service: str
     version: str
     about: str
-    docs: str = Field(description="The API documents, to read and to try out.")
-    redoc: str = Field(description="The same, to read.")
+    docs: str = Field(description="API documentation in which requests can be tried.")
+    redoc: str = Field(description="API reference for reading.")
     openapi: str = Field(description="The OpenAPI document.")
     health: str
     status: str = Field(description="The state of each service.")
-    client: str | None = Field(None, description="The web client, where the operator named one.")
+    client: str | None = Field(None, description="The web client, if one is configured.")
 
 
 @routes.get("/", access=PUBLIC, returns=Root, also_media_types=("text/html",))
 async def root(ctx: Context) -> Answer | web.Response:
-    """What this server is: a page for a browser, JSON otherwise."""
+    """Show what this server is: a page for browsers, JSON for everyone else."""
     found = Root(
         service=GATEWAY,
         version=__version__,
@@ -77,8 +77,8 @@ async def root(ctx: Context) -> Answer | web.Response:
 
 def _page(found: Root) -> str:
     links = [
-        ("API documents", found.docs),
-        ("API documents, to read", found.redoc),
+        ("API documentation: read it and try requests", found.docs),
+        ("API reference", found.redoc),
         ("OpenAPI document", found.openapi),
         ("Health", found.health),
         ("State of each service", found.status),

@@ -1,4 +1,4 @@
-"""Services: applications with a root of their own, and where the gateway mounts them (spec 1, 4.5)."""
+"""Services: applications with their own root, and where the gateway mounts them (spec 1, 4.5)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Service:
-    """A service that a plugin implements: its routes from the service root.
+    """A service that a plugin implements, with routes from the service root.
 
-    `aliases` are further prefixes under which the same routes exist on the service (``/v1``).
-    `health_extra` answers the service-specific fields of its `/health`.
+    `aliases` are more prefixes under which the service has the same routes (``/v1``). `health_extra` returns
+    additional fields for its `/health`.
     """
 
     name: str

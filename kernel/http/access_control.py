@@ -79,8 +79,8 @@ def require_token_scope(ctx: Context, *scopes: TokenScope) -> None:
 
 
 async def require_access(ctx: Context, access: Access) -> None:
-    """Raise Unauthorized or Forbidden unless the caller has `access`, which names nothing in the path.
+    """Raise Unauthorized or Forbidden unless the caller has `access`, which refers to no path parameter.
 
-    For what only the handler knows, such as the access of the action that a path names.
+    For access that only the handler knows, such as that of an action named in the path.
     """
     await ctx.resource(ACCESS_CONTROL).require(ctx, access, {})

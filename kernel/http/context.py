@@ -1,4 +1,4 @@
-"""What a handler gets: the request, who sends it, and the platform it reaches."""
+"""What a handler gets: the request, its sender, and the platform."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ S = TypeVar("S", bound="Settings")
 
 
 class Context:
-    """One request on its way through the platform."""
+    """One request on its way through the platform, as passed to handlers."""
 
     __slots__ = (
         "client_ip",
@@ -59,7 +59,7 @@ class Context:
         return await self.platform.database.write(fn, *args, **kwargs)
 
     def resource(self, key: ResourceKey[T]) -> T:
-        """An opened resource; raises Unavailable when its plugin did not open it."""
+        """A resource that is open. Raises Unavailable if its plugin could not open it."""
         return self.platform.resource(key)
 
     def settings_of(self, cls: type[S]) -> S:
@@ -68,19 +68,19 @@ class Context:
 
     @property
     def network(self) -> str:
-        """Where the request comes from, for counting: the client's address, for IPv6 its /64 network."""
+        """The client's network, for counting: its IPv4 address, or the /64 network of its IPv6 address."""
         return network_of(self.client_ip)
 
     @property
     def bearer(self) -> str | None:
-        """The caller's token as sent, for calls on the caller's behalf."""
+        """The caller's token as sent, for calls on behalf of the caller."""
         header = self.request.headers.get("Authorization", "")
         scheme, _, token = header.partition(" ")
         return token.strip() if scheme.lower() == "bearer" else None
 
     @property
     def caller(self) -> Caller:
-        """Who sends the request, for a service that decides, changes or audits."""
+        """The sender of the request, for a service that decides, changes or audits."""
         return Caller(self.platform, self.principal, self.audit_origin())
 
     def audit_origin(self) -> dict[str, Any]:

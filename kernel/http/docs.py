@@ -45,7 +45,7 @@ _PAGE = """<!doctype html>
 
 # Sent by the script: the policy allows no form to be submitted.
 _SIGN_IN = """<form id="sign-in" hidden>
-<label>Name <input name="username" autocomplete="username" required></label>
+<label>Username <input name="username" autocomplete="username" required></label>
 <label>Password <input name="password" type="password" autocomplete="current-password" required></label>
 <button type="submit">Sign in</button>
 <output></output>

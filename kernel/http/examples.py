@@ -8,5 +8,5 @@ from pydantic import ConfigDict
 
 
 def example(**fields: Any) -> ConfigDict:
-    """The `model_config` of a body's model, with an example that the API's documents show."""
+    """The `model_config` for a body's model, with an example for the API documentation."""
     return ConfigDict(json_schema_extra={"examples": [fields]})

@@ -57,4 +57,4 @@ def _is_required(parameter: inspect.Parameter) -> bool:
 def _remedy(name: str) -> str:
     if name in ("body", "query"):
         return f"its decorator doesn't declare; add {name}=<a pydantic model> to it"
-    return f"its path doesn't hold; write {{{name}}} into the path, or give it a default"
+    return f"its path doesn't contain; write {{{name}}} into the path, or give it a default"

@@ -17,6 +17,8 @@ from kernel.http.schemas import UNDESCRIBABLE, Schemas, can_be_described, declar
 log = logging.getLogger("platform.http")
 
 _ALWAYS = (400, 401, 429, 503)
+# Docstrings name their source in the project's own specification, which readers of the document don't have.
+_SOURCE = re.compile(r"\s*\((?:spec (?:section )?\d|wire-facts|decisions\.md)[^()]*\)")
 
 
 def build_document(endpoints: Iterable[Endpoint], title: str) -> dict[str, Any]:
@@ -31,7 +33,7 @@ def build_document(endpoints: Iterable[Endpoint], title: str) -> dict[str, Any]:
         item = paths.setdefault(endpoint.template.openapi, {})
         item[endpoint.route.method.lower()] = _operation(endpoint, schemas, taken)
     security = {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}}
-    return {
+    document = {
         "openapi": "3.1.0",
         "info": {
             "title": title,
@@ -41,6 +43,15 @@ def build_document(endpoints: Iterable[Endpoint], title: str) -> dict[str, Any]:
         "paths": paths,
         "components": {"schemas": schemas.used_by(paths), "securitySchemes": security},
     }
+    return dict(_without_sources(document))
+
+
+def _without_sources(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_sources(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _without_sources(item) for key, item in value.items()}
+    return _SOURCE.sub("", value) if isinstance(value, str) else value
 
 
 def _schemas(endpoints: list[Endpoint]) -> tuple[list[Endpoint], Schemas]:

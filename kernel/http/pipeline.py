@@ -91,7 +91,7 @@ class Pipeline:
         known = self._known(ctx, error)
         if not ctx.request.answering:
             return error_response(known)
-        log.error("%s %s broke off its answer: %s", ctx.request.method, ctx.endpoint, known.detail)
+        log.error("%s %s ended its response early: %s", ctx.request.method, ctx.endpoint, known.detail)
         raise _cut(ctx.request) from None
 
     def _known(self, ctx: Context, error: BaseException) -> PlatformError:

@@ -21,19 +21,19 @@ log = logging.getLogger("platform.http")
 
 
 class Message(BaseModel):
-    """An answer that only says what was done."""
+    """A response that only says what was done."""
 
     message: str
 
 
 class MessageWithId(Message):
-    """What was done, and to what."""
+    """What was done, and the id of the object."""
 
     id: str
 
 
 class ErrorBody(BaseModel):
-    """Body of every error but a 422."""
+    """Body of every error except 422."""
 
     detail: Any = Field(description="What went wrong, in plain text; an object on a few routes.")
     code: str = Field(description="Stable code for programs, in snake_case.")
@@ -51,21 +51,21 @@ class ValidationProblem(BaseModel):
 
 
 class HTTPValidationError(BaseModel):
-    """Body of a 422 (spec section 7)."""
+    """Body of a 422: one entry for each problem."""
 
     detail: list[ValidationProblem]
     code: str = "validation_error"
 
 
 class PageQuery(BaseModel):
-    """`limit` and `offset` of a list (decisions.md, list bounds)."""
+    """Which part of a list to return."""
 
     limit: int = Field(50, ge=1, le=500, description="Largest number of items to return.")
     offset: int = Field(0, ge=0, le=2**53, description="Number of items to skip.")
 
 
 class Page(BaseModel, Generic[T]):
-    """The shared list envelope (wire-facts 1.2); `total` counts before slicing."""
+    """One page of a list; `total` counts all items."""
 
     items: list[T]
     total: int
@@ -75,7 +75,7 @@ class Page(BaseModel, Generic[T]):
 
 @dataclass
 class Answer:
-    """An answer whose status or headers differ from the declared ones."""
+    """A response whose status or headers differ from the declared ones."""
 
     value: Any
     status: int | None = None
@@ -102,9 +102,9 @@ async def send_events(
 ) -> web.StreamResponse:
     """Stream (name, JSON value) pairs as server-sent events.
 
-    An error before the first event is an ordinary error answer; a later one is the event `error`, as the
-    status is out by then, and so is the end of the caller's session. The headers keep reverse proxies from
-    collecting the stream into one lump. When the client leaves, the generator is closed.
+    An error before the first event is an ordinary error response. A later one is sent as the event `error`,
+    because the status has been sent by then; so is the end of the caller's session. The headers stop reverse
+    proxies from buffering the stream. If the client disconnects, the generator is closed.
     """
     async with aclosing(events):
         first = await anext(events, None)

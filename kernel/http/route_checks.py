@@ -53,11 +53,11 @@ def problem_of(route: Route, permissions: Mapping[str, Permission]) -> str | Non
     if route.access.kind == "permission" and not _is_placed(route, permissions):
         return "must name the path parameter its permission applies to: permission(KEY, within=…)"
     if route.access.or_self is not None and f"{{{route.access.or_self}:int}}" not in route.path:
-        return f"lets '{route.access.or_self}' pass, which is no integer parameter of its path"
+        return f"has or_self='{route.access.or_self}', which is not an integer parameter of its path"
     if not route.path.startswith("/"):
         return "must start with '/'"
     if route.fixed and (route.body or route.query or "{" in route.path):
-        return "can't be fixed: it takes parameters"
+        return "can't have fixed=True: it takes parameters"
     if not inspect.iscoroutinefunction(route.handler):
         return "must be served by an 'async def'"
     try:

@@ -1,4 +1,4 @@
-"""The route table: everything that is true of a route stands on its decorator (house rule 2)."""
+"""The route table: a route is declared completely on its decorator (house rule 2)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ H = TypeVar("H", bound=Handler)
 
 @dataclass(frozen=True)
 class Access:
-    """Who may use a route. `within` is the path parameter with the id that a scoped permission refers to.
+    """Who can use a route.
 
-    `or_admin` admits instance administrators beside the holders of a scoped permission, `or_self` the
-    account whose id is this path parameter.
+    `within` is the path parameter with the id to which a scoped permission refers. With `or_admin`, instance
+    administrators can use the route too; with `or_self`, so can the account whose id is in that path
+    parameter.
     """
 
     kind: Literal["public", "authenticated", "admin", "platform_admin", "admin_or_service", "permission"]
@@ -39,7 +40,9 @@ class Access:
 
 
 PUBLIC = Access("public", description="open to anyone")
-PUBLIC_OR_MORE = Access("public", description="open to anyone; a token opens more", better_with_token=True)
+PUBLIC_OR_MORE = Access(
+    "public", description="open to anyone; a token gives access to more", better_with_token=True
+)
 AUTHENTICATED = Access("authenticated", description="any valid token")
 ADMIN = Access("admin", description="instance administrators")
 PLATFORM_ADMIN = Access("platform_admin", description="Platform Admins")
@@ -49,11 +52,11 @@ ADMIN_OR_SERVICE = Access("admin_or_service", description="instance administrato
 def permission(
     key: str | Permission, *, within: str | None = None, or_admin: bool = False, or_self: str | None = None
 ) -> Access:
-    """Access for those who hold a permission; the key must be declared, else the start fails.
+    """Access for those who have a permission. The key must be declared, or the platform won't start.
 
-    `within` is the path parameter with the id of the organization or team, for a key of such a scope; with
-    `or_admin` instance administrators may use the route as well, and with `or_self` the account whose id is
-    that path parameter.
+    For a key with the scope organization or team, `within` is the path parameter with its id. With
+    `or_admin`, instance administrators can use the route too; with `or_self`, so can the account whose id is
+    in that path parameter.
     """
     name = key.key if isinstance(key, Permission) else key
     others = ", or instance administrators" if or_admin else ""
@@ -63,7 +66,7 @@ def permission(
 
 @dataclass(frozen=True)
 class Upload:
-    """A multipart body: the description of its parts for OpenAPI; the handler streams it itself."""
+    """A multipart body. Describes its parts for OpenAPI; the handler reads the stream itself."""
 
     file_field: str = "file"
     fields: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -71,7 +74,7 @@ class Upload:
 
 @dataclass(frozen=True)
 class RawBody:
-    """A body that the handler reads itself, of one of these media types; `example` is of the first."""
+    """A body that the handler reads itself, in one of these media types. `example` is of the first type."""
 
     media_types: tuple[str, ...] = ("application/json",)
     schema: dict[str, Any] = field(default_factory=lambda: {"type": "object"})
@@ -109,7 +112,8 @@ class Route:
     @property
     def summary(self) -> str:
         """First sentence of the handler's docstring."""
-        return (inspect.getdoc(self.handler) or self.name).split("\n")[0].rstrip(".")
+        first = (inspect.getdoc(self.handler) or self.name).partition("\n\n")[0]
+        return " ".join(first.split()).partition(". ")[0].rstrip(".")
 
     @property
     def description(self) -> str:
@@ -119,9 +123,10 @@ class Route:
 
 @dataclass(frozen=True)
 class Rate:
-    """A limit of its own: `limit` calls in 60 s, for each client address or each caller, and path.
+    """A rate limit of the route's own: `limit` calls in 60 s per client address or caller, and per path or
+    route.
 
-    A callable `limit` reads the kernel's settings, or those of the plugin's class `settings`.
+    If `limit` is a function, it is called with the kernel's settings, or with those of the class `settings`.
     """
 
     limit: int | Callable[[Any], int]
@@ -133,8 +138,9 @@ class Rate:
 class RouteTable:
     """Collects routes. `tag` groups them in the documentation.
 
-    With `service` they belong to that service, whichever plugin offers it: their paths start at its root,
-    and the gateway shows them under the service's mounts. `token_scopes` holds for those that name none.
+    With `service`, the routes belong to that service, whichever plugin provides it: their paths start at its
+    root, and the gateway shows them under the service's mounts. `token_scopes` applies to routes that don't
+    name their own.
     """
 
     def __init__(
@@ -191,17 +197,22 @@ class RouteTable:
     ) -> Callable[[H], H]:
         """Declare a route.
 
-        `path` holds parameters as ``{name}``, ``{name:uuid}`` (malformed: 404), ``{name:int}`` (malformed:
-        422) or ``{name:path}``; they reach the handler by keyword, as does the validated ``body`` and
-        ``query``. `access` has no default on purpose: a route without it fails the start. `returns` is the
-        pydantic model (or type) of the answer, `status` the one of success, `also_statuses` further
-        successes with the same body, `errors` the errors the handler may raise on purpose. `long` raises
-        the proxy's time limit from 30 s to 300 s. `judges_credential`: the handler looks at the bearer
-        itself (token refresh), the identity step leaves it alone. `open_to_writes`: a public write on a
-        prefix whose writes otherwise need a token (spec 4.5). `fixed`: the answer tells of declarations only,
-        the same to everybody: it is made once, and anew when a plugin fails or is switched. `token_scopes`: a
-        personal access token needs one of these (``ask``: read and ask, ``tools``: run tools, ``manage``:
-        everything else); empty refuses such tokens, as routes that decide over an account itself must.
+        `path` can contain parameters as ``{name}``, ``{name:uuid}`` (404 if malformed), ``{name:int}`` (422
+        if malformed) or ``{name:path}``. The handler gets them as keyword arguments, like the validated
+        ``body`` and ``query``. `access` has no default on purpose: a route without it keeps its plugin out of
+        service.
+
+        `returns` is the pydantic model (or type) of the response, `status` its status, `also_statuses` other
+        success statuses with the same body, and `errors` the errors that the handler raises on purpose.
+        `long` raises the proxy's time limit from 30 s to 300 s. With `judges_credential`, the handler checks
+        the bearer token itself, as in a token refresh. `open_to_writes` allows a public write under a prefix
+        whose writes otherwise need a token (spec 4.5). `fixed` means that the response depends only on
+        declarations and is the same for everyone: it is made once, and again when a plugin fails, is enabled
+        or is disabled.
+
+        `token_scopes`: a personal access token needs one of these scopes (``ask``: read and ask, ``tools``:
+        run tools, ``manage``: everything else). An empty list refuses such tokens, as routes that change the
+        account itself must.
         """
 
         def decorate(handler: H) -> H:

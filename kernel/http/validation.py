@@ -22,7 +22,7 @@ _INTEGER = re.compile(r"-?[0-9]{1,10}", re.ASCII)
 
 
 async def read_body(request: web.Request, limit: int, silence: float) -> bytes:
-    """The whole body, at most `limit` bytes (else 413), given up after `silence` seconds without a byte."""
+    """Read the whole body, at most `limit` bytes (else 413). Give up after `silence` seconds without data."""
     if request.content_length is not None and request.content_length > limit:
         raise PayloadTooLarge(f"The body is larger than {limit} bytes")
     if not request.can_read_body:
@@ -38,7 +38,7 @@ async def read_body(request: web.Request, limit: int, silence: float) -> bytes:
 
 
 async def iter_body(request: web.Request, silence: float) -> typing.AsyncIterator[bytes]:
-    """The body piece by piece; RequestTimeout after `silence` seconds without one."""
+    """Read the body piece by piece. Raises RequestTimeout after `silence` seconds without data."""
     while True:
         try:
             async with asyncio.timeout(silence):
@@ -157,7 +157,7 @@ def parse_int(text: str) -> int:
 
 
 def json_object(raw: bytes, what: str) -> dict[str, Any]:
-    """`raw` as a JSON object; BadRequest says what else it is."""
+    """Parse `raw` as a JSON object. Raises BadRequest if it is anything else."""
     try:
         value = json.loads(raw)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What a durable job is."""
+"""What plugins declare: durable jobs."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ P = TypeVar("P", bound=BaseModel)
 
 
 class JobFailed(Exception):
-    """Raised by a handler for a failure that no retry can mend; the text is public."""
+    """Raise it in a handler for a failure that a retry can't fix. The text is public."""
 
 
 @dataclass(frozen=True)
 class AnyJob(Generic[P]):
     """What `Job` and `LongJob` have in common.
 
-    An error other than JobFailed is retried with growing pauses, `retries` times. An error that is the
-    machine's fault (no space, no memory, no file handles) is retried for as long as it lasts and not counted.
-    A job whose runs end `crashes` times with the death of the worker is given up. `lane` is where it waits
-    unless the one who enqueues it says otherwise: ``quick`` for what takes seconds at most, ``large`` for
-    what takes minutes.
+    An error other than JobFailed is retried up to `retries` times, with growing pauses. An error that is the
+    machine's fault (no disk space, memory or file handles) is retried for as long as it lasts, and doesn't
+    count. A job is given up after its worker has died `crashes` times while running it. `lane` is where the
+    job waits by default: ``quick`` for work of a few seconds at most, ``large`` for work of minutes.
 
     `schedule` runs the job by the clock: five cron fields (``"0 3 * * *"`` is 03:00) or ``"@hourly"``,
-    ``"@daily"``, ``"@weekly"``, in the time zone `PLATFORM_TIME_ZONE`; or a function that answers one from
-    the platform's settings, or None for never. The payload is then made without arguments. One run at a time
-    over all workers; runs that were missed are made up once; none while the plugin is switched off.
+    ``"@daily"``, ``"@weekly"``, in the time zone `PLATFORM_TIME_ZONE`; or a function of the platform that
+    returns one of these, or None for never. The payload is then created without arguments. Only one run
+    happens at a time across all workers; missed runs are made up once; there are none while the plugin is
+    disabled.
     """
 
     name: str
@@ -51,11 +51,11 @@ class AnyJob(Generic[P]):
 
 @dataclass(frozen=True)
 class Job(AnyJob[P]):
-    """A kind of background work that nobody watches, run by a worker process.
+    """A kind of background work that nobody needs to follow. A worker process runs it.
 
-    `handler(platform, payload)` must be idempotent: after a kill it runs again from its start.
-    `on_give_up(platform, payload, reason)` records the failure where people see it; it too may run more than
-    once.
+    `handler(platform, payload)` must be idempotent: after a crash it runs again from the start.
+    `on_give_up(platform, payload, reason)` can record the failure where people see it; it may run more than
+    once, too.
     """
 
     handler: Callable[[Platform, P], Awaitable[None]]
@@ -68,17 +68,18 @@ class Job(AnyJob[P]):
 
 @dataclass(frozen=True)
 class LongJob(AnyJob[P]):
-    """A kind of background work that a person can follow and cancel (``GET /v1/jobs``).
+    """A kind of background work that people can follow and cancel (``GET /v1/jobs``).
 
-    `handler(platform, payload, progress)` reports to `progress` as often as it likes and may answer a
-    reference to its result, such as the path of what it made. It must be idempotent: after a kill it runs
-    again, with `progress` as it was written last. A cancel ends it with a CancelledError at its next await,
-    as does a worker that stops: clean up and let it pass; only a cancel is followed by
-    `on_cancel(platform, payload)`, which like `on_give_up` may run more than once.
+    `handler(platform, payload, progress)` reports to `progress` as often as it likes, and may return a
+    reference to its result, such as the path of what it created. It must be idempotent: after a crash it runs
+    again, with `progress` as last saved. When the job is cancelled, or the worker stops, the handler gets a
+    CancelledError at its next await: clean up and let it pass. Only a cancelled job is followed by
+    `on_cancel(platform, payload)`, which, like `on_give_up`, may run more than once.
 
-    `title` says what it does, in general ("Read a document"): it outlives what it worked on. `visible`
-    answers a query for the ids of the subjects that a scope may see: who sees the subject sees the job. Its
-    owner and administrators see it anyway, and only they may cancel it.
+    `title` says in general what the job does ("Read a document"), because it is kept longer than the object
+    that the job works on. `visible` returns a query for the ids of the subjects that a scope can see: those
+    who can see the subject can see the job. Its owner and administrators always can, and only they can cancel
+    it.
     """
 
     handler: Callable[[Platform, P, Progress], Awaitable[str | None]]

@@ -34,12 +34,12 @@ class JobNotFound(NotFound):
 
 class JobFinished(Conflict):
     code = "job_finished"
-    default_detail = "The job has ended already"
+    default_detail = "The job has already ended"
 
 
 class NotYourJob(Forbidden):
     code = "not_your_job"
-    default_detail = "Only the one who started the job, or an administrator, may cancel it"
+    default_detail = "Only the account that started the job, or an administrator, can cancel it"
 
 
 async def list_page(caller: Caller, query: JobQuery) -> Page[JobOut]:

@@ -16,13 +16,13 @@ routes = RouteTable("Jobs")
 
 @routes.get("/v1/jobs", access=AUTHENTICATED, query=JobQuery, returns=Page[JobOut])
 async def list_jobs(ctx: Context, query: JobQuery) -> Page[JobOut]:
-    """Long jobs, newest first: your own, and those that work on what you may see."""
+    """List long jobs, newest first: your own, and those that work on something you can see."""
     return await following.list_page(ctx.caller, query)
 
 
 @routes.get("/v1/jobs/{job_id}", access=AUTHENTICATED, returns=JobOut, errors=(JobNotFound,))
 async def get_job(ctx: Context, job_id: str) -> JobOut:
-    """One long job: its state, how far it is, and how long it will take."""
+    """Show one long job: its state, its progress and the estimated time left."""
     return await following.get(ctx.caller, job_id)
 
 
@@ -34,9 +34,10 @@ async def get_job(ctx: Context, job_id: str) -> JobOut:
     errors=(JobNotFound,),
 )
 async def follow_job(ctx: Context, job_id: str) -> web.StreamResponse:
-    """The job as server-sent events named `job`, each the whole job: now, at each change, until it has ended.
+    """Follow a job as server-sent events named `job`.
 
-    At least one event every 15 seconds.
+    Each event contains the whole job. One is sent at once and after each change, at least every 15 seconds,
+    until the job has ended.
     """
     return await send_events(ctx.request, following.follow(ctx.caller, job_id))
 
@@ -49,5 +50,5 @@ async def follow_job(ctx: Context, job_id: str) -> web.StreamResponse:
     errors=(JobNotFound, NotYourJob, JobFinished),
 )
 async def cancel_job(ctx: Context, job_id: str) -> JobOut:
-    """Cancel a job, if you started it or are an administrator; one that runs ends a moment later."""
+    """Cancel a job that you started; administrators can cancel any. A running job ends a moment later."""
     return await following.cancel(ctx.caller, job_id)

@@ -1,4 +1,4 @@
-"""How far a long job is, as its handler reports it."""
+"""How far a long job has got, as reported by its handler."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ LONGEST_MESSAGE = 500
 
 
 class Progress:
-    """How far a long job is. Reporting costs nothing: it is written at most once a second, by the worker.
+    """How far a long job has got. Reporting is cheap: the worker saves it at most once a second.
 
-    May be called from any thread. `done` and `total` count `unit`s (plural, such as "pages"); after a kill
-    they are as they were written last. `message` is one line for people, with nothing secret in it.
+    Can be used from any thread. `done` and `total` count `unit`s (in the plural, such as "pages"); after a
+    crash they are as last saved. `message` is one line for people; don't put secrets into it.
     """
 
     def __init__(self, done: int = 0, total: int | None = None, unit: str = "", message: str = "") -> None:
@@ -32,14 +32,14 @@ class Progress:
         unit: str | None = None,
         message: str | None = None,
     ) -> None:
-        """Say what changed; what is left out stays."""
+        """Set what has changed; omitted values stay as they are."""
         self.done = self.done if done is None else done
         self.total = self.total if total is None else total
         self.unit = self.unit if unit is None else unit
         self.message = self.message if message is None else message
 
     def advance(self, by: int = 1) -> None:
-        """That many more are done. For a handler with one thread: two at once may count as one."""
+        """Add to `done`. For handlers with one thread: two simultaneous calls may count as one."""
         self.done += by
 
     def values(self) -> Mapping[str, Any]:

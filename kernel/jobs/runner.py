@@ -71,7 +71,7 @@ class JobRunner:
         """One attempt; answers the pause before the next one, None when it was the last."""
         job = self._platform.resource(OFFERS).jobs.get(record.name)
         if job is None:
-            await self._close(record, "failed", error=f"no plugin offers the job '{record.name}' any more")
+            await self._close(record, "failed", error=f"no plugin provides the job '{record.name}' any more")
             return None
         try:
             payload = job.payload.model_validate(record.payload)
@@ -82,7 +82,7 @@ class JobRunner:
             await self._cancel(record, job)
             return None
         if record.attempts - record.failures - record.faults > job.crashes:
-            await self._give_up(record, job, payload, f"the worker died {job.crashes} times over it")
+            await self._give_up(record, job, payload, f"its worker died {job.crashes} times while running it")
             return None
         return await self._handle(record, job, payload, signal)
 
@@ -196,7 +196,7 @@ class JobRunner:
                 if not (is_outage(error) or machine_fault(error)):
                     raise
                 tries += 1
-                log.warning("the books of a job can't be written: %s; trying again", type(error).__name__)
+                log.warning("could not save the state of a job: %s; trying again", type(error).__name__)
             await asyncio.sleep(min(2.0**tries, _LONGEST_PAUSE))
 
 

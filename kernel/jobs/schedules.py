@@ -54,7 +54,9 @@ def schedules_of(platform: Platform) -> list[Schedule]:
     for name, job in sorted(offers.jobs.items()):
         cron = job.schedule(platform) if callable(job.schedule) else job.schedule
         if cron is not None and not croniter.is_valid(cron):
-            log.error("the job '%s' never runs: '%s' is not a schedule, write '0 3 * * *'", name, cron)
+            log.error(
+                "the job '%s' never runs: '%s' is not a schedule; write one such as '0 3 * * *'", name, cron
+            )
         elif cron is not None:
             found.append(Schedule(job, offers.job_plugins.get(name, KERNEL), cron))
     return found

@@ -15,11 +15,11 @@ from kernel.jobs.progress import seconds_left
 
 
 class JobProgress(BaseModel):
-    """How far a job is; `total` is null while nobody knows it."""
+    """How far a job has got; `total` is null while unknown."""
 
     done: int
     total: int | None
-    unit: str = Field(description="What is counted, such as `pages`; empty while nothing is.")
+    unit: str = Field(description="What is counted, such as `pages`; empty if nothing is.")
 
 
 class JobOut(BaseModel):
@@ -31,23 +31,25 @@ class JobOut(BaseModel):
     status: Status
     progress: JobProgress
     message: str = Field(description="What it is doing now, in one line.")
-    eta_seconds: int | None = Field(description="Seconds it will probably take still; null when unknown.")
+    eta_seconds: int | None = Field(description="Estimated seconds left; null if unknown.")
     cancel_requested: bool
     error: str | None = Field(description="Why it failed.")
-    result: str | None = Field(description="Where to find what it made.")
+    result: str | None = Field(description="Where to find the result.")
     subject: str | None = Field(description="The id of what it works on.")
     owner_id: int | None
     created_at: datetime
-    started_at: datetime | None = Field(description="When the attempt under way, or the last one, began.")
+    started_at: datetime | None = Field(description="When the current or last attempt started.")
     finished_at: datetime | None
 
 
 class JobQuery(PageQuery):
-    """Which jobs to list; what is given must all fit."""
+    """Which jobs to list; all given filters must match."""
 
-    status: Status | None = Field(None, description="In this state.")
-    kind: str | None = Field(None, max_length=128, description="Of this kind.")
-    subject: str | None = Field(None, max_length=64, description="Working on the thing with this id.")
+    status: Status | None = Field(None, description="Only jobs in this state.")
+    kind: str | None = Field(None, max_length=128, description="Only jobs of this kind.")
+    subject: str | None = Field(
+        None, max_length=64, description="Only jobs that work on the object with this id."
+    )
 
 
 def render(record: JobRecord) -> JobOut:

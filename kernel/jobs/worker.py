@@ -64,7 +64,7 @@ class Worker:
         listen(_LEFT, lambda _: self._left.set())
         try:
             if await self._launched(stop):
-                log.info("worker %s takes jobs", self._executor)
+                log.info("worker %s is ready for jobs", self._executor)
                 await self._guarded_beat()
                 scheduling = asyncio.create_task(Scheduler(self._platform).run(), name="schedules")
                 await self._watch(stop)
@@ -99,7 +99,7 @@ class Worker:
         except CancelledError:
             threading.Event().wait()
         except Exception:  # boundary: the runner's own bookkeeping failed
-            log.exception("the outcome of job %s can't be written; it will run again", job_id)
+            log.exception("could not save the outcome of job %s; it will run again", job_id)
             return False
         finally:
             self._running.discard(future)
@@ -123,7 +123,7 @@ class Worker:
             await self._beat()
             await self._take_over()
         except (SQLAlchemyError, OSError) as error:
-            log.warning("no sign of life could be written: %s", type(error).__name__)
+            log.warning("could not save a heartbeat: %s", type(error).__name__)
 
     async def _beat(self) -> None:
         await self._platform.database.write(_show_life, self._executor)
@@ -133,7 +133,7 @@ class Worker:
         dead = await self._platform.database.read(_silent_workers, self._executor)
         if not dead:
             return
-        log.warning("taking over from silent workers: %s", ", ".join(dead))
+        log.warning("taking over the jobs of unresponsive workers: %s", ", ".join(dead))
         await asyncio.to_thread(self._lanes.requeue, dead)
         await self._platform.database.write(_forget_workers, dead)
 
@@ -201,4 +201,4 @@ def _take_slot(folder: str) -> tuple[int, TextIO]:
             handle.close()
             continue
         return slot, handle
-    raise RuntimeError("256 workers run on this home already")
+    raise RuntimeError("256 workers already use this PLATFORM_HOME")

@@ -1,4 +1,4 @@
-"""The client of every call that the platform makes to another server."""
+"""The client for all calls of the platform to other servers."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _NAMES_SECONDS: Final = 10
 
 @dataclass(frozen=True)
 class CallLimits:
-    """What one call may take: seconds in all, for a connection and of silence; bytes of the decompressed
-    body; redirects that are followed, each checked as the first address was.
+    """Limits of one call: seconds overall, for connecting, and without data; bytes of the decompressed body;
+    the number of redirects to follow. Each redirect is checked like the first address.
     """
 
     total_seconds: float = 30
@@ -48,7 +48,7 @@ class CallLimits:
 
 @dataclass(frozen=True)
 class OutgoingCall:
-    """What is told of a call when it is over. It holds no path, query, header or body."""
+    """A call that has ended, for tracing. It contains no path, query, header or body."""
 
     client: str
     method: str
@@ -62,7 +62,7 @@ Trace = Callable[[OutgoingCall], None]
 
 
 class OutgoingReply:
-    """An answer whose head has arrived. Use it in ``async with``: leaving it early closes the connection."""
+    """A response whose headers have arrived. Use ``async with``; leaving early closes the connection."""
 
     def __init__(
         self, response: aiohttp.ClientResponse, limits: CallLimits, ended: Callable[[str | None], None]
@@ -82,7 +82,7 @@ class OutgoingReply:
         self.close()
 
     async def pieces(self, most: int | None = None) -> AsyncGenerator[bytes, None]:
-        """The decompressed body as it arrives, at most `most` bytes where the limits allow more.
+        """The decompressed body as it arrives, at most `most` bytes if that is less than the limit.
 
         Raises CallTimedOut, AnswerBroken, AnswerTooLarge.
         """
@@ -116,7 +116,9 @@ class OutgoingReply:
 
 
 class OutgoingClient:
-    """Calls servers within its destinations. No cookies, no proxy, no redirects unasked."""
+    """Calls servers within its allowed destinations. No cookies, no proxies, and no redirects unless asked
+    for.
+    """
 
     def __init__(self, name: str, destinations: Destinations, limits: CallLimits, trace: Trace) -> None:
         self._name = name
@@ -146,7 +148,7 @@ class OutgoingClient:
         body: str | bytes | None = None,
         limits: CallLimits | None = None,
     ) -> OutgoingReply:
-        """Send a request; answers when the head of the answer is there, whatever its status.
+        """Send a request. Returns when the headers of the response have arrived, whatever its status.
 
         Raises DestinationRefused, CallFailed, CallTimedOut, AnswerBroken.
         """
@@ -284,7 +286,7 @@ def _translated(host: str, *, answering: bool) -> Iterator[None]:
         raise CallTimedOut(host) from None
     except (aiohttp.ClientConnectionError, aiohttp.InvalidURL) as error:
         if answering:
-            raise AnswerBroken(f"{host} broke off its answer") from None
+            raise AnswerBroken(f"{host} ended its response early") from None
         raise CallFailed(f"{host} can't be reached ({type(error).__name__})") from None
     except (aiohttp.ClientError, ValueError) as error:
-        raise AnswerBroken(f"{host} sent an answer that can't be read ({type(error).__name__})") from None
+        raise AnswerBroken(f"{host} sent an unreadable response ({type(error).__name__})") from None

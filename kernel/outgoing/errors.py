@@ -1,35 +1,37 @@
-"""How a call to another server can fail. Texts name the host and nothing more: no path, query or header."""
+"""How a call to another server can fail. The texts name only the host: no path, query or header."""
 
 from __future__ import annotations
 
 
 class OutgoingError(Exception):
-    """Root of them all."""
+    """Base of these errors."""
 
 
 class DestinationRefused(OutgoingError):
-    """The call may not go there: a private address, or a host that is not on the list."""
+    """The call is not allowed: the address is private, or the host is not on the list."""
 
 
 class CallFailed(OutgoingError):
-    """No connection, or it broke before the answer began: nothing was received."""
+    """No connection, or it was lost before the response began: nothing was received."""
 
 
 class CallTimedOut(OutgoingError):
-    """The server was silent for too long, or took too long in all; `connecting` before a connection stood."""
+    """The server was silent for too long, or took too long overall. `connecting`: it did not even accept a
+    connection.
+    """
 
     def __init__(self, host: str, *, connecting: bool = False) -> None:
-        super().__init__(f"{host} did not {'take the connection' if connecting else 'answer'} in time")
+        super().__init__(f"{host} did not {'accept the connection' if connecting else 'respond'} in time")
         self.connecting = connecting
 
 
 class AnswerBroken(OutgoingError):
-    """The answer began and did not end, or is not HTTP."""
+    """The response ended early, or is not HTTP."""
 
 
 class AnswerTooLarge(OutgoingError):
-    """The answer, decompressed, is larger than the caller takes."""
+    """The decompressed response is larger than the limit."""
 
     def __init__(self, host: str, limit: int) -> None:
-        super().__init__(f"the answer of {host} is larger than {limit} bytes")
+        super().__init__(f"the response from {host} is larger than {limit} bytes")
         self.limit = limit

@@ -1,4 +1,4 @@
-"""Keeping, reading and forgetting the secrets of an owner, within a unit of work."""
+"""Storing, reading and deleting the secrets of an owner, within a unit of work."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _BATCH: Final = 500
 
 
 class SecretUnreadable(PlatformError):
-    """A stored secret does not open: its row was changed, or its key is not in this home."""
+    """A stored secret can't be decrypted: its row was changed, or its key is not in this PLATFORM_HOME."""
 
     code = "secret_unreadable"
     default_detail = "A stored secret can't be read; the server's log says which, and why"
 
 
 class SecretOwner(NamedTuple):
-    """Whose a secret is: an account or an organization by its number, a plugin by its name."""
+    """The owner of a secret: an account or an organization by id, a plugin by name."""
 
     kind: OwnerKind
     id: int | str
@@ -46,14 +46,14 @@ class SecretOwner(NamedTuple):
 
 
 class SecretEntry(NamedTuple):
-    """What may be shown of a secret."""
+    """What can be shown of a secret."""
 
     name: str
     changed_at: datetime
 
 
 class OwnerSecrets:
-    """The secrets of owners. Values leave it as SecretStr alone; the audit log tells of changes by name."""
+    """The secrets of owners. Values are returned only as SecretStr; the audit log records changes by name."""
 
     def __init__(self, ring: KeyRing) -> None:
         self._ring = ring
@@ -66,7 +66,8 @@ class OwnerSecrets:
         value: str | SecretStr,
         origin: dict[str, Any] | None = None,
     ) -> None:
-        """Keep a secret, in place of an earlier one of that name. Raises ValueError for what can't be one.
+        """Store a secret, replacing an earlier one of the same name. Raises ValueError if name or value are
+        invalid.
 
         `origin` is `Caller.origin`, for the audit log.
         """
@@ -89,13 +90,13 @@ class OwnerSecrets:
         return None if row is None else SecretStr(self._open(row))
 
     def list(self, session: Session, owner: SecretOwner) -> list[SecretEntry]:
-        """The owner's secrets by name, without their values."""
+        """The names of the owner's secrets, and when they changed, without values."""
         columns = select(OwnerSecret.name, OwnerSecret.changed_at)
         found = session.execute(_of(columns, owner).order_by(OwnerSecret.name))
         return [SecretEntry(name, changed_at) for name, changed_at in found]
 
     def remove(self, unit: Unit, owner: SecretOwner, name: str, origin: dict[str, Any] | None = None) -> bool:
-        """Forget a secret; whether there was one."""
+        """Delete a secret. Returns whether there was one."""
         row = _find(unit.session, owner, name)
         if row is None:
             return False
@@ -105,9 +106,10 @@ class OwnerSecrets:
         return True
 
     def remove_all(self, unit: Unit, owner: SecretOwner, origin: dict[str, Any] | None = None) -> int:
-        """Forget all secrets of an owner that is deleted; answers how many.
+        """Delete all secrets of an owner that is being deleted. Returns how many.
 
-        An account's go with its row. Who deletes an organization calls this in the same unit.
+        An account's secrets are deleted with its row. If you delete an organization, call this in the same
+        unit.
         """
         names = [entry.name for entry in self.list(unit.session, owner)]
         unit.session.execute(_of(delete(OwnerSecret), owner))
@@ -146,7 +148,7 @@ class OwnerSecrets:
         try:
             return key.open(row.nonce, row.sealed, _place(row))
         except SealBroken:
-            log.error("secret %s does not open: its row was changed by somebody else", where)
+            log.error("secret %s can't be decrypted: its row was changed from outside", where)
             raise SecretUnreadable from None
 
 
@@ -174,10 +176,10 @@ def _keys_in_use(session: Session) -> list[str]:
 def _check(name: str, text: str) -> None:
     if not _NAME.fullmatch(name):
         raise ValueError(
-            f"'{name[:40]}' is no name for a secret; use lower-case letters, digits, '.', '_', '-'"
+            f"'{name[:40]}' is not a valid name for a secret; use lower-case letters, digits, '.', '_', '-'"
         )
     if not text or len(text) > _LONGEST:
-        raise ValueError(f"a secret has 1 to {_LONGEST} characters")
+        raise ValueError(f"a secret must have 1 to {_LONGEST} characters")
 
 
 def _note(

@@ -42,7 +42,7 @@ class DiskSpace:
         free = self.free_bytes()
         if free < max(self._min_free, 1):
             raise Unhealthy(
-                f"the server's disk is full: {free // _MB} MB are free; make room"
+                f"the server's disk is full: {free // _MB} MB are free; free some space"
                 f" (PLATFORM_MIN_FREE_DISK_MB keeps {self._min_free // _MB} free)"
             )
 

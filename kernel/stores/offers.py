@@ -1,4 +1,4 @@
-"""Stores that plugins offer. A setting chooses one by its name; it is opened before anybody is handed it."""
+"""Stores that plugins offer. A setting chooses one by name; it is open before anyone uses it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ S = TypeVar("S", bound=Settings)
 
 @dataclass(frozen=True)
 class StoreNeeds:
-    """What a store is opened with: the platform itself does not exist yet."""
+    """What a store is opened with, because the platform does not exist yet."""
 
     settings: KernelSettings
     database: Database
@@ -35,7 +35,7 @@ class StoreNeeds:
 
 
 class StoreKind(Generic[T]):
-    """A kind of store, the kernel setting that chooses one, and the choices that are the kernel's own."""
+    """A kind of store, the kernel setting that chooses one, and the kernel's own choices."""
 
     def __init__(self, name: str, setting: str, own: Sequence[str]) -> None:
         self.name = name

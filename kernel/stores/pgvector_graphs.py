@@ -105,7 +105,9 @@ class Graphs:
             try:
                 await self._tidy(ids)
             except (SQLAlchemyError, OSError):
-                log.warning("graphs of vectors can't be built now; searches compare all", exc_info=True)
+                log.warning(
+                    "vector graphs can't be built at the moment; searches compare all vectors", exc_info=True
+                )
 
     async def _tidy(self, ids: list[int] | None) -> None:
         if not await self._changes(ids):

@@ -148,7 +148,7 @@ async def _backfill(database: Database) -> None:
         if not rows:
             break
         last, done = rows[-1].label, done + len(rows)
-        log.info("%d vectors of older points made ready for pgvector", done)
+        log.info("prepared %d older vectors for pgvector", done)
 
 
 def _copy_some(unit: Unit, last: int) -> Sequence[Any]:

@@ -21,10 +21,10 @@ Vector = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Embedded:
-    """What `embed_texts` answers: float32 vectors [n, d] of unit length, and the identity of their engine.
+    """What `embed_texts` returns: float32 vectors [n, d] of unit length, and the identity of their engine.
 
-    `unrelated` is the cosine that the model gives two texts that have nothing to do with each other: what a
-    cosine says begins there.
+    `unrelated` is the cosine of two texts that have nothing to do with each other, for this model. Similarity
+    starts there.
     """
 
     vectors: npt.NDArray[np.float32]
@@ -32,15 +32,15 @@ class Embedded:
     unrelated: float = 0.0
 
     def similarity(self, cosine: float) -> float:
-        """A cosine on a scale on which 0 is unrelated and 1 the same text, whatever the model."""
+        """Convert a cosine to a scale on which 0 is unrelated and 1 is the same text, whatever the model."""
         return (cosine - self.unrelated) / (1.0 - self.unrelated)
 
 
 @dataclass(frozen=True)
 class Point:
-    """A text, its vector (float32, unit length) and what is to be known of it.
+    """A text with its vector (float32, unit length) and its metadata.
 
-    `group` is what points are published and removed by (a document); `position` orders them within it.
+    Points are published and removed by `group` (a document); `position` is their order within it.
     """
 
     id: str
@@ -53,7 +53,7 @@ class Point:
 
 @dataclass(frozen=True)
 class StoredPoint:
-    """A point as it is kept, without its vector."""
+    """A stored point, without its vector."""
 
     id: str
     group: str
@@ -64,9 +64,9 @@ class StoredPoint:
 
 @dataclass(frozen=True)
 class Hit:
-    """A found point with its score: cosine for dense, normalised to at most 1 for hybrid.
+    """A point that was found, with its score: the cosine for dense search, at most 1 for hybrid search.
 
-    `words` is the share of a full match by BM25, 0 to 1; None for a dense search.
+    `words` says how well the words match (BM25), from 0 to 1; None for a dense search.
     """
 
     point: StoredPoint
@@ -143,7 +143,7 @@ class VectorStore(Protocol):
 class EngineMismatch(Exception):
     """Vectors of two embedding engines must not be mixed in one collection.
 
-    `stored` is the identity of the engine whose vectors the collection holds, `given` that of the other one.
+    `stored` is the engine whose vectors the collection contains, `given` the other one.
     """
 
     def __init__(self, stored: str, given: str) -> None:
@@ -154,7 +154,7 @@ class EngineMismatch(Exception):
 
 @dataclass(frozen=True)
 class Staged:
-    """Content that has arrived, hashed, measured and synced, but is not kept yet."""
+    """Content that has arrived and is hashed, measured and synced, but not kept yet."""
 
     path: Path
     sha256: str
@@ -216,4 +216,4 @@ class Cache(Protocol):
 
 
 class CacheUnavailable(Exception):
-    """The cache store does not answer."""
+    """The cache store does not respond."""

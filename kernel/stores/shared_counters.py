@@ -204,7 +204,7 @@ class SharedCounters:
         if self._warned is None or time.monotonic() - self._warned > _WARN_EVERY:
             self._warned = time.monotonic()
             log.warning(
-                "rate limits are counted by each process alone until the database is back: %s",
+                "each process counts rate limits on its own until the database is back: %s",
                 type(error).__name__,
             )
 

@@ -133,7 +133,7 @@ class TestSecrets:
         """A name that can't be a file's is refused before anything is read."""
         result = cli("secret", "set", name, input="s3cret")
         assert result.exit_code == 2
-        assert "no name for a secret" in result.stderr
+        assert "not a valid name for a secret" in result.stderr
 
     def test_remove(self, cli: Cli) -> None:
         """A removed secret is gone; removing an unknown one ends with exit code 3."""

@@ -53,7 +53,7 @@ class TestHooks:
         shown = cli("hooks", "identify_actor").stdout
         assert "identify_actor(platform: Platform, request: web.Request, authorization: str | None)" in shown
         assert "Stops at the first answer" in shown
-        assert "May be async. A failure is reported and passed over." in " ".join(shown.split())
+        assert "May be async. A failure is reported and skipped." in " ".join(shown.split())
 
     def test_texts_stand_alone(self, cli: Cli) -> None:
         """No text refers to a document that users do not have."""

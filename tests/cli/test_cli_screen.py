@@ -47,6 +47,23 @@ def test_settings_keep_names_in_one_piece(home: dict[str, str]) -> None:
     assert max(map(len, shown.splitlines())) <= 80
 
 
+def test_tables_keep_words_whole(home: dict[str, str]) -> None:
+    """The names of jobs are in one piece, though the table has little room."""
+    shown_by("db", "upgrade", env=home)
+    code, shown = shown_by("jobs", "schedules", env=home)
+    assert code == 0
+    assert {"kernel.housekeeping", "manifest_webhooks.forget_old"} <= set(shown.split())
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_hooks_break_between_arguments(home: dict[str, str]) -> None:
+    """A signature that is too long has each argument on a line of its own."""
+    code, shown = shown_by("hooks", "find_memberships", env=home)
+    assert code == 0
+    assert "find_memberships(\n    platform: Platform,\n    account_ids: Sequence[int]\n)" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
 def test_settings_wide(home: dict[str, str]) -> None:
     """`--wide` gives each setting one line, whatever the screen."""
     _, shown = shown_by("settings", "--wide", "JWT_EXPIRATION", env=home, columns=400)

@@ -91,33 +91,33 @@ RETURNED: dict[str, tuple[str, Any, str]] = {
     "one_module_of_hooks": (
         "register_hookspecs",
         hookspecs,
-        "its hooks do not fit: register_hookspecs returned kernel.hookspecs alone;"
+        "its hooks are invalid: register_hookspecs returned kernel.hookspecs alone;"
         " return a list: [hookspecs]",
     ),
     "no_hook_in_it": (
         "register_hookspecs",
         [SimpleNamespace(__name__="recipes")],
-        "its hooks do not fit: recipes holds no hook specification: write @hookspec.first above it",
+        "its hooks are invalid: recipes contains no hook specification: write @hookspec.first above it",
     ),
     "class_of_permission": (
         "register_permissions",
         [Permission],
-        "register_permissions holds the class Permission; list an instance: Permission(…)",
+        "register_permissions contains the class Permission; list an instance: Permission(…)",
     ),
     "source_itself": (
         "register_plugin_sources",
         [Source()],
-        "register_plugin_sources holds a Source; list ResourceKey(…)",
+        "register_plugin_sources contains a Source; list ResourceKey(…)",
     ),
     "event_made": (
         "register_events",
         [Sent()],
-        "register_events holds a Sent; list subclasses of Event",
+        "register_events contains a Sent; list subclasses of Event",
     ),
     "other_things": (
         "register_jobs",
         [READ],
-        "register_jobs holds a Permission; list Job(…)",
+        "register_jobs contains a Permission; list Job(…)",
     ),
     "settings_made": (
         "register_settings",
@@ -133,18 +133,19 @@ RETURNED: dict[str, tuple[str, Any, str]] = {
     "check_without_platform": (
         "register_health_checks",
         [HealthCheck("notes", unasked)],  # type: ignore[arg-type]
-        "register_health_checks holds the check 'notes', whose function must take the platform:"
+        "register_health_checks contains the check 'notes', whose function must take the platform:"
         " check(platform)",
     ),
     "resource_without_platform": (
         "register_resources",
         [Resource(ResourceKey[None]("notes"), unopened)],
-        "register_resources holds 'notes', whose function must take the platform: open(platform)",
+        "register_resources contains 'notes', whose function must take the platform: open(platform)",
     ),
     "job_without_platform": (
         "register_jobs",
         [Job("notes.send", Payload, unhandled)],  # type: ignore[arg-type]
-        "register_jobs holds the job 'notes.send', whose handler must take two: handler(platform, payload)",
+        "register_jobs contains the job 'notes.send', whose handler must take two: handler(platform, "
+        "payload)",
     ),
 }
 
@@ -229,11 +230,11 @@ class NamedOtherwise(Plugin):
 WRITTEN: dict[str, tuple[type[Plugin] | Candidate, str]] = {
     "async_declaration": (
         AsyncDeclaration,
-        "its hook 'register_routes' is async, but nobody awaits it: write 'def' in place of 'async def'",
+        "its hook 'register_routes' must not be async: write 'def' instead of 'async def'",
     ),
     "async_plain": (
         AsyncPlain,
-        "its hook 'select_members' is async, but nobody awaits it: write 'def' in place of 'async def'",
+        "its hook 'select_members' must not be async: write 'def' instead of 'async def'",
     ),
     "strange_argument": (
         StrangeArgument,

@@ -187,7 +187,10 @@ class TestRoutes:
             (table_of("/v1/neighbour", access=PUBLIC), "GET /v1/neighbour is taken by 'neighbour'"),
             (table_of("/health", access=PUBLIC), "GET /health is taken by 'kernel'"),
             (table_of("/v1/strange", access=PUBLIC, body=7), "GET /v1/strange"),
-            (table_of("/v1/strange/{id}", access=PUBLIC, fixed=True), "can't be fixed: it takes parameters"),
+            (
+                table_of("/v1/strange/{id}", access=PUBLIC, fixed=True),
+                "can't have fixed=True: it takes parameters",
+            ),
         ],
     )
     async def test_a_stranger_with_an_unfit_route(
@@ -219,7 +222,7 @@ class TestRoutes:
             ("/v1/strange", {"query": Note}, taking_body, "'taking_body' lacks the parameter 'query'"),
             ("/v1/strange", {}, taking_body, "takes 'body', which its decorator doesn't declare; add body="),
             ("/v1/strange/{id}", {}, taking_name, "'taking_name' lacks the parameter 'id'"),
-            ("/v1/strange", {}, taking_name, "takes 'name', which its path doesn't hold; write {name}"),
+            ("/v1/strange", {}, taking_name, "takes 'name', which its path doesn't contain; write {name}"),
         ],
     )
     async def test_a_handler_with_other_parameters(

@@ -57,7 +57,7 @@ def test_the_environment_wins(tmp_path: Path) -> None:
 def test_names(store: SecretStore, name: str) -> None:
     """What is no plain name is refused: it could be a path."""
     for call in (store.get, store.remove, store.ensure, lambda n: store.set(n, "x")):
-        with pytest.raises(ValueError, match="no name for a secret"):
+        with pytest.raises(ValueError, match="not a valid name for a secret"):
             call(name)
 
 

@@ -18,7 +18,8 @@ def locate_file(file: Path | None = None) -> Path:
     found = file if file is not None else _in_package()
     if not found.is_file():
         raise WeightsNotFound(
-            f"{found} is not there: name a copy of {FILE}, or none to use the package {PACKAGE}"
+            f"{found} does not exist: set PLATFORM_EMBEDDINGS_E5_FILE to a copy of {FILE}, or unset it "
+            f"to use the package {PACKAGE}"
         )
     return found
 
@@ -45,6 +46,7 @@ def _in_package() -> Path:
         distribution = metadata.distribution(PACKAGE)
     except metadata.PackageNotFoundError:
         raise WeightsNotFound(
-            f"the package {PACKAGE} is not installed: install it, or name a copy of {FILE}"
+            f"the package {PACKAGE} is not installed: install it, or set PLATFORM_EMBEDDINGS_E5_FILE to "
+            f"a copy of {FILE}"
         ) from None
     return Path(str(distribution.locate_file(f"{PACKAGE}/{FILE}")))

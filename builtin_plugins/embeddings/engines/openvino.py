@@ -100,7 +100,7 @@ def _chosen(precision: Precision | Literal["auto"], core: Any) -> Precision:
         return "bf16" if _has_bf16(core) else "fp32"
     if precision == "bf16" and not _has_bf16(core):
         # The runtime would compute in fp32 without a word, and the vectors would bear a false identity.
-        raise EngineError("this processor does not compute in bf16: choose the precision auto or fp32")
+        raise EngineError("this processor does not support bf16: choose the precision auto or fp32")
     return precision
 
 

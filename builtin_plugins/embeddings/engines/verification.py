@@ -23,7 +23,7 @@ def verify(engine: EmbeddingEngine, reference: Reference) -> float:
     cosine = float(np.mean(np.sum(found * reference.vectors, axis=1)))
     if not cosine >= LEAST_COSINE:
         raise EngineError(
-            f"{engine.identity} gives other vectors than the reference on this machine (mean cosine "
-            f"{cosine:.4f}, at least {LEAST_COSINE} is needed): choose another engine or precision"
+            f"{engine.identity} produces different vectors from the reference on this machine (mean cosine "
+            f"{cosine:.4f}, at least {LEAST_COSINE} is required): choose another engine or precision"
         )
     return cosine

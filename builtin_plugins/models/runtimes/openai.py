@@ -56,7 +56,7 @@ class OpenAIRuntime:
         answer = await self._http.json("POST", "/v1/chat/completions", _chat(request), model=request.model)
         choice = _choice(answer)
         if choice is None or "error" in answer:
-            raise AnswerMalformed("it has no choice")
+            raise AnswerMalformed("it has no choices")
         return _Tally(request.model).take(answer).finished(_text(choice.get("message")))
 
     async def stream(

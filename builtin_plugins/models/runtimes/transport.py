@@ -104,7 +104,7 @@ class RuntimeTransport:
                 if attempt == _ATTEMPTS:
                     raise RuntimeUnreachable from error
             except OutgoingError as error:
-                log.warning("the model runtime can't be called: %s", error)
+                log.warning("could not call the model runtime: %s", error)
                 raise RuntimeUnreachable from error
         raise RuntimeUnreachable
 

@@ -21,9 +21,9 @@ def normalised(vectors: object, count: int) -> Embeddings:
     except (TypeError, ValueError) as error:
         raise AnswerMalformed("its embeddings are not lists of numbers of one length") from error
     if matrix.ndim != 2 or matrix.shape[0] != count or matrix.shape[1] == 0:
-        raise AnswerMalformed(f"it should hold {count} embeddings")
+        raise AnswerMalformed(f"it should contain {count} embeddings")
     if not np.isfinite(matrix).all():
-        raise AnswerMalformed("its embeddings hold numbers that are not finite")
+        raise AnswerMalformed("its embeddings contain numbers that are not finite")
     norms = np.linalg.norm(matrix, axis=1, keepdims=True)
     unit: Embeddings = np.divide(matrix, norms, out=np.zeros_like(matrix), where=norms > 0)
     return unit

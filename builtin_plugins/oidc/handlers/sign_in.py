@@ -21,8 +21,9 @@ _RATE = Rate(60, per="ip")  # nothing can be guessed here, and a whole office ma
 async def oidc_login(ctx: Context) -> web.Response:
     """Send the browser to the identity provider.
 
-    Sets `oidc_state` and `oidc_nonce`, which live five minutes. A browser that can't be sent there goes to
-    the client's `/auth/callback#error=…&error_description=…`; a caller that takes no HTML gets the status.
+    Sets the cookies `oidc_state` and `oidc_nonce`, valid for five minutes. On failure, a browser is sent to
+    the client's `/auth/callback#error=…&error_description=…`; a caller that doesn't accept HTML gets the
+    error itself.
     """
     sso = sso_of(ctx)
     try:
@@ -41,10 +42,10 @@ async def oidc_login(ctx: Context) -> web.Response:
     rate=_RATE,
 )
 async def oidc_callback(ctx: Context, query: CallbackQuery) -> web.Response:
-    """Take the browser back from the identity provider, and send it to the client with a token.
+    """Receive the browser from the identity provider and send it to the client with a token.
 
-    The token is in the fragment: `/auth/callback#token=<ACCESS_TOKEN>`. A failure goes to
-    `/auth/callback#error=…&error_description=…`; a caller that takes no HTML gets its status and JSON.
+    The token is in the fragment: `/auth/callback#token=<ACCESS_TOKEN>`. On failure, a browser is sent to
+    `/auth/callback#error=…&error_description=…`; a caller that doesn't accept HTML gets the error as JSON.
     """
     sso = sso_of(ctx)
     cookies = ctx.request.cookies

@@ -41,9 +41,9 @@ _LOGOUT_FORM = RawBody(
     token_scopes=(),
 )
 async def oidc_logout(ctx: Context) -> Answer:
-    """End all sessions of the caller, and tell where to sign out at the identity provider.
+    """End all of the caller's sessions and return where to sign out at the identity provider.
 
-    `logout_url` is null for a local account, and where the provider offers no such page.
+    `logout_url` is null for a local account, and if the provider has no such page.
     """
     sso = sso_of(ctx)
     if ctx.principal.id is None:
@@ -61,7 +61,7 @@ async def oidc_logout(ctx: Context) -> Answer:
     open_to_writes=True,
 )
 async def oidc_backchannel_logout(ctx: Context) -> Answer:
-    """The identity provider says that somebody signed out there (Back-Channel Logout 1.0)."""
+    """Receive a sign-out from the identity provider (OpenID Connect Back-Channel Logout 1.0)."""
     sso = sso_of(ctx)
     try:
         form = parse_qs((await read_body(ctx.request, _LARGEST, _SILENCE)).decode("ascii", "replace"))

@@ -70,8 +70,8 @@ class Client:
             log.warning("userinfo failed: name, address and groups are taken from the ID token alone")
             return None
         if said.get("sub") != subject:
-            log.warning("userinfo speaks of somebody else than the ID token")
-            raise BadIdToken("The identity provider's userinfo speaks of somebody else")
+            log.warning("userinfo and the ID token have different subjects")
+            raise BadIdToken("The identity provider's userinfo is about a different user")
         return said
 
     def _auth(self, metadata: Metadata) -> ClientAuth:

@@ -70,7 +70,7 @@ class Provider:
         found = await self._fetcher.get(f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
         if found.get("issuer") != self.issuer:
             log.error("discovery names the issuer %.200r, not %r", found.get("issuer"), self.issuer)
-            raise ProviderFault("The identity provider calls itself by another name than configured here")
+            raise ProviderFault("The identity provider's issuer differs from the one configured here")
         methods = found.get("token_endpoint_auth_methods_supported")
         return Metadata(
             authorization_endpoint=self._needed(found, "authorization_endpoint"),
@@ -86,7 +86,7 @@ class Provider:
         value = self._endpoint(found, name)
         if value is None:
             log.error("discovery names no usable %s", name)
-            raise ProviderFault(f"The identity provider names no {name}")
+            raise ProviderFault(f"The identity provider's discovery document has no {name}")
         return value
 
     def _endpoint(self, found: dict[str, Any], name: str) -> str | None:
@@ -98,7 +98,7 @@ class Provider:
     async def _read_keys(self, _key: int) -> KeySet:
         listed = (await self._fetcher.get((await self.metadata()).jwks_uri)).get("keys")
         if not isinstance(listed, list) or len(listed) > _MOST_KEYS:
-            raise ProviderFault("The identity provider publishes no list of keys that could be read")
+            raise ProviderFault("The identity provider's list of keys can't be read")
         return KeySet([key for key in map(_usable, listed) if key is not None])
 
 

@@ -68,13 +68,13 @@ class SignIn:
         """An answer of another provider must not reach this one (mix-up, RFC 9207 section 2.4)."""
         if named != self._provider.issuer and (named is not None or metadata.names_itself):
             log.warning("an authorization response came from %.200r", named)
-            raise BadCallback("The answer did not come from the identity provider of this platform")
+            raise BadCallback("The response did not come from this platform's identity provider")
 
     async def _use_up(self, flow: Flow) -> None:
         """A state counts once, in every process: a callback can't be replayed."""
         until = utc_now() + timedelta(seconds=LIFETIME)
         if not await self._platform.database.write(use_up, "state", flow.state, until):
-            raise BadCallback("This sign-in was finished already; start again")
+            raise BadCallback("This sign-in was already completed; start again")
 
     async def _exchange(self, metadata: Metadata, code: str, flow: Flow, origin: dict[str, Any]) -> str:
         access, identity_token = await self._client.exchange(metadata, code, flow.verifier)

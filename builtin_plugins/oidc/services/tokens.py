@@ -79,7 +79,7 @@ class TokenCheck:
 
     def _id_claims(self, signed: jwt.Token, nonce: str, access_token: str) -> dict[str, Any]:
         if signed.claims.get("sub") in (None, ""):
-            raise ProviderFault("The identity provider names no subject")
+            raise ProviderFault("The identity provider's token has no subject")
         params = {"client_id": self._settings.client_id, "nonce": nonce, "access_token": access_token}
         claims = CodeIDToken(signed.claims, signed.header, self._expected(), params)
         self._validate(claims)
@@ -95,7 +95,7 @@ class TokenCheck:
         self._validate(claims)
         events = claims.get("events")
         if not isinstance(events, dict) or not isinstance(events.get(LOGOUT_EVENT), dict):
-            raise Untrusted("it reports no logout")
+            raise Untrusted("it has no logout event")
         if "nonce" in claims:
             raise Untrusted("it has a nonce")
         if not any(isinstance(claims.get(name), str) and claims[name] for name in ("sub", "sid")):

@@ -35,10 +35,10 @@ _BODY_LIMIT = 1024 * 1024
     token_scopes=("tools",),
 )
 async def call_read_action(ctx: Context, name: str, action: str) -> ActionResult:
-    """Call a read-only action; the query holds its arguments. Without a token only where it is public."""
+    """Call a read-only action with arguments in the query. Works without a token only for public actions."""
     found = await ctx.resource(TOOLS).of_action(name, action)
     if found is None or not found.read_only:
-        raise NotFound(f"The plugin '{name[:80]}' has no read-only action '{action[:80]}' in service")
+        raise NotFound(f"The plugin '{name[:80]}' has no active read-only action '{action[:80]}'")
     values = query_values(found.parameters, ctx.request.query)
     return ActionResult(**await ctx.resource(TOOLS).call(ctx, found, values, counted=True))
 
@@ -53,10 +53,10 @@ async def call_read_action(ctx: Context, name: str, action: str) -> ActionResult
     token_scopes=("tools",),
 )
 async def call_action(ctx: Context, name: str, action: str) -> ActionResult:
-    """Call an action; the body is an object of its arguments, or empty for none."""
+    """Call an action. The body is an object with its arguments; leave it empty if there are none."""
     found = await ctx.resource(TOOLS).of_action(name, action)
     if found is None:
-        raise NotFound(f"The plugin '{name[:80]}' has no action '{action[:80]}' in service")
+        raise NotFound(f"The plugin '{name[:80]}' has no active action '{action[:80]}'")
     await require_access(ctx, found.access)
     raw = await read_body(ctx.request, _BODY_LIMIT, ctx.platform.settings.body_timeout)
     values = json_object(raw, "The body") if raw else {}

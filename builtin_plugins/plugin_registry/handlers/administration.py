@@ -57,7 +57,7 @@ _DOCUMENT = RawBody(
     errors=(Conflict,),
 )
 async def install(ctx: Context) -> Installed:
-    """Install a plugin from its manifest, YAML or JSON; its webhook is live when the answer comes."""
+    """Install a plugin from its manifest (YAML or JSON). Its webhook is live when the response arrives."""
     document, media_type = await _document(ctx)
     entry = await installing.install(
         ctx.platform, document, media_type, update=False, origin=ctx.audit_origin()
@@ -74,7 +74,7 @@ async def install(ctx: Context) -> Installed:
     errors=(Conflict, NotFound),
 )
 async def reload_webhook(ctx: Context) -> Reloaded:
-    """Replace the manifest of an installed plugin; its webhook follows at once."""
+    """Replace the manifest of an installed plugin. Its webhook changes at once."""
     document, media_type = await _document(ctx)
     entry = await installing.install(
         ctx.platform, document, media_type, update=True, origin=ctx.audit_origin()
@@ -92,21 +92,21 @@ async def uninstall(ctx: Context, name: str) -> Message:
 
 @routes.post("/v1/plugins/{name}/enable", access=ADMIN, returns=Message, errors=(NotFound, Conflict))
 async def enable(ctx: Context, name: str) -> Message:
-    """Put a disabled plugin back into service."""
+    """Enable a disabled plugin."""
     await _switch(ctx, name, on=True)
     return Message(message=f"Plugin {name} enabled")
 
 
 @routes.post("/v1/plugins/{name}/disable", access=ADMIN, returns=Message, errors=(NotFound, Conflict))
 async def disable(ctx: Context, name: str) -> Message:
-    """Take a plugin out of service, now and after every restart, until it is enabled."""
+    """Disable a plugin, also after restarts, until it is enabled again."""
     await _switch(ctx, name, on=False)
     return Message(message=f"Plugin {name} disabled")
 
 
 @routes.post("/v1/force-webhooks", access=AUTHENTICATED, returns=Webhooks)
 async def force_webhooks(ctx: Context) -> Webhooks:
-    """Look for changed manifests now; answers every webhook that is live."""
+    """Check for changed manifests now, and list all live webhooks."""
     paths = await installing.refresh(ctx.platform)
     return Webhooks(message=f"{len(paths)} webhooks registered", webhooks=paths)
 

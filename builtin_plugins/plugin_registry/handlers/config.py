@@ -31,7 +31,7 @@ _BODY_LIMIT = 256 * 1024
 
 @routes.get(_PATH, access=permission(permissions.CONFIG_READ), returns=PluginConfig, errors=(NotFound,))
 async def get_config(ctx: Context, name: str) -> PluginConfig:
-    """The settings that can be changed while the plugin runs, and their values; secrets are masked."""
+    """Show the settings that can be changed while the plugin runs. Secrets are masked."""
     cls = await _configurable(ctx, name)
     if cls is None:
         return PluginConfig(plugin=name, configurable=False, fields=[], values={})
@@ -48,9 +48,9 @@ async def get_config(ctx: Context, name: str) -> PluginConfig:
     rate=Rate(20, scope="path"),
 )
 async def put_config(ctx: Context, name: str) -> ConfigChanged:
-    """Change settings; in effect at once, in every process, and after a restart.
+    """Change a plugin's settings, in every process at once and for good.
 
-    The body maps keys to values; null takes a setting back to the environment's value or its default.
+    The body maps keys to values. Null restores the value from the environment, or the default.
     """
     raw = await read_body(ctx.request, _BODY_LIMIT, ctx.platform.settings.body_timeout)
     cls = await _configurable(ctx, name)

@@ -24,7 +24,7 @@ routes = RouteTable("Plugins")
 
 @routes.get("/v1/plugins", access=PUBLIC, query=PageQuery, returns=PluginList)
 async def list_plugins(ctx: Context, query: PageQuery) -> PluginList:
-    """Every plugin by name, those that were refused included, with the reason."""
+    """List all plugins by name, including those that are out of service, with the reason."""
     entries = await ctx.platform.resource(DIRECTORY).entries()
     page = entries[query.offset : query.offset + query.limit]
     return PluginList(
@@ -44,26 +44,26 @@ async def list_plugins_by_old_path(ctx: Context, query: PageQuery) -> PluginList
 
 @routes.get("/v1/plugins/schema", access=PUBLIC, returns=dict[str, Any], errors=(NotFound,))
 async def manifest_schema(ctx: Context) -> dict[str, Any]:
-    """The JSON Schema (draft-07) of a plugin manifest."""
+    """Get the JSON Schema (draft-07) of plugin manifests."""
     source = source_for_documents(ctx.platform)
     if source is None:
-        raise NotFound("No plugin in service takes manifests")
+        raise NotFound("No active plugin accepts manifests")
     return dict(source.schema())
 
 
 @routes.get("/v1/plugins/ai/tools", access=PUBLIC, returns=ToolDefinitions)
 async def ai_tools(ctx: Context) -> ToolDefinitions:
-    """The actions of all plugins in service, as function definitions."""
+    """List the actions of all active plugins as function definitions."""
     return ToolDefinitions.of(await ctx.resource(TOOLS).declared())
 
 
 @routes.get("/v1/plugins/{name}", access=PUBLIC, returns=PluginOut, errors=(NotFound,))
 async def get_plugin(ctx: Context, name: str) -> PluginOut:
-    """One plugin's record."""
+    """Show one plugin."""
     return record_of(await get_entry(ctx.platform, name))
 
 
 @routes.get("/v1/plugins/{name}/health", access=PUBLIC, returns=PluginHealth, errors=(NotFound,))
 async def plugin_health(ctx: Context, name: str) -> PluginHealth:
-    """One plugin's health; its checks run now."""
+    """Run one plugin's health checks and show the results."""
     return await health_of(ctx.platform, await get_entry(ctx.platform, name))

@@ -87,9 +87,9 @@ def _by_field(cls: type[Settings], wanted: Mapping[str, Any]) -> dict[str, Any]:
         if key not in keys:
             raise BadRequest(f"'{key[:80]}' is not a setting of this plugin; it has: {', '.join(keys)}")
         if value is not None and not isinstance(value, str | int | float):
-            raise BadRequest(f"{key} must be a text, a number, true or false, or null for the default")
+            raise BadRequest(f"{key} must be a string, a number, true or false, or null for the default")
         if isinstance(value, str) and "\x00" in value:
-            raise BadRequest(f"{key} holds a NUL character; remove it")
+            raise BadRequest(f"{key} contains a NUL character; remove it")
     found = {keys[key]: value for key, value in wanted.items()}
     return {f: value for f, value in found.items() if not (is_secret(cls, f) and value == MASK)}
 

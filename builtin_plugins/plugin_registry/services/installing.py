@@ -33,7 +33,7 @@ async def install(
     """Install a document, or update an installed one; durable and live when it returns."""
     source = source_for_documents(platform)
     if source is None:
-        raise Conflict("No plugin in service takes manifests")
+        raise Conflict("No active plugin accepts manifests")
     known = {entry.name: entry for entry in await source.plugins()} if update else {}
     entry = await source.install(document, media_type, update=update)
     await platform.database.write(_note, entry, known.get(entry.name), update, origin)
@@ -60,8 +60,8 @@ async def uninstall(platform: Platform, name: str, origin: dict[str, Any]) -> No
     """
     if any(record.name == name for record in platform.plugins):
         raise Conflict(
-            f"'{name}' is made of code: its package is removed on the server, with platformctl plugins "
-            f"uninstall. To stop it, POST /v1/plugins/{name}/disable"
+            f"'{name}' is a Python package: uninstall it on the server with platformctl plugins "
+            f"uninstall. To turn it off, POST /v1/plugins/{name}/disable"
         )
     directory = platform.resource(DIRECTORY)
     known = await directory.entry(name)

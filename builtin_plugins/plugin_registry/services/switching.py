@@ -17,7 +17,7 @@ async def switch(
 ) -> None:
     """Enable or disable a plugin; doing it twice is no error. Raises Conflict where it would not hold."""
     if entry.reason is not None:
-        raise Conflict(f"'{entry.name}' can't be switched: {entry.reason}")
+        raise Conflict(f"'{entry.name}' can't be enabled or disabled: {entry.reason}")
     if on:
         await _check_requirements(platform, entry)
     else:

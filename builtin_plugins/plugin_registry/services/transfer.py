@@ -18,7 +18,7 @@ from ..models import ConfigValue
 from .fields import is_secret, keys_of
 
 SECTION = "plugin_config"
-_NOT_HERE = "settings of plugins hold for the whole instance: change them at PUT /v1/plugins/{name}/config"
+_NOT_HERE = "plugin settings apply to the whole instance: change them with PUT /v1/plugins/{name}/config"
 
 
 class _Row(BaseModel):

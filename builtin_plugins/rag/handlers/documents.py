@@ -49,7 +49,9 @@ _ONE = "/knowledge-bases/{kb_id:uuid}/documents/{document_id:uuid}"
     long=True,
 )
 async def upload(ctx: Context, kb_id: str) -> Answer:
-    """Take a file in; 202 once it is durable. The same bytes again answer 200 with the existing record."""
+    """Upload a document: 202 once it is stored durably. Uploading the same bytes again returns 200 with the
+    existing record.
+    """
     await service.check_upload(ctx.caller, kb_id)
     staged, filename = await receive(ctx)
     try:
@@ -72,7 +74,7 @@ async def upload(ctx: Context, kb_id: str) -> Answer:
     token_scopes=("ask",),
 )
 async def list_all(ctx: Context, kb_id: str, query: DocumentQuery) -> Page[DocumentOut]:
-    """List documents; all on one page unless a limit is given."""
+    """List documents, all on one page unless a limit is given."""
     items, total = await service.list_page(ctx.caller, kb_id, query)
     return Page(items=items, total=total, limit=query.limit or total, offset=query.offset)
 
@@ -100,7 +102,7 @@ async def get(ctx: Context, kb_id: str, document_id: str) -> DocumentOut:
     token_scopes=("ask",),
 )
 async def content(ctx: Context, kb_id: str, document_id: str) -> web.StreamResponse:
-    """The original bytes of a document, or the range of them that is asked for."""
+    """Download the original bytes of a document, or a range of them."""
     document, path = await service.content(ctx.caller, kb_id, document_id)
     return send(path, document.filename)
 
@@ -114,7 +116,7 @@ async def content(ctx: Context, kb_id: str, document_id: str) -> web.StreamRespo
     token_scopes=("ask",),
 )
 async def chunks(ctx: Context, kb_id: str, document_id: str, query: PageQuery) -> Page[ChunkOut]:
-    """The passages of a document in order."""
+    """List the passages of a document in order."""
     items, total = await service.chunks(ctx.caller, kb_id, document_id, query.limit, query.offset)
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 

@@ -29,7 +29,7 @@ routes = RouteTable("Knowledge bases")
     errors=(NotInTeam,),
 )
 async def create(ctx: Context, body: KnowledgeBaseCreate) -> KnowledgeBaseOut:
-    """Make a knowledge base."""
+    """Create a knowledge base."""
     model = await check_embedding_model(ctx.platform, body.embedding_model)
     return await service.create(ctx.caller, body, model)
 
@@ -42,7 +42,7 @@ async def create(ctx: Context, body: KnowledgeBaseCreate) -> KnowledgeBaseOut:
     token_scopes=("ask",),
 )
 async def list_all(ctx: Context, query: KnowledgeBaseQuery) -> Page[KnowledgeBaseOut]:
-    """List the knowledge bases that the caller may see."""
+    """List the knowledge bases that the caller can see."""
     items, total = await service.list_page(ctx.caller, query)
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
@@ -67,7 +67,7 @@ async def get(ctx: Context, kb_id: str) -> KnowledgeBaseOut:
     errors=(KnowledgeBaseNotFound, NotOwner, NotInTeam),
 )
 async def update(ctx: Context, kb_id: str, body: KnowledgeBaseUpdate) -> KnowledgeBaseOut:
-    """Change name, description, model or visibility; documents and vectors stay."""
+    """Change the name, description, model or visibility. Documents and vectors are kept."""
     return await service.update(ctx.caller, kb_id, body)
 
 
@@ -95,5 +95,5 @@ async def remove(ctx: Context, kb_id: str, body: KnowledgeBaseDelete | None) -> 
     token_scopes=("ask",),
 )
 async def search(ctx: Context, kb_id: str, body: SearchRequest) -> SearchAnswer:
-    """Find passages in a knowledge base, ranked, without an answer."""
+    """Find passages in a knowledge base, ranked, without generating an answer."""
     return await searches.search_base(ctx.caller, kb_id, body)

@@ -48,7 +48,7 @@ routes = RouteTable("Pipelines")
     errors=(KnowledgeBaseNotFound, NotInTeam),
 )
 async def create(ctx: Context, body: PipelineCreate) -> PipelineCreated:
-    """Make a pipeline over knowledge bases."""
+    """Create a pipeline over knowledge bases."""
     made = await service.create(ctx.caller, body)
     fields = made.model_dump(include=set(PipelineCreated.model_fields))
     return PipelineCreated(pipeline_id=made.id, message="Pipeline created", **fields)
@@ -58,7 +58,7 @@ async def create(ctx: Context, body: PipelineCreate) -> PipelineCreated:
     "/pipeline", access=AUTHENTICATED, query=PipelineQuery, returns=Page[PipelineOut], token_scopes=("ask",)
 )
 async def list_all(ctx: Context, query: PipelineQuery) -> Page[PipelineOut]:
-    """List the pipelines that the caller may see."""
+    """List the pipelines that the caller can see."""
     items, total = await service.list_page(ctx.caller, query)
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
@@ -94,7 +94,7 @@ async def update(ctx: Context, pipeline_id: str, body: PipelineUpdate) -> Pipeli
     errors=(PipelineNotFound, NotOwner),
 )
 async def remove(ctx: Context, pipeline_id: str) -> MessageWithId:
-    """Delete a pipeline; its knowledge bases stay."""
+    """Delete a pipeline. Its knowledge bases are kept."""
     await service.remove(ctx.caller, pipeline_id)
     return MessageWithId(message="Pipeline deleted", id=pipeline_id)
 
@@ -110,9 +110,10 @@ async def remove(ctx: Context, pipeline_id: str) -> MessageWithId:
     token_scopes=("ask",),
 )
 async def query(ctx: Context, pipeline_id: str, body: QueryRequest) -> QueryAnswer | web.StreamResponse:
-    """Ask; with `Accept: text/event-stream` the answer comes as `sources`, `token`…, `done`.
+    """Ask a question. With `Accept: text/event-stream`, the answer is streamed as the events `sources`,
+    `token`… and `done`.
 
-    Only the knowledge bases that the caller may see are searched; without one the answer is 409.
+    Only knowledge bases that the caller can see are searched. If there are none, the response is 409.
     """
     asked = await queries.prepare(ctx.caller, pipeline_id, body)
     if "text/event-stream" in ctx.request.headers.get("Accept", ""):
@@ -130,5 +131,5 @@ async def query(ctx: Context, pipeline_id: str, body: QueryRequest) -> QueryAnsw
     token_scopes=("ask",),
 )
 async def search(ctx: Context, pipeline_id: str, body: SearchRequest) -> SearchAnswer:
-    """Find passages in the pipeline's knowledge bases, ranked, without an answer."""
+    """Find passages in the pipeline's knowledge bases, ranked, without generating an answer."""
     return await searches.search_pipeline(ctx.caller, pipeline_id, body)

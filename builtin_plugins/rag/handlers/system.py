@@ -20,14 +20,14 @@ routes = RouteTable("RAG")
 
 @routes.get("/", access=PUBLIC, returns=RootOut)
 async def root(ctx: Context) -> RootOut:
-    """Name and version of the service."""
+    """Show the name and version of the service."""
     available = await has_model_runtime(ctx.platform)
     return RootOut(name="rag-pipeline", version="0.1.0", status="running", ollama_available=available)
 
 
 @routes.get("/capabilities", access=PUBLIC, returns=RagCapabilities)
 async def capabilities(_ctx: Context) -> RagCapabilities:
-    """What is live on this server."""
+    """Show which features are available on this server."""
     absent = "not available on this server"
     return RagCapabilities(
         methods={**{name: name == "standard" for name in METHODS}, "conversational": False},
@@ -44,7 +44,7 @@ async def capabilities(_ctx: Context) -> RagCapabilities:
 
 @routes.get("/decision-stats", access=AUTHENTICATED, returns=DecisionStats)
 async def decision_stats(_ctx: Context) -> DecisionStats:
-    """Figures of the method `auto`; `available` is false where that method is not offered."""
+    """Show statistics of the method `auto`. `available` is false if this server does not offer it."""
     return DecisionStats(
         available=False,
         total_decisions=0,
@@ -56,7 +56,9 @@ async def decision_stats(_ctx: Context) -> DecisionStats:
 
 @routes.post("/initialize", access=AUTHENTICATED, returns=Message, errors=(Unavailable,), long=True)
 async def initialize(ctx: Context) -> Message:
-    """Load the embedding engine now, so that the first question need not wait; look for the model runtime."""
+    """Load the embedding engine now, so that the first question doesn't wait for it, and check the model
+    runtime.
+    """
     if await ctx.platform.hooks.ask(contracts.check_model_runtime, platform=ctx.platform) is False:
         raise Unavailable("The model runtime does not answer; check that it runs and its address")
     await embed(ctx.platform, ctx.settings_of(RagSettings).embedding_model, ["warm up"], "query")

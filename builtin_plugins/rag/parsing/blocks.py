@@ -38,7 +38,7 @@ DETAILS: Final[dict[Code, str]] = {
     "encrypted": "The document is protected by a password. Remove the password and upload it again.",
     "corrupt": "The document is damaged and cannot be read. Save it again and upload the new file.",
     "no_text": "The document has no text. A scanned document needs a text layer (OCR) first.",
-    "too_large": "The document unpacks to more than the platform reads. Split it and upload the parts.",
+    "too_large": "The document is too large when unpacked. Split it and upload the parts.",
     "timeout": "Reading the document took too long. Split it or simplify it and upload it again.",
     "memory": "Reading the document needs more memory than is allowed. Split it and upload the parts.",
 }

@@ -28,7 +28,7 @@ async def embed(platform: Platform, model: str, texts: Sequence[str], purpose: c
         )
     if len(found.vectors) != len(texts):
         raise ModelUnavailable(
-            f"The embedding model '{model}' answered {len(found.vectors)} vectors for {len(texts)} texts"
+            f"The embedding model '{model}' returned {len(found.vectors)} vectors for {len(texts)} texts"
         )
     return found
 
@@ -36,6 +36,6 @@ async def embed(platform: Platform, model: str, texts: Sequence[str], purpose: c
 def engine_changed(model: str, error: EngineMismatch) -> EngineChanged:
     """What people may read of vectors that do not fit those of a knowledge base."""
     return EngineChanged(
-        f"This knowledge base was embedded by {error.stored}, and '{model}' is served by {error.given} now. "
-        "Set the embedding engine back, or make a new knowledge base and upload its documents again."
+        f"This knowledge base was embedded with {error.stored}, but '{model}' now runs on {error.given}. "
+        "Switch back to the former engine, or create a new knowledge base and upload the documents again."
     )

@@ -45,8 +45,8 @@ log = logging.getLogger("platform.rag.ingest")
 
 BATCH = 96
 _NO_PARSER = (
-    "No parser for {} runs on this server now. Install the plugin that reads it, or repair it, "
-    "and upload the file again."
+    "This server currently has no parser for {}. Install or repair the plugin that reads it, "
+    "then upload the file again."
 )
 _NAMESPACE = uuid.UUID("6d0ad5a6-8a0d-4f0e-9a52-0f3b6f4f1c9e")
 

@@ -179,7 +179,7 @@ class Arrival:
             return self._kept(kind, row.name), []
         missing = next((name for name in row.knowledge_bases if name not in self._bases), None)
         if missing is not None:
-            reason = f"its knowledge base '{missing}' could not be made"
+            reason = f"its knowledge base '{missing}' could not be created"
             return contracts.ImportedRow("failed", kind, row.name, reason), []
         name = names.claim(row.name)
         made = Pipeline(

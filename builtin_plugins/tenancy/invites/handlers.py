@@ -75,12 +75,13 @@ NOT_STORED = {"Cache-Control": "no-store"}
     errors=(Forbidden, TeamNotFound, AlreadyMember),
 )
 async def create(ctx: Context, body: InviteCreate) -> Answer:
-    """Invite somebody to a team, for those who manage the team.
+    """Invite a person to a team. For those who manage the team.
 
-    The answer holds the token and, with PLATFORM_CLIENT_URL, the link, both never shown again, and says how
-    they are used. The e-mail is sent where a mail server is configured; if that fails, the invite stands. An
-    address may be invited again while an invite is pending, for example when the token was lost; the earlier
-    invite stays valid until it is revoked. Nobody can use an invite while its sender may no longer invite.
+    The response contains the token and, with PLATFORM_CLIENT_URL, the link; neither is ever shown again. It
+    also says how to use them. If a mail server is configured, an e-mail is sent; if that fails, the invite is
+    still valid. An address can be invited again while an invite is pending, for example if the token was
+    lost; the earlier invite stays valid until it is revoked. An invite can't be used while its sender is not
+    allowed to invite people.
     """
     offer = Offer(body.team_role, team_id=body.team_id, max_uses=body.max_uses)
     issued = await issue(ctx.caller, offer, body.email)
@@ -96,11 +97,11 @@ async def create(ctx: Context, body: InviteCreate) -> Answer:
     errors=(Forbidden, TeamNotFound),
 )
 async def create_many(ctx: Context, body: BulkInviteCreate) -> Answer:
-    """Invite up to 100 addresses to a team, for those who manage the team.
+    """Invite up to 100 addresses to a team. For those who manage the team.
 
     Each address has its own result, in the order of the request: `created` with its invite, or `failed` with
     a `reason`: `invalid_email` (only that entry fails; `rule` says which rule the address breaks),
-    `duplicate_in_request`, `already_member`, `already_invited`.
+    `duplicate_in_request`, `already_member` or `already_invited`.
     """
     offer = Offer(body.team_role, team_id=body.team_id, max_uses=body.max_uses)
     outcomes = await issue_many(ctx.caller, offer, body.emails)
@@ -115,7 +116,7 @@ async def create_many(ctx: Context, body: BulkInviteCreate) -> Answer:
     errors=(Forbidden, TeamNotFound),
 )
 async def list_all(ctx: Context, query: InviteQuery) -> Page[InviteOut]:
-    """List the invites of a team, the newest first, for those who manage the team."""
+    """List the invites of a team, newest first. For those who manage the team."""
     await require(ctx.caller, TEAM_MANAGE, query.team_id, or_admin=True)
     rows, total = await ctx.read(invites.list_page, Offer("", team_id=query.team_id), query)
     items = [InviteOut(**row) for row in rows]
@@ -129,9 +130,9 @@ async def list_all(ctx: Context, query: InviteQuery) -> Page[InviteOut]:
     errors=(Forbidden, InviteNotFound, InviteNotPending),
 )
 async def revoke(ctx: Context, invite_id: int) -> InviteOut:
-    """Revoke a pending invite to a team, for those who manage the team.
+    """Revoke a pending invite to a team. For those who manage the team.
 
-    403 for the invited person and for other members of the team, 404 for everybody else.
+    403 for the invited person and for other members of the team; 404 for everyone else.
     """
     return InviteOut(**await invites.revoke(ctx.caller, invite_id))
 
@@ -144,9 +145,9 @@ async def revoke(ctx: Context, invite_id: int) -> InviteOut:
     errors=(InviteNotFound,),
 )
 async def preview(ctx: Context, token: str) -> InvitePreview:
-    """Show what an invite is for; the token is the credential.
+    """Show what an invite is for. The token is the credential.
 
-    An invite whose sender may no longer invite is shown as `revoked`.
+    An invite whose sender is no longer allowed to invite people is shown as `revoked`.
     """
     return await ctx.read(redeeming.preview, ctx.platform.permissions, token)
 
@@ -171,14 +172,14 @@ async def preview(ctx: Context, token: str) -> InvitePreview:
     token_scopes=(),
 )
 async def redeem(ctx: Context, token: str) -> RedeemResult:
-    """Join the team or the organization of an invite.
+    """Accept an invite and join its team or organization.
 
-    Joining an organization lets it manage the account (see `DELETE …/management`).
+    Joining an organization allows it to manage the account (see `DELETE …/management`).
 
-    403 for an account other than the invited one where `max_uses` is 1, and for a suspended member; 409 for
-    an invite that is revoked, expired, spent or withdrawn, and for a member, whose role stays as it is. An
-    account can use an invite once, and not at all if it was removed after the invite was sent (409). A team
-    of an organization takes only active members of the organization (403).
+    403 if `max_uses` is 1 and the invite is for another e-mail address, if the membership is suspended, or if
+    the team belongs to an organization of which the account is not an active member. 409 if the invite is
+    revoked, expired, used up or withdrawn, or if the account is already a member (its role stays as it is).
+    An account can use an invite only once, and not at all if it was removed after the invite was sent (409).
     """
     return await redeeming.redeem(ctx.caller, token)
 
@@ -192,9 +193,9 @@ async def redeem(ctx: Context, token: str) -> RedeemResult:
     errors=(AboveYou, KeyNotHeld, OrganizationNotFound, AlreadyMember),
 )
 async def create_for_organization(ctx: Context, org_id: int, body: OrgInviteCreate) -> Answer:
-    """Invite somebody to an organization; as for a team.
+    """Invite a person to an organization; works like an invite to a team.
 
-    Nobody can offer a role with a permission that they don't hold in the organization themselves.
+    You can't offer a role with permissions that you don't have in the organization yourself.
     """
     offer = Offer(body.org_role, organization_id=org_id, max_uses=body.max_uses)
     issued = await issue(ctx.caller, offer, body.email)
@@ -210,7 +211,7 @@ async def create_for_organization(ctx: Context, org_id: int, body: OrgInviteCrea
     errors=(AboveYou, KeyNotHeld, OrganizationNotFound),
 )
 async def create_many_for_organization(ctx: Context, org_id: int, body: BulkOrgInviteCreate) -> Answer:
-    """Invite up to 100 addresses to an organization; results as for a team."""
+    """Invite up to 100 addresses to an organization. The results are like those for a team."""
     offer = Offer(body.org_role, organization_id=org_id, max_uses=body.max_uses)
     outcomes = await issue_many(ctx.caller, offer, body.emails)
     return Answer(BulkOrgInviteResponse.model_validate(_results(outcomes)), headers=NOT_STORED)
@@ -224,7 +225,7 @@ async def create_many_for_organization(ctx: Context, org_id: int, body: BulkOrgI
     errors=(OrganizationNotFound,),
 )
 async def list_of_organization(ctx: Context, org_id: int, query: OrgInviteQuery) -> Page[OrgInviteOut]:
-    """List the invites of an organization, the newest first."""
+    """List the invites of an organization, newest first."""
     rows, total = await ctx.read(invites.list_page, Offer("", organization_id=org_id), query)
     items = [OrgInviteOut(**row) for row in rows]
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)

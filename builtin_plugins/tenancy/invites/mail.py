@@ -65,7 +65,7 @@ async def _send(
     invite = letter.invite
     address = hashlib.sha256(invite.email_key.encode()).hexdigest()
     if await platform.resource(RATE_LIMITS).exceeds(f"invite-mail:{address}", _PER_ADDRESS, _WINDOW):
-        log.warning("an invite was not sent: its address got %d e-mails just now", _PER_ADDRESS)
+        log.warning("an invite was not sent: its address has just received %d e-mails", _PER_ADDRESS)
         return
     where = f"{_what(invite)} {' '.join(target.name.split())}"
     async with slots:

@@ -188,7 +188,7 @@ class _Target(BaseModel):
 
 
 class InvitePreview(_Target):
-    """What an invite is for, as seen by anybody who has its token."""
+    """What an invite is for, as shown to anyone who has its token."""
 
     email: str
     status: InviteStatus

@@ -51,7 +51,7 @@ ACCOUNT_MANAGER = permission(MEMBERS_MANAGE, within="org_id")
     MEMBERS, access=VIEWER, query=MemberQuery, returns=Page[MemberOut], errors=(OrganizationNotFound,)
 )
 async def list_all(ctx: Context, org_id: int, query: MemberQuery) -> Page[MemberOut]:
-    """List the members, with hints about what the caller may do to each."""
+    """List the members, with hints about what the caller can do to each of them."""
     items, total = await listing.list_page(ctx.caller, org_id, query)
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
@@ -65,13 +65,13 @@ async def list_all(ctx: Context, org_id: int, query: MemberQuery) -> Page[Member
     errors=(OrganizationNotFound, UserNotFound, AboveYou, KeyNotHeld, LastOwner),
 )
 async def upsert(ctx: Context, org_id: int, body: MemberUpsert) -> Answer:
-    """Add an active account (201), or give a member another role (200).
+    """Add an active account (201), or change a member's role (200).
 
-    Those who are added keep control of their account: the organization manages it only once they accept.
+    The added person keeps control of their account: the organization manages it only once they accept.
 
-    Giving or taking `owner`, and acting on an `admin`, needs `org.roles.manage` here, or an administrator of
-    the instance; nobody can give a role with a permission that they don't hold here. A lower role
-    ends the member's sessions. 409 where no other active owner would remain.
+    Giving or taking `owner`, and acting on an `admin`, requires `org.roles.manage` here or being an instance
+    administrator. Nobody can give a role with a permission that they don't have here. Lowering a role ends
+    the member's sessions. 409 if no other active owner would remain.
     """
     member, is_new = await ctx.write(service.upsert, ctx.caller, org_id, body)
     return Answer(member, status=201 if is_new else 200)
@@ -86,8 +86,8 @@ async def upsert(ctx: Context, org_id: int, body: MemberUpsert) -> Answer:
 async def remove(ctx: Context, org_id: int, user_id: int) -> None:
     """Remove a member, or leave.
 
-    Ends the membership in the organization's own teams, the roles assigned there, and the member's sessions.
-    409 where no other active owner would remain.
+    Also ends the memberships in the organization's own teams, the roles assigned there, and the member's
+    sessions. 409 if no other active owner would remain.
     """
     await ctx.write(service.remove, ctx.caller, org_id, user_id)
 
@@ -99,7 +99,7 @@ async def remove(ctx: Context, org_id: int, user_id: int) -> None:
     errors=(OrganizationNotFound, MemberNotFound, AboveYou, LastOwner),
 )
 async def suspend(ctx: Context, org_id: int, user_id: int) -> MemberOut:
-    """Suspend a membership: it gives no rights until that is lifted, and the member's sessions end."""
+    """Suspend a membership: it grants nothing until this is lifted, and the member's sessions end."""
     return await ctx.write(service.set_suspended, ctx.caller, org_id, user_id, True)
 
 
@@ -123,11 +123,11 @@ async def lift_suspension(ctx: Context, org_id: int, user_id: int) -> None:
     token_scopes=(),
 )
 async def reset_password(ctx: Context, org_id: int, user_id: int, body: ResetPasswordRequest) -> Answer:
-    """Give a member a temporary password, shown only in this answer, and end its sessions.
+    """Give a member a temporary password, shown only in this response, and end the member's sessions.
 
-    Only for an account that agreed to be managed by this organization or one below, and belongs to no
-    organization outside; an administrator's needs `org.roles.manage`; an owner's can't be reset here. 409 for
-    the own account and for one of the identity provider.
+    Only for accounts that agreed to be managed by this organization or one below it, and that belong to no
+    organization outside. For an administrator it requires `org.roles.manage`; an owner's password can't be
+    reset here. 409 for your own account and for an account of the identity provider.
     """
     password = await accounts.reset_password(ctx.caller, org_id, user_id, body)
     result = ResetPasswordResult(temporary_password=password)
@@ -145,8 +145,8 @@ async def reset_password(ctx: Context, org_id: int, user_id: int, body: ResetPas
 async def set_status(ctx: Context, org_id: int, user_id: int, body: AccountStatusRequest) -> AccountStatus:
     """Deactivate a member's account for the whole instance, or reactivate it.
 
-    For the same accounts as a password reset, owners included. 409 for the own account and for the
-    last active owner of an organization.
+    For the same accounts as a password reset, and also for owners. 409 for your own account and for the last
+    active owner of an organization.
     """
     account = await accounts.set_active(ctx.caller, org_id, user_id, body.is_active)
     return AccountStatus(user_id=account.id, is_active=account.is_active)
@@ -154,20 +154,20 @@ async def set_status(ctx: Context, org_id: int, user_id: int, body: AccountStatu
 
 @routes.post(MANAGEMENT, access=AUTHENTICATED, returns=Management, errors=(NotAMember,), token_scopes=())
 async def accept_management(ctx: Context, org_id: int) -> Management:
-    """Let an organization manage the caller's account.
+    """Allow an organization to manage the caller's account.
 
-    From then on the managers of its members may reset the password of the account and deactivate it, as long
-    as it belongs to no organization outside. Accounts that joined by an invite agreed already. An
-    organization that is unknown, or of which the caller is not an active member, answers the same 403.
+    Those who manage its members can then reset the account's password and deactivate it, as long as the
+    account belongs to no organization outside. Accounts that joined by an invite have already agreed. 403 if
+    the organization is unknown or the caller is not an active member of it.
     """
     return await ctx.write(management.accept, ctx.caller, org_id)
 
 
 @routes.delete(MANAGEMENT, access=AUTHENTICATED, status=204, errors=(NotAMember, OnlyWayIn), token_scopes=())
 async def withdraw_management(ctx: Context, org_id: int) -> None:
-    """Withdraw the consent: the membership stays, and only the caller controls the account.
+    """Withdraw the permission to manage the caller's account. The membership stays.
 
     Possible for a member of another organization, and for an account with its own password or an identity
-    provider; 409 for others.
+    provider; otherwise 409.
     """
     await ctx.write(management.withdraw, ctx.caller, org_id)

@@ -31,7 +31,7 @@ class MemberUpsert(BaseModel):
 
 
 class MemberOut(BaseModel):
-    """A member of an organization. The flags are hints: the routes themselves decide again."""
+    """A member of an organization. The flags are only hints; the routes check again."""
 
     user_id: int
     username: str
@@ -50,7 +50,7 @@ class MemberOut(BaseModel):
 
 
 class Management(BaseModel):
-    """The consent of an account to be managed by an organization."""
+    """Whether an organization manages an account."""
 
     organization_id: int
     managed_since: datetime

@@ -31,10 +31,10 @@ SETTER = permission(SETTINGS_MANAGE, within="org_id", or_admin=True)
     errors=(Forbidden, SlugTaken, TooDeep),
 )
 async def create(ctx: Context, body: OrganizationCreate) -> OrganizationCreated:
-    """Make an organization with its first owner and a default team, in one transaction.
+    """Create an organization with its first owner and a default team, in one transaction.
 
-    For instance administrators and Platform Admins; with `parent_id` also for those who hold
-    `org.settings.manage` in that organization.
+    For instance administrators and Platform Admins; with `parent_id` also for those who have
+    `org.settings.manage` in the parent organization.
     """
     return await founding.create(ctx.caller, body)
 
@@ -48,10 +48,10 @@ async def create(ctx: Context, body: OrganizationCreate) -> OrganizationCreated:
     token_scopes=(),
 )
 async def switch(ctx: Context, body: SwitchRequest) -> SwitchResult:
-    """Continue in one of the caller's organizations: a token with `active_tenant_id`.
+    """Switch to one of the caller's organizations. Returns a token with `active_tenant_id`.
 
-    The home `tenant_id` stays, and the session ends when it would have ended. An organization that is
-    unknown, or in which the caller is suspended or not a member, answers the same 403.
+    The home `tenant_id` stays, and the session does not last any longer. 403 if the organization is unknown,
+    or if the caller is not a member or is suspended.
     """
     token = await service.switch(ctx.caller, body.organization_id)
     return SwitchResult(access_token=token, expires_in=ctx.platform.resource(TOKENS).lifetime)
@@ -59,7 +59,7 @@ async def switch(ctx: Context, body: SwitchRequest) -> SwitchResult:
 
 @routes.get("/v1/organizations/mine", access=AUTHENTICATED, returns=list[MyOrganization])
 async def list_own(ctx: Context) -> list[MyOrganization]:
-    """List the caller's organizations as a plain array, the earliest joined first; empty when none."""
+    """List the caller's organizations as a plain array, the one joined first at the top."""
     return await ctx.read(service.list_own, ctx.principal.id)
 
 
@@ -86,7 +86,7 @@ async def get(ctx: Context, org_id: int) -> OrganizationOut:
     errors=(OrganizationNotFound, SlugTaken),
 )
 async def update(ctx: Context, org_id: int, body: OrganizationUpdate) -> OrganizationOut:
-    """Change the name or the slug."""
+    """Change the name or the slug of an organization."""
     return await ctx.write(service.update, ctx.caller, org_id, body)
 
 
@@ -98,10 +98,10 @@ async def update(ctx: Context, org_id: int, body: OrganizationUpdate) -> Organiz
     errors=(OrganizationNotFound,),
 )
 async def list_below(ctx: Context, org_id: int, query: PageQuery) -> Page[OrganizationOut]:
-    """List the organizations directly below one, as far as the caller may view them.
+    """List the organizations directly below an organization, as far as the caller can see them.
 
-    Owners, administrators and custom roles with the permission see all of them; a plain member sees those
-    that it is also a member of.
+    Owners, administrators and custom roles with the permission see all of them; other members see those to
+    which they also belong.
     """
     items, total = await service.list_below(ctx.caller, org_id, query)
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)

@@ -30,25 +30,26 @@ Slug = Annotated[
     StringConstraints(strip_whitespace=True, to_lower=True, min_length=1, max_length=63),
     AfterValidator(_slug),
     Field(
-        description="Lower-case letters, digits and dashes; unique in the instance. Capitals are lowered.",
+        description="Lower-case letters, digits and dashes; unique in the instance. Capitals become "
+        "lower case.",
         json_schema_extra={"pattern": "^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$"},
     ),
 ]
 
 
 class OrganizationCreate(BaseModel):
-    """A new organization; with `parent_id` a part of that one."""
+    """A new organization; with `parent_id` it becomes a sub-organization."""
 
     model_config = example(name="Nordlys Instruments", slug="nordlys")
 
     name: OrganizationName
     slug: Slug
-    owner_user_id: Id | None = Field(None, description="An active account; default is the caller.")
+    owner_user_id: Id | None = Field(None, description="An active account; the caller by default.")
     parent_id: Id | None = None
 
 
 class OrganizationUpdate(BaseModel):
-    """What may change; a field that is left out stays. Other fields are refused."""
+    """Fields that can be changed. Omitted fields stay as they are; unknown ones are refused."""
 
     model_config = ConfigDict(extra="forbid", **example(name="Nordlys Instruments"))
 
@@ -68,7 +69,7 @@ class OrganizationOut(BaseModel):
 
 
 class OrganizationCreated(OrganizationOut):
-    """The organization that was made, with its first owner and its default team."""
+    """The organization that was created, with its first owner and its default team."""
 
     owner_user_id: int
     default_team_id: int
@@ -92,7 +93,7 @@ class MyOrganization(BaseModel):
 
 
 class SwitchRequest(BaseModel):
-    """The organization to work in from now on."""
+    """The organization to switch to."""
 
     model_config = example(organization_id=1)
 
@@ -100,7 +101,7 @@ class SwitchRequest(BaseModel):
 
 
 class SwitchResult(BaseModel):
-    """A token with `active_tenant_id` (spec 2.2)."""
+    """A token with `active_tenant_id`."""
 
     access_token: str
     token_type: str = "bearer"

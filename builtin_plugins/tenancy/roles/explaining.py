@@ -65,13 +65,13 @@ def _summary(
         roles = ", ".join(sorted({f"'{grant.role_name}'" for grant in grants}))
         return f"{key} is held by the role {roles}."
     if administers:
-        return f"{key} is held because the account is a Platform Admin; no role gives it."
-    words = [f"{key} is not held here."]
+        return f"{key} is held because the account is a Platform Admin; no role grants it."
+    words = [f"{key} is not granted here."]
     for one in obstacles:
         why = "the membership is suspended" if one.reason == "suspended" else "the assignment has expired"
-        words.append(f"The role '{one.role_name}' would give it, but {why}.")
+        words.append(f"The role '{one.role_name}' would grant it, but {why}.")
     if not remedies:
-        words.append("No role that can be used here holds it; somebody who holds it may define one.")
+        words.append("No role available here includes it; someone who holds it can create one.")
     return " ".join(words)
 
 

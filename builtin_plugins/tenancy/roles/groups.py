@@ -51,7 +51,7 @@ def _uses(session: Session, group_id: int) -> tuple[dict[str, Any], str | None]:
     }
     in_use = (
         f"{len(users['roles'])} role(s) and {len(users['permission_groups'])} permission group(s) "
-        "use it; take it out of them, or delete it with ?force=true"
+        "use it; remove it from them, or delete it with ?force=true"
     )
     return {"used_by": users}, in_use if any(users.values()) else None
 

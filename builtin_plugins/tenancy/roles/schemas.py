@@ -21,7 +21,7 @@ def name_key(name: str) -> str:
 
 def _fits_folded(name: str) -> str:
     if len(name_key(name)) > MAX_NAME:
-        raise ValueError(f"is too long: at most {MAX_NAME} characters once its case is folded")
+        raise ValueError(f"is too long: at most {MAX_NAME} characters after case folding")
     return name
 
 
@@ -69,7 +69,7 @@ class _Strict(BaseModel):
 
 
 class RoleCreate(_Strict):
-    """A new role of an organization, usable there and in the organizations below it."""
+    """A new role, for use in the organization and those below it."""
 
     model_config = example(
         name="Member care", description="Invites people", permissions=["org.members.manage"]
@@ -82,7 +82,7 @@ class RoleCreate(_Strict):
 
 
 class RoleUpdate(_Strict):
-    """What may change; a field that is left out stays. Lists are replaced as a whole."""
+    """Fields that can be changed. Omitted fields stay as they are. Lists are replaced as a whole."""
 
     model_config = example(description="Looks after the members")
 
@@ -93,7 +93,7 @@ class RoleUpdate(_Strict):
 
 
 class GroupCreate(_Strict):
-    """A new permission group of an organization, usable there and in the organizations below it."""
+    """A new permission group, for use in the organization and those below it."""
 
     model_config = example(name="People", permissions=["org.members.manage"])
 
@@ -103,7 +103,7 @@ class GroupCreate(_Strict):
 
 
 class GroupUpdate(_Strict):
-    """What may change; a field that is left out stays. Nested groups have a route of their own."""
+    """Fields that can be changed. Omitted fields stay as they are. Nested groups have their own route."""
 
     model_config = example(name="People")
 
@@ -113,7 +113,7 @@ class GroupUpdate(_Strict):
 
 
 class ChildGroupIdRequest(BaseModel):
-    """The permission group to nest (spec 2.6)."""
+    """The permission group to nest."""
 
     model_config = example(child_group_id=2)
 
@@ -121,7 +121,7 @@ class ChildGroupIdRequest(BaseModel):
 
 
 class DeleteQuery(BaseModel):
-    """Whether to delete what is in use."""
+    """Whether to delete something that is in use."""
 
     force: bool = Field(False, description="Delete it even if it is in use; everybody who has it loses it.")
 
@@ -134,7 +134,7 @@ class GroupRef(BaseModel):
 
 
 class RoleOut(BaseModel):
-    """A role: built in, the organization's own, or inherited from an organization above."""
+    """A role: built in, of this organization, or of an organization above."""
 
     id: int
     organization_id: int | None = Field(description="Where it is defined; null for a built-in role.")
@@ -165,7 +165,7 @@ class GroupOut(BaseModel):
 
 
 class AssignRequest(_Strict):
-    """A role for a member, perhaps for a time."""
+    """A role for a member, optionally with an expiry date."""
 
     model_config = example(role_id=1, expires_at="2030-12-31T23:59:59Z")
 
@@ -187,7 +187,7 @@ class AssignmentOut(BaseModel):
 
 
 class BulkRoleAssignRequest(BaseModel):
-    """One role for many members (spec 2.5)."""
+    """One role for many members."""
 
     model_config = example(user_ids=[2, 3], role_id=1)
 
@@ -207,7 +207,7 @@ class BulkRoleAssignItem(BaseModel):
 
 
 class BulkRoleAssignResponse(BaseModel):
-    """The result for each, in the order of the request (spec 2.5)."""
+    """The result for each account, in the order of the request."""
 
     results: list[BulkRoleAssignItem]
     assigned_count: int
@@ -215,7 +215,7 @@ class BulkRoleAssignResponse(BaseModel):
 
 
 class EffectivePermission(BaseModel):
-    """One way by which the member holds a key (spec 2.6)."""
+    """One way in which the member has a permission."""
 
     permission_key: str
     role_id: int
@@ -228,7 +228,7 @@ class EffectivePermission(BaseModel):
 
 
 class Obstacle(BaseModel):
-    """Something that would give the key, and why it does not."""
+    """Something that would grant the key, and why it does not."""
 
     reason: Literal["suspended", "expired"]
     organization_id: int = Field(description="Where the role was given.")
@@ -238,7 +238,7 @@ class Obstacle(BaseModel):
 
 
 class Assigner(BaseModel):
-    """Somebody who may give the role."""
+    """An account that can assign the role."""
 
     user_id: int
     username: str
@@ -246,21 +246,21 @@ class Assigner(BaseModel):
 
 
 class Remedy(BaseModel):
-    """A role usable here that holds the key."""
+    """A role that contains the key and can be used here."""
 
     role_id: int
     role_name: str
     is_builtin: bool
     permission_groups: list[GroupRef] = Field(
-        description="The way to the key: the role's group, then those nested in it; empty: the role holds it."
+        description="Path to the key: the role's group, then those nested in it; empty: the role holds it."
     )
     how: str
     assignable_by_caller: bool
-    assignable_by: list[Assigner] = Field(description="At most 20; a Platform Admin may, too.")
+    assignable_by: list[Assigner] = Field(description="At most 20. A Platform Admin can, too.")
 
 
 class Explanation(BaseModel):
-    """Why a key is held or not, and what would grant it; only with `?key=`."""
+    """Why the member has a key or not, and what would grant it; only with `?key=`."""
 
     key: str
     description: str
@@ -271,7 +271,7 @@ class Explanation(BaseModel):
 
 
 class EffectivePermissionsResponse(BaseModel):
-    """All permissions of a member of an organization, and where they come from (spec 2.6)."""
+    """All permissions of a member in an organization, and where they come from."""
 
     organization_id: int
     user_id: int
@@ -280,6 +280,6 @@ class EffectivePermissionsResponse(BaseModel):
 
 
 class EffectiveQuery(BaseModel):
-    """One key, explained, or all."""
+    """All permissions, or one key with an explanation."""
 
     key: Key | None = Field(None, description="Only this key, with an explanation.")

@@ -41,17 +41,17 @@ MANAGER = permission(TEAM_MANAGE, within="team_id", or_admin=True)
     errors=(NotAMember, TeamNameTaken),
 )
 async def create(ctx: Context, body: TeamCreate) -> TeamOut:
-    """Make a team; the caller becomes its team_admin.
+    """Create a team. The caller becomes its team_admin.
 
-    A team with an `organization_id` belongs to that organization, of which the caller must be an active
-    member: only its members can join, and its owners and administrators may manage the team.
+    A team with an `organization_id` belongs to that organization: only its members can join, and its owners
+    and administrators can manage the team. The caller must be an active member of it.
     """
     return await ctx.write(teams.create, ctx.caller, body)
 
 
 @routes.get("/v1/teams", access=AUTHENTICATED, query=TeamQuery, returns=Page[TeamOut])
 async def list_all(ctx: Context, query: TeamQuery) -> Page[TeamOut]:
-    """List the teams of the instance, the oldest first."""
+    """List the teams of the instance, oldest first."""
     items, total = await teams.list_page(ctx.caller, query)
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
@@ -79,7 +79,7 @@ async def update(ctx: Context, team_id: int, body: TeamUpdate) -> TeamOut:
 async def remove(ctx: Context, team_id: int) -> None:
     """Delete a team with its memberships and invites.
 
-    What was shared with the team stays, and from now on only its owner sees it.
+    What was shared with the team is kept, but from then on only its owner sees it.
     """
     await ctx.write(teams.remove, ctx.caller, team_id)
 
@@ -95,8 +95,8 @@ async def remove(ctx: Context, team_id: int) -> None:
 async def add_member(ctx: Context, team_id: int, body: TeamMemberCreate) -> TeamMemberOut:
     """Add an active account to a team.
 
-    An unknown account and a deactivated one are both 404. A member's token includes the team after
-    the next refresh; searches and lists do at once.
+    404 for an unknown or deactivated account. The member's token includes the team after the next refresh;
+    searches and lists include it at once.
     """
     return await ctx.write(members.add, ctx.caller, team_id, body)
 
@@ -109,9 +109,9 @@ async def add_member(ctx: Context, team_id: int, body: TeamMemberCreate) -> Team
     errors=(TeamNotFound, MemberNotFound, LastTeamAdmin),
 )
 async def change_member(ctx: Context, team_id: int, user_id: int, body: TeamMemberUpdate) -> TeamMemberOut:
-    """Make a member a team_admin or an ordinary member.
+    """Change a member's role in a team to team_admin or member.
 
-    409 where no other active team_admin would remain, unless an instance administrator asks.
+    409 if no other active team_admin would remain, unless the caller is an instance administrator.
     """
     return await ctx.write(members.change_role, ctx.caller, team_id, user_id, body)
 
@@ -123,9 +123,9 @@ async def change_member(ctx: Context, team_id: int, user_id: int, body: TeamMemb
     errors=(Forbidden, TeamNotFound, MemberNotFound, LastTeamAdmin),
 )
 async def remove_member(ctx: Context, team_id: int, user_id: int) -> None:
-    """Remove a member (for the team's managers), or leave the team.
+    """Remove a member (for those who manage the team), or leave the team.
 
-    409 where no other active team_admin would remain, unless an instance administrator asks: make another
-    member team_admin first, or delete the team.
+    409 if no other active team_admin would remain, unless the caller is an instance administrator: make
+    another member team_admin first, or delete the team.
     """
     await members.remove(ctx.caller, team_id, user_id)

@@ -39,7 +39,7 @@ TeamName = Annotated[
 
 
 class TeamCreate(BaseModel):
-    """A new team; no other may have its name, in whatever case."""
+    """A new team. Names are unique; upper and lower case are the same."""
 
     model_config = example(name="Field service", description="Stations north of the Arctic Circle")
 
@@ -51,7 +51,7 @@ class TeamCreate(BaseModel):
 
 
 class TeamUpdate(BaseModel):
-    """What may change; a field that is left out stays. Other fields are refused."""
+    """Fields that can be changed. Omitted fields stay as they are; unknown ones are refused."""
 
     model_config = ConfigDict(extra="forbid", **example(description="Stations on Senja"))
 
@@ -79,7 +79,8 @@ class TeamOut(BaseModel):
     name: str
     description: str
     organization_id: int | None = Field(
-        description="The organization that it belongs to; also null for callers who may not know that one."
+        description="The organization that it belongs to; null also for callers who may not see that "
+        "organization."
     )
     created_at: datetime
     member_count: int
@@ -96,13 +97,13 @@ class TeamMemberOut(BaseModel):
 
 
 class TeamDetails(TeamOut):
-    """A team with its members, the longest-serving first."""
+    """A team with its members, longest-standing first."""
 
     members: list[TeamMemberOut]
 
 
 class TeamMemberCreate(BaseModel):
-    """Who joins the team, as what."""
+    """The account to add, and its role in the team."""
 
     model_config = example(user_id=2, team_role="member")
 
@@ -111,7 +112,7 @@ class TeamMemberCreate(BaseModel):
 
 
 class TeamMemberUpdate(BaseModel):
-    """What the member becomes."""
+    """The member's new role."""
 
     model_config = example(team_role="team_admin")
 

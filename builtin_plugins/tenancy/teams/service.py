@@ -32,7 +32,7 @@ Own = Collection[int] | None
 def create(unit: Unit, caller: Caller, wanted: TeamCreate) -> TeamOut:
     """A new team, with the caller as its team_admin. Raises TeamNameTaken, NotAMember."""
     if caller.id is None:
-        raise Forbidden("Only an account can make a team, as it becomes the team's administrator")
+        raise Forbidden("Only an account can create a team, because it becomes the team's administrator")
     lock(unit)
     home = wanted.organization_id
     if home is not None and not is_active_in(unit.session, home, caller.id):

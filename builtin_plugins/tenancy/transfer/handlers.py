@@ -28,8 +28,8 @@ _ORGANIZATION = permission(SETTINGS_MANAGE, within="org_id", or_admin=True)
 async def export_team(ctx: Context, team_id: int) -> Answer:
     """Export a team as a JSON file.
 
-    It holds name and description, the roster by e-mail, and the settings of knowledge bases and pipelines
-    with the visibility `team` here: no documents, no vectors, no ids, no secrets.
+    It contains the name and description, the members by e-mail, and the settings of knowledge bases and
+    pipelines that are shared with this team. It contains no documents, vectors, ids or secrets.
     """
     bundle = await exports.export_team(ctx.caller, team_id)
     return _attachment(bundle, f"team-{team_id}.json")
@@ -47,12 +47,12 @@ async def export_team(ctx: Context, team_id: int) -> Answer:
     long=True,
 )
 async def import_team(ctx: Context, team_id: int, body: TeamImport, query: ImportQuery) -> ImportReport:
-    """Import a team's bundle into this team, all of it or nothing.
+    """Import a bundle into this team, completely or not at all.
 
-    Existing data is neither changed nor removed. Active accounts join as `member` whatever the bundle says;
-    unknown ones are reported. Knowledge bases and pipelines come in shared with this team and owned by the
-    caller; `policy` says what happens when a name is taken here: `skip` keeps the existing one, `rename`
-    gives the new one another name, `fail` ends the import with 422.
+    Existing data is neither changed nor removed. Active accounts join as `member`, whatever the bundle says;
+    unknown accounts are reported. Knowledge bases and pipelines are shared with this team and belong to the
+    caller. `policy` says what to do if a name is already taken: `skip` keeps the existing one, `rename` gives
+    the new one another name, `fail` stops the import with 422.
     """
     return await imports.import_team(ctx.caller, team_id, body, dry_run=query.dry_run)
 
@@ -66,9 +66,9 @@ async def import_team(ctx: Context, team_id: int, body: TeamImport, query: Impor
 async def export_organization(ctx: Context, org_id: int) -> Answer:
     """Export an organization as a JSON file.
 
-    It holds name and slug, the members by e-mail with their roles, the settings of knowledge bases and
-    pipelines with the visibility `organization` here, and the settings of plugins: no documents, no
-    vectors, no ids, no secrets.
+    It contains the name and slug, the members by e-mail with their roles, the settings of knowledge bases and
+    pipelines that are shared with this organization, and the settings of plugins. It contains no documents,
+    vectors, ids or secrets.
     """
     bundle = await exports.export_organization(ctx.caller, org_id)
     return _attachment(bundle, f"organization-{org_id}.json")
@@ -88,9 +88,9 @@ async def export_organization(ctx: Context, org_id: int) -> Answer:
 async def import_organization(
     ctx: Context, org_id: int, body: OrganizationImport, query: ImportQuery
 ) -> ImportReport:
-    """Import an organization's bundle into this organization, all of it or nothing.
+    """Import a bundle into this organization, completely or not at all.
 
-    As with teams. Members join only if the caller may manage members here.
+    Works like an import into a team. Members are added only if the caller can manage members here.
     """
     return await imports.import_organization(ctx.caller, org_id, body, dry_run=query.dry_run)
 

@@ -89,7 +89,7 @@ def _into_organization(
 def _importer(caller: Caller) -> int:
     """The account that will own what comes in: everybody would see a row without an owner."""
     if caller.id is None:
-        raise Forbidden("Only an account can import, as it becomes the owner of what is made")
+        raise Forbidden("Only an account can import, because it becomes the owner of what is created")
     return caller.id
 
 

@@ -21,28 +21,30 @@ class _Strict(BaseModel):
 
 
 class TeamAbout(_Strict):
-    """The team that was exported. An import leaves name and description of its own team as they are."""
+    """The team that was exported. An import does not change the name and description of the target team."""
 
     name: Name
     description: Annotated[str, Field(max_length=10_000)] = ""
 
 
 class TeamMemberRow(_Strict):
-    """A member by e-mail. The role is for information: who is imported joins as `member`."""
+    """A member by e-mail. The role is for information only: everyone is imported as `member`."""
 
     email: Email
     team_role: Literal["team_admin", "member"] = "member"
 
 
 class OrganizationAbout(_Strict):
-    """The organization that was exported. An import leaves its own organization's name and slug alone."""
+    """The organization that was exported. An import does not change the name and slug of the target
+    organization.
+    """
 
     name: Name
     slug: Annotated[str, Field(min_length=1, max_length=63)]
 
 
 class OrganizationMemberRow(_Strict):
-    """A member by e-mail. The role is for information; who is suspended is not imported."""
+    """A member by e-mail. The role is for information only; suspended members are not imported."""
 
     email: Email
     org_role: Literal["owner", "admin", "member"] = "member"
@@ -75,9 +77,9 @@ class _Bundle(BaseModel):
 
 
 class TeamBundle(_Bundle):
-    """A team as a file: metadata, roster, what is shared with it; no documents, no ids, no secrets.
+    """A team as a file: its data, members and what is shared with it, without documents, ids or secrets.
 
-    Further keys are lists of rows that plugins add, such as `knowledge_bases` and `pipelines`.
+    Additional keys are lists of rows from plugins, such as `knowledge_bases` and `pipelines`.
     """
 
     format: Literal["platform.team"]
@@ -86,9 +88,10 @@ class TeamBundle(_Bundle):
 
 
 class OrganizationBundle(_Bundle):
-    """An organization as a file: metadata, members, what is shared with it; no documents, ids, secrets.
+    """An organization as a file: its data, members and what is shared with it, without documents, ids or
+    secrets.
 
-    Further keys are lists of rows that plugins add, such as `knowledge_bases` and `pipelines`.
+    Additional keys are lists of rows from plugins, such as `knowledge_bases` and `pipelines`.
     """
 
     format: Literal["platform.organization"]
@@ -97,7 +100,7 @@ class OrganizationBundle(_Bundle):
 
 
 class TeamImport(BaseModel):
-    """A team's bundle, and what to do with names that are taken."""
+    """A team's bundle, and what to do if a name is already taken."""
 
     model_config = example(
         bundle={
@@ -114,7 +117,7 @@ class TeamImport(BaseModel):
 
 
 class OrganizationImport(BaseModel):
-    """An organization's bundle, and what to do with names that are taken."""
+    """An organization's bundle, and what to do if a name is already taken."""
 
     model_config = example(
         bundle={
@@ -133,11 +136,11 @@ class OrganizationImport(BaseModel):
 class ImportQuery(BaseModel):
     """How to import."""
 
-    dry_run: bool = Field(False, description="Answer the same report and write nothing.")
+    dry_run: bool = Field(False, description="Return the same report without changing anything.")
 
 
 class ImportItem(BaseModel):
-    """One row of a bundle; `name` is the name that it has here."""
+    """One row of a bundle; `name` is its name after the import."""
 
     kind: str = Field(description="`member`, `knowledge_base`, `pipeline` …")
     name: str
@@ -145,7 +148,7 @@ class ImportItem(BaseModel):
 
 
 class ImportReport(BaseModel):
-    """What an import created, skipped, renamed and could not do."""
+    """What an import created, skipped, renamed, and could not import."""
 
     created: list[ImportItem] = []
     skipped: list[ImportItem] = []

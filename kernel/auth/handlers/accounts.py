@@ -45,7 +45,7 @@ routes = RouteTable("Authentication", token_scopes=())
     rate=Rate(lambda settings: settings.auth_rate_limit_per_minute, per="ip"),
 )
 async def register(ctx: Context, body: RegisterRequest) -> RegisterResult:
-    """Make an account."""
+    """Create an account."""
     if ctx.platform.settings.registration_mode == "closed":
         raise RegistrationClosed()
     origin = ctx.audit_origin()
@@ -83,7 +83,7 @@ async def login(ctx: Context, body: LoginRequest) -> LoginResult:
     judges_credential=True,
 )
 async def refresh(ctx: Context) -> TokenResult:
-    """Trade a token, valid or expired within the grace, for a fresh one."""
+    """Exchange a token for a new one, also shortly after it has expired."""
     token = ctx.bearer
     if token is None:
         raise Unauthorized()
@@ -101,7 +101,9 @@ async def refresh(ctx: Context) -> TokenResult:
     rate=Rate(lambda settings: settings.auth_rate_limit_per_minute),
 )
 async def change_password(ctx: Context, body: ChangePasswordRequest) -> TokenResult:
-    """Change the own password; every other session ends, the answer keeps this one signed in."""
+    """Change your password. All other sessions end; the response contains a token that keeps this one signed
+    in.
+    """
     if ctx.principal.id is None:
         raise Unauthorized("A service has no password")
     token = await ctx.resource(ACCOUNTS).change_password(
@@ -116,7 +118,7 @@ async def change_password(ctx: Context, body: ChangePasswordRequest) -> TokenRes
 
 @routes.get("/v1/auth/capabilities", access=PUBLIC, returns=Capabilities)
 async def capabilities(ctx: Context) -> Capabilities:
-    """What a sign-in page may offer."""
+    """Show which ways to sign in and register this server offers."""
     settings, mail = ctx.platform.settings, ctx.platform.mail.configured
     methods = await ctx.platform.hooks.ask(hookspecs.sign_in_methods, platform=ctx.platform)
     return Capabilities(

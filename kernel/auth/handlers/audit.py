@@ -14,9 +14,9 @@ routes = RouteTable("Audit")
     "/v1/audit", access=AUTHENTICATED, query=AuditQuery, returns=AuditLogListResponse, errors=(Forbidden,)
 )
 async def list_audit_entries(ctx: Context, query: AuditQuery) -> AuditLogListResponse:
-    """What was changed, by whom and when, newest first.
+    """List what was changed, by whom and when, newest first.
 
-    Platform Admins see all of it, whoever manages an organization what belongs to it and to those below it;
-    403 for anybody else.
+    Platform Admins see everything. Those who manage an organization see what belongs to it and to the
+    organizations below it. 403 for everyone else.
     """
     return await list_entries(ctx.platform, ctx.principal, query)

@@ -25,7 +25,7 @@ _SENT = "If there is an account with this address and a password, an e-mail was 
     rate=Rate(lambda settings: settings.auth_rate_limit_per_minute, per="ip"),
 )
 async def request_reset(ctx: Context, body: ForgottenPasswordRequest) -> Message:
-    """Ask for an e-mail with a link to a new password; the answer never tells whether an account exists."""
+    """Request a link for a new password by e-mail. The response never reveals whether an account exists."""
     if not ctx.platform.mail.configured:
         raise MailOff()
     await ctx.resource(PASSWORD_RESETS).request(body.email)
@@ -41,7 +41,7 @@ async def request_reset(ctx: Context, body: ForgottenPasswordRequest) -> Message
     rate=Rate(lambda settings: settings.auth_rate_limit_per_minute, per="ip"),
 )
 async def confirm_reset(ctx: Context, body: ForgottenPasswordConfirm) -> None:
-    """Set a new password with the token of the e-mail. All sessions end."""
+    """Set a new password with the token from the e-mail. All sessions end."""
     if not ctx.platform.mail.configured:
         raise MailOff()
     await ctx.resource(PASSWORD_RESETS).confirm(body.token, body.new_password, ctx.audit_origin())

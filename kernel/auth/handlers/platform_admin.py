@@ -38,7 +38,7 @@ def _shaped(value: str) -> str:
 
 
 class ClaimRequest(BaseModel):
-    """The setup code (spec 2.4)."""
+    """The setup code."""
 
     model_config = example(code="A1B2C3-D4E5F6-A7B8C9")
 
@@ -54,13 +54,13 @@ class ClaimRequest(BaseModel):
 
 
 class ClaimCheck(BaseModel):
-    """Whether a setup code makes the first Platform Admin here (spec 2.4)."""
+    """Whether a setup code can be used to become the first Platform Admin."""
 
     setup_code_required: bool
 
 
 class ClaimResult(BaseModel):
-    """The caller is a Platform Admin now; a refreshed token says so (spec 2.4)."""
+    """The caller is now a Platform Admin. The token shows it after the next refresh."""
 
     granted: bool
     refresh_required: bool
@@ -68,9 +68,9 @@ class ClaimResult(BaseModel):
 
 @routes.get("/v1/auth/platform-admin/claim", access=ADMIN, returns=ClaimCheck, errors=(NoSetupCode,))
 async def check_claim(ctx: Context) -> ClaimCheck:
-    """Whether this server waits for a setup code.
+    """Show whether this server is waiting for a setup code.
 
-    404 where none is in use: on a fresh install, and once there has been a Platform Admin.
+    404 if it is not: on a new installation, and once there has been a Platform Admin.
     """
     if not await ctx.resource(SETUP_CODES).is_in_use():
         raise NoSetupCode()
@@ -95,10 +95,10 @@ async def check_claim(ctx: Context) -> ClaimCheck:
     rate=Rate(lambda settings: settings.auth_rate_limit_per_minute, per="ip"),
 )
 async def claim(ctx: Context, body: ClaimRequest) -> ClaimResult:
-    """Become the first Platform Admin with the code that the operator was shown.
+    """Become the first Platform Admin with the setup code that was shown to the operator.
 
-    For active instance administrators. Refusals are audited. Five wrong codes of one account use up its
-    attempts at the code in force.
+    For active instance administrators. Refusals are audited. After five wrong codes, an account can't try the
+    current code again.
     """
     if ctx.principal.id is None:
         raise NotAdministrator()

@@ -34,7 +34,7 @@ routes = RouteTable("Users", token_scopes=())
     token_scopes=("manage",),
 )
 async def list_users(ctx: Context, query: UsersQuery) -> Page[UserRecord]:
-    """Accounts of all organizations, oldest first."""
+    """List the accounts of all organizations, oldest first."""
     accounts, total = await find_accounts(ctx.platform, query)
     items = await _records(ctx, accounts)
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)
@@ -48,7 +48,9 @@ async def list_users(ctx: Context, query: UsersQuery) -> Page[UserRecord]:
     errors=(NotFound, SsoAccount, LastAdmin),
 )
 async def change_role(ctx: Context, user_id: int, body: RoleRequest) -> UserRecord:
-    """Promote or demote an account. A demotion ends its sessions; a promotion shows at the next refresh."""
+    """Promote or demote an account. A demotion ends the account's sessions; a promotion takes effect at the
+    next refresh.
+    """
     account = await ctx.resource(ADMINISTRATION).set_role(
         user_id, body.role, by=ctx.principal, origin=ctx.audit_origin()
     )
@@ -78,7 +80,7 @@ async def change_status(ctx: Context, user_id: int, body: AccountStatusRequest) 
     errors=(NotFound, OwnAccount, SsoAccount),
 )
 async def reset_password(ctx: Context, user_id: int, body: ResetPasswordRequest) -> Answer:
-    """Give an account a temporary password, told in this answer only, and end its sessions."""
+    """Give an account a temporary password, shown only in this response, and end its sessions."""
     password = await ctx.resource(ADMINISTRATION).reset_password(
         user_id, body.mode, body.new_password, by=ctx.principal, origin=ctx.audit_origin()
     )

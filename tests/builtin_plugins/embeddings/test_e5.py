@@ -107,7 +107,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     damaged.write_bytes(content)
     with pytest.raises(WeightsDamaged, match="install it again"):
         find_file(damaged)
-    with pytest.raises(WeightsNotFound, match="name a copy"):
+    with pytest.raises(WeightsNotFound, match="to a copy of"):
         find_file(tmp_path / "none")
 
 

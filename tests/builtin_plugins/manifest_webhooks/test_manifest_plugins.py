@@ -75,8 +75,8 @@ class TestRefused:
         reasons = {
             "b-broken.yaml": "not YAML",
             "c-invalid.yaml": "spec -> trigger -> webhook -> path",
-            "d-same-path.yaml": "the webhook path /notes is declared in a-good.yaml too",
-            "e-same-name.yaml": "the name notes is declared in a-good.yaml too",
+            "d-same-path.yaml": "the webhook path /notes is also declared in a-good.yaml",
+            "e-same-name.yaml": "the name notes is also declared in a-good.yaml",
             "f-taken.yaml": "the name taken belongs to an installed plugin",
             "g-reserved.yaml": "the name schema belongs to",
             "h-bomb.yaml": "instead of repeating them with aliases",

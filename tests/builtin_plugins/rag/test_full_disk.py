@@ -28,8 +28,8 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 
 def in_trouble(log: str) -> bool:
-    """Whether a job has met the full disk: in its parser, or in the books of the jobs."""
-    return "disk is full" in log or "can't be written" in log
+    """Whether a job has met the full disk: in its parser, or when the state of a job is saved."""
+    return "disk is full" in log or "could not save the state" in log
 
 
 async def three_documents(ann: Actor, base: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -50,6 +51,10 @@ class TestDocument:
         assert set(found["info"]) >= {"title", "version"}
         assert set(found) <= {"openapi", "info", "servers", "paths", "components", "security", "tags"}
 
+    async def test_descriptions_stand_alone(self, found: dict[str, Any]) -> None:
+        """They cite nothing that only this project's developers have."""
+        assert re.findall(r"\bspec \d|wire-facts|decisions\.md", json.dumps(found)) == []
+
     async def test_references_lead_somewhere(self, found: dict[str, Any]) -> None:
         """Every reference is to a schema of the document."""
         known = {f"#/components/schemas/{name}" for name in found["components"]["schemas"]}
@@ -70,6 +75,8 @@ class TestDocument:
         for path, method, operation in operations(found):
             place = f"{method} {path}"
             assert operation["summary"] and operation["tags"], place
+            whole = " ".join(operation["description"].split())
+            assert whole.startswith(f"{operation['summary']}."), "the summary is not the first sentence"
             named = {p["name"] for p in operation.get("parameters", []) if p["in"] == "path"}
             assert named == {part[1:-1] for part in path.split("/") if part.startswith("{")}, place
             assert all(p["required"] for p in operation.get("parameters", []) if p["in"] == "path"), place

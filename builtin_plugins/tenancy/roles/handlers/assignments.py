@@ -41,7 +41,7 @@ _MANAGE = permission(ROLES_MANAGE, within="org_id")
 async def assign_many(ctx: Context, org_id: int, body: BulkRoleAssignRequest) -> BulkRoleAssignResponse:
     """Assign one role to up to 500 members in one transaction, with a result for each.
 
-    An account that is not an active member here is `failed`, with the reason in `error`; the others get the
+    Accounts that are not active members here are `failed`, with the reason in `error`; the others get the
     role.
     """
     return await ctx.write(service.assign_many, ctx.caller, org_id, body)
@@ -57,9 +57,9 @@ async def assign_many(ctx: Context, org_id: int, body: BulkRoleAssignRequest) ->
     errors=(OrganizationNotFound, MemberNotFound, RoleNotFound, KeyNotHeld, MemberSuspended),
 )
 async def assign(ctx: Context, org_id: int, user_id: int, body: AssignRequest) -> Answer:
-    """Assign a role to an active member; assigned again (200), it has the new expiry.
+    """Assign a role to an active member, or change when the assignment expires (200).
 
-    The caller must hold all keys of the role here. Built-in roles come with the membership instead.
+    The caller must have all of the role's keys here. Built-in roles come with the membership instead.
     """
     assignment, is_new = await ctx.write(service.assign, ctx.caller, org_id, user_id, body)
     return Answer(assignment, status=201 if is_new else 200)
@@ -73,9 +73,9 @@ async def assign(ctx: Context, org_id: int, user_id: int, body: AssignRequest) -
     errors=(OrganizationNotFound, MemberNotFound, Forbidden),
 )
 async def list_all(ctx: Context, org_id: int, user_id: int, query: PageQuery) -> Page[AssignmentOut]:
-    """List the roles assigned to a member here, expired ones included.
+    """List the roles assigned to a member here, including expired ones.
 
-    For the member, and for those who hold `org.members.manage` or `org.roles.manage` here.
+    For the member, and for those who have `org.members.manage` or `org.roles.manage` here.
     """
     items, total = await ctx.platform.database.snapshot(service.list_page, ctx.caller, org_id, user_id, query)
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)
@@ -88,7 +88,7 @@ async def list_all(ctx: Context, org_id: int, user_id: int, query: PageQuery) ->
     errors=(OrganizationNotFound, AssignmentNotFound, KeyNotHeld),
 )
 async def remove(ctx: Context, org_id: int, user_id: int, role_id: int) -> None:
-    """Take a role from a member, at once."""
+    """Take a role away from a member, at once."""
     await ctx.write(service.remove, ctx.caller, org_id, user_id, role_id)
 
 
@@ -102,9 +102,9 @@ async def remove(ctx: Context, org_id: int, user_id: int, role_id: int) -> None:
 async def effective(
     ctx: Context, org_id: int, user_id: int, query: EffectiveQuery
 ) -> EffectivePermissionsResponse:
-    """List every permission that a member holds here, and the role, group and organization behind it.
+    """List every permission that a member has here, with the role, group and organization it comes from.
 
-    For the member, and for those who hold `org.members.manage` or `org.roles.manage` here. With `?key=` only
-    that key, explained: whether it is held, what stands in the way, and which roles would grant it.
+    For the member, and for those who have `org.members.manage` or `org.roles.manage` here. With `?key=`, only
+    that key is shown and explained: whether the member has it, why not, and which roles would grant it.
     """
     return await ctx.platform.database.snapshot(effective_permissions, ctx.caller, org_id, user_id, query.key)

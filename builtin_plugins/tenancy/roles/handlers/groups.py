@@ -44,23 +44,24 @@ _UNKNOWN = (OrganizationNotFound, PermissionGroupNotFound)
     errors=(OrganizationNotFound, KeyNotHeld, NameTaken, LimitReached),
 )
 async def create(ctx: Context, org_id: int, body: GroupCreate) -> GroupOut:
-    """Define a permission group, usable here and in the organizations below.
+    """Create a permission group, for use here and in the organizations below.
 
-    It holds only keys that the caller holds here. Names are unique in the organization, whatever their case.
+    It can contain only keys that the caller has here. Names are unique in the organization; upper and lower
+    case are the same.
     """
     return await ctx.write(definitions.create, ctx.caller, GROUPS, org_id, body)
 
 
 @routes.get(_GROUPS, access=_SEE, query=PageQuery, returns=Page[GroupOut], errors=(OrganizationNotFound,))
 async def list_all(ctx: Context, org_id: int, query: PageQuery) -> Page[GroupOut]:
-    """List the permission groups usable here: own ones, and those inherited from organizations above."""
+    """List the permission groups that can be used here, including those from organizations above."""
     items, total = await ctx.read(definitions.list_page, GROUPS, ctx.platform.permissions, org_id, query)
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
 
 @routes.get(_GROUP, access=_SEE, returns=GroupOut, errors=_UNKNOWN)
 async def get(ctx: Context, org_id: int, group_id: int) -> GroupOut:
-    """Show one permission group that is usable here."""
+    """Show one permission group that can be used here."""
     return await ctx.read(definitions.get, GROUPS, ctx.platform.permissions, org_id, group_id)
 
 
@@ -72,9 +73,10 @@ async def get(ctx: Context, org_id: int, group_id: int) -> GroupOut:
     errors=(*_UNKNOWN, KeyNotHeld, DefinedAbove, NameTaken),
 )
 async def update(ctx: Context, org_id: int, group_id: int, body: GroupUpdate) -> GroupOut:
-    """Change a permission group of this organization, at once wherever it is used.
+    """Change a permission group of this organization. The change takes effect at once wherever the group is
+    used.
 
-    The caller must hold all its keys here, those of nested groups included, before and after the change.
+    The caller must have all of its keys here, including those of nested groups, before and after the change.
     """
     return await ctx.write(definitions.update, ctx.caller, GROUPS, org_id, group_id, body)
 
@@ -89,14 +91,14 @@ async def update(ctx: Context, org_id: int, group_id: int, body: GroupUpdate) ->
 async def remove(ctx: Context, org_id: int, group_id: int, query: DeleteQuery) -> None:
     """Delete a permission group of this organization.
 
-    While a role or another group holds it the answer is 409; `?force=true` takes it out of them.
+    409 if a role or another group uses it; `?force=true` removes it from them first.
     """
     await ctx.write(definitions.remove, ctx.caller, GROUPS, org_id, group_id, force=query.force)
 
 
 @routes.get(_CHILDREN, access=_SEE, query=PageQuery, returns=Page[GroupOut], errors=_UNKNOWN)
 async def list_children(ctx: Context, org_id: int, group_id: int, query: PageQuery) -> Page[GroupOut]:
-    """List the permission groups that are nested directly in one."""
+    """List the permission groups nested directly in a group."""
     items, total = await ctx.read(groups.list_children, ctx.platform.permissions, org_id, group_id, query)
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
@@ -111,9 +113,10 @@ async def list_children(ctx: Context, org_id: int, group_id: int, query: PageQue
     errors=(*_UNKNOWN, KeyNotHeld, DefinedAbove, GroupCycle, GroupsTooDeep, LimitReached),
 )
 async def add_child(ctx: Context, org_id: int, group_id: int, body: ChildGroupIdRequest) -> Answer:
-    """Nest a permission group in another; returns the outer one, with 200 when it was already there.
+    """Nest a permission group in another. Returns the outer group; 200 if the group was already nested there.
 
-    Groups may be nested at most 8 levels deep, and never in a circle (409); a group holds at most 50 others.
+    Groups can be nested at most 8 levels deep, and never in a circle (409). A group can contain at most 50
+    others.
     """
     group, is_new = await ctx.write(groups.add_child, ctx.caller, org_id, group_id, body.child_group_id)
     return Answer(group, status=201 if is_new else 200)
@@ -126,5 +129,5 @@ async def add_child(ctx: Context, org_id: int, group_id: int, body: ChildGroupId
     errors=(*_UNKNOWN, KeyNotHeld, DefinedAbove),
 )
 async def remove_child(ctx: Context, org_id: int, group_id: int, child_group_id: int) -> None:
-    """Take a nested permission group out of another; both stay."""
+    """Remove a nested permission group from another. Both groups are kept."""
     await ctx.write(groups.remove_child, ctx.caller, org_id, group_id, child_group_id)

@@ -36,23 +36,24 @@ _MANAGE = permission(ROLES_MANAGE, within="org_id")
     errors=(OrganizationNotFound, PermissionGroupNotFound, KeyNotHeld, NameTaken, LimitReached),
 )
 async def create(ctx: Context, org_id: int, body: RoleCreate) -> RoleOut:
-    """Define a role, usable here and in the organizations below.
+    """Create a role, for use here and in the organizations below.
 
-    It holds only keys that the caller holds here. Names are unique in the organization, whatever their case.
+    It can contain only keys that the caller has here. Names are unique in the organization; upper and lower
+    case are the same.
     """
     return await ctx.write(definitions.create, ctx.caller, ROLES, org_id, body)
 
 
 @routes.get(_ROLES, access=_SEE, query=PageQuery, returns=Page[RoleOut], errors=(OrganizationNotFound,))
 async def list_all(ctx: Context, org_id: int, query: PageQuery) -> Page[RoleOut]:
-    """List the roles usable here: built-in, own, and inherited from organizations above."""
+    """List the roles that can be used here: built-in ones, own ones, and those from organizations above."""
     items, total = await ctx.read(definitions.list_page, ROLES, ctx.platform.permissions, org_id, query)
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
 
 @routes.get(_ROLE, access=_SEE, returns=RoleOut, errors=(OrganizationNotFound, RoleNotFound))
 async def get(ctx: Context, org_id: int, role_id: int) -> RoleOut:
-    """Show one role that is usable here."""
+    """Show one role that can be used here."""
     return await ctx.read(definitions.get, ROLES, ctx.platform.permissions, org_id, role_id)
 
 
@@ -72,9 +73,9 @@ async def get(ctx: Context, org_id: int, role_id: int) -> RoleOut:
     ),
 )
 async def update(ctx: Context, org_id: int, role_id: int, body: RoleUpdate) -> RoleOut:
-    """Change a role of this organization, at once for all who have it.
+    """Change a role of this organization, at once for everyone who has it.
 
-    The caller must hold all its keys here, those before and those after the change.
+    The caller must have all of its keys here, before and after the change.
     """
     return await ctx.write(definitions.update, ctx.caller, ROLES, org_id, role_id, body)
 
@@ -89,7 +90,6 @@ async def update(ctx: Context, org_id: int, role_id: int, body: RoleUpdate) -> R
 async def remove(ctx: Context, org_id: int, role_id: int, query: DeleteQuery) -> None:
     """Delete a role of this organization.
 
-    While members have it, here or in an organization below, the answer is 409; `?force=true` takes it from
-    them.
+    409 if members have it, here or in an organization below; `?force=true` takes it away from them first.
     """
     await ctx.write(definitions.remove, ctx.caller, ROLES, org_id, role_id, force=query.force)
