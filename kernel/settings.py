@@ -200,8 +200,7 @@ class KernelSettings(Settings):
     )
     strict_answers: bool = Field(
         False,
-        description="Respond with 500 if a response doesn't match its route's declaration; for testing "
-        "plugins.",
+        description="Answer 500 if a response doesn't match its route's declaration; for testing plugins.",
     )
     rate_limit_enabled: bool = Field(
         True,
@@ -276,11 +275,7 @@ class KernelSettings(Settings):
         2, ge=1, le=64, description="Jobs per lane that one worker runs at the same time (large: one less)."
     )
     job_retention_days: int = Field(
-        30,
-        ge=1,
-        le=3650,
-        description="Days to keep finished jobs; successful ones that nobody can follow are kept for "
-        "one day.",
+        30, ge=1, le=3650, description="Days to keep finished jobs (one day for successful internal ones)."
     )
     time_zone: TimeZone = Field("UTC", description="Time zone of schedules, such as `Europe/Berlin`.")
     account_cache_seconds: float = Field(
