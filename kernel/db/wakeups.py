@@ -153,7 +153,7 @@ class Notifications:
                 await self._while_connected(database, wake)
             except (SQLAlchemyError, OSError) as error:
 <<<<<<< HEAD
-                log.debug("notifications are away: %s", type(error).__name__)
+                log.debug("notifications are unavailable: %s", type(error).__name__)
             with suppress(TimeoutError):
                 async with asyncio.timeout(0 if self._stopping else _RETRY):
                     await self._end.wait()
