@@ -152,15 +152,10 @@ class Notifications:
             try:
                 await self._while_connected(database, wake)
             except (SQLAlchemyError, OSError) as error:
-<<<<<<< HEAD
                 log.debug("notifications are unavailable: %s", type(error).__name__)
             with suppress(TimeoutError):
                 async with asyncio.timeout(0 if self._stopping else _RETRY):
                     await self._end.wait()
-=======
-                log.debug("notifications are unavailable: %s", type(error).__name__)
-            await asyncio.sleep(_RETRY)
->>>>>>> b5b6049 (Say what people read in plain English: errors, settings, help, references, README)
 
     async def _while_connected(self, database: Database, wake: Wake) -> None:
         async with database.session_connection() as connection:
