@@ -5,9 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from kernel.conversations import ChatEnd as ChatEnd
+from kernel.conversations import ChatEvents as ChatEvents
+from kernel.conversations import ChatRequest as ChatRequest
+from kernel.conversations import CitedPassage as CitedPassage
+from kernel.conversations import DocumentEntry as DocumentEntry
+from kernel.conversations import DocumentText as DocumentText
+from kernel.conversations import PipelineAnswer as PipelineAnswer
+from kernel.conversations import PipelineEntry as PipelineEntry
+from kernel.conversations import PipelineEvents as PipelineEvents
+from kernel.conversations import Thought as Thought
+from kernel.conversations import ToolCallPart as ToolCallPart
 from kernel.hook_types import hookspec
 
 if TYPE_CHECKING:
@@ -47,69 +57,6 @@ class Generated:
 
 
 Generation = AsyncGenerator[str | Generated, None]
-
-
-@dataclass(frozen=True, slots=True)
-class PipelineEntry:
-    """A pipeline that a caller can ask. `own` means that it belongs to the caller, or to nobody."""
-
-    id: str
-    name: str
-    own: bool
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class CitedPassage:
-    """A passage of a document; an answer cites the first of its passages as [1].
-
-    `knowledge_base_id` is None where the document was deleted in between. `char_start` and `char_end` count
-    characters of the document's text.
-    """
-
-    text: str
-    source: str
-    score: float
-    knowledge_base_id: str | None
-    document_id: str
-    chunk_id: str
-    page: int | None
-    char_start: int
-    char_end: int
-
-
-@dataclass(frozen=True, slots=True)
-class PipelineAnswer:
-    """The whole answer of a pipeline. `model` says ``extractive`` where no model wrote it."""
-
-    text: str
-    passages: Sequence[CitedPassage]
-    confidence: float
-    model: str
-    tokens_used: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentEntry:
-    """A document that a caller may read; `size_bytes` is that of the original."""
-
-    knowledge_base_id: str
-    document_id: str
-    name: str
-    content_type: str
-    size_bytes: int
-    uploaded_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentText:
-    """The text of a document, or of one of its passages, as it was read from the original."""
-
-    name: str
-    text: str
-
-
-PipelineEvents = AsyncGenerator[str | PipelineAnswer, None]
 
 
 ImportPolicy = Literal["skip", "rename", "fail"]
@@ -191,6 +138,21 @@ def generate_text(
     default model is used. Nothing is sent before the first piece is awaited; closing the generator stops the
     model. Raises Unavailable if the runtime fails, also halfway through.
     """
+
+
+@hookspec.first_now
+def chat_with_model(platform: Platform, request: ChatRequest) -> ChatEvents | None:
+    """A model's next turn in a chat, with tools that it may ask for: texts, thoughts, calls, a `ChatEnd`.
+
+    None means that no model runtime is configured. Nothing is sent before the first piece is awaited;
+    closing the generator stops the model. Raises a PlatformError when the runtime fails, also in mid-stream:
+    404 for an unknown model, another 4xx for what the runtime finds wrong in the request, 503, 504.
+    """
+
+
+@hookspec.all
+def list_chat_models(platform: Platform) -> Sequence[str] | None:
+    """Names of the models that `chat_with_model` can use now; none when the runtime does not answer."""
 
 
 @hookspec.first

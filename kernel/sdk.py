@@ -62,7 +62,7 @@ from kernel.hook_types import hookimpl, hookspec
 from kernel.http.access_control import ScopeMissing, require_access, require_token_scope
 from kernel.http.context import Context
 from kernel.http.examples import example
-from kernel.http.responses import Answer, Message, MessageWithId, Page, PageQuery, send_events
+from kernel.http.responses import Answer, Message, MessageWithId, Page, PageQuery, send_events, send_stream
 from kernel.http.routes import (
     ADMIN,
     ADMIN_OR_SERVICE,
@@ -299,6 +299,7 @@ __all__ = [
     "run_check",
     "scope_of",
     "send_events",
+    "send_stream",
     "sign_in_external",
     "store_error",
     "tool_name",

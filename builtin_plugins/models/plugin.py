@@ -59,6 +59,18 @@ class ModelsPlugin(Plugin):
         return None if models is None else models.generate(messages, model, temperature, max_tokens, options)
 
     @hookimpl
+    def chat_with_model(
+        self, platform: Platform, request: contracts.ChatRequest
+    ) -> contracts.ChatEvents | None:
+        models = platform.resource(MODELS)
+        return None if models is None else models.chat(request)
+
+    @hookimpl
+    async def list_chat_models(self, platform: Platform) -> Sequence[str]:
+        models = platform.resource(MODELS)
+        return [] if models is None else await models.chat_models()
+
+    @hookimpl
     async def check_model_runtime(self, platform: Platform) -> bool | None:
         models = platform.resource(MODELS)
         return None if models is None else await models.runtime.healthy()

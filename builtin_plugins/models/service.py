@@ -64,6 +64,16 @@ class Models:
         finally:
             self._durations.labels(request.model).observe(time.perf_counter() - started)
 
+    async def chat(self, request: contracts.ChatRequest) -> contracts.ChatEvents:
+        """See the hook `chat_with_model`."""
+        model = request.model or self._settings.llm_model
+        started = time.perf_counter()
+        async with aclosing(self.runtime.chat(request, model)) as events:
+            async for event in events:
+                if isinstance(event, contracts.ChatEnd):  # so that clients can't invent labels
+                    self._durations.labels(event.model).observe(time.perf_counter() - started)
+                yield event
+
     async def embed(self, model: str, texts: Sequence[str], purpose: contracts.Purpose) -> Embedded | None:
         """Vectors by a model of the runtime; None when it has no such model."""
         try:
@@ -76,11 +86,22 @@ class Models:
 
     async def embedding_models(self) -> list[str]:
         """Models whose name says that they embed; none when the runtime does not answer."""
+        return [model for model in await self._listed() if _embeds(model)]
+
+    async def chat_models(self) -> list[str]:
+        """The other models; none when the runtime does not answer."""
+        return [model for model in await self._listed() if not _embeds(model)]
+
+    async def _listed(self) -> list[str]:
         try:
-            return [model.id for model in await self.runtime.models() if "embed" in model.id]
+            return [model.id for model in await self.runtime.models()]
         except ModelRuntimeError as error:
             log.warning("the model runtime does not list its models: %s", error.detail)
             return []
+
+
+def _embeds(model: str) -> bool:
+    return "embed" in model.lower()
 
 
 def open_runtime(client: OutgoingClient, settings: ModelsSettings) -> tuple[ModelRuntime, str] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -100,14 +100,21 @@ def error_response(error: PlatformError) -> web.Response:
 async def send_events(
     request: web.Request, events: AsyncGenerator[tuple[str, Any], None]
 ) -> web.StreamResponse:
-    """Stream (name, JSON value) pairs as server-sent events.
+    """Stream (name, JSON value) pairs as server-sent events, an error as `error`; see `send_stream`."""
+    return await send_stream(request, _framed(events), _failed_event)
 
-    An error before the first event is an ordinary error response. A later one is sent as the event `error`,
-    because the status has been sent by then; so is the end of the caller's session. The headers stop reverse
-    proxies from buffering the stream. If the client disconnects, the generator is closed.
+
+async def send_stream(
+    request: web.Request, frames: AsyncGenerator[bytes, None], failed: Callable[[PlatformError], bytes]
+) -> web.StreamResponse:
+    """Stream server-sent events that are ready to be written.
+
+    An error before the first is an ordinary error answer; a later one is told by what `failed` makes of it,
+    as the status is out by then, and so is the end of the caller's session. The headers keep reverse proxies
+    from collecting the stream into one lump. When the client leaves, the generator is closed.
     """
-    async with aclosing(events):
-        first = await anext(events, None)
+    async with aclosing(frames):
+        first = await anext(frames, None)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
         response.headers["Cache-Control"] = "no-cache"
         response.headers["X-Accel-Buffering"] = "no"
@@ -115,13 +122,19 @@ async def send_events(
         try:
             async with _while_session_lasts(request):
                 if first is not None:
-                    await response.write(_event(*first))
-                async for name, value in _with_errors(events):
-                    await response.write(_event(name, value))
+                    await response.write(first)
+                async for frame in _with_errors(frames, failed):
+                    await response.write(frame)
         except SessionEnded as ended:
-            await response.write(_event("error", _said(ended)))
+            await response.write(failed(ended))
     await response.write_eof()
     return response
+
+
+async def _framed(events: AsyncGenerator[tuple[str, Any], None]) -> AsyncGenerator[bytes, None]:
+    async with aclosing(events):
+        async for name, value in events:
+            yield _event(name, value)
 
 
 class SessionEnded(Unauthorized):
@@ -146,22 +159,22 @@ async def _while_session_lasts(request: web.Request) -> AsyncIterator[None]:
 
 
 async def _with_errors(
-    events: AsyncGenerator[tuple[str, Any], None],
-) -> AsyncGenerator[tuple[str, Any], None]:
+    frames: AsyncGenerator[bytes, None], failed: Callable[[PlatformError], bytes]
+) -> AsyncGenerator[bytes, None]:
     try:
-        async for event in events:
-            yield event
+        async for frame in frames:
+            yield frame
     except PlatformError as error:
-        yield "error", _said(error)
+        yield failed(error)
     except (ConnectionError, ClientConnectionResetError):
         raise
     except ANY_ERROR:  # boundary: the status is out, the stream itself must say it
         log.exception("a stream broke")
-        yield "error", {"detail": PlatformError.default_detail, "code": PlatformError.code}
+        yield failed(PlatformError())
 
 
-def _said(error: PlatformError) -> dict[str, Any]:
-    return {"detail": error.detail, "code": error.code}
+def _failed_event(error: PlatformError) -> bytes:
+    return _event("error", {"detail": error.detail, "code": error.code})
 
 
 def _event(name: str, value: Any) -> bytes:

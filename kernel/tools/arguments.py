@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -12,12 +13,29 @@ from kernel.errors import BadRequest
 
 M = TypeVar("M", bound=BaseModel)
 
+_PLAIN = frozenset({"string", "integer", "number", "boolean"})
+
 
 def query_values(schema: Mapping[str, Any], query: MultiMapping[str]) -> dict[str, Any]:
-    """Query parameters as arguments, in text; repeated keys become a list where the schema asks for one."""
+    """Query parameters as arguments, in text.
+
+    Where the schema asks for a list or an object the text may be JSON; repeated keys make a list as well.
+    """
     properties = schema.get("properties", {})
-    lists = {name for name, field in properties.items() if field.get("type") == "array"}
-    return {key: query.getall(key) if key in lists else query.getall(key)[-1] for key in query}
+    return {key: _query_value(properties.get(key, {}), query.getall(key)) for key in query}
+
+
+def _query_value(field: Mapping[str, Any], given: list[str]) -> Any:
+    last = given[-1].strip()
+    choices = [field["const"]] if "const" in field else field.get("enum", ())
+    if choices:  # of numbers and the like: a text is no choice of theirs, however it reads
+        return next((one for one in choices if json.dumps(one) == last), given[-1])
+    if field.get("type") in _PLAIN or not last.startswith(("[", "{")):
+        return given if field.get("type") == "array" else given[-1]
+    try:
+        return json.loads(last)
+    except (ValueError, RecursionError):
+        return given if field.get("type") == "array" else given[-1]
 
 
 def from_object(model: type[M], values: Mapping[str, Any]) -> M:

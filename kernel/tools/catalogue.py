@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import quote
 
 from pydantic_core import to_jsonable_python
 
@@ -200,7 +201,7 @@ def _tool_of(plugin: str, action: Action) -> Tool:
         action=action.name,
         access=action.access,
         tier=action.tier,
-        endpoint=f"/v1/plugins/{plugin}/actions/{action.name}",
+        endpoint=f"/v1/plugins/{quote(plugin, safe='')}/actions/{quote(action.name, safe='')}",
         method="GET" if action.read_only else "POST",
         read_only=hints["readOnlyHint"],
         destructive=hints["destructiveHint"],

@@ -71,7 +71,7 @@ async def platform(
         **(env or {}),
     }
     command = [sys.executable, "-m", "cli", "serve", "--port", str(port), *arguments]
-    async with _process(command, environment, port, "/health") as served:
+    async with process_of(command, environment, port, "/health") as served:
         yield served
 
 
@@ -81,7 +81,7 @@ async def bare(body: bytes, folder: Path) -> AsyncIterator[Served]:
     port = free_port()
     file = folder / "bare.json"
     file.write_bytes(body)
-    async with _process(
+    async with process_of(
         [sys.executable, "-c", BARE, str(port), str(file)], dict(os.environ), port, "/bare"
     ) as served:
         yield served
@@ -94,14 +94,15 @@ async def fastapi(database_url: str, jwt_secret: str) -> AsyncIterator[Served]:
     environment = {**os.environ, "DATABASE_URL": database_url, "JWT_SECRET": jwt_secret}
     command = [sys.executable, "-m", "uvicorn", "tests.benchmarks.fastapi_app:app", "--port", str(port)]
     command += ["--loop", "uvloop", "--http", "httptools", "--no-access-log", "--log-level", "warning"]
-    async with _process(command, environment, port, "/ready") as served:
+    async with process_of(command, environment, port, "/ready") as served:
         yield served
 
 
 @asynccontextmanager
-async def _process(
+async def process_of(
     command: list[str], environment: dict[str, str], port: int, ready: str
 ) -> AsyncIterator[Served]:
+    """Any server in a process of its own, once a GET of `ready` answers 200."""
     started = time.perf_counter()
     process = await asyncio.create_subprocess_exec(
         *command, env=environment, stdout=asyncio.subprocess.DEVNULL

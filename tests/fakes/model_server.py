@@ -35,9 +35,23 @@ Start = Refusal | Literal["drop", "hang", "garbage", "hang_after_headers"]
 Middle = Literal["error", "drop", "hang", "garbage", "end", "endless_line"]
 
 
+@dataclass(frozen=True)
+class Turn:
+    """What the model says in one turn of a chat: a text, thoughts, calls of tools as (name, arguments).
+
+    Arguments that are a text go out as they are, whatever they are.
+    """
+
+    text: str = ""
+    calls: Sequence[tuple[str, Json | str]] = ()
+    thought: str = ""
+
+
 @dataclass
 class Script:
     """What the server does.
+
+    ``turn``: what the model says next, from the body of the request; None for ``answer``.
 
     ``answer``: the text, or a function of the last user message. ``pieces``: characters in each delta.
     ``bytes_per_write``: cut the wire into pieces this small, UTF-8 sequences included.
@@ -48,6 +62,7 @@ class Script:
     """
 
     answer: str | Callable[[str], str] = "Hello from the fake."
+    turn: Callable[[Json], Turn | Refusal | None] | None = None
     models: Sequence[str] = ("tiny:latest", "tiny")
     pieces: int = 4
     bytes_per_write: int | None = None
@@ -126,6 +141,10 @@ class ModelServer:
         model = body.get("model", request.match_info.get("model"))
         if model is not None and model not in self.script.models:
             return _refuse(request, 404, f"model '{model}' not found")
+        turn = self.script.turn(body) if self.script.turn is not None and "messages" in body else None
+        if isinstance(turn, Refusal):
+            return _refuse(request, turn.status, body=turn.body, headers=turn.headers)
+        request["turn"] = turn or Turn(self._text(body) if "messages" in body else "")
         answer: web.StreamResponse = await handler(request)
         return answer
 
@@ -167,11 +186,17 @@ class ModelServer:
 
     async def _ollama_chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        model, text = body["model"], self._text(body)
+        model, turn = body["model"], request["turn"]
         last: Json = {"done": True, "done_reason": self.script.finish_reason, **self._ollama_counts()}
         if body.get("stream") is False:
-            return web.json_response({**_ollama_part(model, text), **last})
-        deltas = [_line({**_ollama_part(model, piece), "done": False}) for piece in self._pieces(text)]
+            whole = _ollama_part(model, turn.text)
+            whole["message"].update(_ollama_extras(turn))
+            return web.json_response({**whole, **last})
+        deltas = [_line({**_ollama_part(model, piece), "done": False}) for piece in self._pieces(turn.text)]
+        if extras := _ollama_extras(turn):
+            asking = _ollama_part(model, "")
+            asking["message"].update(extras)
+            deltas.append(_line({**asking, "done": False}))
         ending = _line({**_ollama_part(model, ""), **last})
         return await self._stream(request, "application/x-ndjson", deltas, [ending])
 
@@ -196,23 +221,38 @@ class ModelServer:
 
     async def _openai_chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        text, reason = self._text(body), self.script.finish_reason
+        turn, reason = request["turn"], self.script.finish_reason
+        if turn.calls and reason:
+            reason = "tool_calls"
         if not body.get("stream"):
-            choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": reason}
+            message = {"role": "assistant", "content": turn.text, **_openai_extras(turn)}
+            choice = {"index": 0, "message": message, "finish_reason": reason}
             return web.json_response(
                 {"id": "c1", "model": body["model"], "choices": [choice], "usage": self._usage()}
             )
-        deltas = [_openai_chunk(body["model"], {"content": piece}) for piece in self._pieces(text)]
+        deltas = [_openai_chunk(body["model"], {"content": piece}) for piece in self._pieces(turn.text)]
+        deltas += [_openai_chunk(body["model"], delta) for delta in self._call_deltas(turn)]
         opening = _openai_chunk(body["model"], {"role": "assistant", "content": ""})
         return await self._stream(
             request, "text/event-stream", [b": keep-alive\n\n" + opening + deltas[0], *deltas[1:]],
-            self._openai_ending(body),
+            self._openai_ending(body, reason),
         )  # fmt: skip
 
-    def _openai_ending(self, body: Json) -> list[bytes]:
+    def _call_deltas(self, turn: Turn) -> list[Json]:
+        """The calls of a turn, each named first and then spelled out, as OpenAI streams them."""
+        deltas: list[Json] = [{"reasoning_content": turn.thought}] if turn.thought else []
+        for index, call in enumerate(_openai_extras(turn).get("tool_calls", ())):
+            text = call["function"].pop("arguments")
+            call["function"]["arguments"] = ""
+            deltas.append({"tool_calls": [{"index": index, **call}]})
+            for piece in self._pieces(text):
+                deltas.append({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+        return deltas
+
+    def _openai_ending(self, body: Json, reason: str | None) -> list[bytes]:
         ending: list[bytes] = []
-        if self.script.finish_reason:
-            ending.append(_openai_chunk(body["model"], {}, self.script.finish_reason))
+        if reason:
+            ending.append(_openai_chunk(body["model"], {}, reason))
         if self.script.counts and body.get("stream_options", {}).get("include_usage"):
             ending.append(_event({"model": body["model"], "choices": [], "usage": self._usage()}))
         if self.script.done_marker:
@@ -239,6 +279,7 @@ class ModelServer:
     def _text(self, body: Json) -> str:
         answer = self.script.answer
         prompts = [message["content"] for message in body["messages"] if message["role"] == "user"]
+        prompts = [prompt if isinstance(prompt, str) else str(prompt) for prompt in prompts]
         return answer if isinstance(answer, str) else answer(prompts[-1] if prompts else "")
 
     def _pieces(self, text: str) -> list[str]:
@@ -345,6 +386,27 @@ def _drop(request: web.Request) -> web.Response:
 def _ollama_part(model: str, text: str) -> Json:
     message = {"role": "assistant", "content": text}
     return {"model": model, "created_at": "2026-11-20T09:00:00.000000Z", "message": message}
+
+
+def _ollama_extras(turn: Turn) -> Json:
+    """What a message of Ollama's holds beside its text; arguments are objects there."""
+    calls = [{"function": {"name": name, "arguments": given}} for name, given in turn.calls]
+    found: Json = {"tool_calls": calls} if calls else {}
+    return {**found, "thinking": turn.thought} if turn.thought else found
+
+
+def _openai_extras(turn: Turn) -> Json:
+    """What a message of OpenAI's holds beside its text; arguments are JSON text there."""
+    calls = [
+        {
+            "id": f"call_{at}",
+            "type": "function",
+            "function": {"name": name, "arguments": given if isinstance(given, str) else json.dumps(given)},
+        }
+        for at, (name, given) in enumerate(turn.calls)
+    ]
+    found: Json = {"tool_calls": calls} if calls else {}
+    return {**found, "reasoning_content": turn.thought} if turn.thought else found
 
 
 def _line(part: Json) -> bytes:

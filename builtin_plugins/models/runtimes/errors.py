@@ -65,6 +65,20 @@ class RuntimeBusy(RuntimeRefused):
     code = "model_runtime_busy"
 
 
+class RuntimeObjects(RuntimeRefused):
+    """The runtime finds something wrong in the request (400, 413, 422), and says what.
+
+    Only for a chat whose caller wrote the request: what a runtime says of its own troubles stays in the log.
+    """
+
+    code = "model_runtime_objects"
+
+    def __init__(self, upstream_status: int, said: str) -> None:
+        super().__init__(upstream_status)
+        self.status = upstream_status  # type: ignore[misc]  # the runtime's, on this instance only
+        self.detail = f"The model runtime refused the request: {said}"
+
+
 class StreamBroken(ModelRuntimeError):
     """An answer began and did not end: the connection dropped, or the runtime failed or spoke nonsense."""
 

@@ -8,6 +8,7 @@ from contextlib import aclosing
 from typing import Any
 
 from builtin_plugins.models.runtimes.errors import AnswerMalformed, StreamBroken
+from builtin_plugins.models.runtimes.ollama_chat import ChatReader, chat_body
 from builtin_plugins.models.runtimes.protocol import (
     Embeddings,
     GenerationRequest,
@@ -56,13 +57,25 @@ class OllamaRuntime:
     ) -> AsyncGenerator[TextDelta | contracts.Generated, None]:
         """One call of /api/chat; an ``error`` object or an end before ``done`` is ``StreamBroken``."""
         text: list[str] = []
-        async with aclosing(self._parts(request)) as parts:
+        async with aclosing(self._parts(self._chat(request, stream=True), request.model)) as parts:
             async for part in parts:
                 if piece := _content(part):
                     text.append(piece)
                     yield TextDelta(piece)
                 if part.get("done") is True:
                     yield _generated("".join(text), part, request.model)
+                    return
+        raise StreamBroken
+
+    async def chat(self, request: contracts.ChatRequest, model: str) -> contracts.ChatEvents:
+        """A turn of a chat with tools; errors as in ``stream``, and ``RuntimeObjects``."""
+        reader, body = ChatReader(model), chat_body(request, model, self._context_tokens)
+        async with aclosing(self._turn(body, model, stream=request.stream)) as parts:
+            async for part in parts:
+                for piece in reader.read(part):
+                    yield piece
+                if part.get("done") is True or not request.stream:
+                    yield reader.end(part)
                     return
         raise StreamBroken
 
@@ -109,9 +122,20 @@ class OllamaRuntime:
             options["num_ctx"] = self._context_tokens
         return options
 
-    async def _parts(self, request: GenerationRequest) -> AsyncGenerator[Json, None]:
+    async def _turn(self, body: Json, model: str, *, stream: bool) -> AsyncGenerator[Json, None]:
+        if stream:
+            async with aclosing(self._parts(body, model, chat=True)) as parts:
+                async for part in parts:
+                    yield part
+            return
+        answer = await self._http.json("POST", "/api/chat", body, model=model, chat=True)
+        if "error" in answer or not isinstance(answer.get("message"), dict):
+            raise AnswerMalformed("it has no message")
+        yield answer
+
+    async def _parts(self, body: Json, model: str, *, chat: bool = False) -> AsyncGenerator[Json, None]:
         splitter = LineSplitter(self._http.limits.max_line_bytes)
-        chunks = self._http.stream("/api/chat", self._chat(request, stream=True), model=request.model)
+        chunks = self._http.stream("/api/chat", body, model=model, chat=chat)
         async with aclosing(chunks):
             async for chunk in chunks:
                 for line in splitter.feed(chunk):

@@ -15,6 +15,7 @@ from urllib.parse import quote
 from pydantic import SecretStr
 
 from builtin_plugins.models.runtimes.errors import AnswerMalformed, StreamBroken
+from builtin_plugins.models.runtimes.openai_chat import ChatReader, chat_body
 from builtin_plugins.models.runtimes.protocol import (
     Embeddings,
     GenerationRequest,
@@ -68,7 +69,8 @@ class OpenAIRuntime:
         """
         text: list[str] = []
         tally = _Tally(request.model)
-        async with aclosing(self._chunks(request)) as chunks:
+        body = {**_chat(request), "stream": True, "stream_options": {"include_usage": True}}
+        async with aclosing(self._chunks(body, request.model)) as chunks:
             async for chunk in chunks:
                 tally.take(chunk)
                 choice = _choice(chunk)
@@ -76,6 +78,22 @@ class OpenAIRuntime:
                     text.append(piece)
                     yield TextDelta(piece)
         yield tally.finished("".join(text))
+
+    async def chat(self, request: contracts.ChatRequest, model: str) -> contracts.ChatEvents:
+        """A turn of a chat with tools; errors as in ``stream``, and ``RuntimeObjects``."""
+        reader, body = ChatReader(model), chat_body(request, model)
+        if not request.stream:
+            answer = await self._http.json("POST", "/v1/chat/completions", body, model=model, chat=True)
+            if _choice(answer) is None or "error" in answer:
+                raise AnswerMalformed("it has no choice")
+            for piece in reader.read(answer, "message"):
+                yield piece
+        else:
+            async with aclosing(self._chunks(body, model, chat=True)) as chunks:
+                async for chunk in chunks:
+                    for piece in reader.read(chunk, "delta"):
+                        yield piece
+        yield reader.end()
 
     async def embed(self, model: str, texts: Sequence[str]) -> Embeddings:
         """/v1/embeddings in batches of ``limits.embed_batch``, put in order by each item's ``index``."""
@@ -99,11 +117,10 @@ class OpenAIRuntime:
         """/v1/models, the one path that all of them have."""
         return await self._http.answers("/v1/models")
 
-    async def _chunks(self, request: GenerationRequest) -> AsyncGenerator[Json, None]:
+    async def _chunks(self, body: Json, model: str, *, chat: bool = False) -> AsyncGenerator[Json, None]:
         """The stream's objects up to ``[DONE]``."""
-        body = {**_chat(request), "stream": True, "stream_options": {"include_usage": True}}
         finished = False
-        async with aclosing(self._events(body, request.model)) as events:
+        async with aclosing(self._events(body, model, chat=chat)) as events:
             async for event in events:
                 if event.strip() == _DONE:
                     return
@@ -113,9 +130,9 @@ class OpenAIRuntime:
         if not finished:
             raise StreamBroken
 
-    async def _events(self, body: Json, model: str) -> AsyncGenerator[str, None]:
+    async def _events(self, body: Json, model: str, *, chat: bool) -> AsyncGenerator[str, None]:
         decoder = SseDecoder(self._http.limits.max_line_bytes)
-        chunks = self._http.stream("/v1/chat/completions", body, model=model)
+        chunks = self._http.stream("/v1/chat/completions", body, model=model, chat=chat)
         async with aclosing(chunks):
             async for chunk in chunks:
                 for event in decoder.feed(chunk):

@@ -89,6 +89,10 @@ class ModelRuntime(Protocol):
         """
         ...
 
+    def chat(self, request: contracts.ChatRequest, model: str) -> contracts.ChatEvents:
+        """The model's next turn in a chat (see the hook ``chat_with_model``); closed like ``stream``."""
+        ...
+
     async def embed(self, model: str, texts: Sequence[str]) -> Embeddings:
         """L2-normalised float32 vectors [n, d], in the order of ``texts``; [0, 0] for no texts."""
         ...

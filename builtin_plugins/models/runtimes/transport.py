@@ -13,6 +13,7 @@ from builtin_plugins.models.runtimes.errors import (
     AnswerMalformed,
     ModelNotFound,
     ModelRuntimeError,
+    RuntimeObjects,
     RuntimeTimeout,
     RuntimeUnreachable,
     StreamBroken,
@@ -35,6 +36,8 @@ Json = dict[str, Any]
 NamesUnknownModel = Callable[[object], bool]
 _ATTEMPTS = 2
 _MAX_ERROR_BYTES = 64 << 10
+_OBJECTIONS = (400, 413, 422)
+_LONGEST_OBJECTION = 500
 
 
 class RuntimeTransport:
@@ -57,18 +60,25 @@ class RuntimeTransport:
         self._names_unknown_model = names_unknown_model
         self.limits = limits
 
-    async def json(self, method: str, path: str, body: Json | None = None, *, model: str = "") -> Json:
-        """One JSON object for one request. ``model`` is named by a ``ModelNotFound``."""
+    async def json(
+        self, method: str, path: str, body: Json | None = None, *, model: str = "", chat: bool = False
+    ) -> Json:
+        """One JSON object for one request. ``model`` is named by a ``ModelNotFound``.
+
+        For a ``chat`` that somebody else wrote, what the runtime finds wrong in it is a ``RuntimeObjects``.
+        """
         with _translated(AnswerMalformed("it ended early")):
-            async with self._answer(method, path, body, model, self._limits()) as reply:
+            async with self._answer(method, path, body, model, self._limits(), chat=chat) as reply:
                 return _object(await reply.read())
 
-    async def stream(self, path: str, body: Json, *, model: str) -> AsyncGenerator[bytes, None]:
+    async def stream(
+        self, path: str, body: Json, *, model: str, chat: bool = False
+    ) -> AsyncGenerator[bytes, None]:
         """The chunks of a streamed answer as they arrive; closing the iterator closes the connection."""
         limits = self._limits(silence_s=self.limits.idle_s)
         with _translated(StreamBroken()):
             async with (
-                self._answer("POST", path, body, model, limits) as reply,
+                self._answer("POST", path, body, model, limits, chat=chat) as reply,
                 aclosing(reply.pieces()) as pieces,
             ):
                 async for piece in pieces:
@@ -85,11 +95,18 @@ class RuntimeTransport:
 
     @asynccontextmanager
     async def _answer(
-        self, method: str, path: str, body: Json | None, model: str, limits: CallLimits
+        self,
+        method: str,
+        path: str,
+        body: Json | None,
+        model: str,
+        limits: CallLimits,
+        *,
+        chat: bool,
     ) -> AsyncIterator[OutgoingReply]:
         async with await self._send(method, path, body, limits) as reply:
             if reply.status >= 300:
-                raise await self._refusal(reply, model)
+                raise await self._refusal(reply, model, chat=chat)
             yield reply
 
     async def _send(self, method: str, path: str, body: Json | None, limits: CallLimits) -> OutgoingReply:
@@ -108,9 +125,12 @@ class RuntimeTransport:
                 raise RuntimeUnreachable from error
         raise RuntimeUnreachable
 
-    async def _refusal(self, reply: OutgoingReply, model: str) -> ModelRuntimeError:
-        if reply.status == 404 and model and self._names_unknown_model(await _error_body(reply)):
+    async def _refusal(self, reply: OutgoingReply, model: str, *, chat: bool) -> ModelRuntimeError:
+        body = await _error_body(reply)
+        if reply.status == 404 and model and self._names_unknown_model(body):
             return ModelNotFound(model)
+        if chat and reply.status in _OBJECTIONS and (said := _objection(body)):
+            return RuntimeObjects(reply.status, said)
         after = reply.headers.get("Retry-After", "")
         return refused(reply.status, int(after) if after.isascii() and after.isdigit() else None)
 
@@ -118,6 +138,13 @@ class RuntimeTransport:
         # No redirects: one would carry prompts to an address that no operator chose.
         limits = self.limits
         return CallLimits(limits.total_s, limits.connect_s, silence_s, limits.max_body_bytes)
+
+
+def _objection(body: object) -> str:
+    """What an error object says, in one line."""
+    error = body.get("error", body) if isinstance(body, dict) else None
+    said = error.get("message") if isinstance(error, dict) else error
+    return " ".join(said.split())[:_LONGEST_OBJECTION] if isinstance(said, str) else ""
 
 
 async def _error_body(reply: OutgoingReply) -> object:

@@ -294,6 +294,30 @@ ORGANIZATIONS = {
     "GET /v1/permissions": OWN,
 }
 
+_CHAT = Row(
+    {"model": "pipeline/@pipeline", "messages": [{"role": "user", "content": "What is the treasure?"}]},
+    owned="pipeline",
+    changes=False,
+)
+_RESPONSE = Row(
+    {"model": "pipeline/@pipeline", "input": "What is the treasure?"}, owned="pipeline", changes=False
+)
+_EMBEDDING = Row({"model": "all-minilm", "input": "x"}, control=ANY)
+ORCHESTRATOR = {
+    "GET /v1/ai/functions/definitions": Row(),
+    "POST /v1/ai/functions/{name}": OWN,
+    "GET /v1/ai/tools/openapi.json": OWN,
+    "GET /v1/ai/tools/v1/plugins/{plugin}/actions/{action}": OWN,
+    "POST /v1/ai/chat/completions": _CHAT,
+    "POST /v1/chat/completions": _CHAT,
+    "POST /v1/ai/responses": _RESPONSE,
+    "POST /v1/responses": _RESPONSE,
+    "GET /v1/ai/models": Row(),
+    "GET /v1/ai/models/{model}": OWN,
+    "POST /v1/ai/embeddings": _EMBEDDING,
+    "POST /v1/embeddings": _EMBEDDING,
+}
+
 ROWS: dict[str, Row] = {
     **KERNEL,
     **PLUGINS,
@@ -302,6 +326,7 @@ ROWS: dict[str, Row] = {
     **RAG,
     **TEAMS,
     **ORGANIZATIONS,
+    **ORCHESTRATOR,
 }
 SPEECH = {
     "POST /v1/tts": Row({"text": "Hi", "language": "en"}, control=ANY),
@@ -334,6 +359,8 @@ PARAMETERS = {
     "provider": "unknown",
     "name": "unknown",
     "action": "unknown",
+    "model": "unknown",
+    "plugin": "unknown",
     "path": "unknown",
     "token": "unknown",
 }

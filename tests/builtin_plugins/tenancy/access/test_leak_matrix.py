@@ -377,7 +377,9 @@ def filled(body: Any, ids: dict[str, Any]) -> Any:
         return {key: filled(value, ids) for key, value in body.items()}
     if isinstance(body, list):
         return [filled(value, ids) for value in body]
-    return ids[body[1:]] if isinstance(body, str) and body.startswith("@") else body
+    if isinstance(body, str) and not body.startswith("@"):
+        return re.sub(r"(?<=/)@(\w+)", lambda found: str(ids[found[1]]), body)
+    return ids[body[1:]] if isinstance(body, str) else body
 
 
 def leaks(matrix: Matrix, person: Person, row: Row, reply: Reply) -> Iterator[str]:

@@ -1,0 +1,129 @@
+"""Chats with tools in Ollama's protocol, from and into OpenAI's words (docs.ollama.com/api, chat)."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from builtin_plugins.models.runtimes.vectors import is_count
+from kernel.sdk import contracts
+
+Json = dict[str, Any]
+# Ollama's parameters that stand beside ``options``.
+_TOP_LEVEL = frozenset({"format", "keep_alive", "think"})
+# OpenAI's parameters with the same meaning inside ``options``.
+_SAME = frozenset({"temperature", "top_p", "top_k", "seed", "stop", "presence_penalty", "frequency_penalty"})
+
+
+def chat_body(request: contracts.ChatRequest, model: str, context_tokens: int | None) -> Json:
+    """The body of /api/chat for a chat."""
+    given = request.options
+    inner = given.get("options")
+    options: Json = {name: given[name] for name in _SAME & given.keys() if given[name] is not None}
+    limit = given.get("max_completion_tokens") or given.get("max_tokens")
+    if limit is not None:
+        options["num_predict"] = limit
+    if context_tokens is not None:
+        options["num_ctx"] = context_tokens
+    options |= inner if isinstance(inner, Mapping) else {}
+    body: Json = {
+        **{name: given[name] for name in _TOP_LEVEL & given.keys()},
+        "model": model,
+        "messages": [_message(message) for message in request.messages],
+        "stream": request.stream,
+        "options": options,
+    }
+    if (wanted := _format(given.get("response_format"))) is not None:
+        body.setdefault("format", wanted)
+    if request.tools and given.get("tool_choice") != "none":
+        body["tools"] = list(request.tools)
+    return body
+
+
+def _format(wanted: object) -> Any:
+    """OpenAI's ``response_format`` as Ollama's ``format``; None for plain text."""
+    if not isinstance(wanted, Mapping) or wanted.get("type") == "text":
+        return None
+    schema = wanted.get("json_schema")
+    return schema.get("schema", "json") if isinstance(schema, Mapping) else "json"
+
+
+def _message(message: Mapping[str, Any]) -> Json:
+    role = message.get("role")
+    text, images = _content(message.get("content"))
+    made: Json = {"role": "system" if role == "developer" else role, "content": text}
+    if images:
+        made["images"] = images
+    calls = message.get("tool_calls")
+    if isinstance(calls, Sequence) and calls:
+        made["tool_calls"] = [_given_call(call) for call in calls if isinstance(call, Mapping)]
+    if role == "tool" and (name := message.get("name") or message.get("tool_name")):
+        made["tool_name"] = name
+    return made
+
+
+def _content(content: object) -> tuple[str, list[str]]:
+    """The text of a message, and its images without the ``data:`` before them."""
+    if not isinstance(content, list):
+        return (content if isinstance(content, str) else ""), []
+    parts = [part for part in content if isinstance(part, Mapping)]
+    text = "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
+    urls = [part["image_url"] for part in parts if isinstance(part.get("image_url"), Mapping)]
+    return text, [str(url.get("url", "")).rpartition("base64,")[2] for url in urls]
+
+
+def _given_call(call: Mapping[str, Any]) -> Json:
+    function = call.get("function")
+    said = function if isinstance(function, Mapping) else {}
+    arguments = said.get("arguments")
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments or "{}")
+        except ValueError:
+            arguments = {}
+    return {"function": {"name": said.get("name", ""), "arguments": arguments or {}}}
+
+
+class ChatReader:
+    """Reads the parts of one turn, and what the last one says besides."""
+
+    def __init__(self, asked: str) -> None:
+        self._asked = asked
+        self._calls = 0
+
+    def read(self, part: Mapping[str, Any]) -> Iterator[str | contracts.Thought | contracts.ToolCallPart]:
+        """The pieces of one part."""
+        message = part.get("message")
+        if not isinstance(message, dict):
+            return
+        if isinstance(thought := message.get("thinking"), str) and thought:
+            yield contracts.Thought(thought)
+        if isinstance(text := message.get("content"), str) and text:
+            yield text
+        calls = message.get("tool_calls")
+        for call in calls if isinstance(calls, list) else ():
+            if isinstance(call, dict):
+                yield self._call(call)
+
+    def end(self, last: Mapping[str, Any]) -> contracts.ChatEnd:
+        """The end of the turn, from its last part."""
+        model, reason = last.get("model"), last.get("done_reason")
+        prompt, completion = last.get("prompt_eval_count"), last.get("eval_count")
+        said = reason if isinstance(reason, str) and reason else "stop"
+        return contracts.ChatEnd(
+            model if isinstance(model, str) and model else self._asked,
+            "tool_calls" if self._calls and said == "stop" else said,
+            prompt if is_count(prompt) else None,
+            completion if is_count(completion) else None,
+        )
+
+    def _call(self, call: Mapping[str, Any]) -> contracts.ToolCallPart:
+        function = call.get("function")
+        said = function if isinstance(function, dict) else {}
+        index, self._calls = self._calls, self._calls + 1
+        arguments = said.get("arguments")
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
+        name = str(call.get("id") or f"call_{secrets.token_hex(8)}")
+        return contracts.ToolCallPart(index, name, str(said.get("name") or ""), text)

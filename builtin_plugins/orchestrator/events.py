@@ -1,0 +1,144 @@
+"""What happens in a chat, as one sequence that each protocol renders in its own shape.
+
+A chat is texts, `Thought`s, the `ToolCallPart`s of functions that the client runs itself, `Step`s with the
+platform's tools, and one `Finished` at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from kernel.sdk import contracts
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that a model asks for; `arguments` is JSON text as the model wrote it."""
+
+    id: str
+    name: str
+    arguments: str
+
+    def as_message_part(self) -> dict[str, Any]:
+        """The call as it stands in an assistant's message."""
+        function = {"name": self.name, "arguments": self.arguments}
+        return {"id": self.id, "type": "function", "function": function}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A call of a platform's tool, when it begins and when it ended."""
+
+    status: Literal["running", "done", "failed"]
+    tool: str
+    arguments: Any
+    text: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The step for clients."""
+        said = {"status": self.status, "tool": self.tool, "arguments": self.arguments}
+        return said if self.text is None else {**said, "text": self.text}
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A call that waits for the user's confirmation."""
+
+    id: str
+    tool: str
+    arguments: Any
+    expires_at: datetime
+
+    def as_json(self) -> dict[str, Any]:
+        """The call for clients, with the id that they send back once."""
+        return {
+            "id": self.id,
+            "tool": self.tool,
+            "arguments": self.arguments,
+            "expires_at": self.expires_at.isoformat(),
+        }
+
+
+@dataclass
+class Tokens:
+    """Tokens of all rounds; None until a runtime has told any."""
+
+    prompt: int | None = None
+    completion: int | None = None
+
+    def add(self, end: contracts.ChatEnd) -> None:
+        """Count one turn."""
+        if end.prompt_tokens is not None:
+            self.prompt = (self.prompt or 0) + end.prompt_tokens
+        if end.completion_tokens is not None:
+            self.completion = (self.completion or 0) + end.completion_tokens
+
+    def as_json(self) -> dict[str, Any] | None:
+        """OpenAI's ``usage``; None where nothing is known."""
+        if self.prompt is None and self.completion is None:
+            return None
+        prompt, completion = self.prompt or 0, self.completion or 0
+        return {
+            "prompt_tokens": prompt,
+            "completion_tokens": completion,
+            "total_tokens": prompt + completion,
+        }
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The end: the text of the last turn, and all that was not told before.
+
+    `offered` and `calls_made` are None in a chat without `platform_tools`.
+    """
+
+    model: str
+    text: str
+    finish_reason: str
+    tokens: Tokens
+    thought: str = ""
+    calls: Sequence[Call] = ()
+    offered: bool | None = None
+    calls_made: int | None = None
+    steps: Sequence[Step] = ()
+    approvals: Sequence[Approval] = ()
+    passages: Sequence[contracts.CitedPassage] = ()
+    degraded: Sequence[str] = ()
+
+    def platform_fields(self) -> dict[str, Any]:
+        """What the platform says beside what any model's answer holds."""
+        found: dict[str, Any] = {}
+        if self.offered is not None:
+            found["platform_tools_offered"] = self.offered
+            found["platform_tool_calls_made"] = self.calls_made or 0
+        if self.steps:
+            found["platform_steps"] = [step.as_json() for step in self.steps]
+        if self.approvals:
+            found["platform_approvals"] = [approval.as_json() for approval in self.approvals]
+        if self.passages:
+            found["platform_sources"] = [_source(n, one) for n, one in enumerate(self.passages, 1)]
+        if self.degraded:
+            found["platform_degraded"] = list(self.degraded)
+        return found
+
+
+Event = str | contracts.Thought | contracts.ToolCallPart | Step | Finished
+Events = AsyncGenerator[Event, None]
+
+
+def _source(number: int, passage: contracts.CitedPassage) -> dict[str, Any]:
+    return {
+        "n": number,
+        "text": passage.text,
+        "source": passage.source,
+        "score": passage.score,
+        "knowledge_base_id": passage.knowledge_base_id,
+        "document_id": passage.document_id,
+        "chunk_id": passage.chunk_id,
+        "page": passage.page,
+        "char_start": passage.char_start,
+        "char_end": passage.char_end,
+    }

@@ -1,0 +1,52 @@
+"""OpenAI's Responses API."""
+
+from __future__ import annotations
+
+from aiohttp import web
+from pydantic import ValidationError
+
+from builtin_plugins.orchestrator.errors import ModelNotFound, NotWaiting
+from builtin_plugins.orchestrator.rendering.responses import failed, stream, whole
+from builtin_plugins.orchestrator.schemas import ChatBody
+from builtin_plugins.orchestrator.schemas_responses import ResponseOut, ResponsesBody
+from builtin_plugins.orchestrator.services.chat import chat
+from kernel.sdk import (
+    AUTHENTICATED,
+    BadGateway,
+    Context,
+    GatewayTimeout,
+    RouteTable,
+    Unavailable,
+    Unprocessable,
+    send_stream,
+)
+
+routes = RouteTable("Chat")
+aliases = RouteTable("Chat")
+
+OPTIONS = {
+    "access": AUTHENTICATED,
+    "body": ResponsesBody,
+    "returns": ResponseOut,
+    "also_media_types": ("text/event-stream",),
+    "errors": (ModelNotFound, NotWaiting, Unavailable, GatewayTimeout, BadGateway),
+    "long": True,
+    "token_scopes": ("ask",),
+}
+
+
+@aliases.post("/v1/responses", **OPTIONS)
+@routes.post("/v1/ai/responses", **OPTIONS)
+async def respond(ctx: Context, body: ResponsesBody) -> ResponseOut | web.StreamResponse:
+    """The same as a chat completion, in the shape of OpenAI's Responses API; nothing is kept."""
+    events = chat(ctx, _as_chat(body))
+    if body.stream:
+        return await send_stream(ctx.request, stream(events, body), failed)
+    return await whole(events, body)
+
+
+def _as_chat(body: ResponsesBody) -> ChatBody:
+    try:
+        return body.as_chat()
+    except ValidationError as error:
+        raise Unprocessable.field(("body", "input"), error.errors()[0]["msg"]) from None

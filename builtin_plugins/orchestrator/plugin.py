@@ -1,0 +1,39 @@
+"""The service `orchestrator`: chats with tools, tools for chat programs, models by OpenAI's protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from builtin_plugins.orchestrator.handlers import chat, functions, models, responses
+from builtin_plugins.orchestrator.models import Base
+from builtin_plugins.orchestrator.settings import OrchestratorSettings
+from kernel.sdk import Plugin, RouteTable, Service, Tables, hookimpl
+
+
+class OrchestratorPlugin(Plugin):
+    """Lets models work with what their users may do."""
+
+    name = "orchestrator"
+    version = "0.1.0"
+    description = "Chats with tools, and every tool for chat programs, by OpenAI's protocol"
+    author = "Platform"
+    after = ("models", "rag", "plugin_registry")
+    capabilities = ("orchestrator",)
+
+    @hookimpl
+    def register_settings(self) -> type[OrchestratorSettings]:
+        return OrchestratorSettings
+
+    @hookimpl
+    def register_tables(self) -> Tables:
+        return Tables(Base, Path(__file__).parent / "migrations")
+
+    @hookimpl
+    def register_services(self) -> Sequence[Service]:
+        tables = (chat.routes, responses.routes, functions.routes, models.routes)
+        return [Service("orchestrator", tables, self.version, title="Orchestrator")]
+
+    @hookimpl
+    def register_routes(self) -> Sequence[RouteTable]:
+        return [chat.aliases, responses.aliases, models.aliases]

@@ -1,0 +1,45 @@
+"""Citations in a text as annotations in OpenAI's shape (``url_citation``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from kernel.sdk import contracts
+
+_CITED = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
+
+
+def citations(text: str, passages: Sequence[contracts.CitedPassage]) -> list[tuple[int, int, int]]:
+    """(start, end, number) of each citation in the text that names one of the passages."""
+    return [
+        (found.start(), found.end(), int(number))
+        for found in _CITED.finditer(text)
+        for number in found[1].split(",")
+        if 1 <= int(number) <= len(passages)
+    ]
+
+
+def url_citations(text: str, passages: Sequence[contracts.CitedPassage]) -> list[dict[str, Any]]:
+    """The citations of a text for chat completions; the address is a path of this gateway."""
+    return [
+        {
+            "type": "url_citation",
+            "url_citation": {
+                "start_index": start,
+                "end_index": end,
+                "title": passages[number - 1].source,
+                "url": address(passages[number - 1]),
+            },
+        }
+        for start, end, number in citations(text, passages)
+    ]
+
+
+def address(passage: contracts.CitedPassage) -> str:
+    """Where the document of a passage can be fetched."""
+    if passage.knowledge_base_id is None:
+        return ""
+    place = f"/v1/rag/knowledge-bases/{passage.knowledge_base_id}/documents/{passage.document_id}/content"
+    return place if passage.page is None else f"{place}#page={passage.page}"

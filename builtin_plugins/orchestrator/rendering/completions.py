@@ -1,0 +1,135 @@
+"""A chat as OpenAI's chat completion, whole or in chunks, with the fields of a model runtime beside."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import Any
+
+from builtin_plugins.orchestrator.events import Event, Events, Finished, Step
+from builtin_plugins.orchestrator.rendering.citations import url_citations
+from builtin_plugins.orchestrator.schemas import ChatBody, ChatCompletion
+from kernel.sdk import PlatformError, contracts
+
+DONE = b"data: [DONE]\n\n"
+
+
+async def whole(events: Events) -> ChatCompletion:
+    """The answer at once."""
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Finished):
+                return _completion(event)
+    raise AssertionError("a chat ends with Finished")
+
+
+def _completion(end: Finished) -> ChatCompletion:
+    created, message = int(time.time()), _message(end)
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": end.finish_reason}
+    return ChatCompletion(
+        id=_new_id(),
+        created=created,
+        created_at=datetime.fromtimestamp(created, UTC),
+        model=end.model,
+        choices=[choice],
+        message=message,
+        usage=end.tokens.as_json(),
+        **end.platform_fields(),
+    )
+
+
+def _message(end: Finished) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": end.text}
+    if end.calls:
+        message["tool_calls"] = [call.as_message_part() for call in end.calls]
+    if end.thought:
+        message["reasoning_content"] = end.thought
+    if end.passages:
+        message["annotations"] = url_citations(end.text, end.passages)
+    return message
+
+
+async def chunks(events: Events, body: ChatBody) -> AsyncGenerator[bytes, None]:
+    """The answer as OpenAI's chunks, then ``[DONE]``. Steps are a field of ours in the delta."""
+    stream = _Chunks(body.model or "")
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Finished):
+                for chunk in stream.last(event, with_usage=body.wants_usage):
+                    yield chunk
+            else:
+                yield stream.chunk(_delta(event))
+    yield DONE
+
+
+def failed(error: PlatformError) -> bytes:
+    """An error after the stream began, as OpenAI's clients read it."""
+    said = error.detail if isinstance(error.detail, str) else json.dumps(error.detail, default=str)
+    kind = "invalid_request_error" if 400 <= error.status < 500 else "server_error"
+    return _data({"error": {"message": said, "type": kind, "param": None, "code": error.code}})
+
+
+class _Chunks:
+    """The frame that all chunks of one answer share. The first one names the role."""
+
+    def __init__(self, model: str) -> None:
+        self._id = _new_id()
+        self._created = int(time.time())
+        self._model = model
+        self._named = False
+
+    def chunk(self, delta: dict[str, Any], **more: Any) -> bytes:
+        if not self._named:
+            self._named = True
+            delta = {"role": "assistant", "content": "", **delta}
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": more.pop("reason", None)}
+        return self._framed([choice], **more)
+
+    def last(self, end: Finished, *, with_usage: bool) -> list[bytes]:
+        self._model = end.model
+        delta: dict[str, Any] = {}
+        if end.passages:
+            delta["annotations"] = url_citations(end.text, end.passages)
+        made = [self.chunk(delta, reason=end.finish_reason, **end.platform_fields())]
+        if with_usage:
+            made.append(self._framed([], usage=end.tokens.as_json()))
+        return made
+
+    def _framed(self, choices: list[dict[str, Any]], **more: Any) -> bytes:
+        return _data(
+            {
+                "id": self._id,
+                "object": "chat.completion.chunk",
+                "created": self._created,
+                "model": self._model,
+                "choices": choices,
+                **more,
+            }
+        )
+
+
+def _delta(event: Event) -> dict[str, Any]:
+    if isinstance(event, str):
+        return {"content": event}
+    if isinstance(event, contracts.Thought):
+        return {"reasoning_content": event.text}
+    if isinstance(event, Step):
+        return {"platform_step": event.as_json()}
+    assert isinstance(event, contracts.ToolCallPart)
+    function = {"name": event.name, "arguments": event.arguments}
+    call: dict[str, Any] = {"index": event.index, "type": "function", "id": event.id, "function": function}
+    if not event.name:  # a further piece of a call that is named already
+        call = {"index": event.index, "function": {"arguments": event.arguments}}
+    return {"tool_calls": [call]}
+
+
+def _new_id() -> str:
+    return f"chatcmpl-{secrets.token_hex(12)}"
+
+
+def _data(value: Any) -> bytes:
+    return f"data: {json.dumps(value, ensure_ascii=False, separators=(',', ':'))}\n\n".encode()

@@ -1,0 +1,210 @@
+"""A chat as OpenAI's response, whole or as events."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from builtin_plugins.orchestrator.events import Call, Events, Finished, Step
+from builtin_plugins.orchestrator.rendering.citations import address, citations
+from builtin_plugins.orchestrator.schemas_responses import ResponseOut, ResponsesBody
+from kernel.sdk import PlatformError
+
+Json = dict[str, Any]
+
+
+async def whole(events: Events, body: ResponsesBody) -> ResponseOut:
+    """The response at once."""
+    frame = _Frame(body)
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Finished):
+                output = [_message(_new("msg"), event)] if event.text or not event.calls else []
+                output += [_call(_new("fc"), call) for call in event.calls]
+                return ResponseOut(**frame.finished(event, output))
+    raise AssertionError("a chat ends with Finished")
+
+
+async def stream(events: Events, body: ResponsesBody) -> AsyncGenerator[bytes, None]:
+    """The response as events. Steps with the platform's tools are the event `response.platform_step`."""
+    written = _Writer(body)
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Finished):
+                for frame in written.end(event):
+                    yield frame
+            elif isinstance(event, str):
+                for frame in written.text(event):
+                    yield frame
+            elif isinstance(event, Step):
+                for frame in written.step(event):
+                    yield frame
+
+
+def failed(error: PlatformError) -> bytes:
+    """An error after the stream began."""
+    said = error.detail if isinstance(error.detail, str) else json.dumps(error.detail, default=str)
+    return _event({"type": "error", "code": error.code, "message": said, "param": None, "sequence_number": 0})
+
+
+class _Frame:
+    """What a response says from its beginning on."""
+
+    def __init__(self, body: ResponsesBody) -> None:
+        self._fixed: Json = {
+            "id": _new("resp"),
+            "object": "response",
+            "created_at": int(time.time()),
+            "error": None,
+            "instructions": body.instructions,
+            "metadata": body.metadata or {},
+            "parallel_tool_calls": True,
+            "temperature": body.temperature,
+            "top_p": body.top_p,
+            "max_output_tokens": body.max_output_tokens,
+            "tool_choice": body.tool_choice or "auto",
+            "tools": body.tools or [],
+            "store": False,
+            "previous_response_id": None,
+        }
+        self._model = body.model or ""
+
+    def begun(self) -> Json:
+        return {
+            **self._fixed,
+            "status": "in_progress",
+            "model": self._model,
+            "output": [],
+            "usage": None,
+            "incomplete_details": None,
+        }
+
+    def finished(self, end: Finished, output: Sequence[Json]) -> Json:
+        cut = end.finish_reason == "length"
+        return {
+            **self._fixed,
+            "status": "incomplete" if cut else "completed",
+            "incomplete_details": {"reason": "max_output_tokens"} if cut else None,
+            "model": end.model,
+            "output": list(output),
+            "usage": _usage(end),
+            **end.platform_fields(),
+        }
+
+
+class _Writer:
+    """The events of one response, numbered, in the order that OpenAI's clients expect."""
+
+    def __init__(self, body: ResponsesBody) -> None:
+        self._frame = _Frame(body)
+        self._count = 0
+        self._message_id = _new("msg")
+        self._begun = False
+        self._texts: list[str] = []
+
+    def text(self, piece: str) -> Iterator[bytes]:
+        yield from self._opening()
+        if not self._texts:
+            item = {**_message_frame(self._message_id), "status": "in_progress", "content": []}
+            yield self._made("response.output_item.added", output_index=0, item=item)
+            part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+            yield self._made("response.content_part.added", **self._place(), part=part)
+        self._texts.append(piece)
+        yield self._made("response.output_text.delta", **self._place(), delta=piece, logprobs=[])
+
+    def step(self, step: Step) -> Iterator[bytes]:
+        yield from self._opening()
+        yield self._made("response.platform_step", step=step.as_json())
+
+    def end(self, end: Finished) -> Iterator[bytes]:
+        yield from self._opening()
+        output: list[Json] = []
+        if self._texts or not end.calls:
+            if not self._texts:
+                yield from self.text("")
+            text = "".join(self._texts)
+            item = _message(self._message_id, end, text)
+            part = item["content"][0]
+            yield self._made("response.output_text.done", **self._place(), text=text, logprobs=[])
+            yield self._made("response.content_part.done", **self._place(), part=part)
+            yield self._made("response.output_item.done", output_index=0, item=item)
+            output.append(item)
+        for call in end.calls:
+            item = _call(_new("fc"), call)
+            yield from self._called(len(output), item)
+            output.append(item)
+        whole = self._frame.finished(end, output)
+        yield self._made(f"response.{whole['status']}", response=whole)
+
+    def _called(self, at: int, item: Json) -> Iterator[bytes]:
+        begun = {**item, "status": "in_progress", "arguments": ""}
+        yield self._made("response.output_item.added", output_index=at, item=begun)
+        place = {"item_id": item["id"], "output_index": at}
+        said = item["arguments"]
+        yield self._made("response.function_call_arguments.delta", **place, delta=said)
+        yield self._made("response.function_call_arguments.done", **place, name=item["name"], arguments=said)
+        yield self._made("response.output_item.done", output_index=at, item=item)
+
+    def _opening(self) -> Iterator[bytes]:
+        if not self._begun:
+            self._begun = True
+            for kind in ("created", "in_progress"):
+                yield self._made(f"response.{kind}", response=self._frame.begun())
+
+    def _place(self) -> Json:
+        return {"item_id": self._message_id, "output_index": 0, "content_index": 0}
+
+    def _made(self, kind: str, **more: Any) -> bytes:
+        event = {"type": kind, **more, "sequence_number": self._count}
+        self._count += 1
+        return _event(event)
+
+
+def _message_frame(name: str) -> Json:
+    return {"id": name, "type": "message", "role": "assistant"}
+
+
+def _message(name: str, end: Finished, text: str | None = None) -> Json:
+    said = end.text if text is None else text
+    noted = [
+        {
+            "type": "url_citation",
+            "start_index": start,
+            "end_index": stop,
+            "title": end.passages[number - 1].source,
+            "url": address(end.passages[number - 1]),
+        }
+        for start, stop, number in citations(said, end.passages)
+    ]
+    part = {"type": "output_text", "text": said, "annotations": noted, "logprobs": []}
+    return {**_message_frame(name), "status": "completed", "content": [part]}
+
+
+def _call(name: str, call: Call) -> Json:
+    said = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
+    return {"id": name, "type": "function_call", "status": "completed", **said}
+
+
+def _usage(end: Finished) -> Json | None:
+    counted = end.tokens.as_json()
+    if counted is None:
+        return None
+    return {
+        "input_tokens": counted["prompt_tokens"],
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": counted["completion_tokens"],
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": counted["total_tokens"],
+    }
+
+
+def _new(prefix: str) -> str:
+    return f"{prefix}_{secrets.token_hex(16)}"
+
+
+def _event(event: Json) -> bytes:
+    return f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n".encode()

@@ -1,0 +1,152 @@
+"""Bodies and answers of OpenAI's Responses API, as far as plain and tool use needs it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from builtin_plugins.orchestrator.schemas import MOST_MESSAGES, MOST_TOOLS, ChatBody, ModelName
+from kernel.sdk import Unprocessable, example
+
+Items = list[dict[str, Any]]
+
+
+class ResponsesBody(BaseModel):
+    """A request for a response. Nothing is kept: each request brings all that was said before."""
+
+    model_config = ConfigDict(
+        extra="allow", **example(model="llama3.2", input="How much may a hotel in Oslo cost per night?")
+    )
+
+    model: ModelName | None = None
+    input: str | Items = Field(max_length=1_000_000)
+    instructions: str | None = None
+    stream: bool = False
+    tools: Items | None = Field(None, max_length=MOST_TOOLS)
+    tool_choice: str | dict[str, Any] | None = None
+    max_output_tokens: int | None = Field(None, ge=1)
+    temperature: float | None = Field(None, ge=0, le=2)
+    top_p: float | None = Field(None, ge=0, le=1)
+    text: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+    previous_response_id: None = Field(None, description="Nothing is kept that it could name.")
+    platform_tools: bool | Literal["read_only"] = False
+    platform_approvals: list[str] | None = Field(None, max_length=8)
+
+    def as_chat(self) -> ChatBody:
+        """The same as a chat. Raises Unprocessable."""
+        messages = _messages(self.input)
+        if self.instructions:
+            messages.insert(0, {"role": "system", "content": self.instructions})
+        options = {
+            "max_tokens": self.max_output_tokens,
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "tool_choice": _choice(self.tool_choice),
+            "response_format": _format((self.text or {}).get("format")),
+        }
+        return ChatBody.model_validate(
+            {
+                "model": self.model,
+                "messages": messages,
+                "stream": self.stream,
+                "tools": [_tool(place, tool) for place, tool in enumerate(self.tools or ())] or None,
+                "platform_tools": self.platform_tools,
+                "platform_approvals": self.platform_approvals,
+                **{name: value for name, value in options.items() if value is not None},
+            }
+        )
+
+
+class ResponseOut(BaseModel):
+    """A response."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+    object: Literal["response"] = "response"
+    created_at: int
+    status: Literal["completed", "incomplete", "in_progress"]
+    model: str
+    output: Items
+    usage: dict[str, Any] | None
+
+
+def _messages(given: str | Items) -> Items:
+    if isinstance(given, str):
+        return [{"role": "user", "content": given}]
+    if not 1 <= len(given) <= MOST_MESSAGES:
+        raise Unprocessable.field(("body", "input"), f"must hold 1 to {MOST_MESSAGES} items")
+    made: Items = []
+    for place, item in enumerate(given):
+        _add(made, place, item)
+    return made
+
+
+def _add(made: Items, place: int, item: dict[str, Any]) -> None:
+    kind = item.get("type", "message")
+    if kind == "message" and item.get("role") in ("user", "assistant", "system", "developer"):
+        made.append({"role": item["role"], "content": _content(place, item.get("content"))})
+    elif kind == "function_call":
+        function = {"name": str(item.get("name", "")), "arguments": str(item.get("arguments", ""))}
+        call = {"id": str(item.get("call_id", "")), "type": "function", "function": function}
+        if made and made[-1].get("tool_calls"):
+            made[-1]["tool_calls"].append(call)
+        else:
+            made.append({"role": "assistant", "content": None, "tool_calls": [call]})
+    elif kind == "function_call_output":
+        output = item.get("output")
+        text = output if isinstance(output, str) else _texts(output)
+        made.append({"role": "tool", "tool_call_id": str(item.get("call_id", "")), "content": text})
+    elif kind != "reasoning":  # what a model thought before is nothing that it is told again
+        raise Unprocessable.field(
+            ("body", "input", place), "must be a message, a function_call or a function_call_output"
+        )
+
+
+def _content(place: int, content: Any) -> str | Items:
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        raise Unprocessable.field(("body", "input", place, "content"), "must be a text or a list of parts")
+    if all(isinstance(part, dict) and "text" in part for part in content):
+        return _texts(content)
+    parts: Items = []
+    for part in content:
+        if isinstance(part, dict) and "text" in part:
+            parts.append({"type": "text", "text": str(part["text"])})
+        elif isinstance(part, dict) and isinstance(part.get("image_url"), str):
+            parts.append({"type": "image_url", "image_url": {"url": part["image_url"]}})
+        else:
+            raise Unprocessable.field(("body", "input", place, "content"), "holds a part of another kind")
+    return parts
+
+
+def _texts(parts: Any) -> str:
+    found = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    return "\n".join(str(part.get("text", "")) for part in found)
+
+
+def _tool(place: int, tool: dict[str, Any]) -> dict[str, Any]:
+    if tool.get("type") != "function":
+        raise Unprocessable.field(
+            ("body", "tools", place), "must be a function; the platform's tools come with platform_tools"
+        )
+    function = {name: value for name, value in tool.items() if name != "type" and value is not None}
+    return {"type": "function", "function": function}
+
+
+def _choice(choice: str | dict[str, Any] | None) -> Any:
+    if isinstance(choice, dict) and choice.get("type") == "function":
+        return {"type": "function", "function": {"name": choice.get("name", "")}}
+    return choice if isinstance(choice, str) else None
+
+
+def _format(wanted: Any) -> Any:
+    if not isinstance(wanted, dict) or wanted.get("type") in (None, "text"):
+        return None
+    if wanted["type"] != "json_schema":
+        return wanted
+    inner = {name: value for name, value in wanted.items() if name != "type" and value is not None}
+    return {"type": "json_schema", "json_schema": inner}

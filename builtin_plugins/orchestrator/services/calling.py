@@ -1,0 +1,52 @@
+"""Calls as models write them: as JSON text, in an envelope, or in place of an answer (wire-facts 8.2)."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Container, Mapping
+from typing import Any
+
+from builtin_plugins.orchestrator.events import Call
+from kernel.sdk import BadRequest, Tool
+
+_ENVELOPE = frozenset({"tool_name", "parameters"})
+_LONGEST_TEXT = 20_000
+
+
+def arguments_of(call: Call, tool: Tool) -> dict[str, Any]:
+    """The arguments of a call. Raises BadRequest for what is no JSON object."""
+    try:
+        found = json.loads(call.arguments) if call.arguments.strip() else {}
+    except (ValueError, RecursionError):
+        raise BadRequest("the arguments are not valid JSON") from None
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise BadRequest("the arguments must be a JSON object")
+    return unwrapped(found, tool)
+
+
+def unwrapped(arguments: Mapping[str, Any], tool: Tool) -> dict[str, Any]:
+    """``{tool_name, parameters: {…}}`` without its envelope, unless the tool has such arguments itself."""
+    inner = arguments.get("parameters")
+    known = tool.parameters.get("properties", {})
+    if isinstance(inner, dict) and arguments.keys() <= _ENVELOPE and "parameters" not in known:
+        return inner
+    return dict(arguments)
+
+
+def call_in_text(text: str, names: Container[str]) -> Call | None:
+    """The call that a text is, when it is exactly a JSON object naming one of these tools."""
+    text = text.strip()
+    if not text.startswith("{") or len(text) > _LONGEST_TEXT:
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    name = found.get("name")
+    arguments = found.get("arguments", found.get("parameters", {}))
+    if not isinstance(name, str) or name not in names or not isinstance(arguments, dict):
+        return None
+    return Call(f"call_{secrets.token_hex(8)}", name, json.dumps(arguments, ensure_ascii=False))

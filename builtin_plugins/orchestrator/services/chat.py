@@ -1,0 +1,44 @@
+"""Which way a chat goes: a pipeline, the model alone, the model with tools, or no model at all."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+
+from builtin_plugins.orchestrator.events import Events
+from builtin_plugins.orchestrator.schemas import ChatBody
+from builtin_plugins.orchestrator.services.loop import ToolChat, mode_of
+from builtin_plugins.orchestrator.services.pipelines import PREFIX, chat_without_model, pipeline_chat
+from builtin_plugins.orchestrator.services.plain import plain_chat
+from kernel.sdk import TOOLS, Context, Tool, contracts
+
+
+async def chat(ctx: Context, body: ChatBody) -> Events:
+    """The chat's events, the last of them `Finished`. Closing the generator stops model and tools."""
+    async with aclosing(await _way(ctx, body)) as events:
+        async for event in events:
+            yield event
+
+
+async def _way(ctx: Context, body: ChatBody) -> Events:
+    if (body.model or "").startswith(PREFIX):
+        return pipeline_chat(ctx, body)
+    if body.platform_tools is False:
+        return plain_chat(ctx, body)
+    mode = mode_of(ctx, body)
+    if mode == "none":
+        return plain_chat(ctx, body, offered=False)
+    if not _has_runtime(ctx):
+        return chat_without_model(ctx, body)
+    tools = [tool for tool in await ctx.resource(TOOLS).usable(ctx) if _fits(tool, mode)]
+    return ToolChat(ctx, body, tools).run() if tools else plain_chat(ctx, body, offered=False)
+
+
+def _fits(tool: Tool, mode: str) -> bool:
+    return mode == "all" or tool.read_only
+
+
+def _has_runtime(ctx: Context) -> bool:
+    """Whether any plugin has a model; asking sends nothing."""
+    request = contracts.ChatRequest(())
+    events = ctx.platform.hooks.ask_now(contracts.chat_with_model, platform=ctx.platform, request=request)
+    return events is not None

@@ -1,0 +1,270 @@
+"""A chat in which the model calls the platform's tools as the caller (wire-facts 8.2).
+
+At most five rounds with eight calls each, then a last turn without tools.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from builtin_plugins.orchestrator.events import Approval, Call, Events, Finished, Step, Tokens
+from builtin_plugins.orchestrator.schemas import ChatBody
+from builtin_plugins.orchestrator.services.approvals import confirmed, keep_waiting
+from builtin_plugins.orchestrator.services.calling import arguments_of, call_in_text
+from builtin_plugins.orchestrator.services.marking import flattened, with_rule
+from builtin_plugins.orchestrator.services.plain import ask_model, plain_chat
+from builtin_plugins.orchestrator.services.turns import Turn
+from builtin_plugins.orchestrator.settings import OrchestratorSettings
+from kernel.sdk import TOOLS, BadRequest, Context, PlatformError, Tool, ToolReply, contracts, failed_reply
+
+ROUNDS = 5
+CALLS_PER_TURN = 8
+
+Mode = Literal["none", "read_only", "all"]
+_FINAL = (404, 429, 504)  # what a runtime answers for another reason than the tools
+
+
+def mode_of(ctx: Context, body: ChatBody) -> Mode:
+    """What the model may call: what the client asks for, as far as the operator allows."""
+    cap = ctx.settings_of(OrchestratorSettings).tools
+    if body.platform_tools is False or cap == "none":
+        return "none"
+    return "read_only" if body.platform_tools == "read_only" else cap
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A call that is about to be made; without a tool, `refusal` is the answer to it."""
+
+    call: Call
+    tool: Tool | None
+    arguments: Any
+    refusal: ToolReply | None = None
+
+
+class ToolChat:
+    """One such chat."""
+
+    def __init__(self, ctx: Context, body: ChatBody, tools: Sequence[Tool]) -> None:
+        self._ctx = ctx
+        self._body = body
+        self._tools = {tool.name: tool for tool in tools}
+        self._theirs = {_name_of(tool) for tool in body.tools or ()}
+        self._messages = with_rule(body.given_messages)
+        self._tokens = Tokens()
+        self._steps: list[Step] = []
+        self._degraded: list[str] = []
+
+    async def run(self) -> Events:
+        """The chat's events. Raises what the runtime raises, and NotWaiting."""
+        async with aclosing(self._confirmed_calls()) as steps:
+            async for event in steps:
+                yield event
+        for _ in range(ROUNDS):
+            turn = Turn(hold=True)
+            try:
+                async with aclosing(turn.follow(self._ask(with_tools=True))) as events:
+                    async for event in events:
+                        yield event
+            except PlatformError as error:
+                if turn.began or error.status in _FINAL:
+                    raise
+                async with aclosing(self._without_tools(error)) as events:
+                    async for event in events:
+                        yield event
+                return
+            self._tokens.add(turn.ended())
+            calls = turn.calls or self._in_text(turn)
+            async with aclosing(self._after(turn, calls)) as events:
+                async for event in events:
+                    yield event
+                    if isinstance(event, Finished):
+                        return
+        async with aclosing(self._last_turn()) as events:
+            async for event in events:
+                yield event
+
+    async def _after(self, turn: Turn, calls: Sequence[Call]) -> Events:
+        """What follows a turn: its end, or the calls that it asks for."""
+        theirs = [call for call in calls if call.name in self._theirs]
+        if not calls:
+            if turn.held:
+                yield turn.held
+            yield self._finished(turn, turn.text)
+        elif theirs:
+            for index, call in enumerate(theirs):
+                yield contracts.ToolCallPart(index, call.id, call.name, call.arguments)
+            yield self._finished(turn, turn.text, calls=theirs, reason="tool_calls")
+        else:
+            planned = [self._plan(call) for call in calls[:CALLS_PER_TURN]]
+            approvals = await self._approvals(planned)
+            if approvals:
+                text = _asking(approvals)
+                yield text
+                yield self._finished(turn, text, approvals=approvals)
+                return
+            if turn.text and not turn.held:
+                yield "\n\n"  # what the model says next is another paragraph
+            async with aclosing(self._make(planned, turn.text if turn.calls else "")) as events:
+                async for event in events:
+                    yield event
+
+    async def _make(self, planned: Sequence[_Planned], said: str) -> Events:
+        """Make the calls, those that only read at once, and tell the model what came of them."""
+        for plan in planned:
+            yield self._kept(Step("running", plan.call.name, plan.arguments))
+        reads = all(plan.tool is None or plan.tool.read_only for plan in planned)
+        if reads:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._reply(plan)) for plan in planned]
+            replies = [task.result() for task in tasks]
+        else:
+            replies = [await self._reply(plan) for plan in planned]
+        calls = [plan.call.as_message_part() for plan in planned]
+        self._messages.append({"role": "assistant", "content": said, "tool_calls": calls})
+        for plan, reply in zip(planned, replies, strict=True):
+            status: Literal["done", "failed"] = "failed" if reply.failed else "done"
+            yield self._kept(Step(status, plan.call.name, plan.arguments, reply.text))
+            self._messages.append(
+                {
+                    "role": "tool",
+                    "tool_call_id": plan.call.id,
+                    "name": plan.call.name,
+                    "content": reply.text,
+                }
+            )
+
+    async def _reply(self, plan: _Planned) -> ToolReply:
+        if plan.tool is None or plan.refusal is not None:
+            return plan.refusal or failed_reply(BadRequest())
+        seconds = self._ctx.settings_of(OrchestratorSettings).tool_seconds
+        tools = self._ctx.resource(TOOLS)
+        return await tools.reply(self._ctx, plan.tool, plan.arguments, seconds=seconds)
+
+    def _plan(self, call: Call) -> _Planned:
+        """A call with its tool and arguments; what is not offered in this chat is unknown to it."""
+        tool = self._tools.get(call.name)
+        if tool is None:
+            text = f"error: there is no tool '{call.name[:80]}'; there are: {', '.join(self._tools)}"
+            return _Planned(call, None, call.arguments, ToolReply(text[:4000], failed=True))
+        try:
+            return _Planned(call, tool, arguments_of(call, tool))
+        except BadRequest as error:
+            return _Planned(call, tool, call.arguments, ToolReply(f"error: {error.detail}", failed=True))
+
+    async def _approvals(self, planned: Sequence[_Planned]) -> list[Approval]:
+        """The calls that wait for the user, kept; none where the operator asks for no confirmation."""
+        wanted = self._ctx.settings_of(OrchestratorSettings).confirm
+        waiting = [
+            (plan.tool, plan.arguments)
+            for plan in planned
+            if plan.tool is not None and plan.refusal is None and _waits(plan.tool, wanted)
+        ]
+        return await keep_waiting(self._ctx, waiting) if waiting else []
+
+    async def _confirmed_calls(self) -> Events:
+        """Make the calls that the user has confirmed, before the model goes on."""
+        resolved = await confirmed(self._ctx, self._body.platform_approvals or ())
+        calls = [
+            Call(f"call_{secrets.token_hex(8)}", one.tool, json.dumps(one.arguments, ensure_ascii=False))
+            for one in resolved
+        ]
+        if calls:
+            async with aclosing(self._make([self._plan(call) for call in calls], "")) as events:
+                async for event in events:
+                    yield event
+
+    async def _without_tools(self, error: PlatformError) -> Events:
+        """The plain call in place of one that failed with tools, with what they have answered so far."""
+        said = "tools: the model runtime refused the request with tools, the model answers without"
+        if not self._steps:
+            async with aclosing(plain_chat(self._ctx, self._body, offered=False, degraded=[said])) as events:
+                async for event in events:
+                    yield event
+            return
+        self._degraded.append(said)
+        self._messages = flattened(self._messages)
+        async with aclosing(self._last_turn()) as events:
+            async for event in events:
+                yield event
+
+    async def _last_turn(self) -> Events:
+        turn = Turn()
+        async with aclosing(turn.follow(self._ask(with_tools=False))) as events:
+            async for event in events:
+                yield event
+        self._tokens.add(turn.ended())
+        yield self._finished(turn, turn.text)
+
+    def _ask(self, *, with_tools: bool) -> contracts.ChatEvents:
+        tools = [*(_definition(tool) for tool in self._tools.values()), *(self._body.tools or ())]
+        return ask_model(self._ctx, self._body, self._messages, tools if with_tools else ())
+
+    def _in_text(self, turn: Turn) -> list[Call]:
+        found = call_in_text(turn.text, self._tools)
+        return [found] if found else []
+
+    def _kept(self, step: Step) -> Step:
+        if step.status != "running":
+            self._steps.append(step)
+        return step
+
+    def _finished(
+        self,
+        turn: Turn,
+        text: str,
+        *,
+        calls: Sequence[Call] = (),
+        reason: str | None = None,
+        approvals: Sequence[Approval] = (),
+    ) -> Finished:
+        end = turn.ended()
+        said = "stop" if end.finish_reason == "tool_calls" else end.finish_reason
+        return Finished(
+            end.model,
+            text,
+            reason or said,
+            self._tokens,
+            thought=turn.thought,
+            calls=calls,
+            offered=True,
+            calls_made=len(self._steps),
+            steps=self._steps,
+            approvals=approvals,
+            degraded=self._degraded,
+        )
+
+
+def _definition(tool: Tool) -> dict[str, Any]:
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": dict(tool.parameters),
+    }
+    return {"type": "function", "function": function}
+
+
+def _name_of(tool: Mapping[str, Any]) -> str:
+    function = tool.get("function")
+    return str(function.get("name", "")) if isinstance(function, Mapping) else ""
+
+
+def _waits(tool: Tool, wanted: str) -> bool:
+    if wanted == "writes":
+        return not tool.read_only
+    return wanted == "destructive" and tool.annotations["destructiveHint"]
+
+
+def _asking(approvals: Sequence[Approval]) -> str:
+    """What the user is asked, in words: the calls are also in `platform_approvals`."""
+    lines = [
+        f"- {one.tool} with {json.dumps(one.arguments, ensure_ascii=False)} (approval {one.id})"
+        for one in approvals
+    ]
+    return "This needs your confirmation before it is done:\n" + "\n".join(lines)

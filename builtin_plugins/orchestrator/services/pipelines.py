@@ -1,0 +1,149 @@
+"""Pipelines as models: ``pipeline/<name>`` in place of a model's name, and answers without any model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from builtin_plugins.orchestrator.errors import ModelNotFound, NoModel
+from builtin_plugins.orchestrator.events import Events, Finished, Step, Tokens
+from builtin_plugins.orchestrator.schemas import ChatBody, ChatMessageIn
+from kernel.sdk import Context, PlatformError, Unprocessable, contracts
+
+PREFIX = "pipeline/"
+
+_MOST_ASKED = 8
+_ROLES: dict[str, contracts.ChatRole] = {"user": "user", "assistant": "assistant", "system": "system"}
+
+
+@dataclass(frozen=True)
+class PipelineModel:
+    """A pipeline under its name among models."""
+
+    id: str
+    entry: contracts.PipelineEntry
+
+
+async def pipeline_models(ctx: Context) -> list[PipelineModel]:
+    """The pipelines that the caller may ask, their own first; of two with one name, the later has its id."""
+    entries = await ctx.platform.hooks.ask(contracts.list_pipelines, caller=ctx.caller) or ()
+    found: dict[str, contracts.PipelineEntry] = {}
+    for entry in sorted(entries, key=lambda entry: not entry.own):
+        name = PREFIX + entry.name
+        found[PREFIX + entry.id if name in found else name] = entry
+    return [PipelineModel(name, entry) for name, entry in found.items()]
+
+
+async def find_pipeline(ctx: Context, model: str) -> PipelineModel:
+    """The pipeline of this name or id, with the prefix. Raises ModelNotFound."""
+    for one in await pipeline_models(ctx):
+        if model in (one.id, PREFIX + one.entry.id):
+            return one
+    raise ModelNotFound(f"There is no model '{model}'")
+
+
+async def pipeline_chat(ctx: Context, body: ChatBody) -> Events:
+    """Ask the pipeline that the body names as its model. Raises ModelNotFound, and what asking raises."""
+    model = await find_pipeline(ctx, body.model or "")
+    question, history = _asked(body)
+    events = await _ask(ctx, model.entry, question, history)
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, contracts.PipelineAnswer):
+                yield _finished(model.id, event)
+            else:
+                yield event
+
+
+async def chat_without_model(ctx: Context, body: ChatBody) -> Events:
+    """Ask the caller's pipelines and give the best answer, quoted from its passages. Raises NoModel.
+
+    Only for chats with `platform_tools`: there the caller has asked for what the platform knows.
+    """
+    models = (await pipeline_models(ctx))[:_MOST_ASKED]
+    if not models:
+        raise NoModel()
+    question, _ = _asked(body)
+    best: contracts.PipelineAnswer | None = None
+    steps: list[Step] = []
+    for model in models:
+        yield Step("running", model.id, {"question": question})
+        try:
+            answer = await _whole(ctx, model.entry, question)
+        except PlatformError as error:  # a pipeline whose knowledge base is gone must not hide the others
+            steps.append(Step("failed", model.id, {"question": question}, str(error.detail)))
+        else:
+            steps.append(Step("done", model.id, {"question": question}, answer.text))
+            if best is None or _worth(answer) > _worth(best):
+                best = answer
+        yield steps[-1]
+    if best is None:
+        raise NoModel()
+    yield best.text
+    note = "generation: no model runtime is configured, the caller's pipelines were asked"
+    yield _finished(best.model, best, steps=steps, degraded=[note])
+
+
+def _finished(model: str, answer: contracts.PipelineAnswer, **more: Any) -> Finished:
+    steps = more.get("steps")
+    offered = None if steps is None else True
+    made = None if steps is None else len(steps)
+    return Finished(
+        model,
+        answer.text,
+        "stop",
+        Tokens(),
+        passages=answer.passages,
+        offered=offered,
+        calls_made=made,
+        **more,
+    )
+
+
+async def _whole(ctx: Context, entry: contracts.PipelineEntry, question: str) -> contracts.PipelineAnswer:
+    events = await _ask(ctx, entry, question, ())
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, contracts.PipelineAnswer):
+                return event
+    raise AssertionError("a pipeline's answer ends with the whole")
+
+
+async def _ask(
+    ctx: Context,
+    entry: contracts.PipelineEntry,
+    question: str,
+    history: Sequence[contracts.ChatMessage],
+) -> contracts.PipelineEvents:
+    events = await ctx.platform.hooks.ask(
+        contracts.ask_pipeline,
+        caller=ctx.caller,
+        pipeline_id=entry.id,
+        question=question,
+        history=history,
+    )
+    if events is None:
+        raise ModelNotFound()
+    return events
+
+
+def _worth(answer: contracts.PipelineAnswer) -> tuple[bool, float]:
+    return bool(answer.passages), answer.confidence
+
+
+def _asked(body: ChatBody) -> tuple[str, list[contracts.ChatMessage]]:
+    """The last question, and what was said before. Raises Unprocessable where nobody asks anything."""
+    at = next((n for n in reversed(range(len(body.messages))) if body.messages[n].role == "user"), None)
+    question = "" if at is None else _text(body.messages[at]).strip()
+    if at is None or not question:
+        raise Unprocessable.field(("body", "messages"), "needs a message of the role 'user' with a text")
+    before = [message for message in body.messages[:at] if message.role in _ROLES]
+    return question, [contracts.ChatMessage(_ROLES[one.role], _text(one)) for one in before]
+
+
+def _text(message: ChatMessageIn) -> str:
+    if isinstance(message.content, str):
+        return message.content
+    return "\n".join(str(part["text"]) for part in message.content or () if part.get("type") == "text")

@@ -1,0 +1,50 @@
+"""A chat that is passed on to the model runtime as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from builtin_plugins.orchestrator.errors import NoModel
+from builtin_plugins.orchestrator.events import Events, Finished, Tokens
+from builtin_plugins.orchestrator.schemas import ChatBody
+from builtin_plugins.orchestrator.services.turns import Turn
+from kernel.sdk import Context, contracts
+
+
+def ask_model(
+    ctx: Context,
+    body: ChatBody,
+    messages: Sequence[Mapping[str, Any]],
+    tools: Sequence[Mapping[str, Any]],
+) -> contracts.ChatEvents:
+    """A model's next turn; nothing is sent before it is followed. Raises NoModel."""
+    request = contracts.ChatRequest(messages, body.model, tools, body.options, body.stream)
+    events = ctx.platform.hooks.ask_now(contracts.chat_with_model, platform=ctx.platform, request=request)
+    if events is None:
+        raise NoModel()
+    return events
+
+
+async def plain_chat(
+    ctx: Context, body: ChatBody, *, offered: bool | None = None, degraded: Sequence[str] = ()
+) -> Events:
+    """The model's turn and its end. Raises NoModel, and what the runtime raises."""
+    turn, tokens = Turn(pass_calls=True), Tokens()
+    events = ask_model(ctx, body, body.given_messages, body.tools or ())
+    async with aclosing(turn.follow(events)) as followed:
+        async for event in followed:
+            yield event
+    end = turn.ended()
+    tokens.add(end)
+    yield Finished(
+        end.model,
+        turn.text,
+        end.finish_reason,
+        tokens,
+        thought=turn.thought,
+        calls=turn.calls,
+        offered=offered,
+        degraded=degraded,
+    )

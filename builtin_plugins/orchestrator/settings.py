@@ -1,0 +1,27 @@
+"""Settings of the orchestrator."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from kernel.sdk import Settings
+
+
+class OrchestratorSettings(Settings):
+    """What models may do in chats."""
+
+    env_prefix: ClassVar[str] = "PLATFORM_ORCHESTRATOR_"
+    configurable: ClassVar[frozenset[str]] = frozenset({"tools", "confirm"})
+
+    tools: Literal["all", "read_only", "none"] = Field(
+        "all", description="The most that `platform_tools` in a chat may open."
+    )
+    confirm: Literal["never", "destructive", "writes"] = Field(
+        "never",
+        description="Which calls of a model wait for the user's confirmation: none, destructive ones, or "
+        "everything that is not read-only.",
+    )
+    confirm_minutes: float = Field(10, gt=0, le=1440, description="Minutes in which a call can be confirmed.")
+    tool_seconds: float = Field(60, gt=0, le=300, description="Time limit in seconds for one call of a tool.")

@@ -1,0 +1,124 @@
+"""Chats with models and pipelines, in the words that plugins use among each other (`kernel.contracts`)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """A whole chat for a model runtime, in the words of OpenAI's chat completions.
+
+    `messages` and `tools` are as there, images and the calls of earlier turns included; `options` are its
+    further parameters (``temperature``, ``max_completion_tokens``, ``tool_choice`` …), with those of
+    Ollama's API beside them. A runtime leaves out what it does not know. `model` None takes the default.
+    Without `stream` the text comes in one piece.
+    """
+
+    messages: Sequence[Mapping[str, Any]]
+    model: str | None = None
+    tools: Sequence[Mapping[str, Any]] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    stream: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """A piece of what a model thinks before it answers."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallPart:
+    """A piece of one call that a model asks for: pieces of one `index` belong together, the first names it.
+
+    `arguments` is JSON text, which the pieces spell out.
+    """
+
+    index: int
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatEnd:
+    """The end of a model's turn; unknown counts of tokens are None.
+
+    `finish_reason` is one of OpenAI's: ``stop``, ``length``, ``tool_calls`` …
+    """
+
+    model: str
+    finish_reason: str
+    prompt_tokens: int | None
+    completion_tokens: int | None
+
+
+ChatEvents = AsyncGenerator[str | Thought | ToolCallPart | ChatEnd, None]
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineEntry:
+    """A pipeline that a caller can ask. `own` means that it belongs to the caller, or to nobody."""
+
+    id: str
+    name: str
+    own: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CitedPassage:
+    """A passage of a document; an answer cites the first of its passages as [1].
+
+    `knowledge_base_id` is None where the document was deleted in between. `char_start` and `char_end` count
+    characters of the document's text.
+    """
+
+    text: str
+    source: str
+    score: float
+    knowledge_base_id: str | None
+    document_id: str
+    chunk_id: str
+    page: int | None
+    char_start: int
+    char_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineAnswer:
+    """The whole answer of a pipeline. `model` says ``extractive`` where no model wrote it."""
+
+    text: str
+    passages: Sequence[CitedPassage]
+    confidence: float
+    model: str
+    tokens_used: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentEntry:
+    """A document that a caller may read; `size_bytes` is that of the original."""
+
+    knowledge_base_id: str
+    document_id: str
+    name: str
+    content_type: str
+    size_bytes: int
+    uploaded_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentText:
+    """The text of a document, or of one of its passages, as it was read from the original."""
+
+    name: str
+    text: str
+
+
+PipelineEvents = AsyncGenerator[str | PipelineAnswer, None]

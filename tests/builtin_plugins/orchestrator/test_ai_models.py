@@ -1,0 +1,137 @@
+"""Models by OpenAI's protocol: listed with the caller's pipelines, asked by name, and embeddings."""
+
+from __future__ import annotations
+
+import base64
+import struct
+
+import pytest
+
+from tests.builtin_plugins.orchestrator.chat_support import HOTEL, Stage
+from tests.builtin_plugins.rag.rag_support import NOWHERE, make_pipeline
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+MODEL = "pipeline/Travel handbook"
+
+
+async def test_listed(stage: Stage) -> None:
+    """The runtime's models, those that embed, and the caller's pipelines; nobody else's."""
+    stage.play()
+    answer = (await stage.ann.get("/v1/ai/models")).json()
+    found = {item["id"]: item["owned_by"] for item in answer["data"]}
+    assert answer["object"] == "list" and all(item["object"] == "model" for item in answer["data"])
+    assert found["llama3.2"] == "model-runtime" and found["multilingual-e5-small"] == "embeddings"
+    assert found[MODEL] == "pipeline" and found["nomic-embed-text"] == "embeddings"
+    ben = await stage.running.user()
+    assert MODEL not in str((await ben.get("/v1/ai/models")).body)
+    assert (await stage.running.anonymous.get("/v1/ai/models")).status == 401
+
+
+async def test_one(stage: Stage) -> None:
+    """By name, a pipeline also by its id; another account's as unknown as none."""
+    stage.play()
+    ben = await stage.running.user()
+    for name in ("llama3.2", "all-minilm", MODEL):
+        assert (await stage.ann.get(f"/v1/ai/models/{name}")).json()["id"] == name
+    by_id = f"pipeline/{stage.pipeline}"
+    assert (await stage.ann.get(f"/v1/ai/models/{by_id}")).json()["id"] == MODEL
+    hidden, unknown = [await ben.get(f"/v1/ai/models/{name}") for name in (by_id, f"pipeline/{NOWHERE}")]
+    assert hidden.status == unknown.status == 404
+    assert hidden.detail.replace(stage.pipeline, NOWHERE) == unknown.detail
+    assert (await stage.ann.get("/v1/ai/models/gpt-7")).json()["code"] == "model_not_found"
+
+
+async def test_chat_with_a_pipeline(stage: Stage, bare: Stage) -> None:
+    """A knowledge base answers any client: citations in the text, and as annotations where they stand."""
+    stage.play(answer="A hotel may cost up to 130 EUR a night [1].")
+    for here in (stage, bare):
+        answer = await here.answer(model=MODEL)
+        message = answer["message"]
+        assert "130 EUR" in message["content"] and answer["model"] == MODEL
+        cited = message["annotations"][0]
+        place = cited["url_citation"]
+        assert cited["type"] == "url_citation" and place["title"] == "handbook.md"
+        assert message["content"][place["start_index"] : place["end_index"]] == "[1]"
+        assert (await here.ann.get(place["url"].partition("#")[0])).status == 200
+        assert answer["platform_sources"][0]["knowledge_base_id"] == here.base
+        assert not [key for key in answer if key.startswith("platform_tool")]
+
+
+async def test_stream_of_a_pipeline(bare: Stage) -> None:
+    """The same in chunks; the annotations come with the last."""
+    streamed = await bare.stream(model=f"pipeline/{bare.pipeline}")
+    assert "130 EUR" in streamed.text and streamed.done
+    assert streamed.deltas[-1]["annotations"][0]["url_citation"]["title"] == "handbook.md"
+
+
+async def test_last_question_counts(bare: Stage) -> None:
+    """The last message of the user is the question, parts included; without one the body is wrong."""
+    messages = [
+        {"role": "user", "content": "What is the allowance for meals?"},
+        {"role": "assistant", "content": "42 EUR [1]."},
+        {"role": "user", "content": [{"type": "text", "text": HOTEL}]},
+    ]
+    assert "130" in (await bare.answer(model=MODEL, messages=messages))["message"]["content"]
+    for wrong in ([{"role": "assistant", "content": "x"}], [{"role": "user", "content": " "}]):
+        assert (await bare.chat(model=MODEL, messages=wrong)).status == 422
+
+
+async def test_pipelines_of_others(bare: Stage) -> None:
+    """Hidden and unknown alike, streamed or not."""
+    ben = await bare.running.user()
+    for stream in (False, True):
+        hidden, unknown = [
+            await bare.chat(actor=ben, model=f"pipeline/{one}", stream=stream)
+            for one in (bare.pipeline, NOWHERE)
+        ]
+        assert hidden.status == unknown.status == 404
+        assert hidden.detail.replace(bare.pipeline, NOWHERE) == unknown.detail
+
+
+async def test_names_that_clash(bare: Stage) -> None:
+    """Of two pipelines with one name the older has it; both can be chosen, as models and as tools."""
+    cleo = await bare.running.user()
+    base = (await cleo.post("/v1/rag/knowledge-bases", json={"name": "Empty"})).json()["id"]
+    ids = [await make_pipeline(cleo, base, name=name) for name in ("Ask me!", "Ask me!", "ask ME", "!!!")]
+    models = [item["id"] for item in (await cleo.get("/v1/ai/models")).json()["data"]]
+    assert models[-4:] == ["pipeline/Ask me!", f"pipeline/{ids[1]}", "pipeline/ask ME", "pipeline/!!!"]
+    tools = (await cleo.get("/v1/ai/functions/definitions")).json()["tools"]
+    names = [tool["function"]["name"] for tool in tools if tool["metadata"]["kind"] == "rag_pipeline"]
+    assert names == ["ask_ask_me", f"ask_ask_me_{ids[1][:8]}", f"ask_ask_me_{ids[2][:8]}", "ask_pipeline"]
+
+
+async def test_embeddings(bare: Stage) -> None:
+    """Numbers or base64, in the order of the texts, each of length 1."""
+    body = {"model": "all-minilm", "input": ["A hotel", "A train", "A hotel"]}
+    answer = await bare.ann.post("/v1/ai/embeddings", json=body)
+    assert answer.status == 200, answer.body
+    first, second, third = [item["embedding"] for item in answer.json()["data"]]
+    assert first == third != second and abs(sum(x * x for x in first) - 1) < 1e-3
+    assert [item["index"] for item in answer.json()["data"]] == [0, 1, 2]
+    assert answer.json()["usage"]["total_tokens"] == 6
+    packed = await bare.ann.post(
+        "/v1/embeddings", json={"model": "all-minilm", "input": "A hotel", "encoding_format": "base64"}
+    )
+    raw = base64.b64decode(packed.json()["data"][0]["embedding"])
+    assert struct.unpack(f"<{len(first)}f", raw) == pytest.approx(first, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "said"),
+    [
+        ({"model": "gpt-7"}, 404, "gpt-7"),
+        ({"input": []}, 422, "1 to 2048"),
+        ({"input": [[1, 2]]}, 422, "check_embedding_ctx_length=False"),
+        ({"input": [1, 2]}, 422, "token numbers"),
+        ({"input": [""]}, 422, "characters"),
+        ({"input": ["x"] * 2049}, 422, "2048"),
+        ({"dimensions": 5}, 422, "384"),
+        ({"encoding_format": "hex"}, 422, "float"),
+    ],
+)
+async def test_embeddings_refused(bare: Stage, change: dict[str, object], status: int, said: str) -> None:
+    """What does not fit says what would."""
+    body = {"model": "all-minilm", "input": "x", **change}
+    answer = await bare.ann.post("/v1/ai/embeddings", json=body)
+    assert answer.status == status and said in answer.body.decode(), answer.body

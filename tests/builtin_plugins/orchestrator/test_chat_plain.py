@@ -1,0 +1,190 @@
+"""Chats without the platform's tools: the superset answer, streams, what is passed on, and failures."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.builtin_plugins.orchestrator.chat_support import CHAT, HOTEL, Stage
+from tests.fakes.model_server import SECRET_TEXT, Refusal, Turn
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_whole(stage: Stage) -> None:
+    """One body that OpenAI's clients and those of a model runtime both read."""
+    stage.play(Turn("A hotel may cost 130 EUR."))
+    answer = await stage.answer()
+    assert answer["object"] == "chat.completion" and answer["id"].startswith("chatcmpl-")
+    choice = answer["choices"][0]
+    assert choice["message"] == {"role": "assistant", "content": "A hotel may cost 130 EUR."}
+    assert choice["finish_reason"] == "stop" and choice["index"] == 0
+    assert answer["message"] == choice["message"] and answer["done"] is True
+    assert answer["usage"] == {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
+    assert answer["model"] == "llama3.2" and answer["created_at"].startswith("20")
+    assert not [key for key in answer if key.startswith("platform_")]
+    assert "platform_tools" not in stage.prompts[0] and stage.prompts[0]["messages"] == [
+        {"role": "user", "content": HOTEL}
+    ]
+
+
+async def test_stream(stage: Stage) -> None:
+    """OpenAI's chunks: role first, texts, a reason, the usage where asked for, and the mark of the end."""
+    stage.play(Turn("A hotel may cost 130 EUR."))
+    streamed = await stage.stream(stream_options={"include_usage": True})
+    assert streamed.text == "A hotel may cost 130 EUR." and streamed.done
+    assert streamed.deltas[0]["role"] == "assistant" and len(streamed.deltas) > 3
+    assert streamed.finish_reason == "stop"
+    assert streamed.chunks[-1]["choices"] == [] and streamed.chunks[-1]["usage"]["total_tokens"] == 18
+    assert len({chunk["id"] for chunk in streamed.chunks}) == 1
+    stage.play(Turn("Again."))
+    assert all(chunk["choices"] for chunk in (await stage.stream()).chunks)
+
+
+async def test_parameters_are_passed_on(stage: Stage) -> None:
+    """In the words of the runtime, wherever they stand there."""
+    stage.play()
+    await stage.answer(temperature=0.25, max_tokens=9, stop=["END"], seed=3, options={"top_k": 5})
+    sent = stage.prompts[0]
+    if stage.kind == "ollama":
+        assert sent["options"] == {
+            "temperature": 0.25,
+            "num_predict": 9,
+            "stop": ["END"],
+            "seed": 3,
+            "top_k": 5,
+        }
+    else:
+        assert {sent["temperature"], sent["max_tokens"], sent["seed"], sent["top_k"]} == {0.25, 9, 3, 5}
+        assert "options" not in sent
+
+
+async def test_thoughts(stage: Stage) -> None:
+    """What a model thinks stands apart from what it says."""
+    stage.play(Turn("42.", thought="Let me see"), Turn("42.", thought="Let me see"))
+    message = (await stage.answer())["message"]
+    assert message["content"] == "42." and message["reasoning_content"] == "Let me see"
+    streamed = await stage.stream()
+    assert streamed.text == "42."
+    assert [d["reasoning_content"] for d in streamed.deltas if "reasoning_content" in d] == ["Let me see"]
+
+
+async def test_functions_of_the_client(stage: Stage) -> None:
+    """A client's own functions go to the model, and its calls come back for the client to run."""
+    tools = [{"type": "function", "function": {"name": "beep", "parameters": {"type": "object"}}}]
+    stage.play(Turn(calls=[("beep", {"times": 2}), ("beep", {"times": 3})]))
+    choice = (await stage.answer(tools=tools))["choices"][0]
+    assert choice["finish_reason"] == "tool_calls"
+    calls = [call["function"] for call in choice["message"]["tool_calls"]]
+    assert calls == [{"name": "beep", "arguments": f'{{"times": {n}}}'} for n in (2, 3)]
+    assert stage.prompts[0]["tools"] == tools
+    stage.play(Turn(calls=[("beep", {"times": 2}), ("beep", {"times": 3})]))
+    streamed = await stage.stream(tools=tools)
+    pieces: dict[int, str] = {}
+    for delta in streamed.deltas:
+        for call in delta.get("tool_calls", ()):
+            pieces[call["index"]] = pieces.get(call["index"], "") + call["function"]["arguments"]
+    assert pieces == {0: '{"times": 2}', 1: '{"times": 3}'} and streamed.finish_reason == "tool_calls"
+
+
+async def test_images_and_parts(stage: Stage) -> None:
+    """Content in parts reaches a runtime in its own shape."""
+    parts = [
+        {"type": "text", "text": "What is this?"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+    ]
+    stage.play()
+    await stage.answer(messages=[{"role": "user", "content": parts}])
+    sent = stage.prompts[0]["messages"][0]
+    if stage.kind == "ollama":
+        assert sent == {"role": "user", "content": "What is this?", "images": ["AAAA"]}
+    else:
+        assert sent["content"] == parts
+
+
+@pytest.mark.parametrize(
+    ("refusal", "status", "code"),
+    [
+        (Refusal(500), 503, "model_runtime_refused"),
+        (Refusal(401), 503, "model_runtime_refused"),
+        (Refusal(429), 429, "model_runtime_busy"),
+        (Refusal(400, '{"error": "temperature must be below 2"}'), 400, "model_runtime_objects"),
+    ],
+)
+async def test_refusals_of_the_runtime(stage: Stage, refusal: Refusal, status: int, code: str) -> None:
+    """What the client did wrong it is told; what the runtime has for troubles it is not."""
+    for stream in (False, True):
+        stage.play(refusal)
+        reply = await stage.chat(stream=stream)
+        assert (reply.status, reply.json()["code"]) == (status, code), reply.body
+        assert SECRET_TEXT not in str(reply.body)
+    if status == 400:
+        assert "temperature must be below 2" in reply.detail
+
+
+async def test_unknown_model(stage: Stage) -> None:
+    """404 with OpenAI's code."""
+    stage.play()
+    reply = await stage.chat(model="gpt-7")
+    assert reply.status == 404 and reply.json()["code"] == "model_not_found" and "gpt-7" in reply.detail
+
+
+@pytest.mark.parametrize("middle", ["error", "drop", "garbage"])
+async def test_dead_in_mid_stream(stage: Stage, middle: str) -> None:
+    """What was said stands; then an error in the stream, and no mark of a good end."""
+    stage.play(Turn("A hotel may cost 130 EUR."), middle=middle, middle_after=3)
+    streamed = await stage.stream()
+    assert streamed.text and not streamed.done
+    error = streamed.chunks[-1]["error"]
+    assert error["code"] == "model_stream_broken" and error["type"] == "server_error"
+    assert SECRET_TEXT not in str(streamed.chunks)
+
+
+async def test_leaving_stops_the_model(stage: Stage) -> None:
+    """A client that hangs up, streamed or not, ends the runtime's work."""
+    for options in ({"start": "hang"}, {"middle": "hang", "middle_after": 2}):
+        stage.play(Turn("A long answer that never ends."), **options)
+        stream = "middle" in options
+        sending = asyncio.create_task(stage.chat(stream=stream))
+        async with asyncio.timeout(10):
+            while not stage.server.requests:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            sending.cancel()
+            await stage.server.disconnected.wait()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"messages": []},
+        {"messages": [{"role": "wizard", "content": "x"}]},
+        {"messages": [{"content": "x"}]},
+        {"n": 2},
+        {"platform_tools": "some"},
+        {"tools": [{}] * 129},
+        {"model": ""},
+    ],
+)
+async def test_bad_bodies(stage: Stage, change: dict[str, object]) -> None:
+    """422, and nothing reaches the model."""
+    stage.play()
+    reply = await stage.chat(**change)
+    assert reply.status == 422, reply.body
+    assert stage.prompts == []
+
+
+async def test_needs_a_token(stage: Stage) -> None:
+    """Whoever is nobody does not chat, at the alias neither."""
+    stage.play()
+    body = {"messages": [{"role": "user", "content": "x"}]}
+    for path in (CHAT, "/v1/chat/completions"):
+        assert (await stage.running.anonymous.post(path, json=body)).status == 401
+    assert (await stage.ann.post("/v1/chat/completions", json=body)).status == 200
+
+
+async def test_no_runtime(bare: Stage) -> None:
+    """Without a model a plain chat says what else there is."""
+    reply = await bare.chat()
+    assert reply.status == 503 and reply.json()["code"] == "no_model_runtime" and "pipeline" in reply.detail
+    assert (await bare.chat(stream=True)).status == 503

@@ -1,0 +1,239 @@
+"""OpenAI's own SDK, unmodified, against the platform: what a user of it does."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from openai import APIError, APIStatusError, AsyncOpenAI, AuthenticationError, NotFoundError
+from pydantic import BaseModel
+
+from tests.builtin_plugins.orchestrator.chat_support import HOTEL, Stage, tool_call
+from tests.fakes.model_server import Turn
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ASKED: Any = [{"role": "user", "content": HOTEL}]
+BEEP: Any = [
+    {
+        "type": "function",
+        "function": {
+            "name": "beep",
+            "description": "Beeps.",
+            "parameters": {"type": "object", "properties": {"times": {"type": "integer"}}},
+        },
+    }
+]
+FLAT: Any = [{"type": "function", "name": "beep", "parameters": {"type": "object"}, "strict": False}]
+
+
+class Price(BaseModel):
+    """A price."""
+
+    amount: int
+    currency: str
+
+
+def sdk(stage: Stage, **options: Any) -> AsyncOpenAI:
+    return AsyncOpenAI(
+        base_url=f"{stage.running.url}/v1/ai", api_key=stage.ann.token, max_retries=0, **options
+    )
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def client(stage: Stage) -> AsyncIterator[AsyncOpenAI]:
+    """The SDK with the account's token."""
+    async with sdk(stage) as made:
+        yield made
+
+
+async def test_chat(stage: Stage, client: AsyncOpenAI) -> None:
+    """A plain chat, with and without the platform's tools."""
+    stage.play(Turn("130 EUR."))
+    answer = await client.chat.completions.create(model="llama3.2", messages=ASKED, temperature=0)
+    assert answer.choices[0].message.content == "130 EUR." and answer.usage
+    assert answer.usage.total_tokens == 18
+    stage.play(tool_call("office_weather", city="Oslo"), answer="It rains.")
+    answer = await client.chat.completions.create(
+        model="llama3.2", messages=ASKED, extra_body={"platform_tools": True}
+    )
+    assert answer.choices[0].message.content == "It rains."
+    assert answer.model_extra and answer.model_extra["platform_tool_calls_made"] == 1
+
+
+async def test_stream(stage: Stage, client: AsyncOpenAI) -> None:
+    """Chunks, the platform's steps among them, which the SDK takes for empty ones."""
+    stage.play(tool_call("office_weather", city="Oslo"), answer="It rains in Oslo.")
+    text, steps, usage = "", [], None
+    async for chunk in await client.chat.completions.create(
+        model="llama3.2",
+        messages=ASKED,
+        stream=True,
+        stream_options={"include_usage": True},
+        extra_body={"platform_tools": "read_only"},
+    ):
+        usage = chunk.usage or usage
+        for choice in chunk.choices:
+            text += choice.delta.content or ""
+            steps += [(choice.delta.model_extra or {}).get("platform_step")]
+    assert text == "It rains in Oslo." and usage is not None and usage.total_tokens == 36
+    assert [step["status"] for step in steps if step] == ["running", "done"]
+
+
+async def test_stream_helper(stage: Stage, client: AsyncOpenAI) -> None:
+    """The SDK's own accumulation of a stream."""
+    stage.play(Turn("Let me see.", calls=[("beep", {"times": 2})]))
+    async with client.chat.completions.stream(model="llama3.2", messages=ASKED, tools=BEEP) as stream:
+        kinds = {event.type async for event in stream}
+        final = await stream.get_final_completion()
+    assert {"content.delta", "tool_calls.function.arguments.done"} <= kinds
+    calls = final.choices[0].message.tool_calls
+    assert calls and calls[0].function.arguments == '{"times": 2}'
+
+
+async def test_functions(stage: Stage, client: AsyncOpenAI) -> None:
+    """A function of the client's own: called, answered, and the conversation goes on."""
+    stage.play(Turn(calls=[("beep", {"times": 2})]), answer="I beeped.")
+    messages = list(ASKED)
+    first = await client.chat.completions.create(model="llama3.2", messages=messages, tools=BEEP)
+    message = first.choices[0].message
+    assert first.choices[0].finish_reason == "tool_calls" and message.tool_calls
+    call: Any = message.tool_calls[0]
+    messages += [
+        message.model_dump(exclude_none=True),
+        {"role": "tool", "tool_call_id": call.id, "content": "beep beep"},
+    ]
+    second = await client.chat.completions.create(model="llama3.2", messages=messages, tools=BEEP)
+    assert second.choices[0].message.content == "I beeped."
+    sent = stage.prompts[-1]["messages"]
+    assert sent[-1]["content"] == "beep beep" and sent[-2]["tool_calls"][0]["function"]["name"] == "beep"
+
+
+async def test_parsed(stage: Stage, client: AsyncOpenAI) -> None:
+    """An answer in the shape of a class."""
+    stage.play(Turn('{"amount": 130, "currency": "EUR"}'))
+    answer = await client.chat.completions.parse(model="llama3.2", messages=ASKED, response_format=Price)
+    assert answer.choices[0].message.parsed == Price(amount=130, currency="EUR")
+    sent = stage.prompts[0]
+    schema = sent["format"] if stage.kind == "ollama" else sent["response_format"]["json_schema"]["schema"]
+    assert schema["properties"].keys() == {"amount", "currency"}
+
+
+async def test_pipeline(stage: Stage, client: AsyncOpenAI) -> None:
+    """A knowledge base chosen as the model, with citations where the SDK looks for them."""
+    stage.play(answer="A hotel may cost up to 130 EUR a night [1].")
+    answer = await client.chat.completions.create(model="pipeline/Travel handbook", messages=ASKED)
+    message = answer.choices[0].message
+    assert message.annotations and message.annotations[0].url_citation.title == "handbook.md"
+
+
+async def test_models(stage: Stage, client: AsyncOpenAI) -> None:
+    """Listed and retrieved, names with a slash and a space as well."""
+    stage.play()
+    names = [model.id async for model in client.models.list()]
+    assert {"llama3.2", "pipeline/Travel handbook"} <= set(names)
+    assert (await client.models.retrieve("pipeline/Travel handbook")).owned_by == "pipeline"
+    with pytest.raises(NotFoundError):
+        await client.models.retrieve("gpt-7")
+
+
+async def test_embeddings(stage: Stage, client: AsyncOpenAI) -> None:
+    """The SDK asks for base64 and unpacks it."""
+    made = await client.embeddings.create(model="all-minilm", input=["A hotel", "A train"])
+    assert [len(item.embedding) for item in made.data] == [384, 384]
+    plain = await client.embeddings.create(model="all-minilm", input="A hotel", encoding_format="float")
+    assert plain.data[0].embedding == pytest.approx(made.data[0].embedding, abs=1e-4)
+
+
+async def test_errors(stage: Stage, client: AsyncOpenAI) -> None:
+    """Each as the SDK's own kind, with our code; one in mid-stream as well."""
+    stage.play()
+    with pytest.raises(NotFoundError) as unknown:
+        await client.chat.completions.create(model="gpt-7", messages=ASKED)
+    assert unknown.value.code == "model_not_found"
+    with pytest.raises(APIStatusError) as wrong:
+        await client.chat.completions.create(model="llama3.2", messages=[])
+    assert wrong.value.status_code == 422
+    async with AsyncOpenAI(base_url=f"{stage.running.url}/v1/ai", api_key="no", max_retries=0) as stranger:
+        with pytest.raises(AuthenticationError):
+            await stranger.chat.completions.create(model="llama3.2", messages=ASKED)
+    stage.play(Turn("A long answer."), middle="drop", middle_after=2)
+    with pytest.raises(APIError, match="stopped in the middle"):
+        async for _ in await client.chat.completions.create(model="llama3.2", messages=ASKED, stream=True):
+            pass
+
+
+class TestResponses:
+    """The Responses API."""
+
+    async def test_whole(self, stage: Stage, client: AsyncOpenAI) -> None:
+        """A text for a text, with instructions and usage."""
+        stage.play(Turn("130 EUR."))
+        made = await client.responses.create(
+            model="llama3.2", input=HOTEL, instructions="Be brief.", max_output_tokens=50
+        )
+        assert made.output_text == "130 EUR." and made.status == "completed"
+        assert made.usage and made.usage.total_tokens == 18
+        assert [message["role"] for message in stage.prompts[0]["messages"]] == ["system", "user"]
+
+    async def test_functions(self, stage: Stage, client: AsyncOpenAI) -> None:
+        """A call and its output, sent back with all that was said before."""
+        stage.play(Turn(calls=[("beep", {"times": 2})]), answer="I beeped.")
+        said: Any = [{"role": "user", "content": "Beep!"}]
+        first = await client.responses.create(model="llama3.2", input=said, tools=FLAT)
+        call: Any = first.output[0]
+        assert (call.type, call.name, call.arguments) == ("function_call", "beep", '{"times": 2}')
+        said += [item.model_dump(exclude_none=True) for item in first.output]
+        said.append({"type": "function_call_output", "call_id": call.call_id, "output": "beep beep"})
+        second = await client.responses.create(model="llama3.2", input=said, tools=FLAT)
+        assert second.output_text == "I beeped."
+        sent = stage.prompts[-1]["messages"]
+        assert [message["role"] for message in sent] == ["user", "assistant", "tool"]
+
+    async def test_stream(self, stage: Stage, client: AsyncOpenAI) -> None:
+        """The SDK's accumulation: deltas, calls, the platform's steps between, and the whole."""
+        stage.play(tool_call("office_weather", city="Oslo"), answer="It rains in Oslo.")
+        async with client.responses.stream(
+            model="llama3.2", input=HOTEL, extra_body={"platform_tools": True}
+        ) as stream:
+            kinds = [event.type async for event in stream]
+            final = await stream.get_final_response()
+        assert final.output_text == "It rains in Oslo." and kinds.count("response.output_text.delta") > 1
+        assert kinds.count("response.platform_step") == 2 and kinds[-1] == "response.completed"
+        stage.play(Turn(calls=[("beep", {"times": 2})]))
+        async with client.responses.stream(model="llama3.2", input=HOTEL, tools=FLAT) as stream:
+            kinds = [event.type async for event in stream]
+            final = await stream.get_final_response()
+        assert "response.function_call_arguments.done" in kinds
+        assert final.output[-1].type == "function_call"
+
+    async def test_parsed(self, stage: Stage, client: AsyncOpenAI) -> None:
+        """An answer in the shape of a class."""
+        stage.play(Turn('{"amount": 130, "currency": "EUR"}'))
+        made = await client.responses.parse(model="llama3.2", input=HOTEL, text_format=Price)
+        assert made.output_parsed == Price(amount=130, currency="EUR")
+
+    async def test_pipeline(self, stage: Stage, client: AsyncOpenAI) -> None:
+        """Citations as annotations of the text."""
+        stage.play(answer="A hotel may cost up to 130 EUR a night [1].")
+        made = await client.responses.create(model="pipeline/Travel handbook", input=HOTEL)
+        part: Any = made.output[0].content[0]  # type: ignore[union-attr]
+        assert part.annotations[0].type == "url_citation" and part.annotations[0].title == "handbook.md"
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            {"input": []},
+            {"input": [{"type": "web_search_call"}]},
+            {"input": "x", "tools": [{"type": "web_search"}]},
+            {"input": "x", "previous_response_id": "resp_1"},
+            {"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "1"}]}]},
+        ],
+    )
+    async def test_refused(self, stage: Stage, body: dict[str, Any]) -> None:
+        """What is not offered here is named."""
+        stage.play()
+        answer = await stage.ann.post("/v1/ai/responses", json={"model": "llama3.2", **body})
+        assert answer.status == 422, answer.body
