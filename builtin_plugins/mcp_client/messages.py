@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -46,14 +47,29 @@ def check_hello(result: Mapping[str, Any]) -> None:
 
 
 def read(raw: bytes | str) -> dict[str, Any]:
-    """One message. Raises ServerFault."""
+    """One message, which can be sent on as JSON in UTF-8. Raises ServerFault."""
     try:
-        found = json.loads(raw)
+        found = json.loads(raw, parse_constant=_finite, parse_float=_finite)
     except (ValueError, RecursionError):
         raise ServerFault("it sent something that is no JSON") from None
     if not isinstance(found, dict):
         raise ServerFault("it sent something that is no message")
-    return found
+    escaped = "\\ud" if isinstance(raw, str) else b"\\ud"
+    return _encodable(found) if escaped in raw.lower() else found
+
+
+def _finite(text: str) -> float:
+    """A number as our own clients can read it: JSON knows neither NaN nor an infinite one."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+def _encodable(found: dict[str, Any]) -> dict[str, Any]:
+    """The same with '?' for halves of characters: a text that was cut in the middle of one ends in such."""
+    kept: dict[str, Any] = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
+    return kept
 
 
 def result_of(message: Mapping[str, Any]) -> dict[str, Any]:

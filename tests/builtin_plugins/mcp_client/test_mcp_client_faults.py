@@ -21,7 +21,7 @@ from tests.builtin_plugins.mcp_server.mcp_support import Peer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-MODES = ("good", "hang", "lie", "change", "die", "flood", "garbage", "ask")
+MODES = ("good", "hang", "lie", "change", "die", "flood", "garbage", "nan", "ask")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -65,6 +65,7 @@ async def test_a_good_one(running: Running, admin: Actor) -> None:
         ("die", "has ended"),
         ("flood", "a line of more than 256 KB"),
         ("garbage", "no JSON"),
+        ("nan", "no JSON"),
     ],
 )
 async def test_a_failing_call(running: Running, admin: Actor, mode: str, why: str) -> None:
@@ -82,11 +83,12 @@ async def test_a_failing_call(running: Running, admin: Actor, mode: str, why: st
 async def test_one_that_lies(running: Running, admin: Actor) -> None:
     """Tools whose schema is none, refers outside or explodes are left out and named; the rest are offered."""
     tools = await has_tools(admin, "lie")
-    assert set(tools) == {"mcp_lie_add", "mcp_lie_harmless", "mcp_lie_round"}
+    assert set(tools) == {"mcp_lie_add", "mcp_lie_cut", "mcp_lie_harmless", "mcp_lie_round"}
     problem = (await server(admin, "lie"))["problem"]
     for name in ("array", "outside", "nowhere", "nonsense", "deep", "huge", "bomb"):
         assert f"'{name}'" in problem
     listed = {tool["name"]: tool for tool in (await Peer(admin).ask("tools/list"))["tools"]}
+    assert listed["mcp_lie_cut"]["description"] == "Half a character: ?"
     assert listed["mcp_lie_harmless"]["annotations"]["readOnlyHint"] is False
     inner = listed["mcp_lie_round"]["inputSchema"]["properties"]["x"]["properties"]
     assert inner == {"x": {"type": "object"}}
