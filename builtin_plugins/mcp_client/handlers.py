@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, Field, SecretStr
 
 from builtin_plugins.mcp_client import credentials
 from builtin_plugins.mcp_client.servers import SERVERS, Server
@@ -47,12 +48,20 @@ class McpServerList(BaseModel):
     servers: list[McpServerOut]
 
 
+def _sendable(value: SecretStr) -> SecretStr:
+    if not re.fullmatch(r"[\x20-\x7e]+", value.get_secret_value()):
+        raise ValueError("must be printable ASCII, as a header is")
+    return value
+
+
 class CredentialIn(BaseModel):
     """The caller's credential for a server."""
 
     model_config = example(token="the bearer token that the server gave you")
 
-    token: SecretStr = Field(min_length=1, max_length=8192, description="Sent to the server as a bearer.")
+    token: Annotated[SecretStr, AfterValidator(_sendable)] = Field(
+        min_length=1, max_length=8192, description="Sent to the server as a bearer."
+    )
 
 
 @routes.get("/v1/mcp/servers", access=AUTHENTICATED, returns=McpServerList, token_scopes=("tools",))

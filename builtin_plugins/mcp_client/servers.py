@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import time
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, Protocol
@@ -24,6 +24,7 @@ _LIST_SECONDS, _LIST_FOR_SOMEBODY = 20.0, 3.0
 _MOST_PAGES, _MOST_TOOLS = 20, 200
 _FRESH_FOR, _PAUSE, _AFTER_A_FAULT = 60.0, 2.0, 10.0
 _AT_ONCE = 8
+_MOST_ASKERS = 1_000
 _MOST_PROBLEMS = 10
 
 
@@ -53,7 +54,7 @@ class Server:
         self._pinned: dict[str, str] = {}
         self._woken = asyncio.Event()
         self._turns = asyncio.Semaphore(_AT_ONCE)
-        self._asked_for_accounts = -math.inf
+        self._asked_with: OrderedDict[str, float] = OrderedDict()
 
     @property
     def problem(self) -> str | None:
@@ -67,10 +68,14 @@ class Server:
         return self.settings.credentials == "account" and self.secret is None
 
     async def refresh_for(self, credential: str) -> None:
-        """Ask for the tools with an account's credential, now and then and not for long."""
-        if self.tools or time.monotonic() - self._asked_for_accounts < _FRESH_FOR:
+        """Ask for the tools with an account's credential, with each now and then and not for long."""
+        asked, now = self._asked_with.get(credential), time.monotonic()
+        if self.tools or (asked is not None and now - asked < _FRESH_FOR):
             return
-        self._asked_for_accounts = time.monotonic()
+        self._asked_with[credential] = now
+        self._asked_with.move_to_end(credential)
+        if len(self._asked_with) > _MOST_ASKERS:
+            self._asked_with.popitem(last=False)
         with suppress(TimeoutError):
             async with asyncio.timeout(_LIST_FOR_SOMEBODY):
                 await self.refresh(credential)
@@ -98,8 +103,11 @@ class Server:
             async with asyncio.timeout(_LIST_SECONDS):
                 claimed = await self._list(credential)
         except ServerDenied as fault:
-            # Without anybody's credential there is nothing to complain of.
-            self._failed(None if self.lists_for_accounts and credential is None else str(fault))
+            # One account's wrong credential, or none, says nothing of the server.
+            if not self.lists_for_accounts:
+                self._failed(str(fault))
+            elif not self.tools:
+                self._failed(None)
         except ServerRefused as refusal:
             self._failed(f"it refuses to list its tools: {refusal.message}")
         except ServerFault as fault:

@@ -16,7 +16,10 @@ from tests.fakes.hash_embeddings import HashEmbeddings
 async def test_credentials_of_accounts(
     start_platform: Start, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Two accounts call one server, each as itself; without a credential nobody calls it."""
+    """Two accounts call one server, each as itself; without a credential nobody calls it.
+
+    Another's wrong credential neither keeps its tools from them nor makes it look ill.
+    """
     home = tmp_path_factory.mktemp("behind")
     behind = await start_platform(
         "rag", "access_tokens", "mcp_server", HashEmbeddings(), Workshop(), home=home
@@ -27,6 +30,11 @@ async def test_credentials_of_accounts(
     ann, ben, eve = [await running.user(name) for name in ("ann", "ben", "eve")]
     assert (await until(ann, "behind", status="healthy"))["tools"] == []
     path = "/v1/mcp/servers/behind/credential"
+    assert (await eve.put(path, json={"token": "wrong"})).status == 204
+    for text in ("two\r\nlines", "bäd"):
+        assert (await eve.put(path, json={"token": text})).status == 422
+    assert (await server(eve, "behind"))["status"] == "healthy"
+    assert (await eve.delete(path)).status == 204
     for actor, name in ((ann, "ann"), (ben, "ben")):
         token = (await program(await behind.user(f"{name}-there"))).token
         assert (await actor.put(path, json={"token": token})).status == 204
