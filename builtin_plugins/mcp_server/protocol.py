@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from pydantic_core import from_json
 
 from kernel.sdk import PlatformError
 
@@ -89,8 +90,9 @@ class Unreadable(Exception):
 
 def _message(raw: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(raw)
-    except (ValueError, RecursionError):
+        # Stricter than Python's own: what half a character is in can't be answered in UTF-8.
+        found = from_json(raw, allow_inf_nan=False)
+    except ValueError:
         raise Unreadable(RpcError(PARSE_ERROR, "The body is no JSON"), None) from None
     if not isinstance(found, dict):
         what = "Batches are not supported" if isinstance(found, list) else "The body must be an object"
