@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
@@ -16,7 +16,10 @@ ALL_SCOPES: tuple[TokenScope, ...] = ("ask", "tools", "manage")
 def _ahead(value: datetime) -> datetime:
     if value <= utc_now():
         raise ValueError("must be in the future")
-    return value
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("must be before the year 10000 in UTC") from None
 
 
 def _each_once(scopes: list[TokenScope]) -> list[TokenScope]:
