@@ -142,7 +142,7 @@ class TestShown:
         running = await start_platform(OWN)
         admin = await running.user(role="admin")
         answer = await admin.post("/v1/plugins/install", json={})
-        assert answer.status == 409 and "takes manifests" in answer.detail
+        assert answer.status == 409 and "accepts manifests" in answer.detail
         assert (await running.anonymous.get("/v1/plugins/schema")).status == 404
 
 

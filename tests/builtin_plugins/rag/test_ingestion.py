@@ -196,7 +196,7 @@ async def test_a_parser_that_is_gone(start_platform: Start, platform_home: Path)
     await without.run_jobs()
     found = await record(ann, base, document["document_id"])
     assert found["status"] == "failed" and await attempts(running) == [1]
-    assert "application/x-foo" in found["error"] and "Install the plugin" in found["error"]
+    assert "application/x-foo" in found["error"] and "Install or repair the plugin" in found["error"]
     assert (await ingest(running, ann, base, "a.foo", "FOO\nSome words."))["status"] == "completed"
 
 
@@ -205,7 +205,7 @@ async def test_a_parser_that_cannot_be_started(start_platform: Start) -> None:
     running = await start_platform("rag", HashEmbeddings(), FooParser("no_such_module:parse"))
     ann = await somebody(running)
     found = await ingest(running, ann, await make_base(ann), "a.foo", "FOO\nSome words.")
-    assert found["status"] == "failed" and "repair it" in found["error"]
+    assert found["status"] == "failed" and "repair the plugin" in found["error"]
     assert await attempts(running) == [1]
 
 
