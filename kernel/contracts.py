@@ -231,6 +231,7 @@ class ListingRef:
     name: str
     display_name: str
     approved: bool
+    version: str | None = None
 
 
 @hookspec.all_now
@@ -323,3 +324,24 @@ def find_requirements(platform: Platform, session: Session, plugin_id: str) -> S
 @hookspec.first_now
 def find_dependents(platform: Platform, session: Session, plugin_id: str) -> Sequence[Dependency] | None:
     """All plugins that require this one, directly or through others, nearest first. A plain function."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledTogether:
+    """A plugin that accounts have beside others: `accounts` of the `of` that have one of those."""
+
+    plugin_id: str
+    name: str
+    accounts: int
+    of: int
+
+
+@hookspec.first_now
+def find_installed_together(
+    platform: Platform, session: Session, plugins: Sequence[str], limit: int
+) -> Sequence[InstalledTogether] | None:
+    """What accounts with one of these plugins have beside them, the most frequent first. A plain function."""
+
+
+LISTINGS_CHANGED = "marketplace.listings"
+"""Topic of the notice that a listing changed; its id is the key."""

@@ -68,6 +68,11 @@ class Directory:
             found += [(entry.name, action) for action in await self._offered_actions(entry.name)]
         return sorted(found, key=lambda pair: (pair[0], pair[1].name))
 
+    def actions_out_of_service(self) -> list[tuple[str, Action]]:
+        """(plugin, action) of loaded plugins made of code that are switched off."""
+        found = ((n, action) for (n, _), action in self._offers.actions.items() if not self._states.is_on(n))
+        return sorted(found, key=lambda pair: (pair[0], pair[1].name))
+
     async def action(self, plugin: str, name: str) -> Action | None:
         """An action of an active plugin, or None."""
         declared = self._offers.actions.get((plugin, name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Boolean, ForeignKey, Index, Integer, String, Text, UniqueConstraint
+from sqlalchemy import Boolean, ForeignKey, Index, Integer, String, Text, UniqueConstraint, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from kernel.sdk import UtcDateTime, json_type, plugin_base, utc_now
@@ -31,7 +31,8 @@ class Listing(Base):
     """A plugin in the catalog. `number` is for the indexes, `id` for clients.
 
     `rating_sum` and `rating_count` follow the ratings, under the row's lock. `submitted_by` is the `sub` of
-    who made it; a first-party listing has none.
+    who made it; a first-party listing has none. `self_listed`:
+    an installed plugin made it.
     """
 
     __tablename__ = "marketplace_listing"
@@ -64,6 +65,7 @@ class Listing(Base):
     rating_count: Mapped[int] = mapped_column(Integer, default=0)
     requires_services: Mapped[Any] = mapped_column(json_type(), default=list)
     origin: Mapped[str] = mapped_column(String(16), default="submitted")
+    self_listed: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
     developer_id: Mapped[str | None] = mapped_column(String(36))
     category_id: Mapped[str | None] = mapped_column(ForeignKey(Category.id, ondelete="SET NULL"), index=True)
     submitted_by: Mapped[str | None] = mapped_column(String(255))

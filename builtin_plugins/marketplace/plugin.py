@@ -7,11 +7,12 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
-from kernel.sdk import HealthCheck, Platform, Plugin, Service, Tables, contracts, hookimpl
+from kernel.sdk import HealthCheck, Platform, Plugin, Resource, Service, Tables, contracts, hookimpl
 
-from .handlers import installs, listings, submissions
+from .handlers import installs, listings, submissions, tools
 from .models import DERIVED, Base
-from .services.refs import find_refs
+from .services.refs import find_refs, find_together
+from .services.self_listing import SELF_LISTING, SelfListing, open_self_listing
 from .settings import MarketplaceSettings
 
 
@@ -33,8 +34,12 @@ class MarketplacePlugin(Plugin):
 
     @hookimpl
     def register_services(self) -> Sequence[Service]:
-        tables = (listings.routes, submissions.routes, installs.routes)
+        tables = (listings.routes, submissions.routes, installs.routes, tools.routes)
         return [Service("marketplace", tables, self.version, title="Marketplace")]
+
+    @hookimpl
+    def register_resources(self) -> Sequence[Resource[SelfListing]]:
+        return [Resource(SELF_LISTING, open_self_listing)]
 
     @hookimpl
     def register_health_checks(self) -> Sequence[HealthCheck]:
@@ -43,6 +48,12 @@ class MarketplacePlugin(Plugin):
     @hookimpl
     def find_listings(self, session: Session, plugins: Sequence[str]) -> Sequence[contracts.ListingRef]:
         return find_refs(session, plugins)
+
+    @hookimpl
+    def find_installed_together(
+        self, session: Session, plugins: Sequence[str], limit: int
+    ) -> Sequence[contracts.InstalledTogether]:
+        return find_together(session, plugins, limit)
 
 
 async def _check(platform: Platform) -> None:

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from kernel.sdk import (
     DIRECTORY,
+    Context,
     HealthCheck,
     Permission,
     Platform,
@@ -18,14 +19,18 @@ from kernel.sdk import (
     Resource,
     Service,
     Tables,
+    Tool,
     contracts,
     hookimpl,
 )
 
 from . import models, permissions
-from .handlers import actions, administration, config, plugins
+from .handlers import actions, administration, config, plugins, tools
 from .live import LIVE, LiveState
+from .services.tool_calls import CALL_METRICS, note, open_call_metrics
+from .services.tools import check_license
 from .services.transfer import SECTION, export_config, read_config
+from .settings import RegistrySettings
 
 
 class PluginRegistryPlugin(Plugin):
@@ -47,14 +52,28 @@ class PluginRegistryPlugin(Plugin):
 
     @hookimpl
     def register_services(self) -> Sequence[Service]:
-        tables = [plugins.routes, actions.routes, config.routes, administration.routes]
+        tables = [plugins.routes, actions.routes, tools.routes, config.routes, administration.routes]
         return [
             Service("plugin-registry", tables, self.version, health_extra=_counts, title="Plugin registry")
         ]
 
     @hookimpl
-    def register_resources(self) -> Sequence[Resource[LiveState]]:
-        return [Resource(LIVE, self._open)]
+    def register_resources(self) -> Sequence[Resource[Any]]:
+        return [Resource(LIVE, self._open), Resource(CALL_METRICS, open_call_metrics)]
+
+    @hookimpl
+    def register_settings(self) -> type[RegistrySettings]:
+        return RegistrySettings
+
+    @hookimpl
+    async def check_tool_call(self, ctx: Context, tool: Tool) -> None:
+        await check_license(ctx, tool, used=True)
+
+    @hookimpl
+    async def on_tool_called(
+        self, ctx: Context, tool: Tool, seconds: float, error: BaseException | None
+    ) -> None:
+        await note(ctx, tool, seconds, error)
 
     @hookimpl
     def register_health_checks(self) -> Sequence[HealthCheck]:

@@ -65,6 +65,10 @@ class Tools:
         actions = await self._directory.actions()
         return _unique([self._of_action(plugin, action) for plugin, action in actions])
 
+    def out_of_service(self) -> list[Tool]:
+        """The actions of plugins that are switched off; nobody may call them now."""
+        return _unique([self._of_action(*pair) for pair in self._directory.actions_out_of_service()])
+
     async def offered(self, ctx: Context) -> list[Tool]:
         """Every action, and what plugins offer to this caller beside (`offer_tools`)."""
         return _unique([*await self.declared(), *await self._brought(ctx)])

@@ -27,6 +27,9 @@ from ..services import installing, ratings
 
 routes = RouteTable("Installs and ratings")
 
+# What is open to anybody is open to every credential.
+ANY_SCOPE = ("ask", "tools", "manage")
+
 _ONE = "/v1/marketplace/plugins/{plugin_id:uuid}"
 
 
@@ -90,6 +93,7 @@ async def list_own(ctx: Context) -> MyInstallations:
 @routes.get(
     f"{_ONE}/ratings",
     access=PUBLIC_OR_MORE,
+    token_scopes=ANY_SCOPE,
     query=RatingsQuery,
     returns=RatingPage,
     errors=(ListingNotFound,),

@@ -32,11 +32,14 @@ from ..services.search import search
 
 routes = RouteTable("Catalog")
 
+# What is open to anybody is open to every credential.
+ANY_SCOPE = ("ask", "tools", "manage")
+
 _BASE = "/v1/marketplace/plugins"
 _ONE = _BASE + "/{plugin_id:uuid}"
 
 
-@routes.get(_BASE, access=PUBLIC_OR_MORE, query=ListingsQuery, returns=ListingPage)
+@routes.get(_BASE, access=PUBLIC_OR_MORE, token_scopes=ANY_SCOPE, query=ListingsQuery, returns=ListingPage)
 async def list_listings(ctx: Context, query: ListingsQuery) -> ListingPage:
     """List plugins of the catalog, newest first.
 
@@ -45,7 +48,9 @@ async def list_listings(ctx: Context, query: ListingsQuery) -> ListingPage:
     return await ctx.read(listings.list_page, ctx.principal, query)
 
 
-@routes.get(f"{_BASE}/search", access=PUBLIC_OR_MORE, query=SearchQuery, returns=ListingPage)
+@routes.get(
+    f"{_BASE}/search", access=PUBLIC_OR_MORE, token_scopes=ANY_SCOPE, query=SearchQuery, returns=ListingPage
+)
 async def search_listings(ctx: Context, query: SearchQuery) -> ListingPage:
     """Search approved plugins by words or beginnings of words.
 
@@ -54,13 +59,21 @@ async def search_listings(ctx: Context, query: SearchQuery) -> ListingPage:
     return await ctx.read(search, ctx.principal, query.q, query.slice)
 
 
-@routes.get(f"{_BASE}/featured", access=PUBLIC_OR_MORE, query=FeaturedQuery, returns=ListingPage)
+@routes.get(
+    f"{_BASE}/featured",
+    access=PUBLIC_OR_MORE,
+    token_scopes=ANY_SCOPE,
+    query=FeaturedQuery,
+    returns=ListingPage,
+)
 async def list_featured(ctx: Context, query: FeaturedQuery) -> ListingPage:
     """List the plugins that administrators recommend."""
     return await ctx.read(listings.featured, ctx.principal, query.limit)
 
 
-@routes.get(_ONE, access=PUBLIC_OR_MORE, returns=ListingOut, errors=(ListingNotFound,))
+@routes.get(
+    _ONE, access=PUBLIC_OR_MORE, token_scopes=ANY_SCOPE, returns=ListingOut, errors=(ListingNotFound,)
+)
 async def get_listing(ctx: Context, plugin_id: str) -> ListingOut:
     """Show one plugin of the catalog."""
     return await ctx.read(listings.get, ctx.principal, plugin_id)

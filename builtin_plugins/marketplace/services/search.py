@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from sqlalchemy import TextClause, delete, func, insert, select, text
 from sqlalchemy.orm import Session
 
-from kernel.sdk import Principal, Unit
+from kernel.sdk import Principal, Unit, contracts
 
 from ..models import Listing, NameGram, Tool
 from ..schemas import ListingPage
@@ -51,6 +51,7 @@ _POSTGRES_COUNT = text("SELECT count(*) FROM marketplace_search WHERE document @
 def index(unit: Unit, listing: Listing) -> None:
     """Bring the index of one listing up to date; to be called with every change of it."""
     unit.session.flush()
+    unit.notify(contracts.LISTINGS_CHANGED, listing.id)
     forget(unit, listing.number)
     if listing.status != PUBLIC:
         return

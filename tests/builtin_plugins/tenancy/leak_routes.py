@@ -157,6 +157,29 @@ MARKETPLACE = {
     f"POST {_SUBMISSION}/reject": Row({"notes": "x"}, control=ANY, consumes=("listing",)),
     f"POST {_SUBMISSION}/archive": Row(control=ANY, consumes=("listing",)),
 }
+_SYNC = {"plugin_name": "x", "plugin_id": "@listing", "manifest": {"ai_tools": []}}
+TOOLS = {
+    "GET /v1/tools": Row(query="limit=500&active_only=false"),
+    "GET /v1/tools/{tool_name}": _UNSEEN,
+    "GET /v1/tools/plugins/{plugin_id}/tools": _UNSEEN,
+    "POST /v1/tools/{tool_name}/execute": Row({"parameters": {}}, control=(404,)),
+    "POST /v1/tools/validate": Row({"user_id": "1", "tool_name": "x"}, control=(403,)),
+    "GET /v1/marketplace/ai/tools": Row(query="limit=500&active_only=false"),
+    "GET /v1/marketplace/ai/tools/{tool_name}": _UNSEEN,
+    "GET /v1/marketplace/ai/plugins/{plugin_id}/tools": _UNSEEN,
+    "DELETE /v1/marketplace/ai/plugins/{plugin_id}/tools": OWN,
+    "POST /v1/marketplace/ai/sync": Row(_SYNC, owned="listing"),
+}
+_EDGE = "plugin_id=@fresh&depends_on=@listing"
+GRAPH = {
+    "GET /v1/graph/dependencies/{plugin_id}": OWN,
+    "POST /v1/graph/dependencies": Row(query=_EDGE),
+    "DELETE /v1/graph/dependencies": Row(query=_EDGE, control=(404,)),
+    "GET /v1/graph/conflicts/{plugin_id}": OWN,
+    "POST /v1/graph/recommendations": Row(["@listing"]),
+    "GET /v1/graph/bundles/{bundle}/required": OWN,
+    "GET /v1/graph/health": OWN,
+}
 LICENSING = {
     "GET /v1/marketplace/licenses": Row(),
     "GET /v1/marketplace/licenses/lookup": Row(query="user_id=@victim&plugin_id=@listing"),
@@ -318,16 +341,6 @@ ORCHESTRATOR = {
     "POST /v1/embeddings": _EMBEDDING,
 }
 
-ROWS: dict[str, Row] = {
-    **KERNEL,
-    **PLUGINS,
-    **MARKETPLACE,
-    **LICENSING,
-    **RAG,
-    **TEAMS,
-    **ORGANIZATIONS,
-    **ORCHESTRATOR,
-}
 SPEECH = {
     "POST /v1/tts": Row({"text": "Hi", "language": "en"}, control=ANY),
     "GET /v1/tts/languages": OWN,
@@ -338,7 +351,19 @@ SPEECH = {
     "POST /v1/ai/audio/transcriptions": Row(upload=True, control=(503,)),
 }
 
-ROWS |= SPEECH
+ROWS: dict[str, Row] = {
+    **SPEECH,
+    **KERNEL,
+    **PLUGINS,
+    **MARKETPLACE,
+    **GRAPH,
+    **TOOLS,
+    **LICENSING,
+    **RAG,
+    **TEAMS,
+    **ORGANIZATIONS,
+    **ORCHESTRATOR,
+}
 
 # What a path parameter stands for.
 PARAMETERS = {
@@ -357,6 +382,8 @@ PARAMETERS = {
     "category_id": "listing",
     "license_id": "license",
     "provider": "unknown",
+    "bundle": "unknown",
+    "tool_name": "unknown",
     "name": "unknown",
     "action": "unknown",
     "model": "unknown",

@@ -1,0 +1,268 @@
+"""The graph in memory, and what follows from it: closure, verdict, explanations, conflicts.
+
+Resolution is a breadth-first walk: the first way to a plugin is a shortest one, which is the explanation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from .schemas import ConflictOut, Dependency, Resolution
+
+DEEPEST = 20
+_MOST_FAILURES = 50
+
+
+class Link(NamedTuple):
+    """An edge: from whom, to whom, of which kind, under which constraint."""
+
+    source: str
+    target: str
+    kind: str
+    target_type: str
+    constraint: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the catalog says of a plugin."""
+
+    name: str
+    version: str | None
+
+
+class Index:
+    """Edges by their ends, and the catalog's words of plugins. One for each process."""
+
+    def __init__(self) -> None:
+        self._out: dict[str, tuple[Link, ...]] = {}
+        self._in: dict[str, dict[Link, None]] = {}
+        self.known: dict[str, Known] = {}
+        self.names: dict[str, str] = {}
+        self.has_catalog = False
+        self._fits: dict[tuple[str, str], bool] = {}
+
+    def put(self, source: str, links: Iterable[Link]) -> None:
+        """The edges of one plugin, in place of those that it had."""
+        for link in self._out.pop(source, ()):
+            self._in[link.target].pop(link, None)
+        made = tuple(sorted(links, key=lambda link: (link.target_type, link.target)))
+        if made:
+            self._out[source] = made
+        for link in made:
+            self._in.setdefault(link.target, {})[link] = None
+
+    def links(self, source: str) -> tuple[Link, ...]:
+        """The edges of a plugin."""
+        return self._out.get(source, ())
+
+    def incoming(self, target: str) -> Iterator[Link]:
+        """The edges to a plugin or bundle."""
+        return iter(self._in.get(target, ()))
+
+    def plugins(self) -> set[str]:
+        """Everything that an edge names as a plugin."""
+        ends = {link.target for links in self._out.values() for link in links if link.target_type == "plugin"}
+        return ends | self._out.keys()
+
+    def name(self, plugin: str) -> str:
+        """The catalog's name, else the one that came with an edge, else the id."""
+        known = self.known.get(plugin)
+        return known.name if known is not None else self.names.get(plugin, plugin)
+
+    def titled(self, plugin: str) -> str:
+        """The name with the version, as explanations say it."""
+        known = self.known.get(plugin)
+        return f"{known.name} {known.version}" if known and known.version else self.name(plugin)
+
+    def fits(self, constraint: str | None, version: str | None) -> bool:
+        """Whether a version is in a range; one that is unknown or no version of PEP 440 fits any."""
+        if constraint is None or version is None:
+            return True
+        key = constraint, version
+        if key not in self._fits:
+            if len(self._fits) > 100_000:
+                self._fits.clear()
+            self._fits[key] = _fits(constraint, version)
+        return self._fits[key]
+
+    def resolve(self, plugin: str) -> Resolution:
+        """All that a plugin requires, to a depth of 20, and whether it fits together."""
+        walk = _Walk(self, plugin)
+        failures = walk.failures()
+        verdict = failures[0][0] if failures else "resolved"
+        texts = [text for _, text in failures]
+        return Resolution(
+            plugin_id=plugin,
+            resolves=not failures,
+            resolve_failures=texts,
+            nodes=walk.nodes(),
+            verdict=verdict,
+            reason=texts[0] if texts else None,
+            dependencies=[
+                Dependency.model_construct(plugin_id=one, name=self.name(one), depth=depth)
+                for one, depth in walk.depths.items()
+                if depth
+            ],
+            total_count=len(walk.depths) - 1,
+        )
+
+    def conflicts(self, plugin: str) -> list[ConflictOut]:
+        """What must not be there beside a plugin, whoever of the two says so."""
+        found: dict[str, str] = {}
+        for link in self.links(plugin):
+            if link.kind == "conflicts_with" and link.target_type == "plugin":
+                found[link.target] = self._says(link)
+        for link in self.incoming(plugin):
+            if link.kind == "conflicts_with" and link.target_type == "plugin":
+                found.setdefault(link.source, self._says(link))
+        return sorted(
+            (ConflictOut(plugin_id=one, name=self.name(one), reason=text) for one, text in found.items()),
+            key=lambda conflict: (conflict.name, conflict.plugin_id),
+        )
+
+    def _says(self, link: Link) -> str:
+        versions = f" {link.constraint}" if link.constraint else ""
+        return f"{self.name(link.source)} conflicts with {self.name(link.target)}{versions}"
+
+
+class _Walk:
+    """One resolution: what was reached, how deep, and over which edge first."""
+
+    def __init__(self, index: Index, root: str) -> None:
+        self._index = index
+        self._root = root
+        self.depths: dict[str, int] = {root: 0}
+        self._first: dict[str, Link] = {}
+        self._bundles: dict[str, Link] = {}
+        self._requiring: list[Link] = []
+        level = [root]
+        for depth in range(1, DEEPEST + 1):
+            level = self._next(level, depth)
+            if not level:
+                break
+
+    def _next(self, level: Sequence[str], depth: int) -> list[str]:
+        found = []
+        depths, first = self.depths, self._first
+        for plugin in level:
+            for link in self._index.links(plugin):
+                if link.kind != "requires":
+                    continue
+                if link.target_type == "bundle":
+                    self._bundles.setdefault(link.target, link)
+                    continue
+                self._requiring.append(link)
+                if link.target not in depths:
+                    depths[link.target] = depth
+                    first[link.target] = link
+                    found.append(link.target)
+        return found
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """What is required, nearest first; then what the plugin itself suggests."""
+        found = [self._node(one, depth) for one, depth in self.depths.items() if depth]
+        found += [_bundle(link, self.depths[link.source] + 1) for link in self._bundles.values()]
+        for link in self._index.links(self._root):
+            if link.kind == "suggests" and link.target not in self.depths:
+                found.append({**self._bare(link.target, 1), "dependency_type": "suggests"})
+        return found
+
+    def _node(self, plugin: str, depth: int) -> dict[str, Any]:
+        link = self._first[plugin]
+        return {
+            **self._bare(plugin, depth),
+            "dependency_type": "requires",
+            "version_constraint": link.constraint,
+            "required_by": link.source,
+        }
+
+    def _bare(self, plugin: str, depth: int) -> dict[str, Any]:
+        known = self._index.known.get(plugin)
+        return {
+            "plugin_id": plugin,
+            "name": self._index.name(plugin),
+            "depth": depth,
+            "type": "plugin",
+            "version": None if known is None else known.version,
+        }
+
+    def failures(self) -> list[tuple[Any, str]]:
+        """(verdict, explanation) of what does not fit, the nearest first."""
+        found = [*self._missing(), *self._mismatches(), *self._conflicts()]
+        found.sort(key=lambda one: one[0])
+        return [(verdict, text) for _, verdict, text in found[:_MOST_FAILURES]]
+
+    def _missing(self) -> Iterator[tuple[int, str, str]]:
+        if self._index.has_catalog:
+            for plugin, link in self._first.items():
+                if plugin not in self._index.known:
+                    yield self.depths[plugin], "missing", f"{self._way(link)}, which is not in the catalog"
+
+    def _mismatches(self) -> Iterator[tuple[int, str, str]]:
+        known, fits = self._index.known, self._index.fits
+        for link in self._requiring:
+            if link.constraint is None:
+                continue
+            target = known.get(link.target)
+            if target is None or fits(link.constraint, target.version):
+                continue
+            text = f"{self._way(link)}, the catalog has {self._index.titled(link.target)}"
+            yield self.depths[link.source] + 1, "version_mismatch", text + self._others(link)
+
+    def _others(self, link: Link) -> str:
+        """Who else requires the same plugin, in another range."""
+        found = sorted(
+            f"{self._index.name(other.source)} {other.constraint}"
+            for other in self._requiring
+            if other.target == link.target and other is not link and other.constraint
+        )
+        return f", required by {', '.join(found[:5])}" if found else ""
+
+    def _conflicts(self) -> Iterator[tuple[int, str, str]]:
+        known, depths = self._index.known, self.depths
+        for plugin in depths:
+            for link in self._index.links(plugin):
+                if link.kind != "conflicts_with" or link.target not in depths or link.target_type == "bundle":
+                    continue
+                target = known.get(link.target)
+                if target is None or self._index.fits(link.constraint, target.version):
+                    far = link.source if depths[link.source] > depths[link.target] else link.target
+                    other = link.target if far == link.source else link.source
+                    way = self._way(self._first[far])
+                    text = f"{way}, which conflicts with {self._index.titled(other)}"
+                    yield depths[far], "conflict", text
+
+    def _way(self, last: Link) -> str:
+        """The shortest way from the plugin to an edge, in words."""
+        links = [last]
+        while links[-1].source != self._root:
+            links.append(self._first[links[-1].source])
+        steps = []
+        for link in reversed(links):
+            versions = f" {link.constraint}" if link.constraint else ""
+            steps.append(f"requires {self._index.name(link.target)}{versions}")
+        return f"{self._index.titled(self._root)} {', which '.join(steps)}"
+
+
+def _bundle(link: Link, depth: int) -> dict[str, Any]:
+    return {
+        "bundle": link.target,
+        "name": link.target,
+        "depth": depth,
+        "type": "bundle",
+        "dependency_type": "requires",
+        "required_by": link.source,
+    }
+
+
+def _fits(constraint: str, version: str) -> bool:
+    try:
+        return SpecifierSet(constraint).contains(Version(version), prereleases=True)
+    except (InvalidSpecifier, InvalidVersion):
+        return True

@@ -1,0 +1,166 @@
+"""Edges as rows: written without cycles, walked inside units of other plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from kernel.sdk import BadRequest, Caller, NotFound, Platform, Unit, audit, contracts, utc_now
+
+from ..index import DEEPEST
+from ..live import EDGES_CHANGED
+from ..models import Edge, State
+from ..schemas import AddDependency, DependencyAdded, RemoveDependency
+
+LOCK = "dependency_graph"
+_MOST_AT_ONCE = 10_000
+
+
+class CycleRefused(BadRequest):
+    code = "dependency_cycle"
+
+
+def add(unit: Unit, caller: Caller, wanted: AddDependency) -> DependencyAdded:
+    """Write an edge, or change the one that is there. Raises CycleRefused."""
+    unit.lock(LOCK)
+    of_plugins = wanted.depends_on_type == "plugin"
+    if of_plugins and wanted.plugin_id == wanted.depends_on:
+        raise CycleRefused("A plugin can't depend on itself")
+    if of_plugins and wanted.dependency_type == "requires":
+        _check_cycle(unit.session, wanted)
+    row = _find(unit.session, wanted.plugin_id, wanted.depends_on_type, wanted.depends_on)
+    if row is None:
+        row = Edge(
+            plugin_id=wanted.plugin_id, depends_on=wanted.depends_on, depends_on_type=wanted.depends_on_type
+        )
+        unit.session.add(row)
+    row.dependency_type, row.version_constraint = wanted.dependency_type, wanted.version_constraint
+    row.plugin_name = wanted.plugin_name or row.plugin_name
+    row.depends_on_name = wanted.depends_on_name or row.depends_on_name
+    row.changed_at = utc_now()
+    _changed(unit, wanted.plugin_id)
+    after = {"depends_on": row.depends_on, "type": row.dependency_type, "versions": row.version_constraint}
+    audit(unit, "dependency.written", "listing", row.plugin_id, after=after, origin=caller.origin)
+    return DependencyAdded(
+        plugin_id=row.plugin_id,
+        depends_on=row.depends_on,
+        type=wanted.dependency_type,
+        depends_on_type=wanted.depends_on_type,
+        version_constraint=row.version_constraint,
+    )
+
+
+def remove(unit: Unit, caller: Caller, wanted: RemoveDependency) -> None:
+    """Remove an edge. Raises NotFound."""
+    unit.lock(LOCK)
+    row = _find(unit.session, wanted.plugin_id, wanted.depends_on_type, wanted.depends_on)
+    if row is None:
+        raise NotFound("There is no such dependency")
+    unit.session.delete(row)
+    _changed(unit, wanted.plugin_id)
+    before = {"depends_on": row.depends_on, "type": row.dependency_type}
+    audit(unit, "dependency.removed", "listing", row.plugin_id, before=before, origin=caller.origin)
+
+
+def _find(session: Session, plugin_id: str, kind: str, depends_on: str) -> Edge | None:
+    query = select(Edge).where(
+        Edge.plugin_id == plugin_id, Edge.depends_on_type == kind, Edge.depends_on == depends_on
+    )
+    found: Edge | None = session.scalar(query)
+    return found
+
+
+def _changed(unit: Unit, plugin_id: str) -> None:
+    state = unit.session.get(State, 1)
+    if state is None:
+        state = State(id=1, version=0)
+        unit.session.add(state)
+    state.version += 1
+    unit.session.flush()
+    unit.notify(EDGES_CHANGED, plugin_id)
+
+
+def _check_cycle(session: Session, wanted: AddDependency) -> None:
+    """Raise CycleRefused, naming the cycle, if the target requires the plugin already."""
+    before: dict[str, str] = {}
+    level = [wanted.depends_on]
+    seen = {wanted.depends_on}
+    while level:
+        found = []
+        for source, target in _required_by_all(session, level):
+            if target in seen:
+                continue
+            seen.add(target)
+            before[target] = source
+            found.append(target)
+            if target == wanted.plugin_id:
+                raise CycleRefused(f"This would close a cycle: {_cycle(session, wanted, before)}")
+        level = found
+
+
+def _cycle(session: Session, wanted: AddDependency, before: dict[str, str]) -> str:
+    way = [wanted.plugin_id]
+    while way[-1] != wanted.depends_on:
+        way.append(before[way[-1]])
+    ids = [wanted.plugin_id, *reversed(way)]
+    names = _names(session, ids)
+    if wanted.plugin_name:
+        names[wanted.plugin_id] = wanted.plugin_name
+    if wanted.depends_on_name:
+        names[wanted.depends_on] = wanted.depends_on_name
+    return " → ".join(names.get(one, one) for one in ids)
+
+
+def _names(session: Session, ids: Sequence[str]) -> dict[str, str]:
+    """Names that came with edges."""
+    found: dict[str, str] = {}
+    query = select(Edge).where(Edge.plugin_id.in_(ids) | Edge.depends_on.in_(ids))
+    for row in session.scalars(query):
+        if row.plugin_name:
+            found[row.plugin_id] = row.plugin_name
+        if row.depends_on_name:
+            found[row.depends_on] = row.depends_on_name
+    return found
+
+
+def _required_by_all(session: Session, plugins: Sequence[str]) -> list[tuple[str, str]]:
+    """(plugin, what it requires) of some plugins, directly."""
+    found: list[tuple[str, str]] = []
+    for at in range(0, len(plugins), _MOST_AT_ONCE):
+        query = select(Edge.plugin_id, Edge.depends_on).where(
+            Edge.plugin_id.in_(plugins[at : at + _MOST_AT_ONCE]),
+            Edge.dependency_type == "requires",
+            Edge.depends_on_type == "plugin",
+        )
+        found += [(source, target) for source, target in session.execute(query.order_by(Edge.depends_on))]
+    return found
+
+
+def _requiring(session: Session, plugins: Sequence[str]) -> list[tuple[str, str]]:
+    """(plugin, who requires it) of some plugins, directly."""
+    query = select(Edge.depends_on, Edge.plugin_id).where(
+        Edge.depends_on.in_(plugins), Edge.dependency_type == "requires", Edge.depends_on_type == "plugin"
+    )
+    return [(target, source) for target, source in session.execute(query.order_by(Edge.plugin_id))]
+
+
+def closure(
+    platform: Platform, session: Session, plugin_id: str, *, backwards: bool
+) -> list[contracts.Dependency]:
+    """All that a plugin requires, or that requires it, nearest first."""
+    step = _requiring if backwards else _required_by_all
+    depths = {plugin_id: 0}
+    level = [plugin_id]
+    for depth in range(1, DEEPEST + 1):
+        level = list(dict.fromkeys(end for _, end in step(session, level) if end not in depths))
+        depths.update(dict.fromkeys(level, depth))
+        if not level:
+            break
+    del depths[plugin_id]
+    names = _names(session, list(depths)) if depths else {}
+    spec, wanted = contracts.find_listings, list(depths)
+    answers = platform.hooks.ask_now(spec, platform=platform, session=session, plugins=wanted)
+    names.update({ref.id: ref.name for answer in answers for ref in answer})
+    return [contracts.Dependency(one, names.get(one, one), depth) for one, depth in depths.items()]

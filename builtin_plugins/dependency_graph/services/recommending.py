@@ -1,0 +1,65 @@
+"""What goes with the plugins that somebody has: what others have beside them, and what those suggest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kernel.sdk import Caller, contracts
+
+from ..index import Index
+from ..live import GRAPH
+from ..schemas import Recommendation, Recommendations
+
+_SUGGESTED = 0.5
+_CANDIDATES = 200
+
+
+async def recommend(caller: Caller, plugins: Sequence[str], limit: int) -> Recommendations:
+    """The best fitting first; the same question has the same answer.
+
+    The score is the share of accounts that have it beside, and half a point for each plugin that suggests
+    it. What conflicts with one of the plugins is left out.
+    """
+    platform = caller.platform
+    index = await platform.resource(GRAPH).index()
+    asked = list(dict.fromkeys(plugins))
+
+    together = await platform.database.read(
+        lambda session: platform.hooks.ask_now(
+            contracts.find_installed_together,
+            platform=platform,
+            session=session,
+            plugins=asked,
+            limit=_CANDIDATES,
+        )
+    )
+    found = {one.plugin_id: _from_installs(one) for one in together or ()}
+    for one in asked:
+        _add_suggested(index, found, one)
+    barred = {conflict.plugin_id for one in asked for conflict in index.conflicts(one)} | set(asked)
+    kept = [one for one in found.values() if one.plugin_id not in barred]
+    kept.sort(key=lambda one: (-one.score, one.name, one.plugin_id))
+    return Recommendations(installed_plugins=asked, recommendations=kept[:limit], count=len(kept[:limit]))
+
+
+def _from_installs(one: contracts.InstalledTogether) -> Recommendation:
+    score = one.accounts / one.of if one.of else 0.0
+    reason = f"{one.accounts} of {one.of} accounts with these plugins have it"
+    return Recommendation(plugin_id=one.plugin_id, name=one.name, score=round(score, 4), reason=reason)
+
+
+def _add_suggested(index: Index, found: dict[str, Recommendation], plugin: str) -> None:
+    for link in index.links(plugin):
+        if link.kind != "suggests" or link.target_type != "plugin":
+            continue
+        if index.has_catalog and link.target not in index.known:
+            continue
+        text = f"{index.name(plugin)} suggests it"
+        known = found.get(link.target)
+        if known is None:
+            found[link.target] = Recommendation(
+                plugin_id=link.target, name=index.name(link.target), score=_SUGGESTED, reason=text
+            )
+        else:
+            known.score = round(known.score + _SUGGESTED, 4)
+            known.reason = f"{known.reason}; {text}"

@@ -1,0 +1,155 @@
+"""The graph as RDF in Oxigraph, on disk: derived from rows, made anew when it is lost, broken or behind.
+
+A named graph for each plugin holds its edges, so that a change replaces one graph. Oxigraph lets one process
+write a folder: each process takes the first free one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from .index import Link
+
+log = logging.getLogger("platform.dependency_graph")
+
+_BASE = "urn:platform:graph:"
+_MOST_FOLDERS = 64
+
+# What Oxigraph raises for a folder that it can't read.
+BROKEN = (OSError, ValueError, RuntimeError)
+
+
+class GraphStore:
+    """The RDF store of one process. Its methods block: call them in a thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self._lock, self._place = _claim(folder)
+        self._store: Any = None
+
+    def open(self) -> None:
+        """Open the store; one that can't be read is thrown away and begun anew."""
+        import pyoxigraph
+
+        try:
+            self._store = pyoxigraph.Store(str(self._place))
+            self.version()
+        except BROKEN as error:
+            log.warning("the graph's store can't be read (%s) and is made anew", type(error).__name__)
+            self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        import pyoxigraph
+
+        self._store = None
+        shutil.rmtree(self._place, ignore_errors=True)
+        self._store = pyoxigraph.Store(str(self._place))
+
+    def close(self) -> None:
+        """Let another process have the folder."""
+        self._store = None
+        os.close(self._lock)
+
+    def version(self) -> int | None:
+        """The version of the rows that it was made from; None where it was not finished."""
+        found = list(self._store.quads_for_pattern(_iri("state"), _iri("version"), None, None))
+        return int(found[0].object.value) if len(found) == 1 else None
+
+    def rebuild(self, links: Mapping[str, Sequence[Link]], version: int) -> None:
+        """Hold exactly these edges."""
+        self._store.clear()
+        self._store.bulk_extend(quad for source in links for quad in _quads(links[source]))
+        self._stamp(version)
+
+    def put(self, changed: Mapping[str, Sequence[Link]], version: int) -> None:
+        """Replace the edges of some plugins."""
+        for source, links in changed.items():
+            self._store.remove_graph(_plugin(source))
+            self._store.extend(_quads(links))
+        self._stamp(version)
+
+    def _stamp(self, version: int) -> None:
+        import pyoxigraph
+
+        subject, predicate, graph = _iri("state"), _iri("version"), pyoxigraph.DefaultGraph()
+        for quad in list(self._store.quads_for_pattern(subject, predicate, None, None)):
+            self._store.remove(quad)
+        self._store.add(pyoxigraph.Quad(subject, predicate, pyoxigraph.Literal(version), graph))
+        self._store.flush()
+
+    def links(self) -> dict[str, list[Link]]:
+        """All edges, by the plugin whose they are."""
+        found: dict[str, dict[str, str]] = {}
+        for quad in self._store.quads_for_pattern(None, None, None, None):
+            if quad.subject.value.startswith(f"{_BASE}edge:"):
+                key = quad.predicate.value.removeprefix(_BASE)
+                found.setdefault(quad.subject.value, {})[key] = quad.object.value
+        made: dict[str, list[Link]] = {}
+        for edge in found.values():
+            source = _named(str(edge["source"]))
+            link = Link(
+                source,
+                _named(str(edge["target"])),
+                str(edge["kind"]),
+                str(edge["type"]),
+                str(edge["range"]) if "range" in edge else None,
+            )
+            made.setdefault(source, []).append(link)
+        return made
+
+    def check(self) -> None:
+        """Raise OSError where the store does not answer."""
+        if self._store is None or self.version() is None:
+            raise OSError("the store is not open")
+
+
+def _claim(folder: Path) -> tuple[int, Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(_MOST_FOLDERS):
+        handle = os.open(folder / f"{number}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+            continue
+        return handle, folder / str(number)
+    raise OSError(f"{_MOST_FOLDERS} processes have a graph open already")
+
+
+def _iri(name: str) -> Any:
+    import pyoxigraph
+
+    return pyoxigraph.NamedNode(_BASE + name)
+
+
+def _plugin(plugin: str) -> Any:
+    return _iri(f"plugin:{quote(plugin, safe='')}")
+
+
+def _named(iri: str) -> str:
+    return unquote(iri.rpartition(":")[2])
+
+
+def _quads(links: Iterable[Link]) -> Iterator[Any]:
+    """The statements of some edges: the plain relation, and a node that carries what belongs to it."""
+    import pyoxigraph
+
+    for link in links:
+        graph, source = _plugin(link.source), _plugin(link.source)
+        name = quote(link.target, safe="")
+        target = _iri(f"{link.target_type}:{name}")
+        edge = _iri(f"edge:{quote(link.source, safe='')}:{link.target_type}:{name}")
+        literal = pyoxigraph.Literal
+        yield pyoxigraph.Quad(source, _iri(link.kind), target, graph)
+        yield pyoxigraph.Quad(edge, _iri("source"), source, graph)
+        yield pyoxigraph.Quad(edge, _iri("target"), target, graph)
+        yield pyoxigraph.Quad(edge, _iri("kind"), literal(link.kind), graph)
+        yield pyoxigraph.Quad(edge, _iri("type"), literal(link.target_type), graph)
+        if link.constraint is not None:
+            yield pyoxigraph.Quad(edge, _iri("range"), literal(link.constraint), graph)

@@ -1,0 +1,238 @@
+"""The catalog's tools: listed with their plugins, brought by manifests and by installed plugins."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+from sqlalchemy import Select, func, select, update
+from sqlalchemy.orm import Session
+
+from kernel.sdk import Caller, PlatformError, Principal, Unit, audit
+
+from ..errors import ListingNotFound
+from ..models import Listing, Tool
+from ..tool_schemas import (
+    Deactivated,
+    NothingToSync,
+    PluginTools,
+    Synced,
+    SyncRequest,
+    ToolDetail,
+    ToolItem,
+    ToolList,
+    ToolsQuery,
+)
+from .listings import find_writable
+from .records import find, seen_by
+from .search import index
+
+_TIERS = ("free", "community", "pro", "enterprise")
+_TYPES = ("analysis", "data", "action", "query")
+_MOST_TOOLS = 500
+_FIELDS = (
+    "type",
+    "description",
+    "endpoint",
+    "method",
+    "parameters",
+    "response_format",
+    "required_tier",
+    "active",
+)
+
+
+class SyncFailed(PlatformError):
+    """Some tools do not fit; the others are in the catalog."""
+
+    status = 500
+    code = "sync_failed"
+
+
+def _from_text(value: Any) -> Any:
+    """JSON that arrives as text (wire-facts 10.5)."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        raise ValueError("is no JSON") from None
+
+
+def _tier(value: Any) -> Any:
+    return value if value in _TIERS else "pro" if value == "professional" else "community"
+
+
+class Declared(BaseModel):
+    """A tool as a manifest declares it (wire-facts 6.6)."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    description: Annotated[str, Field(max_length=20_000)] | None = None
+    parameters: Annotated[dict[str, Any], BeforeValidator(_from_text)] = Field(default_factory=dict)
+    response_format: Annotated[Any, BeforeValidator(_from_text)] = None
+    action: Annotated[str, Field(max_length=200)] | None = None
+    endpoint: Annotated[str, Field(max_length=500)] | None = None
+    required_tier: Annotated[str, BeforeValidator(_tier)] = "community"
+    type: Literal["analysis", "data", "action", "query"] | None = None
+    method: Literal["GET", "POST"] = "POST"
+
+    def columns(self) -> dict[str, Any]:
+        """The values of its row."""
+        by_action = f"/actions/{self.action}" if self.action else f"/{self.name}"
+        return {
+            "type": self.type or ("action" if self.action else "analysis"),
+            "description": self.description,
+            "endpoint": self.endpoint or by_action,
+            "method": self.method,
+            "parameters": flattened(self.parameters),
+            "response_format": self.response_format,
+            "required_tier": self.required_tier,
+            "active": True,
+        }
+
+
+def flattened(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A nested schema as one object for each parameter; what is flat already stays."""
+    if not isinstance(schema.get("properties"), Mapping):
+        return {} if schema.get("type") == "object" else dict(schema)
+    required = schema.get("required") or ()
+    found = {}
+    for name, field in schema["properties"].items():
+        field = field if isinstance(field, Mapping) else {}
+        found[name] = {
+            "type": field.get("type", "string"),
+            "description": field.get("description", ""),
+            **{key: field[key] for key in ("enum", "default") if key in field},
+            **({"required": True} if name in required else {}),
+        }
+    return found
+
+
+def _rows(principal: Principal) -> Select[Tool, Listing]:
+    """Tools with their plugins, as far as the caller sees those."""
+    return select(Tool, Listing).join(Listing, Listing.id == Tool.plugin_id).where(seen_by(principal))
+
+
+def list_page(session: Session, principal: Principal, query: ToolsQuery) -> ToolList:
+    """A page of tools, by plugin and name."""
+    found = _rows(principal)
+    if query.active_only:
+        found = found.where(Tool.active.is_(True))
+    if query.tier is not None:
+        found = found.where(Tool.required_tier == query.tier)
+    if query.tool_name is not None:
+        found = found.where(Tool.tool_name == query.tool_name)
+    total = session.scalar(select(func.count()).select_from(found.subquery())) or 0
+    page = found.order_by(Listing.name, Tool.tool_name).limit(query.limit).offset(query.offset)
+    items = [_item(tool, listing) for tool, listing in session.execute(page)]
+    return ToolList(tools=items, count=len(items), total=total, limit=query.limit, offset=query.offset)
+
+
+def show(session: Session, principal: Principal, name: str) -> ToolDetail:
+    """An active tool; of two plugins with one, that of the first by name. Raises ToolNotFound."""
+    query = _rows(principal).where(Tool.tool_name == name, Tool.active.is_(True)).order_by(Listing.name)
+    found = session.execute(query.limit(1)).one_or_none()
+    if found is None:
+        raise ListingNotFound(f"There is no tool '{name[:80]}'")
+    return ToolDetail(**_item(*found).model_dump(), plugin_description=found[1].description)
+
+
+def of_plugin(session: Session, principal: Principal, plugin_id: str) -> PluginTools:
+    """The active tools of a plugin. Raises ListingNotFound."""
+    listing = find(session, principal, plugin_id)
+    mine = select(Tool).where(Tool.plugin_id == plugin_id, Tool.active.is_(True)).order_by(Tool.tool_name)
+    items = [_item(tool, listing) for tool in session.scalars(mine)]
+    return PluginTools(plugin_id=plugin_id, plugin_name=listing.name, tools=items, count=len(items))
+
+
+def _item(tool: Tool, listing: Listing) -> ToolItem:
+    return ToolItem(
+        id=tool.id,
+        tool_name=tool.tool_name,
+        plugin_id=listing.id,
+        plugin_name=listing.name,
+        plugin_display_name=listing.display_name,
+        **{name: getattr(tool, name) for name in _FIELDS},
+    )
+
+
+def sync(unit: Unit, caller: Caller, wanted: SyncRequest) -> NothingToSync | Synced:
+    """Bring the tools of a manifest into the catalog. Raises ListingNotFound.
+
+    Tools that left it are deactivated, unless one of the others does not fit.
+    """
+    listing = find_writable(unit.session, caller.principal, wanted.plugin_id)
+    section = wanted.manifest.get("ai_tools")
+    entries = section.get("tools") if isinstance(section, Mapping) else section
+    if not isinstance(entries, Sequence) or isinstance(entries, str):
+        return NothingToSync(success=True, tools_imported=0, message="The manifest has no ai_tools section")
+    good, errors = _read(entries)
+    _, gone = put(unit, listing, {one.name: one.columns() for one in good}, keep_others=bool(errors))
+    index(unit, listing)
+    after = {"imported": len(good), "deactivated": gone, "failed": len(errors)}
+    audit(unit, "listing.tools_synced", "listing", listing.id, after=after, origin=caller.origin)
+    message = f"{len(good)} tools imported" if not errors else f"{len(errors)} tools failed"
+    return Synced(
+        success=not errors,
+        tools_imported=len(good),
+        message=message,
+        tools_deactivated=gone,
+        errors=errors,
+    )
+
+
+def _read(entries: Sequence[Any]) -> tuple[list[Declared], list[str]]:
+    good: dict[str, Declared] = {}
+    errors = []
+    for entry in entries[:_MOST_TOOLS]:
+        if not isinstance(entry, Mapping) or not entry.get("name"):
+            continue  # wire-facts 6.6: entries without a name are dropped
+        try:
+            made = Declared.model_validate(dict(entry))
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+            place = ".".join(map(str, first["loc"]))
+            errors.append(f"{str(entry['name'])[:80]}: {place}: {first['msg']}")
+        else:
+            good[made.name] = made
+    if len(entries) > _MOST_TOOLS:
+        errors.append(f"There are more than {_MOST_TOOLS} tools")
+    return list(good.values()), errors
+
+
+def put(
+    unit: Unit, listing: Listing, wanted: Mapping[str, Mapping[str, Any]], *, keep_others: bool = False
+) -> tuple[bool, int]:
+    """Let a listing have these tools; answers whether anything changed, and how many were deactivated."""
+    rows = unit.session.scalars(select(Tool).where(Tool.plugin_id == listing.id))
+    known = {row.tool_name: row for row in rows}
+    changed, gone = False, 0
+    for name, columns in wanted.items():
+        row = known.get(name)
+        if row is None:
+            row = Tool(id=str(uuid.uuid4()), plugin_id=listing.id, tool_name=name)
+            unit.session.add(row)
+        for column, value in columns.items():
+            if getattr(row, column) != value:
+                setattr(row, column, value)
+                changed = True
+    for name, row in known.items():
+        if name not in wanted and row.active and not keep_others:
+            row.active = False
+            gone += 1
+    unit.session.flush()
+    return changed or gone > 0, gone
+
+
+def deactivate(unit: Unit, caller: Caller, plugin_id: str) -> Deactivated:
+    """Deactivate all tools of a plugin. Raises ListingNotFound."""
+    listing = find_writable(unit.session, caller.principal, plugin_id)
+    mine = update(Tool).where(Tool.plugin_id == listing.id, Tool.active.is_(True)).values(active=False)
+    number = len(unit.session.scalars(mine.returning(Tool.id)).all())
+    index(unit, listing)
+    after = {"deactivated": number}
+    audit(unit, "listing.tools_deactivated", "listing", listing.id, after=after, origin=caller.origin)
+    return Deactivated(success=True, tools_deactivated=number)

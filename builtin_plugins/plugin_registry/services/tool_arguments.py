@@ -1,0 +1,73 @@
+"""Arguments of a tool as clients send them: text becomes what the schema asks for, then all is checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from kernel.sdk import Unprocessable
+
+_TRUE, _FALSE = {"true", "1", "yes", "on"}, {"false", "0", "no", "off"}
+_MOST_PROBLEMS = 50
+
+
+def prepare(schema: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
+    """The declared arguments, coerced. Raises Unprocessable with ``[{field, error}]``.
+
+    What is not declared is left out: clients pass more than a tool asks for (wire-facts section 7).
+    """
+    declared = schema.get("properties", {})
+    values = {name: _coerced(declared[name], sent[name]) for name in declared if name in sent}
+    problems = [
+        {"field": name, "error": "This argument is required"}
+        for name in schema.get("required", ())
+        if name not in values
+    ]
+    for name, value in values.items():
+        problems += _problems(name, declared[name], value)
+    if problems:
+        raise Unprocessable(problems[:_MOST_PROBLEMS])
+    return values
+
+
+def _problems(name: str, schema: Mapping[str, Any], value: Any) -> list[dict[str, str]]:
+    found = Draft202012Validator(dict(schema)).iter_errors(value)
+    return [
+        {"field": ".".join([name, *map(str, one.absolute_path)]), "error": one.message[:300]}
+        for one in sorted(found, key=lambda one: list(map(str, one.absolute_path)))
+    ]
+
+
+def _coerced(schema: Mapping[str, Any], value: Any) -> Any:
+    """Text as the number, truth value or JSON that the schema asks for; what does not fit stays text."""
+    if not isinstance(value, str):
+        return value
+    kind = schema.get("type")
+    if kind == "boolean":
+        word = value.strip().lower()
+        return True if word in _TRUE else False if word in _FALSE else value
+    if kind in ("integer", "number", "array", "object"):
+        try:
+            found = json.loads(value)
+        except ValueError:
+            return value
+        return int(found) if kind == "integer" and isinstance(found, float) and found.is_integer() else found
+    return value
+
+
+def flattened(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments as the catalog tells them: one object for each name."""
+    required = set(schema.get("required", ()))
+    return {
+        name: {
+            "type": field.get("type", "string"),
+            "description": field.get("description", ""),
+            **({"enum": field["enum"]} if "enum" in field else {}),
+            **({"default": field["default"]} if "default" in field else {}),
+            **({"required": True} if name in required else {}),
+        }
+        for name, field in schema.get("properties", {}).items()
+    }

@@ -1,0 +1,60 @@
+"""What is known of calls of tools, through whatever door: counted, and audited where they write."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from prometheus_client import Counter, Histogram
+from sqlalchemy.exc import SQLAlchemyError
+
+from kernel.sdk import Context, Platform, PlatformError, ResourceKey, Tool, Unit, audit
+
+log = logging.getLogger("platform.registry")
+
+
+@dataclass(frozen=True)
+class CallMetrics:
+    """Calls by plugin, tool's kind and outcome."""
+
+    calls: Counter
+    seconds: Histogram
+
+
+CALL_METRICS: ResourceKey[CallMetrics] = ResourceKey("tool call metrics")
+
+
+@asynccontextmanager
+async def open_call_metrics(platform: Platform) -> AsyncIterator[CallMetrics]:
+    """The metrics of this process."""
+    yield CallMetrics(
+        platform.metrics.counter("tool_calls_total", "Calls of tools.", ("plugin", "kind", "outcome")),
+        platform.metrics.histogram("tool_call_duration_seconds", "Time of calls of tools.", ("plugin",)),
+    )
+
+
+async def note(ctx: Context, tool: Tool, seconds: float, error: BaseException | None) -> None:
+    """Count a call, and audit it if the tool writes."""
+    metrics = ctx.resource(CALL_METRICS)
+    outcome = _outcome(error)
+    metrics.calls.labels(tool.plugin, tool.kind, outcome).inc()
+    metrics.seconds.labels(tool.plugin).observe(seconds)
+    if tool.read_only:
+        return
+    try:
+        await ctx.write(_audit, tool, outcome, ctx.audit_origin())
+    except (SQLAlchemyError, OSError) as failure:
+        log.error("a call of '%s' can't be audited: %s", tool.name, type(failure).__name__)
+
+
+def _outcome(error: BaseException | None) -> str:
+    if error is None:
+        return "success"
+    return error.code if isinstance(error, PlatformError) else "error"
+
+
+def _audit(unit: Unit, tool: Tool, outcome: str, origin: dict[str, object]) -> None:
+    after = {"plugin": tool.plugin, "outcome": outcome}
+    audit(unit, "tool.called", "tool", tool.name, after=after, origin=origin)
