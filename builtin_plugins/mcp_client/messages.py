@@ -54,8 +54,8 @@ def read(raw: bytes | str) -> dict[str, Any]:
         raise ServerFault("it sent something that is no JSON") from None
     if not isinstance(found, dict):
         raise ServerFault("it sent something that is no message")
-    escaped = "\\ud" if isinstance(raw, str) else b"\\ud"
-    return _encodable(found) if escaped in raw.lower() else found
+    text = raw if isinstance(raw, str) else raw.decode(errors="replace")
+    return _encodable(found) if "\\ud" in text.lower() else found
 
 
 def _finite(text: str) -> float:
