@@ -193,38 +193,49 @@ class _Walk:
         }
 
     def failures(self) -> list[tuple[Any, str]]:
-        """(verdict, explanation) of what does not fit, the nearest first."""
+        """(verdict, explanation) of what does not fit, the nearest first; the first 50 of them."""
         found = [*self._missing(), *self._mismatches(), *self._conflicts()]
         found.sort(key=lambda one: one[0])
-        return [(verdict, text) for _, verdict, text in found[:_MOST_FAILURES]]
+        shown = found[:_MOST_FAILURES]
+        constrained = self._constrained({link.target for _, verdict, link in shown if verdict != "missing"})
+        return [(verdict, self._explained(verdict, link, constrained)) for _, verdict, link in shown]
 
-    def _missing(self) -> Iterator[tuple[int, str, str]]:
+    def _explained(self, verdict: str, link: Link, constrained: dict[str, list[Link]]) -> str:
+        if verdict == "missing":
+            return f"{self._way(link)}, which is not in the catalog"
+        if verdict == "conflict":
+            return self._clash(link)
+        others = sorted(
+            f"{self._index.name(other.source)} {other.constraint}"
+            for other in constrained[link.target]
+            if other is not link
+        )
+        told = f", required by {', '.join(others[:5])}" if others else ""
+        return f"{self._way(link)}, the catalog has {self._index.titled(link.target)}{told}"
+
+    def _constrained(self, targets: set[str]) -> dict[str, list[Link]]:
+        """Who requires each of these plugins in a range."""
+        found: dict[str, list[Link]] = {target: [] for target in targets}
+        for link in self._requiring:
+            if link.constraint and link.target in found:
+                found[link.target].append(link)
+        return found
+
+    def _missing(self) -> Iterator[tuple[int, str, Link]]:
         if self._index.has_catalog:
             for plugin, link in self._first.items():
                 if plugin not in self._index.known:
-                    yield self.depths[plugin], "missing", f"{self._way(link)}, which is not in the catalog"
+                    yield self.depths[plugin], "missing", link
 
-    def _mismatches(self) -> Iterator[tuple[int, str, str]]:
+    def _mismatches(self) -> Iterator[tuple[int, str, Link]]:
         known, fits = self._index.known, self._index.fits
         for link in self._requiring:
-            if link.constraint is None:
-                continue
-            target = known.get(link.target)
-            if target is None or fits(link.constraint, target.version):
-                continue
-            text = f"{self._way(link)}, the catalog has {self._index.titled(link.target)}"
-            yield self.depths[link.source] + 1, "version_mismatch", text + self._others(link)
+            if link.constraint is not None:
+                target = known.get(link.target)
+                if target is not None and not fits(link.constraint, target.version):
+                    yield self.depths[link.source] + 1, "version_mismatch", link
 
-    def _others(self, link: Link) -> str:
-        """Who else requires the same plugin, in another range."""
-        found = sorted(
-            f"{self._index.name(other.source)} {other.constraint}"
-            for other in self._requiring
-            if other.target == link.target and other is not link and other.constraint
-        )
-        return f", required by {', '.join(found[:5])}" if found else ""
-
-    def _conflicts(self) -> Iterator[tuple[int, str, str]]:
+    def _conflicts(self) -> Iterator[tuple[int, str, Link]]:
         known, depths = self._index.known, self.depths
         for plugin in depths:
             for link in self._index.links(plugin):
@@ -232,11 +243,12 @@ class _Walk:
                     continue
                 target = known.get(link.target)
                 if target is None or self._index.fits(link.constraint, target.version):
-                    far = link.source if depths[link.source] > depths[link.target] else link.target
-                    other = link.target if far == link.source else link.source
-                    way = self._way(self._first[far])
-                    text = f"{way}, which conflicts with {self._index.titled(other)}"
-                    yield depths[far], "conflict", text
+                    yield max(depths[link.source], depths[link.target]), "conflict", link
+
+    def _clash(self, link: Link) -> str:
+        source, target = link.source, link.target
+        far, other = (source, target) if self.depths[source] > self.depths[target] else (target, source)
+        return f"{self._way(self._first[far])}, which conflicts with {self._index.titled(other)}"
 
     def _way(self, last: Link) -> str:
         """The shortest way from the plugin to an edge, in words."""

@@ -192,7 +192,9 @@ class PluginTierChange(BaseModel):
     model_config = example(license_tier="pro", license_key="0A1B-2C3D-4E5F-6789")
 
     license_tier: Tier
-    license_key: Key | None = Field(None, description="A key of the instance that counts for this plugin.")
+    license_key: Key | None = Field(
+        None, pattern=r"[0-9A-Za-z]", description="A key of the instance that counts for this plugin."
+    )
 
 
 class PluginTierOut(BaseModel):

@@ -5,6 +5,7 @@ Only approved listings are in the index; it is written in the transaction that c
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 
 from sqlalchemy import TextClause, delete, func, insert, select, text
@@ -130,8 +131,9 @@ def _count(session: Session, statement: TextClause, query: str) -> int:
 
 
 def name_key(name: str) -> str:
-    """A name as it is compared."""
-    return " ".join(name.split()).casefold()
+    """A name as it is compared: what looks alike is alike, and what can't be seen doesn't count."""
+    seen = (char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf")
+    return " ".join("".join(seen).split()).casefold()
 
 
 def _fts5(asked: Sequence[str]) -> str:

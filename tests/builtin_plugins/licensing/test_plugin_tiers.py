@@ -27,6 +27,7 @@ async def test_a_plugin_needs_the_community_tier_unless_told(licensing: Running)
     assert changed.json()["license_key"] == "****-****-****-DDDD"
     assert (await licensing.anonymous.get(f"{BASE}/tier")).json()["required_tier"] == "pro"
     assert (await admin.patch(BASE, json={"license_tier": "gold"})).status == 422
+    assert (await admin.patch(BASE, json={"license_tier": "pro", "license_key": "----"})).status == 422
     missing = "/v1/licensing/plugins/nobody/license"
     assert (await admin.patch(missing, json={"license_tier": "pro"})).status == 404
     await admin.patch(BASE, json={"license_tier": "community"})

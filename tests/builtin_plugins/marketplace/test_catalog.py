@@ -41,10 +41,11 @@ async def test_a_new_listing_is_a_draft(market: Market) -> None:
 
 
 async def test_names_are_unique(market: Market) -> None:
-    """Whatever their case; the name of an installed plugin is taken, too."""
+    """Whatever their case, width and invisible characters; the name of an installed plugin is taken, too."""
     ann = await market.user()
     made = await draft(ann)
-    for name in (made["name"], made["name"].upper(), "marketplace"):
+    alike = ("marketplace", "market\u200bplace", "\uff4darketplace")
+    for name in (made["name"], made["name"].upper(), *alike):
         body = {"name": name, "display_name": "x", "author": "x"}
         answer = await (await market.user()).post(PLUGINS, json=body)
         assert (answer.status, answer.json()["code"]) == (409, "name_taken")
