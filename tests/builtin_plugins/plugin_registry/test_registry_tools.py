@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from pydantic import BaseModel, Field
 
-from builtin_plugins.marketplace.services.self_listing import SELF_LISTING
+from builtin_plugins.marketplace.services.self_listing import SELF_LISTING, SelfListing
 from kernel.sdk import (
     AUTHENTICATED,
     PUBLIC,
@@ -247,9 +247,7 @@ async def test_installed_plugins_list_themselves(admin: Actor) -> None:
         "approved",
         "1.2.3",
     )
-    listing = admin.running.platform.resource(SELF_LISTING)
-    listing._told = None
-    await listing.sync()
+    await SelfListing(admin.running.platform).sync()
     assert (await admin.get(f"{PLUGINS}/{found['id']}")).json() == found
     tools = (await admin.get(f"{AI}/plugins/{found['id']}/tools")).json()
     assert (tools["plugin_name"], tools["count"]) == ("tide", 5)
