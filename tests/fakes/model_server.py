@@ -47,6 +47,9 @@ class Turn:
     thought: str = ""
 
 
+_TURN = web.RequestKey("turn", Turn)
+
+
 @dataclass
 class Script:
     """What the server does.
@@ -144,7 +147,7 @@ class ModelServer:
         turn = self.script.turn(body) if self.script.turn is not None and "messages" in body else None
         if isinstance(turn, Refusal):
             return _refuse(request, turn.status, body=turn.body, headers=turn.headers)
-        request["turn"] = turn or Turn(self._text(body) if "messages" in body else "")
+        request[_TURN] = turn or Turn(self._text(body) if "messages" in body else "")
         answer: web.StreamResponse = await handler(request)
         return answer
 
@@ -186,7 +189,7 @@ class ModelServer:
 
     async def _ollama_chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        model, turn = body["model"], request["turn"]
+        model, turn = body["model"], request[_TURN]
         last: Json = {"done": True, "done_reason": self.script.finish_reason, **self._ollama_counts()}
         if body.get("stream") is False:
             whole = _ollama_part(model, turn.text)
@@ -221,7 +224,7 @@ class ModelServer:
 
     async def _openai_chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        turn, reason = request["turn"], self.script.finish_reason
+        turn, reason = request[_TURN], self.script.finish_reason
         if turn.calls and reason:
             reason = "tool_calls"
         if not body.get("stream"):

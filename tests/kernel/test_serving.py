@@ -12,7 +12,13 @@ from kernel.gateway.services import SLOTS
 from tests.fakes.processes import Served, running_process, served_platform
 
 SECRET = {"JWT_SECRET": "a secret of at least thirty-two bytes, for tests"}
-OFFERED = {"plugin-registry": 8001, "rag-pipeline": 8004}
+OFFERED = {
+    "plugin-registry": 8001,
+    "marketplace": 8002,
+    "orchestrator": 8003,
+    "rag-pipeline": 8004,
+    "tts-stt": 8006,
+}
 
 
 def taken(port: int) -> bool:

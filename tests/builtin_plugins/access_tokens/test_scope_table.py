@@ -29,17 +29,37 @@ ASK = {
         for rest in ("", "/chunks", "/content")
     ),
     *(f"POST /v1/rag/{name}/{{kb_id}}/search" for name in _RAG),
+    "GET /v1/ai/models",
+    "GET /v1/ai/models/{model}",
     "GET /v1/rag/pipeline",
+    "POST /v1/ai/chat/completions",
+    "POST /v1/ai/embeddings",
+    "POST /v1/ai/responses",
+    "POST /v1/chat/completions",
+    "POST /v1/embeddings",
     "GET /v1/rag/pipeline/{pipeline_id}",
     "POST /v1/rag/pipeline/{pipeline_id}/query",
     "POST /v1/rag/pipeline/{pipeline_id}/search",
 }
 TOOLS = {
+    "GET /v1/ai/tools/v1/plugins/{plugin}/actions/{action}",
+    "POST /v1/tools/validate",
+    "POST /v1/tools/{tool_name}/execute",
     "GET /v1/mcp/servers",
     "GET /v1/plugins/{name}/actions/{action}",
     "POST /v1/plugins/{name}/actions/{action}",
 }
-EITHER = {"POST /mcp"}
+_MARKETPLACE = ("plugins", "plugins/search", "plugins/featured", "plugins/{plugin_id}")
+EITHER = {
+    "GET /v1/ai/functions/definitions",
+    *(f"GET /v1/marketplace/{name}" for name in _MARKETPLACE),
+    "GET /v1/marketplace/plugins/{plugin_id}/ratings",
+    "GET /v1/marketplace/ai/tools",
+    "GET /v1/marketplace/ai/tools/{tool_name}",
+    "GET /v1/marketplace/ai/plugins/{plugin_id}/tools",
+    "POST /mcp",
+    "POST /v1/ai/functions/{name}",
+}
 REFUSED = {
     "DELETE /v1/auth/tokens/{token_id}",
     "DELETE /v1/auth/users/{user_id}/tokens/{token_id}",
