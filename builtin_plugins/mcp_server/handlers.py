@@ -69,6 +69,7 @@ class ResourceMetadata(BaseModel):
     errors=(ForeignOrigin, Unauthorized, PayloadTooLarge, UnsupportedMediaType, 404),
     long=True,
     token_scopes=("ask", "tools"),
+    hidden=True,  # its errors are JSON-RPC's, and its clients read no OpenAPI
 )
 async def mcp(ctx: Context) -> web.StreamResponse:
     """One message of the Model Context Protocol, versions 2026-07-28 and 2025-11-25.

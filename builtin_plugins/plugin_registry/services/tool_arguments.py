@@ -15,14 +15,14 @@ _MOST_PROBLEMS = 50
 
 
 def prepare(schema: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
-    """The declared arguments, coerced. Raises Unprocessable with ``[{field, error}]``.
+    """The declared arguments, coerced. Raises Unprocessable with ``[{field, error, …}]``.
 
     What is not declared is left out: clients pass more than a tool asks for (wire-facts section 7).
     """
     declared = schema.get("properties", {})
     values = {name: _coerced(declared[name], sent[name]) for name in declared if name in sent}
     problems = [
-        {"field": name, "error": "This argument is required"}
+        _problem(name, "This argument is required", "missing")
         for name in schema.get("required", ())
         if name not in values
     ]
@@ -33,10 +33,16 @@ def prepare(schema: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any
     return values
 
 
-def _problems(name: str, schema: Mapping[str, Any], value: Any) -> list[dict[str, str]]:
+def _problem(field: str, error: str, kind: str = "value_error") -> dict[str, Any]:
+    """One problem, with the fields of wire-facts 7 and those of every other 422."""
+    place = ["body", "parameters", *field.split(".")]
+    return {"field": field, "error": error, "type": kind, "loc": place, "msg": error}
+
+
+def _problems(name: str, schema: Mapping[str, Any], value: Any) -> list[dict[str, Any]]:
     found = Draft202012Validator(dict(schema)).iter_errors(value)
     return [
-        {"field": ".".join([name, *map(str, one.absolute_path)]), "error": one.message[:300]}
+        _problem(".".join([name, *map(str, one.absolute_path)]), one.message[:300])
         for one in sorted(found, key=lambda one: list(map(str, one.absolute_path)))
     ]
 

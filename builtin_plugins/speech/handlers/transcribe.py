@@ -26,8 +26,9 @@ _ERRORS = (
     415,
     408,
 )
-_UPLOAD = Upload(fields={"language": {"type": "string", "default": "tr-TR"}})
-_OPENAI_UPLOAD = Upload(fields={"language": {"type": "string"}, "model": {"type": "string"}})
+_LANGUAGE = {"type": "string", "description": "Regional code such as en-US; DEFAULT_STT_LANG if not given."}
+_UPLOAD = Upload(fields={"language": _LANGUAGE})
+_OPENAI_UPLOAD = Upload(fields={"language": _LANGUAGE, "model": {"type": "string"}})
 _BY_BASE = {region.partition("-")[0]: region for region in REGIONS}
 
 
