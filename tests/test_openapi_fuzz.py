@@ -34,7 +34,7 @@ async def test_every_operation_keeps_its_word(
     """Generated requests, valid and invalid, from a stranger, an ordinary account and an administrator."""
     examples = request.config.getoption("--openapi-examples")
     phases = "examples,coverage,fuzzing" if examples > 1 else "examples,fuzzing"
-    # A runtime and a language that this machine has: 503 is for what is missing, and no test of a handler.
+    # With servers for answers and speech: 503 tells of what is missing, and tests no handler.
     script = Script(models=("llama3.2", "llama3.2:latest"))
     async with (
         model_server(script) as runtime,
@@ -44,7 +44,7 @@ async def test_every_operation_keeps_its_word(
             env={
                 "MAX_UPLOAD_SIZE_MB": "1",
                 "OLLAMA_BASE_URL": runtime.url,
-                "DEFAULT_STT_LANG": "en-US",
+                "PLATFORM_SPEECH_STT_URL": runtime.url,
             },
         ) as served,
     ):
