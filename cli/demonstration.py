@@ -92,7 +92,7 @@ async def demonstrate() -> None:
             instance = await stack.enter_async_context(throw_away_instance())
         try:
             await _main_job(instance, watch)
-        except Exception:
+        except Exception:  # boundary: whatever failed, its log helps
             console.note("The end of the instance's log:\n" + log_tail(instance.home))
             raise
         with watch.step("Stopping", "stopped it and removed everything it had created"):

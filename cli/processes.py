@@ -51,7 +51,7 @@ def run_process(work: Coroutine[Any, Any, None]) -> None:
             uvloop.run(work)
     except (StartupError, PlatformError):
         raise
-    except Exception:
+    except Exception:  # boundary: whatever ends the process is in its log
         log.critical("the process stopped because of an unexpected error", exc_info=True)
         raise
 

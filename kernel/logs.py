@@ -7,6 +7,7 @@ import logging
 import logging.handlers
 import re
 import sys
+from abc import ABC, abstractmethod
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -43,12 +44,12 @@ class AccessEntry(NamedTuple):
     subject: str | None
 
 
-class AccessFormatter(logging.Formatter):
+class AccessFormatter(logging.Formatter, ABC):
     """A formatter that also knows a quick way to print a served request."""
 
+    @abstractmethod
     def access_line(self, entry: AccessEntry) -> str:
         """The entry as one line, without its end."""
-        raise NotImplementedError
 
 
 @lru_cache(maxsize=4)

@@ -210,7 +210,7 @@ class PluginHost:
             _describe(record, run_bounded(candidate.load, self._timeout))
         except TimeoutError:
             record.refuse("failed", f"it did not finish loading within {self._timeout:g} s")
-        except BaseException as error:
+        except BaseException as error:  # boundary: an import may raise or exit in any way
             if isinstance(error, KeyboardInterrupt):
                 raise
             record.refuse("failed", f"it can't be imported: {type(error).__name__}: {error}", error)

@@ -25,7 +25,7 @@ def new_token() -> str:
 
 
 def is_well_formed(token: str) -> bool:
-    """Whether the checksum fits: what does not is no token of ours, and needs no look-up."""
+    """Whether the checksum is right. If it isn't, the token is not one of ours, and no look-up is needed."""
     head = token[:-_CHECKSUM]
     return len(token) == _LENGTH and token.isascii() and token[-_CHECKSUM:] == checksum(head)
 

@@ -67,7 +67,7 @@ class LiveGraph:
         await asyncio.to_thread(store.open)
         links, names, version = await self._platform.database.snapshot(_read, None)
         if await asyncio.to_thread(store.version) != version:
-            log.info("the graph's store is made anew from %d plugins with edges", len(links))
+            log.info("rebuilding the graph's store from %d plugins with edges", len(links))
             await asyncio.to_thread(store.rebuild, links, version)
         index = Index()
         for source, found in (await asyncio.to_thread(store.links)).items():
@@ -90,7 +90,7 @@ class LiveGraph:
                 index.names.update(names)
             if renamed:
                 await self._read_catalog(index, renamed)
-        except BaseException:
+        except BaseException:  # a caller who leaves, too, must not lose the changes of others
             self._changed |= changed
             self._renamed |= renamed
             raise

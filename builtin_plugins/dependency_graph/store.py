@@ -1,4 +1,4 @@
-"""The graph as RDF in Oxigraph, on disk: derived from rows, made anew when it is lost, broken or behind.
+"""The graph as RDF in Oxigraph, on disk: derived from rows, rebuilt when lost, broken or out of date.
 
 A named graph for each plugin holds its edges, so that a change replaces one graph. Oxigraph lets one process
 write a folder: each process takes the first free one.
@@ -34,17 +34,19 @@ class GraphStore:
         self._store: Any = None
 
     def open(self) -> None:
-        """Open the store; one that can't be read is thrown away and begun anew."""
+        """Open the store. One that can't be read is replaced by an empty one."""
         import pyoxigraph
 
         try:
             self._store = pyoxigraph.Store(str(self._place))
             self.version()
         except BROKEN as error:
-            log.warning("the graph's store can't be read (%s) and is made anew", type(error).__name__)
-            self._begin_anew()
+            log.warning(
+                "the graph's store can't be read (%s); starting with an empty one", type(error).__name__
+            )
+            self._start_empty()
 
-    def _begin_anew(self) -> None:
+    def _start_empty(self) -> None:
         import pyoxigraph
 
         self._store = None

@@ -78,7 +78,7 @@ class Prepared:
         try:
             async with asyncio.timeout(_START_SECONDS):
                 await self._ready
-        except BaseException:
+        except BaseException:  # who stops waiting leaves no process behind
             await self.close()
             raise
         return self

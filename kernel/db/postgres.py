@@ -119,7 +119,7 @@ class PostgresUnits:
         unit = Unit(session, self._outbox, is_sqlite=False)
         try:
             result: T = await greenlet_spawn(_write, unit, fn, args, kwargs)
-        except BaseException:
+        except BaseException:  # a cancelled request gives its connection back, too
             await uninterrupted(greenlet_spawn(session.close))
             raise
         # A client that leaves cancels its request: between a commit and what follows there is no stop.

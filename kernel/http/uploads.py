@@ -119,7 +119,7 @@ class _Form:
             await self._read_parts(reader)
             if self._found is None:
                 raise Unprocessable.field(("body", "file"), "the field 'file' is missing")
-        except BaseException:
+        except BaseException:  # a client that leaves leaves no file either
             if self._found is not None:
                 self._found.staged.discard()
             raise

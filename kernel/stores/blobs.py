@@ -50,7 +50,7 @@ class FileBlobs:
         path = await asyncio.to_thread(self._scratch.new)
         try:
             return await self._write(path, chunks, limit)
-        except BaseException:
+        except BaseException:  # a client that leaves leaves no file either
             path.unlink(missing_ok=True)
             raise
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 
 import pytest
@@ -44,16 +45,16 @@ class CacheConformance:
         await cache.ping()
 
 
-class BlobStoreConformance:
+class BlobStoreConformance(ABC):
     """A subclass gives the async fixtures `blobs` and `database`, migrated, and the two methods below."""
 
+    @abstractmethod
     async def held(self, blobs: BlobStore) -> int:
         """How many contents are in the store, held or not, those that are only staged included."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def abandon(self, blobs: BlobStore, content: bytes) -> None:
         """Put content into the store as a process leaves it that dies before its commit."""
-        raise NotImplementedError
 
     async def test_keeps_the_very_bytes(self, blobs: BlobStore, database: Database) -> None:
         """What was kept is there, named by its hash, and staging is empty."""

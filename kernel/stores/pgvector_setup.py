@@ -1,7 +1,7 @@
 """Which vector store a database gets, and what pgvector needs there: the extension, a table, its rows.
 
 Not a migration: it depends on what the server offers, and may come and go with the setting. The table is
-derived from `kernel_point` and can always be made anew.
+derived from `kernel_point` and can always be rebuilt.
 """
 
 from __future__ import annotations

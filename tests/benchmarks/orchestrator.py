@@ -126,13 +126,24 @@ async def plain(session: aiohttp.ClientSession, way: Way) -> float:
     return median(taken)
 
 
-async def stream(session: aiohttp.ClientSession, way: Way, count: int, pause: float) -> list[float]:
-    """For each piece the milliseconds from the model's clock to its arrival here."""
+async def stream(
+    session: aiohttp.ClientSession,
+    way: Way,
+    count: int,
+    pause: float,
+    begun: asyncio.Semaphore | None = None,
+) -> list[float]:
+    """For each piece the milliseconds from the model's clock to its arrival here.
+
+    `begun` is released once the answer has begun.
+    """
     content = f"{count} {pause}"
     body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": content}]}
     lags = []
     async with session.post(f"{way.url}/chat/completions", json=body, headers=way.headers) as answer:
         assert answer.status == 200, await answer.text()
+        if begun is not None:
+            begun.release()
         async for line in answer.content:
             arrived = time.monotonic()
             if not line.startswith(b"data: {"):
@@ -209,8 +220,10 @@ async def others(served: Served, way: Way, session: aiohttp.ClientSession) -> Ro
         return found.p99
 
     idle = await p99()
-    streams = asyncio.gather(*(stream(session, way, PIECES, PAUSE) for _ in range(STREAMS)))
-    await asyncio.sleep(1)
+    begun = asyncio.Semaphore(0)
+    streams = asyncio.gather(*(stream(session, way, PIECES, PAUSE, begun) for _ in range(STREAMS)))
+    for _ in range(STREAMS):
+        await begun.acquire()
     busy = await p99()
     await streams
     said = f"{busy / idle:.1f} x idle ({busy:.1f} ms against {idle:.1f} ms)"

@@ -90,6 +90,7 @@ class Wire:
     target_port: int
     port: int = 0
     mode: str = "pass"
+    refused: int = 0
     _server: asyncio.Server | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
@@ -103,6 +104,18 @@ class Wire:
         if self._server is not None:
             self._server.close()
             self._server = None
+        await self._reset()
+
+    async def drop(self) -> None:
+        """Reset the open connections and each new one, until `restore`; `refused` counts the new ones."""
+        self.mode = "drop"
+        await self._reset()
+
+    def restore(self) -> None:
+        """Let new connections pass again."""
+        self.mode = "pass"
+
+    async def _reset(self) -> None:
         for writer in self._writers:
             writer.transport.abort()
         for task in self._tasks:
@@ -116,6 +129,10 @@ class Wire:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        if self.mode == "drop":
+            self.refused += 1
+            writer.transport.abort()
+            return
         self._tasks.add(task)
         self._writers.add(writer)
         try:

@@ -63,13 +63,13 @@ class Leaflets:
         return offered if plugin == "spring-sale" else []
 
     async def install(self, document: bytes, media_type: str, *, update: bool) -> PluginEntry:
-        raise NotImplementedError
+        raise AssertionError("nothing here installs, removes or refreshes")
 
     def remove(self, unit: Unit, plugin: str) -> bool:
-        raise NotImplementedError
+        raise AssertionError("nothing here installs, removes or refreshes")
 
     async def refresh(self) -> None:
-        raise NotImplementedError
+        raise AssertionError("nothing here installs, removes or refreshes")
 
 
 LEAFLETS: ResourceKey[Any] = ResourceKey("leaflets")

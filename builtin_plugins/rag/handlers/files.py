@@ -10,7 +10,7 @@ from aiohttp import web
 
 from builtin_plugins.rag.errors import EmptyDocument
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Context, Staged, Unprocessable, receive_file
+from kernel.sdk import Context, PlatformError, Staged, Unprocessable, receive_file
 
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off", "")
 
@@ -25,7 +25,7 @@ async def receive(ctx: Context) -> tuple[Staged, str]:
         _check_build_tree(found.fields.get("build_tree", "").strip().lower())
         if found.staged.size == 0:
             raise EmptyDocument([_problem("the file is empty")])
-    except BaseException:
+    except PlatformError:
         found.staged.discard()
         raise
     return found.staged, found.filename

@@ -63,7 +63,7 @@ async def parse(
     try:
         await children.call(_TARGET, *_arguments(path, parser, limits, sink), limits=_limits(limits))
         trailer = await asyncio.to_thread(read_trailer, sink)
-    except BaseException as error:
+    except BaseException as error:  # a cancelled job leaves no file either
         await asyncio.to_thread(sink.unlink, missing_ok=True)
         if isinstance(error, ChildFailed):
             raise _explained(error, parser) from None

@@ -190,7 +190,7 @@ class Ingestion:
                 writing = asyncio.create_task(stage)
             if writing is not None:
                 await writing
-        except BaseException:
+        except BaseException:  # a cancelled job leaves no write under way either
             if writing is not None:
                 writing.cancel()
                 await asyncio.gather(writing, return_exceptions=True)

@@ -71,7 +71,7 @@ class Piper:
             if name not in self._loaded:
                 try:
                     self._loaded[name] = await asyncio.to_thread(_Network, self._files[name])
-                except Exception as error:
+                except Exception as error:  # boundary: a voice is any file that an operator put there
                     raise CannotSpeak(f"The Piper voice '{name}' is damaged; install it again") from error
             return self._loaded[name]
 

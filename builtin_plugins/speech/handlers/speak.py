@@ -95,7 +95,7 @@ async def _answer(ctx: Context, wanted: Wanted, field: str, kind: AudioFormat) -
                 answer: web.StreamResponse = await _whole(wanted, spoken, kind)
             else:
                 answer = await _streamed(ctx.request, wanted, spoken, kind)
-    except BaseException:
+    except BaseException:  # a caller who leaves before the end counts as well
         speaking.count(wanted.language, good=False)
         raise
     speaking.count(wanted.language, good=True)

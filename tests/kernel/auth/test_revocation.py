@@ -160,12 +160,14 @@ class TestNotices:
             there = await start_platform(env={**SECRET, "DATABASE_URL": url})
             heard: list[str] = []
             there.platform.notices.listen("news", heard.append)
-            await wire.cut()
+            await wire.drop()
             await eventually(lambda: "notices can't be read" in caplog.text, 10)
-            await asyncio.sleep(1)  # several rounds of looking, none of which may say it again
+            # Further rounds of looking, none of which may say it again.
+            rounds = wire.refused
+            await eventually(lambda: wire.refused >= rounds + 5, 20)
             assert caplog.text.count("notices can't be read") == 1
             await here.platform.database.write(lambda unit: unit.notify("news", "first"))
-            await wire.start()
+            wire.restore()
             await eventually(lambda: heard == ["first"], 10)
 
     async def test_one_listener_does_not_silence_another(self, start_platform: Start) -> None:
