@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
+from builtin_plugins.speech.engines.protocol import Speaker, Transcriber
 from builtin_plugins.speech.services.speaking import SPEAKING
 from builtin_plugins.speech.services.transcribing import TRANSCRIBING
 from builtin_plugins.speech.settings import SpeechSettings
@@ -28,22 +29,27 @@ def checks() -> Sequence[HealthCheck]:
 
 
 async def _can_speak(platform: Platform) -> None:
-    """No engine at all is a choice, unless the operator named one."""
     speaking = platform.resource(SPEAKING)
     wanted = platform.settings_of(SpeechSettings).tts_engine
-    names = [speaker.name for speaker in await speaking.available()]
-    if wanted != "auto" and wanted not in names:
-        raise Unhealthy(f"{wanted} can't speak: {await speaking.remedy()}")
-    if not names:
-        raise NotConfigured()
+    await _check(wanted, "speak", await speaking.available(), speaking.remedy)
 
 
 async def _can_transcribe(platform: Platform) -> None:
     transcribing = platform.resource(TRANSCRIBING)
     wanted = platform.settings_of(SpeechSettings).stt_engine
-    names = [engine.name for engine in await transcribing.available()]
+    await _check(wanted, "transcribe", await transcribing.available(), transcribing.remedy)
+
+
+async def _check(
+    wanted: str,
+    verb: str,
+    available: Sequence[Speaker] | Sequence[Transcriber],
+    remedy: Callable[[], Awaitable[str]],
+) -> None:
+    """No engine at all is a choice, unless the operator named one."""
+    names = [engine.name for engine in available]
     if wanted != "auto" and wanted not in names:
-        raise Unhealthy(f"{wanted} can't transcribe: {await transcribing.remedy()}")
+        raise Unhealthy(f"{wanted} can't {verb}: {await remedy()}")
     if not names:
         raise NotConfigured()
 
