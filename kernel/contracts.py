@@ -287,12 +287,20 @@ class CheckoutNotice:
     state: Literal["paid", "cancelled", "refunded"]
 
 
-@hookspec.first
-def start_checkout(platform: Platform, order: CheckoutOrder) -> str | None:
-    """The address at which the buyer pays for `order`; None where the provider is not configured.
+@dataclass(frozen=True, slots=True)
+class CheckoutPage:
+    """Where a buyer pays, and the provider whose notices alone settle the order (50 characters at most)."""
 
-    The provider is to send its notices to ``POST /v1/marketplace/checkout/{provider}/notices``, with a
-    `provider` that `read_checkout_notice` knows.
+    provider: str
+    url: str
+
+
+@hookspec.first
+def start_checkout(platform: Platform, order: CheckoutOrder) -> CheckoutPage | None:
+    """Where the buyer pays for `order`; None where the provider is not configured.
+
+    The provider is to send its notices to ``POST /v1/marketplace/checkout/{provider}/notices``, with the
+    `provider` of the page, which `read_checkout_notice` knows.
     """
 
 

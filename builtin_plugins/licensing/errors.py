@@ -25,6 +25,11 @@ class SeatsTaken(Conflict):
     default_detail = "More seats are taken than the license would have; remove some first"
 
 
+class BetterLicense(Conflict):
+    code = "better_license"
+    default_detail = "You already have a license of a higher tier for this plugin"
+
+
 class NoCheckout(Unavailable):
     code = "no_checkout_provider"
     default_detail = "Checkout is not available: the operator has not set up a payment provider"

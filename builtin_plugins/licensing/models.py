@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Boolean, ForeignKey, Integer, String, UniqueConstraint
+from sqlalchemy import JSON, Boolean, ForeignKey, Integer, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from kernel.sdk import UtcDateTime, plugin_base, utc_now
@@ -54,7 +54,10 @@ class Seat(Base):
 
 
 class Order(Base):
-    """Something to be paid at a provider: `pending`, `cancelled`, `paid`, `refunded`."""
+    """Something to be paid at a provider: `pending`, `cancelled`, `paid`, `refunded`.
+
+    `replaced` is what the buyer's licence was before this order paid for it; a refund brings that back.
+    """
 
     __tablename__ = "licensing_order"
 
@@ -62,7 +65,9 @@ class Order(Base):
     subject: Mapped[str] = mapped_column(String(255), index=True)
     plugin_id: Mapped[str] = mapped_column(String(100))
     tier: Mapped[str] = mapped_column(String(16))
+    provider: Mapped[str | None] = mapped_column(String(50))
     state: Mapped[str] = mapped_column(String(16), default="pending")
+    replaced: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
     changed_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
 

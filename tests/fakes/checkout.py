@@ -31,7 +31,14 @@ class Provider:
     orders: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     async def send(
-        self, target: str, order_id: str, state: str, *, event: str, secret: bytes = SECRET
+        self,
+        target: str,
+        order_id: str,
+        state: str,
+        *,
+        event: str,
+        secret: bytes = SECRET,
+        provider: str = "tillwise",
     ) -> tuple[int, Any]:
         """Send a notice of an order; answers what the platform answered."""
         body = json.dumps({"order": order_id, "state": state}).encode()
@@ -41,7 +48,7 @@ class Provider:
             "webhook-timestamp": stamp,
             "webhook-signature": sign(secret, event, stamp, body),
         }
-        address = f"{target}/v1/marketplace/checkout/tillwise/notices"
+        address = f"{target}/v1/marketplace/checkout/{provider}/notices"
         async with (
             aiohttp.ClientSession() as session,
             session.post(address, data=body, headers=headers) as answer,
@@ -78,30 +85,33 @@ async def checkout_provider() -> AsyncIterator[Provider]:
         await runner.cleanup()
 
 
-def provider_plugin(url: str) -> Plugin:
+def provider_plugin(url: str, called: str = "tillwise") -> Plugin:
     """The plugin of the provider at `url`; with an empty address it is not configured."""
 
     class Tillwise(Plugin):
         """Sells through Tillwise."""
 
-        name = "tillwise"
+        name = called
         version = "1.0"
 
         @hookimpl
-        async def start_checkout(self, platform: Platform, order: contracts.CheckoutOrder) -> str | None:
+        async def start_checkout(
+            self, platform: Platform, order: contracts.CheckoutOrder
+        ) -> contracts.CheckoutPage | None:
             if not url:
                 return None
             told = {"id": order.id, "product": f"{order.plugin_name} {order.tier}"}
-            async with platform.resource(OUTGOING).client("tillwise", named=[url]) as client:
+            async with platform.resource(OUTGOING).client(called, named=[url]) as client:
                 reply = await client.call("POST", f"{url}/sessions", json=told)
                 async with reply:
-                    return str(json.loads(await reply.read())["url"])
+                    url_to_pay = str(json.loads(await reply.read())["url"])
+                    return contracts.CheckoutPage(called, url_to_pay)
 
         @hookimpl
         def read_checkout_notice(
             self, provider: str, headers: Mapping[str, str], body: bytes
         ) -> contracts.CheckoutNotice | None:
-            if provider != "tillwise":
+            if provider != called:
                 return None
             event, stamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
             if not hmac.compare_digest(

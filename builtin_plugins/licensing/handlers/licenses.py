@@ -18,7 +18,7 @@ from kernel.sdk import (
     read_body,
 )
 
-from ..errors import LicenseNotFound, NoCheckout, NoSeatsLeft, PluginUnknown, SeatsTaken
+from ..errors import BetterLicense, LicenseNotFound, NoCheckout, NoSeatsLeft, PluginUnknown, SeatsTaken
 from ..schemas import (
     ActivatedLicense,
     ActivateRequest,
@@ -113,7 +113,7 @@ async def renew_key(ctx: Context, license_id: str) -> Answer:
     access=AUTHENTICATED,
     body=CheckoutRequest,
     returns=Checkout,
-    errors=(PluginUnknown, NoCheckout),
+    errors=(PluginUnknown, BetterLicense, NoCheckout),
 )
 async def start_checkout(ctx: Context, plugin_id: str, body: CheckoutRequest) -> Checkout:
     """Begin to buy a tier of a plugin; answers where to pay. The license is active once it is paid."""

@@ -4,47 +4,67 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from kernel.sdk import Caller, NotFound, Platform, Unit, audit, contracts, utc_now
 
-from ..errors import NoCheckout, PluginUnknown
+from ..errors import BetterLicense, NoCheckout, PluginUnknown
 from ..models import License, Notice, Order
 from ..schemas import Checkout
+from ..tiers import covers
 from .keys import make_key
-from .licenses import LOCK, grant
+from .licenses import LOCK, YEAR, add_license, valid_at
 from .plugins import listings
 
 # A notice only moves an order upwards: "paid" that arrives after "refunded" came too late.
 RANKS = {"pending": 0, "cancelled": 1, "paid": 2, "refunded": 3}
 
 
+# What an order changes of a licence, and what a refund brings back.
+_CHANGED = ("tier", "valid_from", "valid_until", "trial_expires_at", "active", "activated_by")
+
+
 async def start(caller: Caller, plugin_id: str, tier: str) -> Checkout:
-    """An order of the caller, and where to pay. Raises PluginUnknown, NoCheckout."""
+    """An order of the caller, and where to pay. Raises PluginUnknown, BetterLicense, NoCheckout."""
     platform = caller.platform
-    listing = await platform.database.read(_offered, platform, plugin_id)
+    listing = await platform.database.read(_offered, caller, plugin_id, tier)
     if not platform.hooks.implementations(contracts.start_checkout):
         raise NoCheckout()
     order = Order(id=str(uuid.uuid4()), subject=caller.principal.subject, plugin_id=listing.id, tier=tier)
     told = contracts.CheckoutOrder(order.id, order.subject, listing.id, listing.name, tier)
     await platform.database.write(_add, order)
-    url = await platform.hooks.ask(contracts.start_checkout, platform=platform, order=told)
-    if url is None:
+    page = await platform.hooks.ask(contracts.start_checkout, platform=platform, order=told)
+    if page is None:
         raise NoCheckout()
-    return Checkout(checkout_url=url, tier=tier)
+    await platform.database.write(_name_provider, told.id, page.provider)
+    return Checkout(checkout_url=page.url, tier=tier)
 
 
-def _offered(session: Session, platform: Platform, plugin_id: str) -> contracts.ListingRef:
-    found = listings(platform, session, [plugin_id]).get(plugin_id)
+def _offered(session: Session, caller: Caller, plugin_id: str, tier: str) -> contracts.ListingRef:
+    found = listings(caller.platform, session, [plugin_id]).get(plugin_id)
     if found is None or not found.approved or found.id != plugin_id:
         raise PluginUnknown()
+    held = _own_license(session, caller.principal.subject, plugin_id, valid_at(utc_now()))
+    if held is not None and not covers(tier, held.tier):
+        raise BetterLicense()
     return found
+
+
+def _own_license(session: Session, subject: str, plugin_id: str, *which: Any) -> License | None:
+    mine = select(License).where(License.user_id == subject, License.plugin_id == plugin_id, *which)
+    return session.scalar(mine)
 
 
 def _add(unit: Unit, order: Order) -> None:
     unit.session.add(order)
+
+
+def _name_provider(unit: Unit, order_id: str, provider: str) -> None:
+    unit.session.get_one(Order, order_id).provider = provider
 
 
 async def take_notice(platform: Platform, provider: str, headers: Mapping[str, str], body: bytes) -> str:
@@ -63,7 +83,7 @@ async def take_notice(platform: Platform, provider: str, headers: Mapping[str, s
 def _settle(unit: Unit, platform: Platform, provider: str, notice: contracts.CheckoutNotice) -> str:
     unit.lock(LOCK)
     order: Order | None = unit.session.get(Order, notice.order_id)
-    if order is None:
+    if order is None or order.provider not in (None, provider):
         raise NotFound("There is no such order")
     seen = unit.session.get(Notice, (provider, notice.event_id))
     if seen is None:
@@ -71,6 +91,7 @@ def _settle(unit: Unit, platform: Platform, provider: str, notice: contracts.Che
     if seen is not None or RANKS[notice.state] <= RANKS[order.state]:
         return str(order.state)
     before, order.state, order.changed_at = order.state, notice.state, utc_now()
+    order.provider = provider
     if notice.state == "paid":
         _grant(unit, platform, order)
     elif notice.state == "refunded":
@@ -87,22 +108,87 @@ def _settle(unit: Unit, platform: Platform, provider: str, notice: contracts.Che
 
 
 def _grant(unit: Unit, platform: Platform, order: Order) -> None:
-    fields = {
-        "user_id": order.subject,
-        "organization_id": None,
-        "plugin_id": order.plugin_id,
-        "tier": order.tier,
-        "seats": None,
-        "activated_by": f"order:{order.id}",
-    }
-    holder = License.user_id == order.subject
-    # Nobody is there to be shown the key; the buyer asks for one when it is needed.
-    grant(unit, platform, holder=holder, fields=fields, key=make_key())
+    """Give the buyer the tier for a year; what is left of the same tier is added to it.
+
+    A licence keeps its key. A better one, activated since the order began, stays as it is.
+    """
+    now = utc_now()
+    row = _own_license(unit.session, order.subject, order.plugin_id)
+    start = now
+    if row is None:
+        # Nobody is there to be shown the key; the buyer asks for one when it is needed.
+        row = add_license(unit, platform, make_key(), user_id=order.subject, plugin_id=order.plugin_id)
+    elif row.active and row.valid_until > now:
+        if not covers(order.tier, row.tier):
+            return
+        order.replaced = _state_of(row)
+        start = row.valid_until if row.tier == order.tier else now
+    row.tier, row.active, row.activated_by = order.tier, True, _marked(order)
+    row.valid_from, row.valid_until, row.trial_expires_at = now, start + YEAR, None
 
 
 def _withdraw(unit: Unit, order: Order) -> None:
-    """End the licence that this order paid for; one that was activated anew since stays."""
-    mine = License.activated_by == f"order:{order.id}"
-    found = unit.session.scalar(select(License).where(mine))
-    if found is not None:
-        found.active = False
+    """Take back what this order paid for: what it replaced is there again. What was activated since stays."""
+    row = _own_license(unit.session, order.subject, order.plugin_id)
+    if row is None:
+        return
+    orders = _paid_for(unit.session, row)
+    if orders[:1] == [order]:
+        _restore(row, _not_refunded(unit.session, order.replaced))
+    elif order in orders and order.tier == row.tier:
+        row.valid_until -= YEAR
+
+
+def _paid_for(session: Session, row: License) -> list[Order]:
+    """The orders that a licence is built on, the latest first."""
+    found: list[Order] = []
+    by: str | None = row.activated_by
+    while order := _order_of(session, by):
+        found.append(order)
+        by = None if order.replaced is None else order.replaced["activated_by"]
+    return found
+
+
+def _restore(row: License, state: dict[str, Any] | None) -> None:
+    if state is None:
+        row.active = False
+        return
+    for name, value in state.items():
+        setattr(row, name, _moment(value) if name in _TIMES else value)
+
+
+def _not_refunded(session: Session, state: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A licence's earlier state, or the one before it where a refunded order had paid for that."""
+    while state is not None:
+        order = _order_of(session, state["activated_by"])
+        if order is None or order.state != "refunded":
+            return state
+        state = order.replaced
+    return None
+
+
+_MARK = "order:"
+_TIMES = ("valid_from", "valid_until", "trial_expires_at")
+
+
+def _marked(order: Order) -> str:
+    return f"{_MARK}{order.id}"
+
+
+def _order_of(session: Session, activated_by: str | None) -> Order | None:
+    """The order that activated a licence; None where a person did."""
+    if activated_by is None or not activated_by.startswith(_MARK):
+        return None
+    return session.get(Order, activated_by.removeprefix(_MARK))
+
+
+def _state_of(row: License) -> dict[str, Any]:
+    """What an order is about to change, as JSON can hold it."""
+    values = {name: getattr(row, name) for name in _CHANGED}
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else value for name, value in values.items()
+    }
+
+
+def _moment(value: str | None) -> datetime | None:
+    return None if value is None else datetime.fromisoformat(value)

@@ -29,7 +29,7 @@ from .plugins import check_form, check_known, listings
 from .usage import USAGE, Usage
 
 LOCK = "licensing"
-_YEAR = timedelta(days=365)
+YEAR = timedelta(days=365)
 
 
 async def activate(caller: Caller, wanted: ActivateRequest) -> ActivatedLicense:
@@ -132,16 +132,23 @@ def grant(
     query = select(License).where(holder, License.plugin_id == fields["plugin_id"])
     row: License | None = unit.session.scalar(query)
     if row is None:
-        row = License(id=str(uuid.uuid4()), usage_count=0)
-        unit.session.add(row)
+        row = add_license(unit, platform, key)
     for name, value in fields.items():
         setattr(row, name, value)
     now = utc_now()
     row.valid_from, row.active = now, True
     row.trial_expires_at = None if trial_days is None else now + timedelta(days=trial_days)
-    row.valid_until = row.trial_expires_at or now + _YEAR
+    row.valid_until = row.trial_expires_at or now + YEAR
     _set_key(platform, row, key)
     unit.session.flush()
+    return row
+
+
+def add_license(unit: Unit, platform: Platform, key: str, **fields: Any) -> License:
+    """A new licence in this unit, with its key."""
+    row = License(id=str(uuid.uuid4()), usage_count=0, **fields)
+    unit.session.add(row)
+    _set_key(platform, row, key)
     return row
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 from itertools import permutations
 from pathlib import Path
 
 import pytest
 
 from kernel.testing import Actor, Running, platforms
-from tests.builtin_plugins.licensing.licensing_support import LICENSES, look_up, make_listing
+from tests.builtin_plugins.licensing.licensing_support import LICENSES, activate, look_up, make_listing
 from tests.builtin_plugins.tenancy.tenancy_support import fresh, somebody
 from tests.fakes.checkout import Provider, provider_plugin
 
@@ -69,6 +70,72 @@ async def test_notices_out_of_order(
     for state in order_of_arrival:
         assert (await provider.send(licensing.url, order, state, event=fresh("event")))[0] == 200
     assert await look_up(admin, ann.user["id"], plugin["id"]) is None
+
+
+async def test_a_better_license_is_kept(licensing: Running, provider: Provider) -> None:
+    """A better tier can't be bought down, and one activated before the payment arrives stays."""
+    admin, ann = await somebody(licensing, role="admin"), await somebody(licensing)
+    plugin = await make_listing(licensing, admin)
+    order = await buy(ann, plugin["id"])
+    await activate(admin, plugin["id"], "enterprise", user_id=str(ann.user["id"]))
+    refused = await ann.post(f"/v1/marketplace/plugins/{plugin['id']}/checkout", json={"tier": "pro"})
+    assert (refused.status, refused.json()["code"]) == (409, "better_license")
+    before = (await ann.get(LICENSES)).json()
+    for state in ("paid", "refunded"):
+        assert (await provider.send(licensing.url, order, state, event=fresh("event")))[0] == 200
+        assert (await ann.get(LICENSES)).json() == before
+
+
+async def test_a_refund_brings_back_what_was_there(licensing: Running, provider: Provider) -> None:
+    """Payment raises the tier and keeps the key; after its refund the earlier licence is as it was."""
+    admin, ann = await somebody(licensing, role="admin"), await somebody(licensing)
+    plugin = await make_listing(licensing, admin)
+    given = await activate(admin, plugin["id"], "community", user_id=str(ann.user["id"]), trial_days=30)
+    before = (await ann.get(LICENSES)).json()["licenses"][0]
+    first, second = await buy(ann, plugin["id"]), await buy(ann, plugin["id"])
+    for order, state in ((first, "paid"), (second, "paid"), (first, "refunded")):
+        assert (await provider.send(licensing.url, order, state, event=fresh("event")))[0] == 200
+        key = {"license_key": given["license_key"], "plugin_id": plugin["id"]}
+        assert (await ann.post(f"{LICENSES}/validate", json=key)).json()["tier"] == "pro"
+    assert _days((await ann.get(LICENSES)).json()["licenses"][0]) in (364, 365)
+    await provider.send(licensing.url, second, "refunded", event=fresh("event"))
+    after = (await ann.get(LICENSES)).json()["licenses"][0]
+    used = ("usage_count", "last_used_at")
+    assert {k: v for k, v in after.items() if k not in used} == {
+        k: v for k, v in before.items() if k not in used
+    }
+
+
+async def test_the_same_tier_again_is_added(licensing: Running, provider: Provider) -> None:
+    """Who pays a second year before the first has ended has both."""
+    admin, ann = await somebody(licensing, role="admin"), await somebody(licensing)
+    plugin = await make_listing(licensing, admin)
+    for _ in range(2):
+        order = await buy(ann, plugin["id"])
+        await provider.send(licensing.url, order, "paid", event=fresh("event"))
+    found = (await ann.get(LICENSES)).json()["licenses"][0]
+    assert _days(found) in (729, 730)
+
+
+def _days(license_: dict[str, str]) -> int:
+    """How long a licence lasts."""
+    ends, began = (datetime.fromisoformat(license_[name]) for name in ("valid_until", "valid_from"))
+    return (ends - began).days
+
+
+async def test_another_provider_knows_no_order(tmp_path: Path, provider: Provider) -> None:
+    """A notice that one provider signed settles no order of another."""
+    async with platforms(tmp_path) as start:
+        plugins = (provider_plugin(provider.url), provider_plugin("", "pennyworth"))
+        running = await start("tenancy", "marketplace", "licensing", *plugins)
+        admin = await running.user(role="admin")
+        ann = await running.user()
+        plugin = await make_listing(running, admin)
+        order = await buy(ann, plugin["id"])
+        wrong = await provider.send(running.url, order, "paid", event="e1", provider="pennyworth")
+        assert wrong[0] == 404
+        assert await look_up(admin, ann.user["id"], plugin["id"]) is None
+        assert (await provider.send(running.url, order, "paid", event="e1"))[0] == 200
 
 
 async def test_wrong_notices(licensing: Running, provider: Provider) -> None:
