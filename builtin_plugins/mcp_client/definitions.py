@@ -18,6 +18,8 @@ _LARGEST_SCHEMA = 64 * 1024
 _MOST_NODES, _DEEPEST = 2_000, 24
 _NAME = re.compile(r"[\x21-\x7e]{1,128}")
 _DROPPED = frozenset({"$defs", "definitions", "$schema", "$id", "x-mcp-header"})
+# What is inside these is called as the server likes: a property may be called `definitions`.
+_OF_NAMES = frozenset({"properties", "patternProperties", "dependentSchemas"})
 
 
 class Unfit(Exception):
@@ -88,11 +90,16 @@ class _Plain:
         reference = node.get("$ref")
         if reference is None:
             kept = {key: value for key, value in node.items() if key not in _DROPPED}
-            return {key: self.write(value, depth + 1, inside) for key, value in kept.items()}
+            return {key: self._under(key, value, depth + 1, inside) for key, value in kept.items()}
         if reference in inside:
             return {"type": "object"}
         rest = {key: value for key, value in node.items() if key != "$ref"}
         return self.write({**self._target(reference), **rest}, depth + 1, (*inside, reference))
+
+    def _under(self, key: str, value: Any, depth: int, inside: tuple[str, ...]) -> Any:
+        if key in _OF_NAMES and isinstance(value, dict):
+            return {name: self.write(schema, depth + 1, inside) for name, schema in value.items()}
+        return self.write(value, depth, inside)
 
     def _target(self, reference: Any) -> Mapping[str, Any]:
         parts = reference.split("/") if isinstance(reference, str) else []

@@ -31,7 +31,7 @@ async def offered(ctx: Context) -> list[Tool]:
     """The tools of all servers that are well."""
     servers = ctx.resource(SERVERS).values()
     for server in servers:
-        if server.lists_for_accounts and not server.tools and server.name in await stored_for(ctx):
+        if server.lists_for_accounts and server.name in await stored_for(ctx):
             await server.refresh_for(await credential_of(ctx, server) or "")
     return [_tool(server, definition) for server in servers for definition in server.tools.values()]
 

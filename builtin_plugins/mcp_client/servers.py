@@ -53,6 +53,7 @@ class Server:
         self.unfit: list[str] = []
         self._pinned: dict[str, str] = {}
         self._woken = asyncio.Event()
+        self._listed_at = float("-inf")
         self._turns = asyncio.Semaphore(_AT_ONCE)
         self._asked_with: OrderedDict[str, float] = OrderedDict()
 
@@ -70,7 +71,8 @@ class Server:
     async def refresh_for(self, credential: str) -> None:
         """Ask for the tools with an account's credential, with each now and then and not for long."""
         asked, now = self._asked_with.get(credential), time.monotonic()
-        if self.tools or (asked is not None and now - asked < _FRESH_FOR):
+        told = bool(self.tools) and now - self._listed_at < _FRESH_FOR
+        if told or (asked is not None and now - asked < _FRESH_FOR):
             return
         self._asked_with[credential] = now
         self._asked_with.move_to_end(credential)
@@ -82,6 +84,7 @@ class Server:
 
     def wake(self) -> None:
         """Ask for the tools soon: they are said to have changed."""
+        self._listed_at = float("-inf")
         self._woken.set()
 
     async def keep_fresh(self) -> None:
@@ -173,6 +176,7 @@ class Server:
         if unfit and unfit != self.unfit:
             log.warning("the MCP server '%s': %s", self.name, "; ".join(unfit[:_MOST_PROBLEMS]))
         self.tools, self.unfit, self.fault = tools, unfit[:_MOST_PROBLEMS], None
+        self._listed_at = time.monotonic()
 
 
 SERVERS: ResourceKey[Mapping[str, Server]] = ResourceKey("mcp_client.servers")

@@ -24,6 +24,7 @@ from builtin_plugins.mcp_client.messages import (
 
 _GRACE = 2.0
 _PROBE = 5.0
+_MOST_UNREAD = 4 * 1024 * 1024
 
 
 class StdioConnection:
@@ -132,6 +133,8 @@ class StdioConnection:
         stdin = None if self._process is None else self._process.stdin
         if stdin is None or stdin.is_closing():
             raise ServerFault("it has ended")
+        if stdin.transport.get_write_buffer_size() > _MOST_UNREAD:
+            raise ServerFault("it doesn't read what it is sent")
         stdin.write(json.dumps(message).encode() + b"\n")
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:

@@ -183,7 +183,8 @@ def failed_reply(error: PlatformError) -> ToolReply:
 async def _bounded(ctx: Context, tool: Tool, arguments: Mapping[str, Any], seconds: float) -> Any:
     try:
         async with asyncio.timeout(seconds) as limit:
-            return to_jsonable_python(await tool.run(ctx, arguments))
+            # JSON knows neither NaN nor an infinite number.
+            return to_jsonable_python(await tool.run(ctx, arguments), inf_nan_mode="null")
     except TimeoutError:
         if limit.expired():
             raise GatewayTimeout(f"The tool '{tool.name}' did not answer within {seconds:g} s") from None

@@ -30,6 +30,11 @@ def tools() -> list[Any]:
             "deep": deep,
             "huge": {"type": "object", "description": "x" * 70_000},
             "bomb": bomb(),
+            "names": {
+                "type": "object",
+                "properties": {"definitions": {"type": "string"}},
+                "required": ["definitions"],
+            },
             "round": {"type": "object", "properties": {"x": {"$ref": "#"}}},
         }
         found += [{"name": name, "inputSchema": schema} for name, schema in schemas.items()]

@@ -83,7 +83,7 @@ async def test_a_failing_call(running: Running, admin: Actor, mode: str, why: st
 async def test_one_that_lies(running: Running, admin: Actor) -> None:
     """Tools whose schema is none, refers outside or explodes are left out and named; the rest are offered."""
     tools = await has_tools(admin, "lie")
-    assert set(tools) == {"mcp_lie_add", "mcp_lie_cut", "mcp_lie_harmless", "mcp_lie_round"}
+    assert set(tools) == {"mcp_lie_add", "mcp_lie_cut", "mcp_lie_harmless", "mcp_lie_names", "mcp_lie_round"}
     problem = (await server(admin, "lie"))["problem"]
     for name in ("array", "outside", "nowhere", "nonsense", "deep", "huge", "bomb"):
         assert f"'{name}'" in problem
@@ -92,6 +92,7 @@ async def test_one_that_lies(running: Running, admin: Actor) -> None:
     assert listed["mcp_lie_harmless"]["annotations"]["readOnlyHint"] is False
     inner = listed["mcp_lie_round"]["inputSchema"]["properties"]["x"]["properties"]
     assert inner == {"x": {"type": "object"}}
+    assert set(listed["mcp_lie_names"]["inputSchema"]["properties"]) == {"definitions"}
 
 
 async def test_one_that_changes(running: Running, admin: Actor) -> None:

@@ -208,7 +208,8 @@ class Workshop(Plugin):
 
 
 async def _weather(ctx: Context, wanted: Weather) -> dict[str, Any]:
-    return {"city": wanted.city, "days": wanted.days, "for": ctx.principal.username}
+    told = {"city": wanted.city, "days": wanted.days, "for": ctx.principal.username}
+    return told if wanted.city != "Nowhere" else {**told, "degrees": float("nan")}
 
 
 async def _refuse(_ctx: Context, _nothing: Nothing) -> None:

@@ -70,6 +70,8 @@ async def test_calls(mcp: Running, version: str) -> None:
         refused = await client.ask("tools/call", name=name, arguments=arguments)
         assert refused["isError"] is True
         assert said in refused["content"][0]["text"]
+    odd = await client.send("tools/call", name="workshop_weather", arguments={"city": "Nowhere"})
+    assert b'"degrees": null' in odd.body and b"NaN" not in odd.body
     failed = await client.send("tools/call", name="workshop_crash", arguments={})
     assert "hunter2" not in failed.body.decode()
 
