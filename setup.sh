@@ -26,7 +26,7 @@ die() {
 recipe() {
     printf '%s\n' "$here"
     cat "$here/pyproject.toml" "$here/requirements.lock"
-    [ "$1" = runtime ] || cat "$here/requirements-dev.lock"
+    [ "$1" = runtime ] || cat "$here/requirements-dev.lock" "$here/requirements-data.lock"
 }
 
 is_ready() {
@@ -105,6 +105,7 @@ install() {
     [ "$kind" = runtime ] || lock="$here/requirements-dev.lock"
     say "• 2 of 3: everything in $(basename "$lock")"
     pip_install "$(grep -c == "$here/requirements.lock")" -r "$lock"
+    [ "$kind" = runtime ] || pip_install 1 --no-deps -r "$here/requirements-data.lock"
     say "• 3 of 3: the platform itself"
     pip_install 1 --no-deps --no-build-isolation --no-index -e "$here"
     [ "$kind" = runtime ] || recipe runtime >"$venv/made-for-runtime"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.fakes.small_model import SmallModel, serving
 
 # These files take a minute or more: several processes start with them, so that none ends alone with one.
 LONG = (
@@ -25,6 +28,13 @@ LONG = (
     "tests/kernel/auth/test_identity_states.py",
     "tests/kernel/auth/test_revocation.py",
 )
+
+
+@pytest.fixture(scope="session")
+def small_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallModel]:
+    """A real language model behind an OpenAI-compatible server; see `tests.fakes.small_model`."""
+    with serving(tmp_path_factory.mktemp("small-model")) as served:
+        yield served
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -60,6 +60,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for distribution in closure("typer", "hatchling", "pytest").values():
         wheel_of(distribution, folder)
     Package("torch", version="2.13.0", plugin=False, body="").wheel(folder)
+    Package("acme-model", plugin=False, body="", requires=["nowhere-to-be-had"]).wheel(folder)
     return folder
 
 
@@ -83,6 +84,7 @@ class Checkout:
                 shutil.copy(source, root / name)
         (root / "requirements.lock").write_text(f"{TORCH}\n{pins('typer', 'hatchling')}")
         (root / "requirements-dev.lock").write_text(f"-r requirements.lock\n{pins('pytest')}")
+        (root / "requirements-data.lock").write_text("acme-model==1.0\n")
 
     def start(self, *arguments: str, **env: str) -> subprocess.Popen[str]:
         """Run setup.sh in a process group of its own."""
@@ -153,8 +155,9 @@ def test_any_command_is_passed_on(checkout: Checkout) -> None:
 
 
 def test_tests_get_their_own_lock(checkout: Checkout) -> None:
-    """`test` installs the second lock and hands its arguments to pytest."""
+    """`test` installs the other locks, one without what it requires, and hands its arguments to pytest."""
     result = checkout.run("test", "-p", "no:platform", "--version")
+    assert list((checkout.root / ".venv").glob("lib/python*/site-packages/acme_model.py"))
     assert result.returncode == 0, result.stderr
     assert "pytest" in result.stdout + result.stderr
     assert checkout.run("test", "-p", "no:platform", "--version").stderr.count("•") == 0

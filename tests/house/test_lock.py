@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
-RUNTIME, DEVELOPMENT = "requirements.lock", "requirements-dev.lock"
+RUNTIME, DEVELOPMENT, DATA = "requirements.lock", "requirements-dev.lock", "requirements-data.lock"
 
 
 def pins(file: str) -> dict[str, Requirement]:
@@ -29,7 +29,7 @@ def wanted(group: str | None = None) -> list[Requirement]:
     return [Requirement(line) for line in lines]
 
 
-@pytest.mark.parametrize("file", [RUNTIME, DEVELOPMENT])
+@pytest.mark.parametrize("file", [RUNTIME, DEVELOPMENT, DATA])
 def test_every_line_is_one_version(file: str) -> None:
     """A lock leaves nothing to choose."""
     loose = [str(item) for item in pins(file).values() if not re.fullmatch(r"==[^*,]+", str(item.specifier))]
@@ -58,7 +58,15 @@ def test_everything_that_is_required_is_locked() -> None:
                 assert canonicalize_name(item.name) in known, f"{name} requires {item.name}"
 
 
-@pytest.mark.parametrize("file", [RUNTIME, DEVELOPMENT])
+@pytest.mark.parametrize("file", [RUNTIME, DEVELOPMENT, DATA])
 def test_locks_name_no_index(file: str) -> None:
     """Where packages come from is the machine's business: no address stands in a lock."""
     assert "://" not in (ROOT / file).read_text(encoding="utf-8")
+
+
+def test_packages_of_data_are_required_by_nobody() -> None:
+    """They come without what they require, so that their code does not run: nothing here may count on it."""
+    needed = {canonicalize_name(item.name) for item in [*wanted(), *wanted("dev")]}
+    for name in pins(DATA):
+        assert name not in needed
+        assert metadata.version(name) == str(pins(DATA)[name].specifier).removeprefix("==")

@@ -1,0 +1,82 @@
+"""The child process that serves one GGUF file: llama.cpp's own HTTP server, on the loopback interface.
+
+Its standard input is a JSON object (`Wanted`); once the model is loaded it writes the server's address to the
+named pipe ``ready``. It ends when it is killed, or with its parent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Final, TypedDict
+
+from builtin_plugins.models.local.gguf import metadata
+from builtin_plugins.models.local.templates import CHATML_WITH_TOOLS, is_plain_chatml
+
+_NICER: Final = 5
+_QUIET: Final = 1
+_POOLED: Final = "pooling_type"
+
+
+class Wanted(TypedDict):
+    """What to serve, and how. ``threads`` compute; ``parallel`` answers share ``context`` tokens."""
+
+    path: str
+    name: str
+    key: str
+    ready: str
+    threads: int
+    context: int
+    parallel: int
+
+
+def parameters(wanted: Wanted) -> Any:
+    """llama.cpp's parameters: no page, no listing of prompts, nothing kept of what was asked."""
+    from xllamacpp import CommonParams
+
+    params: Any = CommonParams()
+    params.model.path = wanted["path"]
+    params.model_alias = {wanted["name"]}
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.api_keys = [wanted["key"]]
+    params.ui = params.endpoint_slots = params.endpoint_props = params.warmup = params.fit_params = False
+    params.verbosity = _QUIET
+    params.cache_ram_mib = 0
+    for processor in (params.cpuparams, params.cpuparams_batch):
+        processor.n_threads = wanted["threads"]
+        processor.poll = 0  # waiting threads sleep: on a busy machine, spinning ones cost ten times the speed
+    _fit(params, wanted, metadata(wanted["path"]))
+    return params
+
+
+def _fit(params: Any, wanted: Wanted, known: dict[str, Any]) -> None:
+    """What depends on the model: its longest context, whether it embeds, tools in its template."""
+    architecture = known.get("general.architecture", "")
+    trained = known.get(f"{architecture}.context_length")
+    params.n_ctx = min(wanted["context"], trained) if isinstance(trained, int) else wanted["context"]
+    params.n_parallel = wanted["parallel"]
+    params.kv_unified = True
+    if f"{architecture}.{_POOLED}" in known:
+        params.embedding = True
+        params.n_ubatch = params.n_batch = min(params.n_ctx, 2_048)
+    if is_plain_chatml(str(known.get("tokenizer.chat_template", ""))):
+        params.chat_template = CHATML_WITH_TOOLS
+
+
+def main() -> None:
+    """Serve until the end of this process."""
+    wanted: Wanted = json.load(sys.stdin)
+    os.nice(_NICER)
+    from xllamacpp import Server
+
+    server = Server(parameters(wanted))
+    Path(wanted["ready"]).write_text(server.listening_address, encoding="ascii")
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()
