@@ -223,6 +223,25 @@ def read_document(
     """The text of a document, or of one passage of it. Raises NotFound, PayloadTooLarge."""
 
 
+@hookspec.all(failing="skip")
+def collect_data(platform: Platform) -> Mapping[str, Any] | None:
+    """Collect what the plugin gathers from elsewhere, now; answers what there is to say of it, as JSON.
+
+    The registry asks one plugin at a time, in a worker, when somebody wants it and every hour. The answer is
+    kept and shown to signed-in accounts. Being asked twice must do no harm. Raise a PlatformError for a
+    failure that people should read. An implementation may be a plain function that blocks.
+    """
+
+
+@hookspec.all(failing="skip")
+def analyze_data(platform: Platform) -> Mapping[str, Any] | None:
+    """What the plugin makes of its data, as JSON; shown verbatim to signed-in accounts.
+
+    Asked of one plugin at a time, while somebody waits. An implementation may be a plain function that
+    blocks.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class ListingRef:
     """A listing of the catalog of plugins; `approved` ones are open to everybody."""

@@ -1,4 +1,4 @@
-"""What the registry keeps: which plugins are switched off, and settings that clients changed."""
+"""What the registry keeps: plugins switched off, settings that clients changed, health, collections."""
 
 from __future__ import annotations
 
@@ -35,3 +35,28 @@ class ConfigValue(Base):
     field: Mapped[str] = mapped_column(String(255), primary_key=True)
     value: Mapped[Any] = mapped_column(json_type(), nullable=True)
     changed_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
+
+
+class HealthRecord(Base):
+    """How a plugin was when its checks last ran by themselves, and since when it has been so."""
+
+    __tablename__ = "plugin_registry_health"
+
+    plugin: Mapped[str] = mapped_column(String(255), primary_key=True)
+    status: Mapped[str] = mapped_column(String(16))
+    checked_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    changed_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class Collection(Base):
+    """The latest collection of a plugin: `collecting`, `done`, `failed`. `result` is of the last success."""
+
+    __tablename__ = "plugin_registry_collection"
+
+    plugin: Mapped[str] = mapped_column(String(255), primary_key=True)
+    job_id: Mapped[str] = mapped_column(String(64))
+    status: Mapped[str] = mapped_column(String(16))
+    started_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    result: Mapped[Any] = mapped_column(json_type(), nullable=True)
+    error: Mapped[str | None] = mapped_column(String(2000))

@@ -13,6 +13,7 @@ from kernel.sdk import (
     DIRECTORY,
     Context,
     HealthCheck,
+    JobRef,
     Permission,
     Platform,
     Plugin,
@@ -25,7 +26,9 @@ from kernel.sdk import (
 )
 
 from . import models, permissions
-from .handlers import actions, administration, config, plugins, tools
+from .collecting.jobs import COLLECT, COLLECT_ALL
+from .collecting.watching import HEALTH_WATCH, HealthWatch
+from .handlers import actions, administration, collecting, config, plugins, tools
 from .live import LIVE, LiveState
 from .services.tool_calls import CALL_METRICS, note, open_call_metrics
 from .services.tools import check_license
@@ -52,14 +55,22 @@ class PluginRegistryPlugin(Plugin):
 
     @hookimpl
     def register_services(self) -> Sequence[Service]:
-        tables = [plugins.routes, actions.routes, tools.routes, config.routes, administration.routes]
+        tables = [module.routes for module in (plugins, actions, tools, config, collecting, administration)]
         return [
             Service("plugin-registry", tables, self.version, health_extra=_counts, title="Plugin registry")
         ]
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
-        return [Resource(LIVE, self._open), Resource(CALL_METRICS, open_call_metrics)]
+        return [
+            Resource(LIVE, self._open),
+            Resource(CALL_METRICS, open_call_metrics),
+            Resource(HEALTH_WATCH, _watch, essential_in=frozenset({"api"})),
+        ]
+
+    @hookimpl
+    def register_jobs(self) -> Sequence[JobRef]:
+        return [COLLECT, COLLECT_ALL]
 
     @hookimpl
     def register_settings(self) -> type[RegistrySettings]:
@@ -104,3 +115,9 @@ class PluginRegistryPlugin(Plugin):
 async def _counts(platform: Platform) -> dict[str, Any]:
     entries = await platform.resource(DIRECTORY).entries()
     return {"plugins_loaded": sum(entry.status == "enabled" for entry in entries)}
+
+
+@asynccontextmanager
+async def _watch(platform: Platform) -> AsyncIterator[HealthWatch]:
+    async with HealthWatch(platform).watching() as watch:
+        yield watch

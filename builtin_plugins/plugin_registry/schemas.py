@@ -26,6 +26,7 @@ class PluginOut(BaseModel):
     registered_at: datetime
     health_status: Literal["unknown", "healthy", "unhealthy", "error"]
     last_health_check: datetime | None
+    health_changed_at: datetime | None = Field(description="Since when the health has been as it is.")
     install_source: str = Field(description="vendored, package, or manifest.")
     required_tier: Literal["free", "community", "pro", "enterprise"]
     reason: str | None = Field(description="Why it is not in service, or what is wrong with it.")
@@ -106,3 +107,26 @@ class Webhooks(Message):
     """All live webhooks."""
 
     webhooks: list[str]
+
+
+class CollectionTriggered(Message):
+    """A collection that is under way."""
+
+    plugin: str
+    status: Literal["collecting"] = "collecting"
+    triggered_by: str
+    timestamp: datetime
+    note: str
+    job_id: str = Field(description="Follow it at GET /v1/jobs/{job_id}.")
+
+
+class CollectionOut(BaseModel):
+    """The latest collection of a plugin."""
+
+    plugin: str
+    status: Literal["collecting", "done", "failed"]
+    started_at: datetime
+    finished_at: datetime | None
+    result: Any = Field(description="What the plugin said of its last success.")
+    error: str | None = Field(description="Why the latest collection failed.")
+    job_id: str

@@ -10,7 +10,7 @@ from kernel.sdk import Settings, env
 
 
 class RegistrySettings(Settings):
-    """How tools are run."""
+    """How tools are run, plugins collect, and their health is watched."""
 
     env_prefix: ClassVar[str] = "PLATFORM_REGISTRY_"
 
@@ -20,4 +20,16 @@ class RegistrySettings(Settings):
         le=300,
         validation_alias=env("TOOL_EXECUTION_TIMEOUT"),
         description="Longest time in seconds that the execution of a tool may take.",
+    )
+    collect_timeout: float = Field(
+        900,
+        gt=0,
+        le=86_400,
+        description="Longest time in seconds that a plugin may take to collect its data.",
+    )
+    analysis_timeout: float = Field(
+        30, gt=0, le=300, description="Longest time in seconds that the analysis of a plugin may take."
+    )
+    health_interval: float = Field(
+        60, ge=1, le=3600, description="Seconds between two looks at the health of all plugins."
     )

@@ -15,6 +15,7 @@ from kernel.sdk import (
     ToolDefinitions,
 )
 
+from ..collecting.watching import health_records
 from ..schemas import PluginHealth, PluginList, PluginOut
 from ..services.installing import source_for_documents
 from ..services.records import get_entry, health_of, record_of
@@ -26,9 +27,10 @@ routes = RouteTable("Plugins")
 async def list_plugins(ctx: Context, query: PageQuery) -> PluginList:
     """List all plugins by name, including those that are out of service, with the reason."""
     entries = await ctx.platform.resource(DIRECTORY).entries()
+    seen = await ctx.read(health_records)
     page = entries[query.offset : query.offset + query.limit]
     return PluginList(
-        plugins=[record_of(entry) for entry in page],
+        plugins=[record_of(entry, seen.get(entry.name)) for entry in page],
         count=len(page),
         total=len(entries),
         limit=query.limit,
@@ -60,7 +62,8 @@ async def ai_tools(ctx: Context) -> ToolDefinitions:
 @routes.get("/v1/plugins/{name}", access=PUBLIC, returns=PluginOut, errors=(NotFound,))
 async def get_plugin(ctx: Context, name: str) -> PluginOut:
     """Show one plugin."""
-    return record_of(await get_entry(ctx.platform, name))
+    entry = await get_entry(ctx.platform, name)
+    return record_of(entry, (await ctx.read(health_records)).get(name))
 
 
 @routes.get("/v1/plugins/{name}/health", access=PUBLIC, returns=PluginHealth, errors=(NotFound,))

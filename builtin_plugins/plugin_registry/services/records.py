@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from datetime import datetime
+from typing import Literal, cast
 
 from kernel.sdk import DIRECTORY, NotFound, Platform, PluginEntry, is_failure, run_check, utc_now
 
@@ -10,6 +11,9 @@ from ..schemas import PluginHealth, PluginOut
 
 # The tier that every plugin needs where nobody has said otherwise (wire-facts section 7).
 _DEFAULT_TIER: Literal["community"] = "community"
+
+HealthStatus = Literal["unknown", "healthy", "unhealthy", "error"]
+Seen = tuple[str, datetime, datetime]
 
 
 async def get_entry(platform: Platform, name: str) -> PluginEntry:
@@ -20,8 +24,8 @@ async def get_entry(platform: Platform, name: str) -> PluginEntry:
     return entry
 
 
-def record_of(entry: PluginEntry) -> PluginOut:
-    """The record of wire-facts 6.1."""
+def record_of(entry: PluginEntry, seen: Seen | None) -> PluginOut:
+    """The record of wire-facts 6.1; `seen` is what the last look at its health found."""
     return PluginOut(
         name=entry.name,
         version=entry.version,
@@ -34,18 +38,21 @@ def record_of(entry: PluginEntry) -> PluginOut:
         data_sources=list(entry.data_sources),
         databases=list(entry.databases),
         registered_at=entry.registered_at,
-        health_status=_health(entry),
-        last_health_check=None,
+        health_status=_health(entry, seen),
+        last_health_check=seen[1] if seen else None,
+        health_changed_at=seen[2] if seen else None,
         install_source=entry.source,
         required_tier=_DEFAULT_TIER,
         reason=entry.reason or entry.problem,
     )
 
 
-def _health(entry: PluginEntry) -> Literal["unknown", "unhealthy", "error"]:
+def _health(entry: PluginEntry, seen: Seen | None) -> HealthStatus:
     if entry.status == "error":
         return "error"
-    return "unhealthy" if entry.problem else "unknown"
+    if entry.problem:
+        return "unhealthy"
+    return cast("HealthStatus", seen[0]) if seen and entry.status == "enabled" else "unknown"
 
 
 async def health_of(platform: Platform, entry: PluginEntry) -> PluginHealth:

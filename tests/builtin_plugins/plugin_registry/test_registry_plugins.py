@@ -58,6 +58,7 @@ class TestShown:
             "databases": ["ledger"],
             "health_status": "unknown",
             "last_health_check": None,
+            "health_changed_at": None,
             "install_source": "package",
             "required_tier": "community",
             "reason": None,

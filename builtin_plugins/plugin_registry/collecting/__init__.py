@@ -1,0 +1,1 @@
+"""Asking plugins to collect and to analyse, and whether they are well."""

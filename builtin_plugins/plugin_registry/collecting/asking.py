@@ -1,0 +1,48 @@
+"""Asking one plugin alone, so that nothing that it does harms anybody else."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+
+from kernel.sdk import Platform
+
+Data = Mapping[str, Any] | None
+Question = Callable[[], Awaitable[Data]]
+
+
+class TookTooLong(Exception):
+    """The plugin did not answer in time."""
+
+
+def question_to(platform: Platform, spec: Any, plugin: str) -> Question | None:
+    """Asks a plugin in service one of the hooks that take the platform; None where it doesn't answer that."""
+    for found in platform.hooks.implementations(spec):
+        if found.plugin == plugin:
+            call = partial(found.call, {"platform": platform})
+            return call if inspect.iscoroutinefunction(found.function) else partial(_in_a_thread, call)
+    return None
+
+
+async def _in_a_thread(call: Callable[[], Any]) -> Data:
+    answer = await asyncio.to_thread(call)
+    data: Data = await answer if isinstance(answer, Awaitable) else answer
+    return data
+
+
+async def ask_alone(question: Question, seconds: float) -> Data:
+    """The plugin's answer. Raises TookTooLong, and whatever the plugin raises.
+
+    A plugin that goes on after its time is left behind: nobody waits for it to stop.
+    """
+    asked = asyncio.ensure_future(question())
+    try:
+        done, _ = await asyncio.wait({asked}, timeout=seconds)
+    finally:
+        asked.cancel()
+    if not done:
+        raise TookTooLong()
+    return asked.result()

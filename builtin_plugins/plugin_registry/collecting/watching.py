@@ -1,0 +1,90 @@
+"""The health of each plugin: looked at every minute, kept with the time of its last change."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from kernel.sdk import DIRECTORY, Platform, PluginEntry, ResourceKey, Unit, utc_now
+
+from ..models import HealthRecord
+from ..schemas import PluginHealth
+from ..services.records import health_of
+from ..settings import RegistrySettings
+
+log = logging.getLogger("platform.registry")
+
+_AT_ONCE = 8
+
+
+class HealthWatch:
+    """Runs every plugin's checks in turn, in one of the API processes that share a database."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        self._interval = platform.settings_of(RegistrySettings).health_interval
+        self._turns = asyncio.Semaphore(_AT_ONCE)
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[HealthWatch]:
+        """Looks now and then for as long as the block lasts."""
+        task = asyncio.create_task(self._watch(), name="plugin health")
+        try:
+            yield self
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def look(self) -> None:
+        """Run all checks, and keep what they say."""
+        entries = await self._platform.resource(DIRECTORY).entries()
+        found = await asyncio.gather(*(self._look_at(entry) for entry in entries))
+        await self._platform.database.write(_keep, found)
+
+    async def _look_at(self, entry: PluginEntry) -> PluginHealth:
+        async with self._turns:
+            return await health_of(self._platform, entry)
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(self._interval)
+            try:
+                if not await self._platform.database.read(_looked_since, self._interval / 2):
+                    await self.look()
+            except Exception:  # boundary: whatever fails, the next look is due
+                log.exception("the health of plugins could not be looked at")
+
+
+def _looked_since(session: Session, seconds: float) -> bool:
+    """Whether another process has just looked."""
+    recent = HealthRecord.checked_at > utc_now() - timedelta(seconds=seconds)
+    return session.scalar(select(HealthRecord.plugin).where(recent).limit(1)) is not None
+
+
+def _keep(unit: Unit, found: list[PluginHealth]) -> None:
+    known = {row.plugin: row for row in unit.session.scalars(select(HealthRecord))}
+    for health in found:
+        row = known.pop(health.name, None)
+        if row is None:
+            row = HealthRecord(plugin=health.name, changed_at=health.last_health_check)
+            unit.session.add(row)
+        elif row.status != health.health_status:
+            row.changed_at = health.last_health_check
+        row.status, row.checked_at = health.health_status, health.last_health_check
+    for gone in known.values():
+        unit.session.delete(gone)
+
+
+def health_records(session: Session) -> dict[str, tuple[str, datetime, datetime]]:
+    """(status, checked at, changed at) of each plugin at the last look."""
+    query = select(HealthRecord.plugin, HealthRecord.status, HealthRecord.checked_at, HealthRecord.changed_at)
+    return {plugin: (status, checked, changed) for plugin, status, checked, changed in session.execute(query)}
+
+
+HEALTH_WATCH: ResourceKey[HealthWatch] = ResourceKey("plugin_registry.health")
