@@ -1,0 +1,1 @@
+"""Graph-RAG: entities, their relations and what they join, built from documents without a model."""

@@ -1,0 +1,1 @@
+"""Finding entities in text by rules, in every script."""

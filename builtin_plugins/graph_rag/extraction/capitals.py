@@ -1,0 +1,201 @@
+"""Names in scripts with two cases: runs of capitalised words, and acronyms.
+
+A capital at the start of a sentence, and in German on every noun, names nothing by itself: such a word
+alone is left out, unless it stands with a capital elsewhere, where it needs none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import regex
+
+from builtin_plugins.graph_rag.extraction.labels import label_of
+from builtin_plugins.graph_rag.extraction.mentions import folded
+from builtin_plugins.graph_rag.extraction.spans import Span
+from builtin_plugins.graph_rag.extraction.wordlists import (
+    BEFORE_NOUN,
+    CALENDAR,
+    GERMAN,
+    HONORIFICS,
+    JOINERS,
+    NOUN_ENDINGS,
+    OPENERS,
+    word_set,
+)
+
+_MOST_WORDS = 8
+_LONGEST = 60
+_SHORT = r"(?:(?:Dr|Mrs?|Ms|St|Prof|Rev|Gen|Col|Sgt|Lt|Capt|Sen|Gov|Jr|Sr|Mt|Ft)\.(?= )|(?:[A-Z]\.){2,6})|"
+_ASCII_WORD = re.compile(
+    rf"(?<![\w'’.@/-])(?:{_SHORT}[A-Z](?:\.(?=[A-Z ]|$)"
+    r"|[a-zA-Z0-9]{0,60}(?:['’.&-][A-Za-z0-9]{2,40}|['’-][A-Z]){0,4}))"
+)
+_ANY_WORD = regex.compile(
+    rf"(?<![\p{{L}}\p{{M}}\p{{N}}_'’.@/-])(?:{_SHORT}\p{{Lu}}(?:\.(?=[\p{{Lu}} ]|$)"
+    r"|[\p{L}\p{M}\p{N}]{0,60}(?:['’.&-][\p{L}\p{N}]{2,40}|['’-]\p{Lu}){0,4}))"
+)
+_GAP = re.compile(r"[ \t\xa0]+|[ \t\xa0]*\n[ \t\xa0]*(?!\n)")
+_JOINED = regex.compile(r"\s(?:(\p{Ll}{1,5}\.?)\s)?(?:(\p{Ll}{2,3})\s)?|\s&\s|-|['’]", regex.V0)
+_SUBJECT = re.compile(
+    r"\s*([^\W\d_a-z][^.,;:()\n]{1,60}?)\s+(?:\([^()\n]{0,200}\)\s+)?"
+    r"(?:is|was|are|were|ist|war|est|était|es|fue|era|è)\s+(?:an?|the|one|ein|eine|der|die|das|une?|le|la|una?|il)\b"
+)
+_POSSESSIVE = re.compile(r"['’]s?$")
+_SENTENCE_END = re.compile(
+    r"(?:[.!?…:;。！？]['\"”’»)\]]*\s+|\n\s*|^\s*|[\"“„«‘(\[]|[•*#>|–—-]\s+)['\"“„«‘(\[]*$"
+)
+_NAMING = re.compile(r"\s*(?:\(|,|—|–|(?:is|was|are|were|has|had|ist|war|est|était|es|fue|è|era|é)\b)")
+_LOOK_BACK = 12
+_BEFORE_PERSON = word_set("dr. mr. mrs. ms. prof. rev. gen. col. sgt. lt. capt. sen. gov.")
+_TITLES = word_set("dr. mr. mrs. ms. st. prof. rev. gen. col. sgt. lt. capt. sen. gov. jr. sr. mt. ft.")
+
+
+class _Word(NamedTuple):
+    start: int
+    end: int
+    opens: bool  # a sentence, or stands where a capital says nothing
+
+
+def capitalised(text: str, *, german: bool | None = None) -> Iterator[Span]:
+    """Runs of capitalised words; `german` where it is known whether the text is."""
+    words = list(_words(text))
+    if not words:
+        return
+    every_noun = is_german(text) if german is None else german
+    runs = list(_runs(text, words))
+    sure = {
+        word
+        for run in runs
+        for word in text[run[0].start : run[-1].end].split()
+        if len(run) > 1 or not run[0].opens
+    }
+    for run in runs:
+        if kept := _kept(text, run, sure, every_noun):
+            person = _as_person(text, kept)
+            start, end = person[0].start, person[-1].end
+            end -= len(found[0]) if (found := _POSSESSIVE.search(text, start, end)) else 0
+            yield Span(start, end, "PERSON" if len(person) < len(kept) else label_of(text, start, end))
+
+
+def subject(text: str) -> Iterator[Span]:
+    """What an article's first sentence is about, up to its verb: `Kiss and Tell is a ...`."""
+    if (found := _SUBJECT.match(text)) and _names(found[1]):
+        yield Span(found.start(1), found.end(1), label_of(text, found.start(1), found.end(1)))
+
+
+def _names(written: str) -> bool:
+    """Whether its longer words have capitals, and more than one of them is no pronoun or the like."""
+    words = written.split()
+    capitals = [word for word in words if word[0].isupper()]
+    small = [word for word in words if not word[0].isupper()]
+    if not 1 < len(words) <= _MOST_WORDS or not capitals or any(len(word) > 4 for word in small):
+        return False
+    return folded(words[0]) not in OPENERS or (len(capitals) > 1 and len(words) > 2)
+
+
+def is_german(text: str) -> bool:
+    """Whether a text is German, by its function words."""
+    words = text[:2000].split()
+    return bool(words) and sum(word in GERMAN for word in words) > 0.12 * len(words)
+
+
+def _words(text: str) -> Iterator[_Word]:
+    rule = _ASCII_WORD if text.isascii() else _ANY_WORD
+    for found in rule.finditer(text):
+        start, end = found.span()
+        before = text[max(0, start - _LOOK_BACK) : start]
+        yield _Word(start, end, start == 0 or _opens(text, start, before))
+
+
+def _opens(text: str, start: int, before: str) -> bool:
+    if before[-1:].isspace() and (last := before.rstrip()[-1:]) and (last.isalnum() or last == ","):
+        return "\n" in before[len(before.rstrip()) :]
+    if before.split()[-1:] and before.split()[-1].casefold() in _TITLES:
+        return False
+    return _SENTENCE_END.search(before) is not None
+
+
+def _runs(text: str, words: list[_Word]) -> Iterator[list[_Word]]:
+    run: list[_Word] = []
+    for word in words:
+        if run and (len(run) >= _MOST_WORDS or not _joins(text, run, word)):
+            yield run
+            run = []
+        run.append(word)
+    if run:
+        yield run
+
+
+def _joins(text: str, run: list[_Word], word: _Word) -> bool:
+    last = run[-1]
+    if not 0 < word.start - last.end <= _LONGEST // 4 or text[last.end - 2 : last.end] in ("'s", "’s"):
+        return False
+    between = text[last.end : word.start]
+    if between == " ":
+        return not (word.opens and (text[last.end - 1] != "." or _is_opener(text, word)))
+    if between == ". " and last.end - last.start == 1:
+        return True
+    if not (found := _JOINED.fullmatch(between)) or word.opens:
+        return False
+    if found[1] is None and found[2] is None:
+        return "\n" not in between
+    small = [part for part in found.groups() if part]
+    return small[0] in JOINERS and all(part in JOINERS or part in ("the", "las", "los") for part in small[1:])
+
+
+def _as_person(text: str, run: list[_Word]) -> list[_Word]:
+    """The run without `Dr.` and the like before a name."""
+    while len(run) > 1 and text[run[0].start : run[0].end].casefold() in _BEFORE_PERSON:
+        run = run[1:]
+    return run
+
+
+def _kept(text: str, run: list[_Word], sure: set[str], every_noun: bool) -> list[_Word]:
+    """The run without words that are there for their capital only; empty if nothing is left."""
+    while run and (_is_opener(text, run[0]) or _is_calendar(text, run[0])):
+        run = run[1:]
+    while run and _is_calendar(text, run[-1]):
+        run = run[:-1]
+    if not run or (len(run) == 1 and not _stands_alone(text, run[0], sure, every_noun)):
+        return []
+    return run
+
+
+def _is_opener(text: str, word: _Word) -> bool:
+    written = text[word.start : word.end]
+    plain = _POSSESSIVE.sub("", folded(written))
+    return plain in OPENERS and (word.opens or plain in ("the", "i", "a") or not written.isupper())
+
+
+def _is_calendar(text: str, word: _Word) -> bool:
+    return text[word.start : word.end].lower() in CALENDAR
+
+
+def _stands_alone(text: str, word: _Word, sure: set[str], every_noun: bool) -> bool:
+    written = text[word.start : word.end]
+    bare = _POSSESSIVE.sub("", written)
+    if len(bare) < 2 or bare.casefold() in HONORIFICS:
+        return False
+    if not bare[1:].islower():
+        return True  # an acronym, or a name with a capital inside
+    if every_noun:
+        return not _is_noun(text, word, bare)
+    if not word.opens:
+        return True
+    return written != bare or bare in sure or (word.start == 0 and _NAMING.match(text, word.end) is not None)
+
+
+def _is_noun(text: str, word: _Word, bare: str) -> bool:
+    """Whether a German word by itself is a noun like any other: with an article, an adjective, an ending."""
+    if bare.endswith(NOUN_ENDINGS):
+        return True
+    before = text[max(0, word.start - 30) : word.start].split()
+    if word.opens or not before:
+        return _NAMING.match(text, word.end) is None
+    last = before[-1]
+    return last.casefold() in BEFORE_NOUN or (
+        last.islower() and last.endswith(("en", "er", "es", "em", "e")) and len(last) > 3
+    )

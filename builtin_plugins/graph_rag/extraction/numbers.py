@@ -1,0 +1,105 @@
+"""Dates, amounts, codes and addresses of the web: what is written in digits or by a fixed form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from builtin_plugins.graph_rag.extraction.mentions import NOUN_PHRASE, folded
+from builtin_plugins.graph_rag.extraction.spans import Span
+from builtin_plugins.graph_rag.extraction.wordlists import MONTHS, SCALES, UNITS
+
+_ADDRESS = re.compile(
+    r"(?:https?://|www\.)[^\s<>\"'«»“”]{1,2000}|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}"
+)
+_DAY_FIRST = re.compile(
+    r"(?<![\w.,])(\d{1,2})(?:st|nd|rd|th|er|º)?\.?\s(?:de\s|of\s)?([^\W\d_]{3,10})\b\.?(?:,?\s(?:de\s)?(\d{4})\b)?"
+)
+_MONTH_FIRST = re.compile(r"([^\W\d_]{3,10})\.?\s(?:(\d{1,2})(?:st|nd|rd|th)?\b(?:,?\s(\d{4})\b)?|(\d{4})\b)")
+_ISO = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
+_DOTTED = re.compile(r"(?<![\w.])(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
+_EAST_ASIAN = re.compile(r"(\d{4})\s?[年년](?:\s?(\d{1,2})\s?[月월](?:\s?(\d{1,2})\s?[日일])?)?")
+_NUMBER = r"\d{1,15}(?:[.,]\d{1,6}){0,5}"
+_SIGN = r"[$€£¥₹₺₽₩]"
+_PRICE = re.compile(rf"(?:US|HK|NZ|A|C)?{_SIGN}\s?{_NUMBER}(?:\s?([^\W\d_]{{1,12}})\b)?")
+_AMOUNT = re.compile(
+    rf"(?<![\w.,$€£¥₹₺₽₩]){_NUMBER}[ \xa0]?(?:([%％٪]|{_SIGN}|°[CF]\b)"
+    r"|([^\W\d_]{1,12}(?:/h\b|²)?)(?:[ \xa0]([^\W\d_]{1,12}))?)"
+)
+_CODE = re.compile(
+    r"(?<![\w./-])(?=[\w./-]{3,40}(?![\w/-]))(?=[A-Za-z./_-]*\d)(?=[\d./_-]*[A-Za-z])"
+    r"[A-Za-z0-9]+(?:[-./_][A-Za-z0-9]+)*(?![\w/-])"
+)
+_COUNTED = re.compile(r"\d+(?:st|nd|rd|th|s|er|e|ème|th-century|-[a-z][\w-]*)", re.IGNORECASE)
+_YEAR = re.compile(r"(?<![\w.,:/-])(?:1[0-9]|20)\d\d(?![\w:/]|[.,]\d)")
+_DIGIT = re.compile(r"\d")
+_SIGNED = re.compile(_SIGN)
+_SYMBOLS = {"%": "PERCENT", "％": "PERCENT", "٪": "PERCENT", "°C": "QUANTITY", "°F": "QUANTITY"}
+
+
+def layers(text: str) -> Iterator[Iterator[Span]]:
+    """What the rules of this module find, the surest first."""
+    if "://" in text or "@" in text or "www." in text:
+        yield _plain(_ADDRESS, text)
+    if not _DIGIT.search(text):
+        return
+    yield _dates(_DAY_FIRST, text, lambda found: _written_out(found[3], found[2], found[1]))
+    yield _dates(_MONTH_FIRST, text, lambda found: _written_out(found[3] or found[4], found[1], found[2]))
+    if "-" in text:
+        yield _dates(_ISO, text, lambda found: _date(found[1], found[2], found[3]))
+    yield _dates(_DOTTED, text, lambda found: _date(found[3], found[2], found[1]))
+    if not text.isascii():
+        yield _dates(_EAST_ASIAN, text, lambda found: _date(found[1], found[2], found[3]))
+    if _SIGNED.search(text):
+        yield _prices(text)
+    yield _amounts(text)
+    yield (span for span in _plain(_CODE, text) if not _COUNTED.fullmatch(text, span.start, span.end))
+    yield _dates(_YEAR, text, lambda found: found[0])
+
+
+def _plain(rule: re.Pattern[str], text: str) -> Iterator[Span]:
+    for found in rule.finditer(text):
+        kept = found[0].rstrip(".,;:!?)]}")
+        yield Span(found.start(), found.start() + len(kept), NOUN_PHRASE)
+
+
+def _prices(text: str) -> Iterator[Span]:
+    for found in _PRICE.finditer(text):
+        scaled = found[1] is None or found[1].casefold() in SCALES
+        end = found.end() if scaled else found.start(1)
+        yield _amount(text, found.start(), end, "MONEY")
+
+
+def _amounts(text: str) -> Iterator[Span]:
+    for found in _AMOUNT.finditer(text):
+        if found[1] is not None:
+            yield _amount(text, found.start(), found.end(1), _SYMBOLS.get(found[1], "MONEY"))
+        elif label := UNITS.get(found[2].casefold()):
+            yield _amount(text, found.start(), found.end(2), label)
+        elif found[3] and found[2].casefold() in SCALES and (label := UNITS.get(found[3].casefold())):
+            yield _amount(text, found.start(), found.end(3), label)
+
+
+def _amount(text: str, start: int, end: int, label: str) -> Span:
+    written = text[start:end].rstrip()
+    return Span(start, start + len(written), label, folded(written).replace(" ", "").replace(",", ""))
+
+
+def _dates(rule: re.Pattern[str], text: str, key: Callable[[re.Match[str]], str]) -> Iterator[Span]:
+    for found in rule.finditer(text):
+        if written := key(found):
+            yield Span(found.start(), found.end(), "DATE", written)
+
+
+def _written_out(year: str | None, month: str, day: str | None) -> str:
+    """A date with its month in letters; `May 2` is one, `may 2` is not."""
+    number = MONTHS.get(month.casefold())
+    return _date(year, str(number), day) if number and (month != "may" or year) else ""
+
+
+def _date(year: str | None, month: str | None, day: str | None) -> str:
+    """ISO 8601 as far as it is known, `--07-14` without a year; empty where it is no date."""
+    if (month and not 1 <= int(month) <= 12) or (day and not 1 <= int(day) <= 31):
+        return ""
+    parts = [year or "-", f"{int(month):02}" if month else "", f"{int(day):02}" if day else ""]
+    return "-".join(part for part in parts if part)

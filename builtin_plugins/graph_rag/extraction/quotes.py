@@ -1,0 +1,47 @@
+"""Names in quotation marks and in the brackets that East Asian scripts put around titles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from builtin_plugins.graph_rag.extraction.mentions import NOUN_PHRASE
+from builtin_plugins.graph_rag.extraction.spans import Span
+
+_MOST_WORDS = 10
+_QUOTED = re.compile(
+    r"""[“„](?P<curly>[^“”„"\n]{2,80})[”“]|"(?P<straight>[^"\n]{2,80})"|«\s?(?P<angle>[^«»\n]{2,80}?)\s?»"""
+    r"""|‘(?P<single>[^‘’\n]{2,80})’(?!\w)|(?<!\w)'(?P<typed>[A-Z][^'\n]{1,60})'(?!\w)"""
+)
+_BRACKETED = re.compile(
+    r"[《〈『](?P<title>[^《》〈〉『』\n]{1,60})[》〉』]|「(?P<named>[^「」\n]{1,40})」|【(?P<head>[^【】\n]{1,40})】"
+)
+_SPEECH = re.compile(r"[.!?。！？,，]")
+
+
+def quoted(text: str) -> Iterator[Span]:
+    """Short quotations that could be a name; what a full stop or a comma ends is speech."""
+    for found in _QUOTED.finditer(text):
+        kind = found.lastgroup or ""
+        inner = found[kind]
+        if len(inner.split()) <= _MOST_WORDS and any(map(str.isalpha, inner)) and not _is_speech(inner):
+            label = "WORK_OF_ART" if _is_titled(inner) else NOUN_PHRASE
+            yield Span(found.start(kind), found.end(kind), label)
+
+
+def bracketed(text: str) -> Iterator[Span]:
+    """《》〈〉『』 hold titles; 「」【】 names and words."""
+    for found in _BRACKETED.finditer(text):
+        kind = found.lastgroup or ""
+        if kind == "title" or not _SPEECH.search(found[kind]):
+            yield Span(found.start(kind), found.end(kind), "WORK_OF_ART" if kind == "title" else NOUN_PHRASE)
+
+
+def _is_speech(inner: str) -> bool:
+    return len(inner.split()) > 4 and (inner[0].islower() or inner.rstrip()[-1] in ".!?")
+
+
+def _is_titled(inner: str) -> bool:
+    """Most longer words begin with a capital."""
+    words = [word for word in inner.split() if len(word) > 3] or inner.split()
+    return sum(word[0].isupper() for word in words) > 0.5 * len(words)
