@@ -19,6 +19,12 @@ from kernel.conversations import PipelineEvents as PipelineEvents
 from kernel.conversations import Thought as Thought
 from kernel.conversations import ToolCallPart as ToolCallPart
 from kernel.hook_types import hookspec
+from kernel.questions import PathStep as PathStep
+from kernel.questions import QueryMethod as QueryMethod
+from kernel.questions import QuestionWork as QuestionWork
+from kernel.questions import RankedPassage as RankedPassage
+from kernel.questions import RankingScope as RankingScope
+from kernel.questions import SearchPlan as SearchPlan
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -135,8 +141,9 @@ def generate_text(
     """A model's answer to `messages`, piece by piece.
 
     Yields texts, then one `Generated`. None means that no model runtime is configured. With `model` None, the
-    default model is used. Nothing is sent before the first piece is awaited; closing the generator stops the
-    model. Raises Unavailable if the runtime fails, also halfway through.
+    default model is used. `options` are the runtime's own, and OpenAI's `response_format` for any of them: it
+    is left out where the runtime refuses it. Nothing is sent before the first piece is awaited; closing the
+    generator stops the model. Raises Unavailable if the runtime fails, also halfway through.
     """
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from builtin_plugins.models.purposes import prepared
-from builtin_plugins.models.runtimes.errors import ModelNotFound, ModelRuntimeError
+from builtin_plugins.models.runtimes.errors import ModelNotFound, ModelRuntimeError, RuntimeRefused
 from builtin_plugins.models.runtimes.ollama import OllamaRuntime
 from builtin_plugins.models.runtimes.openai import OpenAIRuntime
 from builtin_plugins.models.runtimes.protocol import (
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from prometheus_client import Histogram
 
 log = logging.getLogger("platform.models")
+
+_OBJECTIONS = frozenset({400, 422, 501})
 
 
 class Models:
@@ -56,13 +59,31 @@ class Models:
         )
         started = time.perf_counter()
         try:
-            async with aclosing(self.runtime.stream(request)) as stream:
+            async with aclosing(self._stream(request)) as stream:
                 async for item in stream:
                     yield item.text if isinstance(item, TextDelta) else item
         except ModelRuntimeError as error:
             raise Unavailable(error.detail) from None
         finally:
             self._durations.labels(request.model).observe(time.perf_counter() - started)
+
+    async def _stream(
+        self, request: GenerationRequest
+    ) -> AsyncGenerator[TextDelta | contracts.Generated, None]:
+        """The runtime's stream; a runtime that refuses a `response_format` is asked again without it."""
+        try:
+            async with aclosing(self.runtime.stream(request)) as stream:
+                async for item in stream:
+                    yield item
+        except RuntimeRefused as error:
+            if error.upstream_status not in _OBJECTIONS or "response_format" not in request.options:
+                raise
+        else:
+            return
+        options = {name: value for name, value in request.options.items() if name != "response_format"}
+        async with aclosing(self.runtime.stream(replace(request, options=options))) as stream:
+            async for item in stream:
+                yield item
 
     async def chat(self, request: contracts.ChatRequest) -> contracts.ChatEvents:
         """See the hook `chat_with_model`."""

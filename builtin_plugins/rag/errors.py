@@ -64,3 +64,7 @@ class EngineChanged(Unavailable):
 class GenerationFailed(Unavailable):
     code = "generation_failed"
     default_detail = "The model runtime failed; see the server's log"
+
+
+class MethodFailed(Unavailable):
+    code = "method_failed"

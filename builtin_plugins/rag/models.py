@@ -32,6 +32,11 @@ class KnowledgeBase(Owned, Base):
         """Where its chunks are in the vector store."""
         return f"rag:{self.id}"
 
+    @property
+    def tree_collection(self) -> str:
+        """Where the summaries of its documents' trees are."""
+        return f"rag-tree:{self.id}"
+
 
 class Document(Base):
     """An uploaded file and how far its ingestion is (spec 3.4).

@@ -13,9 +13,12 @@ from builtin_plugins.rag import hookspecs
 from builtin_plugins.rag.events import DocumentDeleted, DocumentIngested
 from builtin_plugins.rag.handlers import documents, knowledge_bases, pipelines, system
 from builtin_plugins.rag.handlers.aliases import singular
+from builtin_plugins.rag.methods.decisions import DECISIONS, Decisions
+from builtin_plugins.rag.methods.registry import METHODS, Methods
 from builtin_plugins.rag.models import Base
 from builtin_plugins.rag.parsing.runner import parser_processes
 from builtin_plugins.rag.permissions import PERMISSIONS
+from builtin_plugins.rag.questions.reranking import RERANK_SERVER, open_rerank_server
 from builtin_plugins.rag.services import reading
 from builtin_plugins.rag.services.health import health_fields
 from builtin_plugins.rag.services.ingest import INGEST
@@ -82,6 +85,9 @@ class RagPlugin(Plugin):
             Resource(PARSERS, _open_parsers),
             Resource(PARSER_PROCESSES, _open_parser_processes),
             Resource(OUTCOMES, _open_outcomes),
+            Resource(METHODS, _open_methods),
+            Resource(DECISIONS, _open_decisions),
+            Resource(RERANK_SERVER, open_rerank_server),
         ]
 
     @hookimpl
@@ -162,6 +168,16 @@ async def _open_parsers(platform: Platform) -> AsyncIterator[Parsers]:
 async def _open_parser_processes(_platform: Platform) -> AsyncIterator[Children]:
     async with aclosing(parser_processes()) as children:
         yield children
+
+
+@asynccontextmanager
+async def _open_methods(platform: Platform) -> AsyncIterator[Methods]:
+    yield Methods(platform.hooks.ask_now(hookspecs.register_methods))
+
+
+@asynccontextmanager
+async def _open_decisions(_platform: Platform) -> AsyncIterator[Decisions]:
+    yield Decisions()
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from builtin_plugins.rag.chunking import MAX_SIZE
 from kernel.sdk import PageQuery, example
@@ -20,7 +20,9 @@ Status = Literal["processing", "completed", "failed"]
 
 _MAX_CONFIG_CHARS = 20_000
 
-METHODS = ("standard", "hyde", "self_rag", "auto", "corrective", "raptor")
+
+def _absent(value: object) -> bool:
+    return value is None
 
 
 class Sharing(BaseModel):
@@ -250,27 +252,34 @@ class SearchRequest(BaseModel):
         None, description="Search by meaning and by words. Defaults to the pipeline's setting, or true."
     )
     metadata_filter: MetadataFilter | None = None
+    rerank: bool = Field(False, description="Find more passages, look at them more closely, keep the best.")
+    parent_context: bool = Field(False, description="Return each passage with its neighbours.")
+    graph: bool = Field(False, description="Also rank by a knowledge graph, where a plugin brings one.")
 
 
 class QueryRequest(SearchRequest):
     """A question to answer."""
 
-    method: str = Field("standard", max_length=32)
+    method: Annotated[str, Field(max_length=32), AfterValidator(str.lower)] = Field(
+        "standard",
+        description="standard, hyde, self_rag, corrective, raptor, auto, or a method of a plugin.",
+    )
     conversation_id: Annotated[str, Field(max_length=255)] | None = None
     llm_model: ModelName | None = None
-    rerank: bool = False
-    compress: bool = False
-    parent_context: bool = False
+    compress: bool = Field(False, description="Answer from those sentences that fit the question best.")
+    explain: bool = Field(False, description="Add the steps with their times, and each source's scores.")
 
-    @field_validator("method")
-    @classmethod
-    def _known(cls, value: str) -> str:
-        value = value.lower()
-        if value not in METHODS:
-            raise ValueError(f"must be one of {', '.join(METHODS)}")
-        if value != "standard":
-            raise ValueError("this server offers only the method 'standard'")
-        return value
+
+class LegScores(BaseModel):
+    """The score of a passage in each part of the search."""
+
+    dense: float = Field(description="Similarity of meaning: 0 is unrelated, 1 is the same text.")
+    text: float | None = Field(description="How well the words match (BM25), from 0 to 1.")
+    fused: float = Field(
+        description="Both together; the order goes by it unless reranking or a graph follow."
+    )
+    rerank: float | None = Field(None, exclude_if=_absent, description="The reranker's score, from 0 to 1.")
+    graph: float | None = Field(None, exclude_if=_absent, description="The knowledge graph's score.")
 
 
 class Source(BaseModel):
@@ -284,14 +293,19 @@ class Source(BaseModel):
     page: int | None
     char_start: int
     char_end: int
-
-
-class LegScores(BaseModel):
-    """The score of a passage in each part of the search."""
-
-    dense: float = Field(description="Similarity of meaning: 0 is unrelated, 1 is the same text.")
-    text: float | None = Field(description="How well the words match (BM25), from 0 to 1.")
-    fused: float = Field(description="The score that decides the order.")
+    context_type: Literal["parent"] | None = Field(
+        None, exclude_if=_absent, description="`parent`: the passage is shown with its neighbours."
+    )
+    child_chunk_index: int | None = Field(
+        None, exclude_if=_absent, description="The passage that was found, where its neighbours are shown."
+    )
+    tree_level: int | None = Field(
+        None, exclude_if=_absent, description="Level in the document's tree, if this is a summary."
+    )
+    path: list[str] | None = Field(
+        None, exclude_if=_absent, description="The way through the knowledge graph to this passage."
+    )
+    scores: LegScores | None = Field(None, exclude_if=_absent, description="With `explain`.")
 
 
 class SearchItem(Source):
@@ -307,6 +321,22 @@ class SearchAnswer(BaseModel):
     total: int
     took_ms: float
     supported: bool = Field(description="Whether the passages support an answer to the question.")
+    degraded: list[str] | None = Field(
+        None, exclude_if=_absent, description="What was asked for and could not be done."
+    )
+
+
+class StepTime(BaseModel):
+    """A step of the work, and how long it took."""
+
+    step: str
+    ms: float
+
+
+class Explanation(BaseModel):
+    """How an answer came about, with `explain`."""
+
+    steps: list[StepTime] = Field(description="In the order in which they ended; some contain others.")
 
 
 class QueryAnswer(BaseModel):
@@ -316,9 +346,13 @@ class QueryAnswer(BaseModel):
     sources: list[Source]
     confidence: float
     model_used: str
-    tokens_used: int | None
+    tokens_used: int | None = Field(
+        description="Prompt and output tokens of all model calls; null if the runtime doesn't report them."
+    )
+    model_calls: int = Field(description="How often the model was asked.")
     method: str
     method_details: dict[str, Any]
+    explain: Explanation | None = Field(None, exclude_if=_absent)
 
 
 class RetrieverState(BaseModel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 
 from kernel.sdk import Settings, env
 
@@ -44,3 +44,39 @@ class RagSettings(Settings):
     answer_chars: int = Field(
         16_000, ge=1500, le=1_000_000, description="Longest prompt for the model runtime, in characters."
     )
+    question_model_calls: int = Field(
+        8, ge=1, le=100, description="Most calls to the model for one question, the answer included."
+    )
+    question_tokens: int = Field(
+        50_000,
+        ge=1000,
+        description="Most tokens for one question; what is left limits the answer. Where the model runtime "
+        "reports none, they are estimated.",
+    )
+    question_seconds: float = Field(
+        240, gt=0, description="Longest time for one question in seconds. Half of it is kept for the answer."
+    )
+    step_seconds: float = Field(
+        60, gt=0, description="Longest time in seconds for one model call that prepares an answer."
+    )
+    verdict_tokens: int = Field(
+        300, ge=50, le=4000, description="Most tokens of a verdict, which the model gives as JSON."
+    )
+    enhance_seconds: float = Field(
+        2, gt=0, description="Longest wait in seconds for a plugin that improves a ranking."
+    )
+    rerank_candidates: int = Field(
+        4,
+        ge=1,
+        le=20,
+        validation_alias=env("RERANK_CANDIDATE_MULTIPLIER"),
+        description="With `rerank`, this many times `top_k` passages are looked at.",
+    )
+    rerank_url: str | None = Field(
+        None,
+        description="Address of a server with a `/v1/rerank` route, such as llama.cpp's or vLLM's. Without "
+        "one, passages are reranked by their words.",
+    )
+    rerank_model: str | None = Field(None, description="Model to ask the reranking server for.")
+    rerank_api_key: SecretStr | None = Field(None, description="API key of the reranking server.")
+    rerank_seconds: float = Field(10, gt=0, description="Longest wait in seconds for the reranking server.")

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import Any
 
 from builtin_plugins.models.runtimes.errors import AnswerMalformed, StreamBroken
-from builtin_plugins.models.runtimes.ollama_chat import ChatReader, chat_body
+from builtin_plugins.models.runtimes.ollama_chat import ChatReader, chat_body, format_of
 from builtin_plugins.models.runtimes.protocol import (
     Embeddings,
     GenerationRequest,
@@ -106,6 +106,8 @@ class OllamaRuntime:
     def _chat(self, request: GenerationRequest, *, stream: bool) -> Json:
         extra = dict(request.options)
         top_level = {name: extra.pop(name) for name in _TOP_LEVEL & extra.keys()}
+        if (wanted := format_of(extra.pop("response_format", None))) is not None:
+            top_level.setdefault("format", wanted)
         return {
             **top_level,
             "model": request.model,

@@ -35,14 +35,14 @@ def chat_body(request: contracts.ChatRequest, model: str, context_tokens: int | 
         "stream": request.stream,
         "options": options,
     }
-    if (wanted := _format(given.get("response_format"))) is not None:
+    if (wanted := format_of(given.get("response_format"))) is not None:
         body.setdefault("format", wanted)
     if request.tools and given.get("tool_choice") != "none":
         body["tools"] = list(request.tools)
     return body
 
 
-def _format(wanted: object) -> Any:
+def format_of(wanted: object) -> Any:
     """OpenAI's ``response_format`` as Ollama's ``format``; None for plain text."""
     if not isinstance(wanted, Mapping) or wanted.get("type") == "text":
         return None

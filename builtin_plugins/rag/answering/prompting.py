@@ -73,7 +73,7 @@ def build_prompt(
     asked = _cut(defused(question), (max_chars - len(_RULES)) // 4)
     turns = _history(history, (max_chars - len(_RULES)) // 4)
     spent = len(_RULES) + len(asked) + sum(len(message.content) for message in turns) + len(_QUESTION)
-    blocks = _blocks(passages, max_chars - spent, key or secrets.token_hex(6))
+    blocks = passage_blocks(passages, max_chars - spent, key or secrets.token_hex(6))
     content = "".join(blocks) + _QUESTION.format(question=asked)
     return Prompt(
         (contracts.ChatMessage("system", _RULES), *turns, contracts.ChatMessage("user", content)), len(blocks)
@@ -96,7 +96,8 @@ def _spaced(match: re.Match[str]) -> str:
     return f"{match.group()} \u00b7"
 
 
-def _blocks(passages: Sequence[Passage], room: int, key: str) -> list[str]:
+def passage_blocks(passages: Sequence[Passage], room: int, key: str) -> list[str]:
+    """The passages between marks with the key, numbered from 1; as many as fit into ``room`` characters."""
     blocks: list[str] = []
     for number, passage in enumerate(passages, start=1):
         opening = f'<passage n="{number}" key="{key}" source="{_source(passage)}">\n'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from builtin_plugins.rag.errors import DependentPipelines, KnowledgeBaseNotFound, NotInTeam, NotOwner
 from builtin_plugins.rag.permissions import KB_CREATE
+from builtin_plugins.rag.questions import searching
 from builtin_plugins.rag.schemas import (
     KnowledgeBaseCreate,
     KnowledgeBaseDelete,
@@ -14,7 +15,6 @@ from builtin_plugins.rag.schemas import (
     SearchRequest,
 )
 from builtin_plugins.rag.services import knowledge_bases as service
-from builtin_plugins.rag.services import search as searches
 from builtin_plugins.rag.services.models import check_embedding_model
 from kernel.sdk import AUTHENTICATED, Context, MessageWithId, Page, RouteTable, Unavailable, permission
 
@@ -96,4 +96,4 @@ async def remove(ctx: Context, kb_id: str, body: KnowledgeBaseDelete | None) -> 
 )
 async def search(ctx: Context, kb_id: str, body: SearchRequest) -> SearchAnswer:
     """Find passages in a knowledge base, ranked, without generating an answer."""
-    return await searches.search_base(ctx.caller, kb_id, body)
+    return await searching.search_base(ctx.caller, kb_id, body)

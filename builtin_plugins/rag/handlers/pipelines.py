@@ -12,6 +12,7 @@ from builtin_plugins.rag.errors import (
     PipelineNotFound,
 )
 from builtin_plugins.rag.permissions import PIPELINE_CREATE
+from builtin_plugins.rag.questions import asking, searching
 from builtin_plugins.rag.schemas import (
     PipelineCreate,
     PipelineCreated,
@@ -24,8 +25,6 @@ from builtin_plugins.rag.schemas import (
     SearchRequest,
 )
 from builtin_plugins.rag.services import pipelines as service
-from builtin_plugins.rag.services import query as queries
-from builtin_plugins.rag.services import search as searches
 from kernel.sdk import (
     AUTHENTICATED,
     Context,
@@ -111,14 +110,14 @@ async def remove(ctx: Context, pipeline_id: str) -> MessageWithId:
 )
 async def query(ctx: Context, pipeline_id: str, body: QueryRequest) -> QueryAnswer | web.StreamResponse:
     """Ask a question. With `Accept: text/event-stream`, the answer is streamed as the events `sources`,
-    `token`… and `done`.
+    `token`… and `done`; methods that ask the model before they answer also send `step` while they do.
 
     Only knowledge bases that the caller can see are searched. If there are none, the response is 409.
     """
-    asked = await queries.prepare(ctx.caller, pipeline_id, body)
+    asked = await asking.prepare(ctx.caller, pipeline_id, body)
     if "text/event-stream" in ctx.request.headers.get("Accept", ""):
-        return await send_events(ctx.request, queries.as_server_events(queries.stream(ctx.platform, asked)))
-    return await queries.answer(ctx.platform, asked)
+        return await send_events(ctx.request, asking.as_server_events(asking.stream(asked)))
+    return await asking.answer(asked)
 
 
 @routes.post(
@@ -132,4 +131,4 @@ async def query(ctx: Context, pipeline_id: str, body: QueryRequest) -> QueryAnsw
 )
 async def search(ctx: Context, pipeline_id: str, body: SearchRequest) -> SearchAnswer:
     """Find passages in the pipeline's knowledge bases, ranked, without generating an answer."""
-    return await searches.search_pipeline(ctx.caller, pipeline_id, body)
+    return await searching.search_pipeline(ctx.caller, pipeline_id, body)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from builtin_plugins.rag.methods.decisions import DECISIONS
+from builtin_plugins.rag.methods.registry import METHODS
+from builtin_plugins.rag.questions.reranking import RERANK_SERVER
 from builtin_plugins.rag.schemas import (
-    METHODS,
     DecisionStats,
     EnhancerState,
     RagCapabilities,
@@ -26,16 +28,19 @@ async def root(ctx: Context) -> RootOut:
 
 
 @routes.get("/capabilities", access=PUBLIC, returns=RagCapabilities)
-async def capabilities(_ctx: Context) -> RagCapabilities:
+async def capabilities(ctx: Context) -> RagCapabilities:
     """Show which features are available on this server."""
-    absent = "not available on this server"
+    reranker = "lexical" if ctx.resource(RERANK_SERVER) is None else "cross_encoder"
     return RagCapabilities(
-        methods={**{name: name == "standard" for name in METHODS}, "conversational": False},
-        enhancers={"rerank": EnhancerState(available=False), "compress": EnhancerState(available=False)},
+        methods={**dict.fromkeys(ctx.resource(METHODS).names, True), "conversational": False},
+        enhancers={
+            "rerank": EnhancerState(available=True, backend=reranker),
+            "compress": EnhancerState(available=True),
+        },
         retrievers={
             "dense": RetrieverState(available=True),
             "hybrid": RetrieverState(available=True),
-            "parent_child": RetrieverState(available=False, note=absent),
+            "parent_child": RetrieverState(available=True, note="one neighbour on each side"),
             "metadata_filter": RetrieverState(available=True, note="source and document_id, exact"),
         },
         optional_deps={"sentence_transformers": True, "rank_bm25": True},
@@ -43,15 +48,11 @@ async def capabilities(_ctx: Context) -> RagCapabilities:
 
 
 @routes.get("/decision-stats", access=AUTHENTICATED, returns=DecisionStats)
-async def decision_stats(_ctx: Context) -> DecisionStats:
-    """Show statistics of the method `auto`. `available` is false if this server does not offer it."""
-    return DecisionStats(
-        available=False,
-        total_decisions=0,
-        strategy_distribution={},
-        complexity_distribution={},
-        avg_confidence=None,
-    )
+async def decision_stats(ctx: Context) -> DecisionStats:
+    """Show what the model decided for the method `auto` in this process since it started. Decisions by rules
+    are not counted.
+    """
+    return ctx.resource(DECISIONS).stats()
 
 
 @routes.post("/initialize", access=AUTHENTICATED, returns=Message, errors=(Unavailable,), long=True)

@@ -1,0 +1,1 @@
+"""The methods of answering, one module each: see `method.Method` for what they have in common."""

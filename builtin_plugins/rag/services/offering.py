@@ -11,10 +11,10 @@ from pydantic import BaseModel, Field, StringConstraints
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.rag.methods.events import Done, Event, Piece
 from builtin_plugins.rag.models import Pipeline
+from builtin_plugins.rag.questions import asking
+from builtin_plugins.rag.questions.events import Done, Event, Piece
 from builtin_plugins.rag.schemas import QueryAnswer, QueryRequest
-from builtin_plugins.rag.services import query as queries
 from builtin_plugins.rag.services.reading import cited_passage, places_of
 from kernel.sdk import (
     Caller,
@@ -59,8 +59,8 @@ def _entries(session: Session, scope: Scope) -> list[contracts.PipelineEntry]:
 async def ask_pipeline(caller: Caller, pipeline_id: str, question: str) -> contracts.PipelineEvents:
     """See the hook of this name."""
     request = QueryRequest(question=question[:LONGEST_QUESTION])
-    asked = await queries.prepare(caller, pipeline_id, request)
-    return _events(caller.platform, queries.stream(caller.platform, asked))
+    asked = await asking.prepare(caller, pipeline_id, request)
+    return _events(caller.platform, asking.stream(asked))
 
 
 async def _events(platform: Platform, events: AsyncGenerator[Event, None]) -> contracts.PipelineEvents:

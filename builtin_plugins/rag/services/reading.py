@@ -7,11 +7,11 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.questions.ranked import cited_passage as ranked_passage
+from builtin_plugins.rag.questions.retrieval import Sought, retrieve
 from builtin_plugins.rag.schemas import Source
 from builtin_plugins.rag.services import documents, knowledge_bases
-from builtin_plugins.rag.services.retrieval import retrieve
 from kernel.sdk import BadRequest, Caller, NotFound, PayloadTooLarge, Scope, contracts, scope_of
 
 MOST_SEARCHED = 50
@@ -27,9 +27,8 @@ async def search_passages(
     bases = await caller.platform.database.read(_bases, scope, knowledge_base_ids)
     if not bases:
         return []
-    found = await retrieve(caller.platform, bases, question, top_k, hybrid=True, metadata_filter=None)
-    places = await caller.platform.database.read(places_of, {one.document_id for one in found.passages})
-    return [cited_passage(one, places.get(one.document_id)) for one in found.passages]
+    found = await retrieve(caller.platform, bases, Sought(question, top_k))
+    return [ranked_passage(item) for item in found.items]
 
 
 def places_of(session: Session, document_ids: Collection[str]) -> dict[str, str]:
@@ -39,7 +38,7 @@ def places_of(session: Session, document_ids: Collection[str]) -> dict[str, str]
     return {row.id: row.knowledge_base_id for row in rows}
 
 
-def cited_passage(found: Passage | Source, knowledge_base_id: str | None) -> contracts.CitedPassage:
+def cited_passage(found: Source, knowledge_base_id: str | None) -> contracts.CitedPassage:
     """A passage with the place of its document."""
     return contracts.CitedPassage(
         text=found.text,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kernel.testing import Running, Start
-from tests.builtin_plugins.rag.rag_support import ingest, make_base, somebody
+from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_pipeline, somebody
 from tests.fakes.hash_embeddings import HashEmbeddings
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -19,24 +19,29 @@ async def test_capabilities(running: Running) -> None:
     """What is live, and nothing that is not."""
     answer = (await running.anonymous.get("/v1/rag/capabilities")).json()
     assert answer["methods"] == {
-        "standard": True,
-        **dict.fromkeys(("conversational", "hyde", "self_rag", "auto", "corrective", "raptor"), False),
+        "conversational": False,
+        **dict.fromkeys(("standard", "hyde", "self_rag", "auto", "corrective", "raptor"), True),
     }
     assert {name: state["available"] for name, state in answer["retrievers"].items()} == {
         "dense": True,
         "hybrid": True,
-        "parent_child": False,
+        "parent_child": True,
         "metadata_filter": True,
     }
-    assert not any(state["available"] for state in answer["enhancers"].values())
+    assert answer["enhancers"] == {
+        "rerank": {"available": True, "backend": "lexical"},
+        "compress": {"available": True, "backend": None},
+    }
     assert set(answer["optional_deps"]) == {"sentence_transformers", "rank_bm25"}
 
 
 async def test_decision_stats(running: Running) -> None:
-    """The engine that chooses methods is not there yet, and says so."""
+    """Decisions by rules are not counted: without a model there are none."""
     ann = await somebody(running)
+    base = await make_base(ann)
+    await ask(ann, await make_pipeline(ann, base), "What does a hotel cost?", method="auto")
     assert (await ann.get("/v1/rag/decision-stats")).json() == {
-        "available": False,
+        "available": True,
         "total_decisions": 0,
         "strategy_distribution": {},
         "complexity_distribution": {},

@@ -1,10 +1,18 @@
-"""What a query method tells while it works."""
+"""What is told while a question is answered."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from builtin_plugins.rag.schemas import QueryAnswer, Source
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of the work begins; `message` is for people."""
+
+    name: str
+    message: str
 
 
 @dataclass(frozen=True)
@@ -28,4 +36,4 @@ class Done:
     answer: QueryAnswer
 
 
-Event = Found | Piece | Done
+Event = Step | Found | Piece | Done

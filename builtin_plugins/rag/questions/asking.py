@@ -1,18 +1,25 @@
-"""Asking a pipeline: who may, over which knowledge bases, by which method."""
+"""Asking a pipeline: who may, over which knowledge bases, by which method.
+
+`prepare` checks everything that can be refused, `stream` answers as it goes, `answer` all at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
 
+from builtin_plugins.rag.answering.prompting import Turn
 from builtin_plugins.rag.errors import KnowledgeBaseGone
-from builtin_plugins.rag.methods import standard
-from builtin_plugins.rag.methods.events import Done, Event, Found, Piece
+from builtin_plugins.rag.methods.method import Method
+from builtin_plugins.rag.methods.registry import METHODS
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline
+from builtin_plugins.rag.questions.events import Done, Event, Found, Piece, Step
+from builtin_plugins.rag.questions.question import Question
+from builtin_plugins.rag.questions.running import run
 from builtin_plugins.rag.schemas import (
     GenerationConfig,
     QueryAnswer,
@@ -21,28 +28,43 @@ from builtin_plugins.rag.schemas import (
     SearchRequest,
 )
 from builtin_plugins.rag.services import pipelines
-from kernel.sdk import Caller, Platform, Scope, scope_of
+from kernel.sdk import Caller, Scope, scope_of
 
 AnySearch = TypeVar("AnySearch", bound=SearchRequest)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A question that the caller may ask: the pipeline and its knowledge bases as they are now."""
+    """A question that the caller may ask, and the method that will answer it."""
 
     pipeline: Pipeline
-    bases: list[KnowledgeBase]
-    request: QueryRequest
+    question: Question
+    method: Method
 
 
-async def prepare(caller: Caller, pipeline_id: str, request: QueryRequest) -> Asked:
-    """Check pipeline and knowledge bases. Raises PipelineNotFound, KnowledgeBaseGone.
+async def prepare(
+    caller: Caller, pipeline_id: str, request: QueryRequest, history: Sequence[Turn] = ()
+) -> Asked:
+    """Check method, pipeline and knowledge bases; `history` is what was said before, oldest first.
 
     A knowledge base that the caller may not see is as gone as a deleted one: the others answer. An answer
-    that spoke of it would say that it is there.
+    that spoke of it would say that it is there. Raises Unprocessable, PipelineNotFound, KnowledgeBaseGone.
     """
+    method = caller.platform.resource(METHODS).named(request.method)
     pipeline, bases = await sources_of(caller, pipeline_id)
-    return Asked(pipeline, bases, with_defaults(request, pipeline))
+    full = with_defaults(request, pipeline)
+    config = GenerationConfig.model_validate(pipeline.generation_config)
+    question = Question(
+        caller,
+        bases,
+        full,
+        hybrid_said="hybrid" in full.model_fields_set and full.hybrid is not None,
+        config=config,
+        history=history,
+    )
+    if request.conversation_id is not None:
+        question.trace.degrade("conversation: not available on this server")
+    return Asked(pipeline, question, method)
 
 
 async def sources_of(caller: Caller, pipeline_id: str) -> tuple[Pipeline, list[KnowledgeBase]]:
@@ -63,37 +85,40 @@ def _sources_of(session: Session, scope: Scope, pipeline_id: str) -> tuple[Pipel
 
 
 def with_defaults(request: AnySearch, pipeline: Pipeline) -> AnySearch:
-    """The question with the pipeline's defaults for what it leaves out; hybrid unless somebody says no."""
+    """The question with the pipeline's defaults for what it leaves out."""
     defaults = RetrievalConfig.model_validate(pipeline.retrieval_config).model_dump(
         include={"top_k", "hybrid"}, exclude_none=True
     )
     said = request.model_dump(include={"top_k", "hybrid"}, exclude_unset=True, exclude_none=True)
-    return request.model_copy(update={"hybrid": True, **defaults, **said})
+    return request.model_copy(update={**defaults, **said})
 
 
-def stream(platform: Platform, asked: Asked) -> AsyncGenerator[Event, None]:
-    """The answer as it comes: sources, pieces of text, the whole."""
-    config = GenerationConfig.model_validate(asked.pipeline.generation_config)
-    return standard.answer(platform, asked.bases, asked.request, config)
+def stream(asked: Asked) -> AsyncGenerator[Event, None]:
+    """The answer as it comes: steps, sources, pieces of text, the whole. Closing it stops the model."""
+    return run(asked.method, asked.question)
 
 
-async def answer(platform: Platform, asked: Asked) -> QueryAnswer:
+async def answer(asked: Asked) -> QueryAnswer:
     """The whole answer at once. Raises Unavailable when embedding or generation fails."""
-    async with aclosing(stream(platform, asked)) as events:
+    async with aclosing(stream(asked)) as events:
         async for event in events:
             if isinstance(event, Done):
                 return event.answer
-    raise AssertionError("a method ends with Done")
+    raise AssertionError("a question ends with Done")
 
 
 async def as_server_events(events: AsyncGenerator[Event, None]) -> AsyncGenerator[tuple[str, Any], None]:
-    """Events by the names of decisions.md: `sources`, `token`…, `done`.
+    """Events by the names of decisions.md: `sources`, `token`…, `done`; `step` while a method thinks.
 
-    The sources wait for the first piece of text, so that a runtime that fails before it is still a 503.
+    The sources wait for the first piece of text, so that a runtime that fails before it is still a 503
+    where no step was told.
     """
     async with aclosing(events):
         sources: Found | None = None
         async for event in events:
+            if isinstance(event, Step):
+                yield "step", {"step": event.name, "message": event.message}
+                continue
             if isinstance(event, Found):
                 sources = event
                 continue

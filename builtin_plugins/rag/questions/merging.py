@@ -38,14 +38,14 @@ async def merged(
     hits: list[Hit] = []
     for one in found:
         own = list(one.hits)
-        hits += own if one.base.embedding_model == model else await _by_model(platform, model, asked, own)
+        hits += own if one.base.embedding_model == model else await by_model(platform, model, asked, own)
     if hybrid and len(found) == 1:
         return hits[:k]
     return _ranked(hits, asked, hybrid_weight(question) if hybrid else None)[:k]
 
 
-async def _by_model(platform: Platform, model: str, asked: Embedded, hits: Sequence[Hit]) -> list[Hit]:
-    """The same hits with their cosines by another model."""
+async def by_model(platform: Platform, model: str, asked: Embedded, hits: Sequence[Hit]) -> list[Hit]:
+    """The same hits with their cosines to `asked`, by another model than found them."""
     if not hits:
         return []
     made = await embed(platform, model, [hit.point.text for hit in hits], "passage")

@@ -1,0 +1,69 @@
+"""`auto`: decide for each question what it is worth, then do it with the other methods' phases.
+
+`decisions` says how it is decided. A `top_k` or `rerank: true` of the question or its pipeline stands.
+"""
+
+from __future__ import annotations
+
+from builtin_plugins.rag.methods.decisions import Decision, decide
+from builtin_plugins.rag.methods.hyde import Hyde
+from builtin_plugins.rag.methods.method import Method
+from builtin_plugins.rag.methods.self_rag import SelfRag
+from builtin_plugins.rag.questions.model import NO_RUNTIME
+from builtin_plugins.rag.questions.question import Question
+from builtin_plugins.rag.questions.ranked import Retrieved
+from builtin_plugins.rag.questions.rendering import Draft
+from kernel.sdk import contracts
+
+
+class Auto(Method):
+    """Applied are the number of passages, reranking, hyde and self_rag; the strategy is advice."""
+
+    name = "auto"
+
+    def __init__(self, hyde: Hyde, self_rag: SelfRag) -> None:
+        self._hyde = hyde
+        self._self_rag = self_rag
+
+    async def plan(self, question: Question) -> contracts.SearchPlan:
+        """Decide, and plan as decided."""
+        with question.trace.step("decide", "Deciding how to answer"):
+            decision = await decide(question)
+        runtime = await question.model.installed()
+        if not runtime:
+            question.trace.degrade(f"auto: {NO_RUNTIME}, decided by rules")
+        applied = self._apply(question, decision, runtime=runtime)
+        details = question.trace.details
+        details["requested"] = self.name
+        details["decision"] = {**decision.model_dump(exclude={"confidence"}), "applied": applied}
+        self._advise(question, decision)
+        if applied["hyde"]:
+            return await self._hyde.plan(question)
+        return await super().plan(question)
+
+    async def check(
+        self, question: Question, plan: contracts.SearchPlan, found: Retrieved
+    ) -> Retrieved | Draft:
+        """Judge the answer if that was decided."""
+        if question.trace.details["decision"]["applied"]["self_rag"]:
+            return await self._self_rag.check(question, plan, found)
+        return found
+
+    def _apply(self, question: Question, decision: Decision, *, runtime: bool) -> dict[str, object]:
+        request = question.request
+        said = "top_k" in request.model_fields_set
+        top_k = request.top_k if said else decision.top_k
+        rerank = request.rerank or decision.use_reranking
+        question.request = request.model_copy(update={"top_k": top_k, "rerank": rerank})
+        return {
+            "hyde": decision.use_hyde and runtime,
+            "self_rag": decision.use_self_rag and runtime,
+            "top_k": top_k,
+            "rerank": rerank,
+        }
+
+    def _advise(self, question: Question, decision: Decision) -> None:
+        """Say that a strategy was not followed; hybrid search is, where the question is hybrid anyway."""
+        strategy = decision.retrieval_strategy
+        if strategy != "basic" and not (strategy == "hybrid" and question.hybrid):
+            question.trace.degrade(f"auto: the strategy '{strategy}' is advice, and was not followed")

@@ -1,0 +1,122 @@
+"""How `auto` decides: what a question is like, and what follows from it (wire-facts 11.4)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from builtin_plugins.rag.answering.words import words
+from builtin_plugins.rag.questions.judging import verdict_messages
+from builtin_plugins.rag.questions.question import Question
+from builtin_plugins.rag.schemas import DecisionStats
+from kernel.sdk import ResourceKey
+
+Complexity = Literal["simple", "moderate", "complex", "ambiguous"]
+Strategy = Literal["basic", "hybrid", "hierarchical", "decomposition"]
+
+UNSURE = 0.5
+_MORE = 5
+_RULES = (
+    "You plan a search for an answer in documents. 'complexity': simple (one fact), moderate (several "
+    "facts), complex (comparing, reasoning over several documents), ambiguous (unclear what is asked). "
+    "'intent': one or two words. 'retrieval_strategy': basic, hybrid, hierarchical or decomposition. "
+    "'top_k': how many passages. 'use_hyde': imagine an answer first, for vague questions. 'use_self_rag': "
+    "check the answer. 'use_reranking', 'use_query_expansion': true or false. 'confidence': 0 to 1."
+)
+
+
+class Decision(BaseModel):
+    """What is done for a question; as JSON it is also what the model answers."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    complexity: Complexity
+    intent: Annotated[str, Field(max_length=60)]
+    retrieval_strategy: Strategy
+    top_k: Annotated[int, Field(ge=1, le=50)]
+    use_hyde: bool
+    use_self_rag: bool
+    use_reranking: bool
+    use_query_expansion: bool
+    confidence: Annotated[float, Field(ge=0, le=1)]
+
+
+class Decisions:
+    """What was decided by the model in this process, for `GET /decision-stats`."""
+
+    def __init__(self) -> None:
+        self._strategies: Counter[str] = Counter()
+        self._complexities: Counter[str] = Counter()
+        self._confidence = 0.0
+
+    def count(self, decision: Decision) -> None:
+        """One more decision of the model's."""
+        self._strategies[decision.retrieval_strategy] += 1
+        self._complexities[decision.complexity] += 1
+        self._confidence += decision.confidence
+
+    def stats(self) -> DecisionStats:
+        """All of them together."""
+        total = self._strategies.total()
+        return DecisionStats(
+            available=True,
+            total_decisions=total,
+            strategy_distribution=dict(self._strategies),
+            complexity_distribution=dict(self._complexities),
+            avg_confidence=round(self._confidence / total, 3) if total else None,
+        )
+
+
+DECISIONS: ResourceKey[Decisions] = ResourceKey("decisions of auto")
+
+
+async def decide(question: Question) -> Decision:
+    """What to do for a question: as the model says, else by rules."""
+    return await by_model(question) or by_rules(question.text)
+
+
+async def by_model(question: Question) -> Decision | None:
+    """The model's decision, counted. It sees the question alone, so no document has a say in it."""
+    decision = await question.model.judge("auto", verdict_messages(_RULES, question.text), Decision)
+    if decision is not None:
+        question.platform.resource(DECISIONS).count(decision)
+    return None if decision is None else cautious(decision)
+
+
+def by_rules(text: str) -> Decision:
+    """By the number of words: below 5 simple, below 10 moderate, else complex."""
+    count = len(words(text))
+    complexity: Complexity = "simple" if count < 5 else "moderate" if count < 10 else "complex"
+    return of_complexity(complexity, confidence=0.6)
+
+
+def of_complexity(complexity: Complexity, confidence: float) -> Decision:
+    """What suits a question of this kind."""
+    strategies: dict[Complexity, tuple[Strategy, int]] = {
+        "simple": ("basic", 5),
+        "moderate": ("hybrid", 10),
+        "complex": ("hierarchical", 15),
+        "ambiguous": ("basic", 12),
+    }
+    strategy, top_k = strategies[complexity]
+    decision = Decision(
+        complexity=complexity,
+        intent="unknown",
+        retrieval_strategy=strategy,
+        top_k=top_k,
+        use_hyde=complexity == "ambiguous",
+        use_self_rag=False,
+        use_reranking=complexity in ("moderate", "complex"),
+        use_query_expansion=False,
+        confidence=confidence,
+    )
+    return cautious(decision)
+
+
+def cautious(decision: Decision) -> Decision:
+    """Whoever is unsure looks at more passages and checks the answer."""
+    if decision.confidence >= UNSURE:
+        return decision
+    return decision.model_copy(update={"use_self_rag": True, "top_k": decision.top_k + _MORE})

@@ -1,0 +1,48 @@
+"""The methods by their names: the built-in ones and those of plugins."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from builtin_plugins.rag.methods.auto import Auto
+from builtin_plugins.rag.methods.corrective import Corrective
+from builtin_plugins.rag.methods.from_plugins import PluginMethod
+from builtin_plugins.rag.methods.hyde import Hyde
+from builtin_plugins.rag.methods.method import Method
+from builtin_plugins.rag.methods.raptor import Raptor
+from builtin_plugins.rag.methods.self_rag import SelfRag
+from builtin_plugins.rag.methods.standard import Standard
+from kernel.sdk import ResourceKey, Unprocessable, contracts
+
+log = logging.getLogger("platform.rag.methods")
+
+
+class Methods:
+    """All methods of this server."""
+
+    def __init__(self, declared: Sequence[tuple[str, Sequence[contracts.QueryMethod]]]) -> None:
+        hyde, self_rag = Hyde(), SelfRag()
+        own = (Standard(), hyde, self_rag, Auto(hyde, self_rag), Corrective(), Raptor())
+        self._methods: dict[str, Method] = {method.name: method for method in own}
+        for plugin, methods in declared:
+            for method in methods:
+                if method.name in self._methods:
+                    log.error("the method '%s' of '%s' is refused: the name is taken", method.name, plugin)
+                else:
+                    self._methods[method.name] = PluginMethod(plugin, method)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._methods)
+
+    def named(self, name: str) -> Method:
+        """The method of this name, in lower case. Raises Unprocessable with the list of names."""
+        found = self._methods.get(name)
+        if found is None:
+            message = f"must be one of {', '.join(self._methods)}"
+            raise Unprocessable.field(("body", "method"), message, name)
+        return found
+
+
+METHODS: ResourceKey[Methods] = ResourceKey("query methods")

@@ -1,0 +1,66 @@
+"""How much a question may cost: model calls, tokens, seconds."""
+
+from __future__ import annotations
+
+import time
+
+from builtin_plugins.rag.settings import RagSettings
+
+_CHARS_OF_A_TOKEN = 4
+_LEAST_TOKENS = 64
+
+
+class Budget:
+    """What a question has spent, and whether it may spend more.
+
+    A call that helps to find an answer is allowed while enough is left for the answer itself. The answer is
+    always allowed, with as many tokens and seconds as are left, and at least 64 tokens.
+    """
+
+    def __init__(self, settings: RagSettings, answer_tokens: int) -> None:
+        self._settings = settings
+        self._answer_tokens = answer_tokens
+        self._started = time.monotonic()
+        self._estimated = 0
+        self.calls = 0
+        self.tokens: int | None = None
+        self._uncounted = False
+
+    @property
+    def tokens_told(self) -> int | None:
+        """Prompt and output tokens of all calls; None where the runtime didn't report those of one."""
+        return None if self._uncounted else self.tokens
+
+    @property
+    def seconds_left(self) -> float:
+        return self._settings.question_seconds - (time.monotonic() - self._started)
+
+    def lacks(self, prompt_chars: int, tokens: int, *, keep: int = 1) -> str | None:
+        """What a further call would overspend, `keep` calls being kept for the answer; None if nothing."""
+        settings = self._settings
+        wanted = prompt_chars // _CHARS_OF_A_TOKEN + tokens
+        kept = (settings.answer_chars // _CHARS_OF_A_TOKEN + self._answer_tokens) if keep else 0
+        if self.calls + 1 + keep > settings.question_model_calls:
+            return f"{settings.question_model_calls} model calls"
+        if self._estimated + wanted + kept > settings.question_tokens:
+            return f"{settings.question_tokens} tokens"
+        if self.seconds_left < settings.question_seconds / 2:
+            return f"half of {settings.question_seconds:g} seconds"
+        return None
+
+    def answer_tokens(self, prompt_chars: int) -> int:
+        """How many tokens an answer may have."""
+        left = self._settings.question_tokens - self._estimated - prompt_chars // _CHARS_OF_A_TOKEN
+        return max(_LEAST_TOKENS, min(self._answer_tokens, left))
+
+    def begin(self) -> None:
+        """A call goes out."""
+        self.calls += 1
+
+    def end(self, prompt_chars: int, text_chars: int, reported: int | None) -> None:
+        """A call has ended, with the tokens that the runtime reported, or None."""
+        self._estimated += (prompt_chars + text_chars) // _CHARS_OF_A_TOKEN if reported is None else reported
+        if reported is None:
+            self._uncounted = True
+        else:
+            self.tokens = (self.tokens or 0) + reported

@@ -1,0 +1,71 @@
+"""How closely a text's words fit a question: which of them it has, how rare they are, how near together.
+
+Rarity is counted among the texts that are compared, so a word that all of them share decides nothing.
+Nearness follows the idea of span-based proximity (Tao and Zhai 2007, "An Exploration of Proximity Measures
+in Information Retrieval").
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from builtin_plugins.rag.answering.words import content_stems, found_in, same_word, stem, words
+
+_COVERAGE, _NEARNESS, _ORDER = 0.6, 0.25, 0.15
+_WINDOW = 40
+
+
+def closeness(question: str, texts: Sequence[str]) -> list[float]:
+    """For each text a score from 0 (no word of the question) to 1 (all of them, side by side, in order)."""
+    wanted = content_stems(question)
+    if not wanted:
+        return [0.0] * len(texts)
+    lines = [[stem(word) for word in words(text)] for text in texts]
+    weights = _weights(wanted, lines)
+    return [round(_score(wanted, weights, line), 6) for line in lines]
+
+
+def _weights(wanted: Sequence[str], lines: Sequence[Sequence[str]]) -> list[float]:
+    """How much each word of the question counts; together 1."""
+    sets = [frozenset(line) for line in lines]
+    raw = [
+        math.log(1.0 + (len(sets) + 0.5) / (0.5 + sum(found_in(word, held) for held in sets)))
+        for word in wanted
+    ]
+    return [one / sum(raw) for one in raw]
+
+
+def _score(wanted: Sequence[str], weights: Sequence[float], line: Sequence[str]) -> float:
+    at = [(place, which) for place, word in enumerate(line) if (which := _which(wanted, word)) is not None]
+    covered = {which for _, which in at}
+    share = sum(weights[which] for which in covered)
+    if len(covered) < 2:
+        return _COVERAGE * share
+    return _COVERAGE * share + _NEARNESS * _nearness(at, weights) + _ORDER * _order(at, len(wanted))
+
+
+def _which(wanted: Sequence[str], word: str) -> int | None:
+    """The question's word that `word` is a form of."""
+    return next((at for at, one in enumerate(wanted) if one[:1] == word[:1] and same_word(one, word)), None)
+
+
+def _nearness(at: Sequence[tuple[int, int]], weights: Sequence[float]) -> float:
+    """The greatest weight of different words within one window of the text."""
+    best, first = 0.0, 0
+    for last, (place, _) in enumerate(at):
+        while place - at[first][0] > _WINDOW:
+            first += 1
+        best = max(best, sum(weights[which] for which in {one for _, one in at[first : last + 1]}))
+    return best
+
+
+def _order(at: Sequence[tuple[int, int]], count: int) -> float:
+    """The share of the question's neighbouring words that are neighbours in the text."""
+    pairs = {
+        which
+        for (place, which), (following, other) in pairwise(at)
+        if following - place <= 3 and other == which + 1
+    }
+    return len(pairs) / max(count - 1, 1)

@@ -1,0 +1,60 @@
+"""`compress`: the answer is made from the sentences that share most words with the question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.answering.sentences import split_sentences
+from builtin_plugins.rag.answering.words import content_stems, found_in
+
+KEPT_SHARE = 0.3
+MOST_CHARS = 8000
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    passage: int
+    place: int
+    text: str
+    overlap: float
+
+
+def compressed(question: str, passages: Sequence[Passage]) -> list[Passage]:
+    """The passages, in order, with fewer sentences: at most 30 % of all text and 8000 characters.
+
+    Each keeps at least its best sentence, so that citations mean the same passages as before.
+    """
+    wanted = content_stems(question)
+    sentences = [one for at, passage in enumerate(passages) for one in _sentences(wanted, at, passage)]
+    room = min(MOST_CHARS, int(KEPT_SHARE * sum(len(passage.text) for passage in passages)))
+    kept: set[_Sentence] = set()
+    for one in [*_bests(sentences), *sorted(sentences, key=lambda one: (-one.overlap, one.passage))]:
+        if one not in kept and (len(one.text) <= room or one.passage not in {k.passage for k in kept}):
+            kept.add(one)
+            room -= len(one.text) + 1
+    return [_with(passage, [one for one in sentences if one in kept and one.passage == at])
+            for at, passage in enumerate(passages)]  # fmt: skip
+
+
+def _sentences(wanted: list[str], at: int, passage: Passage) -> list[_Sentence]:
+    made = []
+    for place, sentence in enumerate(split_sentences(passage.text)):
+        stems = content_stems(sentence.text)
+        overlap = sum(found_in(word, stems) for word in wanted) / len(wanted) if wanted else 0.0
+        made.append(_Sentence(at, place, sentence.text, overlap))
+    return made
+
+
+def _bests(sentences: Sequence[_Sentence]) -> list[_Sentence]:
+    """The best sentence of each passage."""
+    best: dict[int, _Sentence] = {}
+    for one in sentences:
+        if one.passage not in best or one.overlap > best[one.passage].overlap:
+            best[one.passage] = one
+    return list(best.values())
+
+
+def _with(passage: Passage, kept: Sequence[_Sentence]) -> Passage:
+    return replace(passage, text="\n".join(one.text for one in kept)) if kept else passage

@@ -1,0 +1,159 @@
+"""Rankings that other plugins improve (hook `enhance_ranking`): new scores, and passages that were missed.
+
+What a plugin answers is checked: a passage outside the knowledge bases and documents of the question is
+dropped, and the text of an added passage is read here, never taken from the plugin.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from builtin_plugins.rag import hookspecs
+from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.models import KnowledgeBase
+from builtin_plugins.rag.questions.question import Inquiry
+from builtin_plugins.rag.questions.ranked import Ranked, Retrieved, cited_passage
+from builtin_plugins.rag.questions.retrieval import documents_of, named
+from builtin_plugins.rag.services.embedding import embed
+from builtin_plugins.rag.settings import RagSettings
+from kernel.sdk import Platform, StoredPoint, contracts
+
+log = logging.getLogger("platform.rag.enhancing")
+
+MOST_ADDED = 20
+_PAGE = 500
+
+
+async def enhanced(inquiry: Inquiry, found: Retrieved, limit: int) -> Retrieved:
+    """The ranking as the plugins see it; one that fails or is late is skipped and named."""
+    platform = inquiry.platform
+    implementations = platform.hooks.implementations(hookspecs.enhance_ranking)
+    if not implementations:
+        inquiry.trace.degrade("graph: no plugin on this server ranks by a graph")
+        return found
+    groups = await documents_of(platform, inquiry.bases, inquiry.request.metadata_filter)
+    allowed = None if groups is None else [one for ids in groups.values() for one in ids]
+    scope = contracts.RankingScope([base.id for base in inquiry.bases], allowed, limit)
+    for implementation in implementations:
+        answer = await _answer(inquiry, implementation, found, scope)
+        if answer:
+            found = await _applied(platform, inquiry.bases, found, scope, answer)
+    return found
+
+
+async def _answer(
+    inquiry: Inquiry, implementation: Any, found: Retrieved, scope: contracts.RankingScope
+) -> Sequence[contracts.RankedPassage]:
+    seconds = inquiry.platform.settings_of(RagSettings).enhance_seconds
+    arguments = {
+        "caller": inquiry.caller,
+        "question": inquiry.request.question,
+        "passages": [cited_passage(item) for item in found.items],
+        "scope": scope,
+    }
+    try:
+        async with asyncio.timeout(seconds):
+            pending = implementation.call(arguments)
+            answer = await pending if hasattr(pending, "__await__") else pending
+            return [one for one in answer or () if 0.0 <= one.score <= 1.0]
+    except TimeoutError:
+        inquiry.trace.degrade(f"graph: '{implementation.plugin}' took longer than {seconds:g} seconds")
+    except Exception:  # boundary: another author's code
+        log.exception("enhance_ranking of '%s' failed", implementation.plugin)
+        inquiry.trace.degrade(f"graph: '{implementation.plugin}' failed; the server's log says why")
+    return ()
+
+
+async def _applied(
+    platform: Platform,
+    bases: Sequence[KnowledgeBase],
+    found: Retrieved,
+    scope: contracts.RankingScope,
+    answer: Sequence[contracts.RankedPassage],
+) -> Retrieved:
+    known = {(item.passage.document_id, item.passage.chunk_id): item for item in found.items}
+    wanted = {(one.document_id, one.chunk_id): one for one in answer}
+    kept = [_rescored(item, wanted[place]) if place in wanted else item for place, item in known.items()]
+    missing = [one for place, one in wanted.items() if place not in known and _within(scope, one)]
+    missing = sorted(missing, key=lambda one: -one.score)[:MOST_ADDED]
+    added = await _added(platform, {base.id: base for base in bases}, found, missing)
+    return found.of(sorted([*kept, *added], key=lambda item: -item.passage.score))
+
+
+def _within(scope: contracts.RankingScope, one: contracts.RankedPassage) -> bool:
+    among = scope.document_ids is None or one.document_id in scope.document_ids
+    return one.knowledge_base_id in scope.knowledge_base_ids and among
+
+
+def _rescored(item: Ranked, by: contracts.RankedPassage) -> Ranked:
+    score = round(by.score, 6)
+    return replace(item.scored(score), graph=score, path=tuple(by.path))
+
+
+async def _added(
+    platform: Platform,
+    bases: Mapping[str, KnowledgeBase],
+    found: Retrieved,
+    missing: Sequence[contracts.RankedPassage],
+) -> list[Ranked]:
+    """Passages with their texts and their similarity to the question; one that is gone is left out."""
+    documents = await platform.database.read(named, {one.document_id for one in missing})
+    points: list[tuple[contracts.RankedPassage, StoredPoint]] = []
+    for one in missing:
+        place = documents.get(one.document_id)
+        if place is not None and place[0] == one.knowledge_base_id:
+            point = await _point(platform, bases[one.knowledge_base_id].collection, one)
+            points += [(one, point)] if point is not None else []
+    if not points:
+        return []
+    model = next(iter(bases.values())).embedding_model
+    made = await embed(platform, model, [point.text for _, point in points], "passage")
+    cosines = (made.vectors @ found.question.vectors[0]).tolist()
+    return [
+        _ranked(one, point, documents[one.document_id][1], found.question.similarity(cosine))
+        for (one, point), cosine in zip(points, cosines, strict=True)
+    ]
+
+
+async def _point(platform: Platform, collection: str, one: contracts.RankedPassage) -> StoredPoint | None:
+    """The passage's row: at once where its position is known, else by looking through its document."""
+    if one.chunk_index is not None:
+        rows, _ = await platform.vectors.points(collection, one.document_id, 1, one.chunk_index)
+        if rows and rows[0].id == one.chunk_id:
+            return rows[0]
+    offset, total = 0, 1
+    while offset < total:
+        rows, total = await platform.vectors.points(collection, one.document_id, _PAGE, offset)
+        for row in rows:
+            if row.id == one.chunk_id:
+                return row
+        offset += _PAGE
+    return None
+
+
+def _ranked(by: contracts.RankedPassage, point: StoredPoint, source: str, dense: float) -> Ranked:
+    score, payload = round(by.score, 6), point.payload
+    passage = Passage(
+        text=point.text,
+        source=source,
+        score=score,
+        chunk_id=point.id,
+        document_id=point.group,
+        page=payload.get("page"),
+        char_start=payload["char_start"],
+        char_end=payload["char_end"],
+    )
+    return Ranked(
+        passage,
+        by.knowledge_base_id,
+        point.position,
+        dense,
+        None,
+        0.0,
+        graph=score,
+        path=tuple(by.path),
+    )

@@ -1,0 +1,80 @@
+"""Finding passages for a question: search → enhance → rerank → cut → widen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from builtin_plugins.rag.questions.enhancing import enhanced
+from builtin_plugins.rag.questions.question import Inquiry
+from builtin_plugins.rag.questions.ranked import Retrieved
+from builtin_plugins.rag.questions.reranking import reranked
+from builtin_plugins.rag.questions.retrieval import Sought, retrieve
+from builtin_plugins.rag.questions.widening import widened
+from builtin_plugins.rag.settings import RagSettings
+from kernel.sdk import contracts
+
+MOST_CANDIDATES = 200
+
+
+async def find(inquiry: Inquiry, plan: contracts.SearchPlan) -> Retrieved:
+    """The passages for an inquiry, best first, as its request wishes. Raises Unavailable."""
+    request, trace = inquiry.request, inquiry.trace
+    top_k = plan.top_k or request.top_k
+    plan = replace(plan, trees=_trees(inquiry, plan))
+    sought = Sought(
+        plan.text,
+        _candidates(inquiry, top_k),
+        inquiry.hybrid,
+        request.metadata_filter,
+        plan.imagined,
+        plan.trees,
+    )
+    with trace.step("search", f"Searching {_count(len(inquiry.bases), 'knowledge base')}"):
+        found = await retrieve(inquiry.platform, inquiry.bases, sought)
+    if request.graph:
+        with trace.step("enhance", "Following the knowledge graph"):
+            found = await enhanced(inquiry, found, top_k)
+    if request.rerank:
+        with trace.step("rerank", f"Looking closer at {_count(len(found.items), 'passage')}"):
+            found = await reranked(inquiry, found)
+    found = found.of(found.items[:top_k])
+    if request.parent_context:
+        with trace.step("widen", "Reading around the passages"):
+            found = await widened(inquiry.platform, found)
+    trace.details["retrieval"] = _label(inquiry, plan)
+    return found
+
+
+def _candidates(inquiry: Inquiry, top_k: int) -> int:
+    if not inquiry.request.rerank:
+        return top_k
+    more = top_k * inquiry.platform.settings_of(RagSettings).rerank_candidates
+    return max(top_k, min(more, MOST_CANDIDATES))
+
+
+def _trees(inquiry: Inquiry, plan: contracts.SearchPlan) -> bool:
+    """Whether to search trees: `parent_context` and hybrid search that was asked for go first."""
+    if not plan.trees:
+        return False
+    for name, wanted in (("parent_context", inquiry.request.parent_context), ("hybrid", _said(inquiry))):
+        if wanted:
+            inquiry.trace.degrade(f"raptor: {name} was asked for and goes first; summaries were not searched")
+            return False
+    return True
+
+
+def _said(inquiry: Inquiry) -> bool:
+    return inquiry.hybrid and inquiry.hybrid_said
+
+
+def _label(inquiry: Inquiry, plan: contracts.SearchPlan) -> str:
+    """What `method_details.retrieval` says (wire-facts 11.4)."""
+    if inquiry.request.parent_context:
+        return "parent_context"
+    if plan.trees:
+        return "raptor"
+    return "hybrid" if inquiry.hybrid else "dense"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

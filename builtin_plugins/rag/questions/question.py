@@ -1,0 +1,59 @@
+"""One question under way: who asks, where, what for; what it found, spent and noted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from builtin_plugins.rag.answering.prompting import Turn
+from builtin_plugins.rag.models import KnowledgeBase
+from builtin_plugins.rag.questions.budget import Budget
+from builtin_plugins.rag.questions.model import MAX_TOKENS, Model
+from builtin_plugins.rag.questions.trace import Trace
+from builtin_plugins.rag.schemas import GenerationConfig, QueryRequest, SearchRequest
+from builtin_plugins.rag.settings import RagSettings
+from kernel.sdk import Caller, Platform
+
+
+@dataclass
+class Inquiry:
+    """A search by a caller over knowledge bases that it may see.
+
+    `hybrid_said` tells whether the client or the pipeline asked for hybrid search; by default it is hybrid.
+    """
+
+    caller: Caller
+    bases: Sequence[KnowledgeBase]
+    request: SearchRequest
+    hybrid_said: bool = False
+    trace: Trace = field(default_factory=Trace)
+
+    @property
+    def platform(self) -> Platform:
+        return self.caller.platform
+
+    @property
+    def hybrid(self) -> bool:
+        return self.request.hybrid is not False
+
+
+@dataclass
+class Question(Inquiry):
+    """A question to answer by a method, with the turns before it, oldest first."""
+
+    request: QueryRequest
+    config: GenerationConfig = field(default_factory=GenerationConfig)
+    history: Sequence[Turn] = ()
+    method: str = "standard"
+
+    def __post_init__(self) -> None:
+        settings, config = self.platform.settings_of(RagSettings), self.config
+        self.method = self.request.method
+        self.budget = Budget(settings, config.max_tokens or MAX_TOKENS)
+        name = self.request.llm_model or config.model or self.bases[0].llm_model
+        self.model = Model(self.platform, name, config, self.budget, self.trace)
+
+    @property
+    def text(self) -> str:
+        """What is asked."""
+        return self.request.question

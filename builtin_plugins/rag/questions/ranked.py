@@ -1,0 +1,103 @@
+"""Passages in their order, and what each part of the search said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.schemas import LegScores, Source
+from kernel.sdk import Embedded, contracts
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One passage with its place and scores.
+
+    `position` is its place in the document, `tree_level` 0 for a passage of the document itself and above
+    for summaries. `dense` is the similarity to the question on the model's own scale
+    (`Embedded.similarity`), `words` the share of a full match (None without a search by words). The ranking
+    goes by `passage.score`. `child` is the position of the passage that was found where `passage` is wider.
+    """
+
+    passage: Passage
+    knowledge_base_id: str
+    position: int
+    dense: float
+    words: float | None
+    fused: float
+    tree_level: int = 0
+    rerank: float | None = None
+    graph: float | None = None
+    path: tuple[contracts.PathStep, ...] = ()
+    child: int | None = None
+
+    def scored(self, score: float) -> Ranked:
+        """The same with another score to rank by."""
+        return replace(self, passage=replace(self.passage, score=round(score, 6)))
+
+    @property
+    def scores(self) -> LegScores:
+        return LegScores(
+            dense=round(self.dense, 6),
+            text=self.words,
+            fused=self.fused,
+            rerank=self.rerank,
+            graph=self.graph,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """Passages, best first. `question` is the question's vector by the first knowledge base's model."""
+
+    items: Sequence[Ranked]
+    question: Embedded
+
+    @property
+    def passages(self) -> list[Passage]:
+        return [item.passage for item in self.items]
+
+    @property
+    def similarities(self) -> list[float]:
+        return [item.dense for item in self.items]
+
+    def of(self, items: Sequence[Ranked]) -> Retrieved:
+        """Other passages of the same question."""
+        return Retrieved(items, self.question)
+
+
+def source_of(item: Ranked, *, explain: bool = False) -> Source:
+    """The passage as clients see it."""
+    passage = item.passage
+    return Source(
+        text=passage.text,
+        source=passage.source,
+        score=passage.score,
+        chunk_id=passage.chunk_id,
+        document_id=passage.document_id,
+        page=passage.page,
+        char_start=passage.char_start,
+        char_end=passage.char_end,
+        context_type=None if item.child is None else "parent",
+        child_chunk_index=item.child,
+        tree_level=item.tree_level or None,
+        path=[f"{step.source} —{step.relation}→ {step.target}" for step in item.path] or None,
+        scores=item.scores if explain else None,
+    )
+
+
+def cited_passage(item: Ranked) -> contracts.CitedPassage:
+    """The passage as other plugins see it."""
+    passage = item.passage
+    return contracts.CitedPassage(
+        text=passage.text,
+        source=passage.source,
+        score=passage.score,
+        knowledge_base_id=item.knowledge_base_id,
+        document_id=passage.document_id,
+        chunk_id=passage.chunk_id,
+        page=passage.page,
+        char_start=passage.char_start,
+        char_end=passage.char_end,
+    )

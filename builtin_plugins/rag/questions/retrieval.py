@@ -1,0 +1,144 @@
+"""Searching: the question's vector, a search in each knowledge base, one ranking."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.questions.merging import Found, by_model, merged
+from builtin_plugins.rag.questions.ranked import Ranked, Retrieved
+from builtin_plugins.rag.schemas import MetadataFilter
+from builtin_plugins.rag.services.embedding import embed, engine_changed
+from kernel.sdk import Embedded, EngineMismatch, Hit, Platform, Query
+
+
+@dataclass(frozen=True)
+class Sought:
+    """What to search for. `imagined` is a passage whose meaning counts as much as the question's.
+
+    `trees` searches the summaries of the documents' trees beside the passages.
+    """
+
+    text: str
+    top_k: int
+    hybrid: bool = True
+    metadata_filter: MetadataFilter | None = None
+    imagined: str | None = None
+    trees: bool = False
+
+
+async def retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> Retrieved:
+    """The best passages of the knowledge bases, each searched with its own embedding model.
+
+    The filter is resolved to documents first and works inside the search, before ranking. Raises Unavailable
+    when embedding fails.
+    """
+    groups = await documents_of(platform, bases, sought.metadata_filter)
+    models = list(dict.fromkeys(base.embedding_model for base in bases))
+    asked = {model: await embed(platform, model, [sought.text], "query") for model in models}
+    aims = {model: await _aim(platform, model, asked[model], sought.imagined) for model in models}
+
+    def query_of(base: KnowledgeBase) -> Query:
+        aim = aims[base.embedding_model]
+        return Query(
+            aim.vectors[0],
+            sought.top_k,
+            text=sought.text if sought.hybrid else None,
+            groups=None if groups is None else groups.get(base.id, []),
+            engine=aim.engine,
+            unrelated=aim.unrelated,
+        )
+
+    places = [(base, base.collection) for base in bases]
+    if sought.trees:
+        places += [(base, base.tree_collection) for base in bases]
+    answers = await asyncio.gather(*(_search(platform, *place, query_of(place[0])) for place in places))
+    found = [Found(base, hits) for (base, _), hits in zip(places, answers, strict=True)]
+    model = models[0]
+    hits = await merged(platform, found, sought.text, aims[model], sought.top_k, hybrid=sought.hybrid)
+    if sought.imagined is not None:
+        hits = await by_model(platform, model, asked[model], hits)
+    return await _ranked(platform, hits, asked[model])
+
+
+async def documents_of(
+    platform: Platform, bases: Sequence[KnowledgeBase], wanted: MetadataFilter | None
+) -> dict[str, list[str]] | None:
+    """By knowledge base the documents that a filter lets through; None when it asks for nothing."""
+    if wanted is None or (wanted.source is None and wanted.document_id is None):
+        return None
+    return await platform.database.read(_documents, [base.id for base in bases], wanted)
+
+
+async def _aim(platform: Platform, model: str, asked: Embedded, imagined: str | None) -> Embedded:
+    """Where to search: at the question, or half way to the imagined passage."""
+    if imagined is None:
+        return asked
+    made = await embed(platform, model, [imagined], "passage")
+    between = asked.vectors[0] + made.vectors[0]
+    length = float(np.linalg.norm(between)) or 1.0
+    return replace(asked, vectors=(between / length).astype(np.float32).reshape(1, -1))
+
+
+async def _search(platform: Platform, base: KnowledgeBase, collection: str, query: Query) -> list[Hit]:
+    try:
+        return await platform.vectors.search(collection, query)
+    except EngineMismatch as error:
+        raise engine_changed(base.embedding_model, error) from None
+
+
+def _documents(session: Session, bases: Sequence[str], wanted: MetadataFilter) -> dict[str, list[str]]:
+    query = select(Document.knowledge_base_id, Document.id).where(Document.knowledge_base_id.in_(bases))
+    if wanted.source is not None:
+        query = query.where(Document.filename == wanted.source)
+    if wanted.document_id is not None:
+        query = query.where(Document.id == wanted.document_id)
+    found: dict[str, list[str]] = {}
+    for kb_id, document_id in session.execute(query):
+        found.setdefault(kb_id, []).append(document_id)
+    return found
+
+
+async def _ranked(platform: Platform, hits: Sequence[Hit], question: Embedded) -> Retrieved:
+    """Passages with their documents' names; one whose document is gone by now is left out."""
+    documents = await platform.database.read(named, {hit.point.group for hit in hits})
+    kept = [hit for hit in hits if hit.point.group in documents]
+    return Retrieved([_of_hit(hit, documents[hit.point.group], question) for hit in kept], question)
+
+
+def named(session: Session, documents: Iterable[str]) -> Mapping[str, tuple[str, str]]:
+    """Knowledge base and file name of each document."""
+    query = select(Document.id, Document.knowledge_base_id, Document.filename)
+    rows = session.execute(query.where(Document.id.in_(documents)))
+    return {row.id: (row.knowledge_base_id, row.filename) for row in rows}
+
+
+def _of_hit(hit: Hit, document: tuple[str, str], question: Embedded) -> Ranked:
+    payload, score = hit.point.payload, round(hit.score, 6)
+    kb_id, source = document
+    passage = Passage(
+        text=hit.point.text,
+        source=source,
+        score=score,
+        chunk_id=hit.point.id,
+        document_id=hit.point.group,
+        page=payload.get("page"),
+        char_start=payload["char_start"],
+        char_end=payload["char_end"],
+    )
+    return Ranked(
+        passage,
+        kb_id,
+        hit.point.position,
+        question.similarity(hit.cosine),
+        hit.words,
+        score,
+        tree_level=payload.get("tree_level", 0),
+    )

@@ -1,0 +1,45 @@
+"""Retrieval without an answer: ranked passages with what each leg said, and nothing hidden."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from builtin_plugins.rag.answering import support
+from builtin_plugins.rag.models import KnowledgeBase
+from builtin_plugins.rag.questions.asking import sources_of, with_defaults
+from builtin_plugins.rag.questions.finding import find
+from builtin_plugins.rag.questions.question import Inquiry
+from builtin_plugins.rag.questions.ranked import source_of
+from builtin_plugins.rag.schemas import SearchAnswer, SearchItem, SearchRequest
+from builtin_plugins.rag.services import knowledge_bases
+from kernel.sdk import Caller, contracts, scope_of
+
+
+async def search_base(caller: Caller, kb_id: str, request: SearchRequest) -> SearchAnswer:
+    """The best passages of one knowledge base. Raises KnowledgeBaseNotFound."""
+    scope = await scope_of(caller.platform, caller.principal)
+    base = await caller.platform.database.read(knowledge_bases.find, scope, kb_id)
+    return await _search(caller, [base], request)
+
+
+async def search_pipeline(caller: Caller, pipeline_id: str, request: SearchRequest) -> SearchAnswer:
+    """The best passages of a pipeline's knowledge bases. Raises PipelineNotFound, KnowledgeBaseGone."""
+    pipeline, bases = await sources_of(caller, pipeline_id)
+    return await _search(caller, bases, with_defaults(request, pipeline))
+
+
+async def _search(caller: Caller, bases: Sequence[KnowledgeBase], request: SearchRequest) -> SearchAnswer:
+    started = time.perf_counter()
+    inquiry = Inquiry(caller, bases, request)
+    found = await find(inquiry, contracts.SearchPlan(request.question))
+    items = [SearchItem(**dict(source_of(item, explain=True))) for item in found.items]
+    supported = support.assess(request.question, found.passages, cosines=found.similarities).supported
+    took = round((time.perf_counter() - started) * 1000, 2)
+    return SearchAnswer(
+        items=items,
+        total=len(items),
+        took_ms=took,
+        supported=supported,
+        degraded=inquiry.trace.degraded or None,
+    )

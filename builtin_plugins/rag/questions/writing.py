@@ -1,0 +1,124 @@
+"""Writing the answer from passages: by the model, its citations checked as it comes, or by quoting them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from builtin_plugins.rag.answering import support
+from builtin_plugins.rag.answering.citations import CitationFilter
+from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.answering.prompting import build_prompt
+from builtin_plugins.rag.errors import GenerationFailed
+from builtin_plugins.rag.questions.compressing import compressed
+from builtin_plugins.rag.questions.events import Found, Piece
+from builtin_plugins.rag.questions.extracted import extracted
+from builtin_plugins.rag.questions.model import NO_RUNTIME
+from builtin_plugins.rag.questions.question import Question
+from builtin_plugins.rag.questions.ranked import Retrieved
+from builtin_plugins.rag.questions.refusals import RefusalGate
+from builtin_plugins.rag.questions.rendering import Draft, sources
+from builtin_plugins.rag.settings import RagSettings
+from kernel.sdk import contracts
+
+Written = Found | Piece | Draft
+
+
+async def write(question: Question, found: Retrieved) -> AsyncGenerator[Written, None]:
+    """Yields Found, Pieces, and at last the Draft. Raises Unavailable when embedding or generation fails.
+
+    Found waits until the text is known to be an answer: a refusal has no sources.
+    """
+    passages = _shown(question, found)
+    limit = question.platform.settings_of(RagSettings).answer_chars
+    prompt = build_prompt(question.text, passages, question.history, max_chars=limit)
+    stream = question.model.answer(prompt.messages)
+    if stream is None:
+        question.trace.degrade(f"generation: {NO_RUNTIME}, the answer quotes the passages")
+        written = extracted(question, found, passages)
+    elif not worth_asking(question.text, found):
+        await stream.aclose()
+        written = _refusal(question)
+    else:
+        written = _generated(question, found, stream, prompt.passages_used)
+    async with aclosing(written):
+        async for one in written:
+            yield one
+
+
+async def draft(question: Question, found: Retrieved) -> Draft:
+    """The whole answer at once, without showing it."""
+    async with aclosing(write(question, found)) as written:
+        async for one in written:
+            if isinstance(one, Draft):
+                return one
+    raise AssertionError("writing ends with a draft")
+
+
+async def shown(question: Question, made: Draft) -> AsyncGenerator[Written, None]:
+    """A draft that was accepted, as `write` would have told it."""
+    yield Found(sources(question, made.items))
+    yield Piece(made.text)
+    yield made
+
+
+def worth_asking(question: str, found: Retrieved) -> bool:
+    """Whether anything found speaks for an answer; a model given nothing to go by invents."""
+    if not found.items:
+        return False
+    assessed = support.assess(question, found.passages, cosines=found.similarities)
+    return assessed.supported or (assessed.evidence.similarity or 0.0) >= support.WEAK
+
+
+def _shown(question: Question, found: Retrieved) -> list[Passage]:
+    """What the answer is made from: the passages, or with `compress` their best sentences."""
+    passages = found.passages
+    if not question.request.compress or not passages:
+        return passages
+    with question.trace.step("compress", "Keeping the sentences that fit"):
+        kept = compressed(question.text, passages)
+    question.trace.details["compressor"] = {
+        "original_length": sum(len(passage.text) for passage in passages),
+        "compressed_length": sum(len(passage.text) for passage in kept),
+    }
+    return kept
+
+
+async def _refusal(question: Question) -> AsyncGenerator[Written, None]:
+    yield Found([])
+    yield Piece(support.NOT_SUPPORTED)
+    yield Draft(support.NOT_SUPPORTED, [])
+
+
+async def _generated(
+    question: Question, found: Retrieved, stream: contracts.Generation, passages_used: int
+) -> AsyncGenerator[Written, None]:
+    gate, text, ends = RefusalGate(), list[str](), list[contracts.Generated]()
+    with question.trace.step("answer", "Writing the answer"):
+        async with aclosing(_checked(stream, passages_used, gate, ends)) as pieces:
+            async for piece in pieces:
+                if not text:
+                    yield Found(sources(question, [] if gate.refused else found.items))
+                text.append(piece)
+                yield Piece(piece)
+    model = ends[-1].model if ends else ""
+    yield Draft("".join(text).strip(), [] if gate.refused else found.items, model)
+
+
+async def _checked(
+    stream: contracts.Generation, passages_used: int, gate: RefusalGate, ends: list[contracts.Generated]
+) -> AsyncGenerator[str, None]:
+    """The text in pieces with only true citations, the first not blank; `ends` gets the last word."""
+    through, anything = CitationFilter(passages_used), False
+    async with aclosing(stream):
+        async for item in stream:
+            if isinstance(item, str):
+                text = gate.feed(through.feed(item))
+            else:
+                ends.append(item)
+                text = gate.feed(through.close()) + gate.close()
+            if text:
+                anything = True
+                yield text
+    if not anything:
+        raise GenerationFailed("The model gave an empty answer; raise max_tokens or choose another model")

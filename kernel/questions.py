@@ -1,0 +1,122 @@
+"""What plugins exchange about answering a question: further methods, and rankings that they improve."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from kernel.conversations import CitedPassage
+
+if TYPE_CHECKING:
+    from kernel.auth.callers import Caller
+
+Verdict = TypeVar("Verdict", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPlan:
+    """What to search for: `text` by its words and its meaning.
+
+    `imagined` is a passage as it might stand in a document; its meaning is searched for beside that of
+    `text`. `top_k` is how many passages to find, None for what the question says. `trees` searches the
+    summaries of document trees too.
+    """
+
+    text: str
+    imagined: str | None = None
+    top_k: int | None = None
+    trees: bool = False
+
+
+class QuestionWork(Protocol):
+    """What a method may do for a question: search, ask the model, say what it does. All of it is limited."""
+
+    caller: Caller
+    question: str
+    top_k: int
+
+    async def search(self, plan: SearchPlan) -> Sequence[CitedPassage]:
+        """Passages that the caller may see, best first, under the question's filters and wishes."""
+        ...
+
+    async def write(self, instruction: str, text: str) -> str | None:
+        """A short text by the model; None without a model runtime or when the question's budget is spent."""
+        ...
+
+    async def judge(
+        self, instruction: str, text: str, verdict: type[Verdict], passages: Sequence[CitedPassage] = ()
+    ) -> Verdict | None:
+        """The model's verdict, checked strictly; None without one. Passages go in as data, never as words
+        of the instruction.
+        """
+        ...
+
+    def step(self, name: str, message: str) -> AbstractContextManager[None]:
+        """Measure and tell a step of the work; a stream shows `message`."""
+        ...
+
+    def degrade(self, note: str) -> None:
+        """Note in `method_details.degraded` that something was not done as asked."""
+        ...
+
+    def tell(self, key: str, value: Any) -> None:
+        """Add an entry, JSON, to `method_details`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class QueryMethod:
+    """A way to find the passages that a question is answered from (`register_methods`).
+
+    `find` answers passages that `search` gave it, best first; others are left out. The answer is written from
+    them as for every method. `name` is lower case, and what clients send as `method`.
+    """
+
+    name: str
+    description: str
+    find: Callable[[QuestionWork], Awaitable[Sequence[CitedPassage]]]
+
+    def __post_init__(self) -> None:
+        if not self.name or self.name != self.name.lower() or len(self.name) > 32:
+            raise ValueError("the name of a method is lower case and has 1 to 32 characters")
+
+
+@dataclass(frozen=True, slots=True)
+class RankingScope:
+    """What may be ranked: passages of these knowledge bases, and of these documents of theirs.
+
+    `document_ids` None means all documents. `limit` is how many passages the ranking will keep.
+    """
+
+    knowledge_base_ids: Sequence[str]
+    document_ids: Sequence[str] | None
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """One step of the way to a passage: `source` stands in `relation` to `target`."""
+
+    source: str
+    relation: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPassage:
+    """A passage's new place in a ranking (`enhance_ranking`): one of those given, or one to be added.
+
+    `score` (0 to 1) replaces the score that the ranking goes by. `path` says how the passage was reached.
+    `chunk_index`, its position in the document, spares a search where it is known.
+    """
+
+    knowledge_base_id: str
+    document_id: str
+    chunk_id: str
+    score: float
+    path: Sequence[PathStep] = ()
+    chunk_index: int | None = None

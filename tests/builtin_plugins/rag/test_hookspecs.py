@@ -1,0 +1,276 @@
+"""What other plugins add to the answering of a question: rankings that they improve, methods of their own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pytest
+import pytest_asyncio
+from pydantic import BaseModel
+
+from kernel.sdk import Caller, Plugin, contracts, hookimpl
+from kernel.testing import Actor, Running, platforms
+from tests.builtin_plugins.rag.rag_support import (
+    ask,
+    ask_raw,
+    ingest,
+    make_base,
+    make_pipeline,
+    path_of,
+    problems,
+    somebody,
+)
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+QUESTION = "Who repairs the pump?"
+TEXTS = {
+    "pump.md": "The pump stands in the cellar. Its repair is a task of the house service.",
+    "service.md": "The house service is led by Berit Solheim. She answers the telephone until six.",
+    "garden.md": "Roses are pruned in March.",
+}
+PATH = [contracts.PathStep("pump", "repaired by", "house service")]
+
+Enhance = Callable[[Sequence[contracts.CitedPassage], contracts.RankingScope], Any]
+Chosen = Sequence[contracts.CitedPassage]
+
+
+class Verdict(BaseModel):
+    """What the test's method asks the model for."""
+
+    fits: Literal["yes", "no"]
+
+
+@dataclass
+class Walker(Plugin):
+    """Improves rankings as a test says, and brings two methods."""
+
+    name = "walker"
+    answer: Enhance = field(default=lambda passages, scope: None)
+    calls: list[tuple[str, contracts.RankingScope]] = field(default_factory=list)
+    method: Callable[[contracts.QuestionWork], Awaitable[Chosen]] | None = None
+
+    @hookimpl
+    async def enhance_ranking(
+        self,
+        caller: Caller,
+        question: str,
+        passages: Sequence[contracts.CitedPassage],
+        scope: contracts.RankingScope,
+    ) -> Sequence[contracts.RankedPassage] | None:
+        self.calls.append((question, scope))
+        answer = self.answer(passages, scope)
+        ranked: Sequence[contracts.RankedPassage] | None = (
+            await answer if asyncio.iscoroutine(answer) else answer
+        )
+        return ranked
+
+    @hookimpl
+    def register_methods(self) -> Sequence[contracts.QueryMethod]:
+        return [
+            contracts.QueryMethod("twice", "Searches twice", self._find),
+            contracts.QueryMethod("standard", "Not this one", self._find),
+        ]
+
+    async def _find(self, work: contracts.QuestionWork) -> Chosen:
+        assert self.method is not None
+        return await self.method(work)
+
+
+@dataclass
+class Stage:
+    """A platform with the plugin, and an account with three documents in two knowledge bases."""
+
+    running: Running
+    walker: Walker
+    ann: Actor
+    base: str
+    other: str
+    documents: dict[str, str]
+    pipeline: str
+
+    async def chunk(self, name: str, base: str | None = None) -> str:
+        path = path_of(base or self.base, self.documents[name], "/chunks")
+        return str((await self.ann.get(path)).json()["items"][0]["chunk_id"])
+
+    async def place(self, name: str, score: float, **fields: Any) -> contracts.RankedPassage:
+        kb = self.other if name == "garden.md" else self.base
+        chunk = await self.chunk(name, kb)
+        return contracts.RankedPassage(kb, self.documents[name], chunk, score, **fields)
+
+    async def search(self, **fields: Any) -> list[dict[str, Any]]:
+        body = {"question": QUESTION, "graph": True, **fields}
+        answer = await self.ann.post(f"/v1/rag/pipeline/{self.pipeline}/search", json=body)
+        assert answer.status == 200, answer.body
+        return list(answer.json()["items"])
+
+    async def ask(self, **fields: Any) -> dict[str, Any]:
+        return await ask(self.ann, self.pipeline, QUESTION, **{"graph": True, "explain": True, **fields})
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+    walker = Walker()
+    async with platforms(tmp_path_factory.mktemp("hooks")) as start:
+        env = {"PLATFORM_RAG_ENHANCE_SECONDS": "0.2"}
+        running = await start("embeddings", "models", "rag", walker, env=env)
+        ann = await somebody(running)
+        base, other = await make_base(ann), await make_base(ann)
+        documents = {}
+        for name, text in TEXTS.items():
+            place = other if name == "garden.md" else base
+            documents[name] = (await ingest(running, ann, place, name, text))["document_id"]
+        pipeline = await make_pipeline(ann, base)
+        yield Stage(running, walker, ann, base, other, documents, pipeline)
+
+
+@pytest.fixture
+def stage(shared: Stage) -> Stage:
+    """The stage with a plugin that says nothing."""
+    shared.walker.answer = lambda passages, scope: None
+    shared.walker.calls.clear()
+    shared.walker.method = None
+    return shared
+
+
+def always(places: Sequence[contracts.RankedPassage]) -> Enhance:
+    """A plugin that answers the same to everybody."""
+    return lambda passages, scope: places
+
+
+def names(answer: dict[str, Any]) -> list[str]:
+    return [source["source"] for source in answer["sources"]]
+
+
+class TestEnhanceRanking:
+    async def test_only_when_asked_for(self, stage: Stage) -> None:
+        """Without `graph: true` no plugin is asked; with it, it learns what it may rank."""
+        await stage.ask(graph=False)
+        assert stage.walker.calls == []
+        await stage.ask(metadata_filter={"source": "pump.md"}, top_k=3)
+        ((question, scope),) = stage.walker.calls
+        assert question == QUESTION and scope.limit == 3
+        assert scope.knowledge_base_ids == [stage.base]
+        assert scope.document_ids == [stage.documents["pump.md"]]
+
+    async def test_adds_a_passage_with_its_path(self, stage: Stage) -> None:
+        """What the search missed joins the ranking, with its text, the graph's score and the way to it."""
+        assert names(await stage.ask(top_k=1, graph=False)) == ["pump.md"]
+        place = await stage.place("service.md", 1.0, path=PATH)
+        for index in (None, 0, 7):  # unknown, known, known wrongly
+            added = contracts.RankedPassage(
+                place.knowledge_base_id, place.document_id, place.chunk_id, 1.0, PATH, index
+            )
+            stage.walker.answer = always([added])
+            (source,) = await stage.search(top_k=1)
+            assert source["text"] == TEXTS["service.md"]
+            assert source["path"] == ["pump —repaired by→ house service"]
+            assert source["scores"]["graph"] == source["score"] == 1.0
+
+    async def test_orders_anew(self, stage: Stage) -> None:
+        """Passages get the score that the plugin gives them; what it leaves out keeps its own."""
+        first, second = [item["source"] for item in await stage.search(graph=False)]
+        place = await stage.place(second, 0.999)
+        stage.walker.answer = always([place])
+        items = await stage.search()
+        scores = [item["score"] for item in items]
+        assert scores == sorted(scores, reverse=True)
+        assert {item["source"]: "graph" in item["scores"] for item in items} == {
+            first: False,
+            second: True,
+        }
+
+    async def test_an_answer_goes_by_it(self, stage: Stage) -> None:
+        """The sources of an answer are those of the new ranking, with their paths."""
+        place = await stage.place("service.md", 1.0, path=PATH)
+        stage.walker.answer = always([place])
+        answer = await stage.ask(top_k=2)
+        assert names(answer) == ["service.md", "pump.md"]
+        assert [source.get("path") for source in answer["sources"]][1] is None
+
+    @pytest.mark.parametrize("filtered", [False, True])
+    async def test_what_is_out_of_scope_is_dropped(self, stage: Stage, filtered: bool) -> None:
+        """Passages of another knowledge base, under whatever name, or beyond the filter never come in."""
+        foreign = await stage.place("garden.md", 1.0)
+        disguised = contracts.RankedPassage(stage.base, foreign.document_id, foreign.chunk_id, 1.0)
+        unknown = contracts.RankedPassage(stage.base, stage.documents["pump.md"], "no-such", 1.0)
+        beyond = await stage.place("service.md", 1.0)
+        stage.walker.answer = always([foreign, disguised, unknown, beyond])
+        wanted = {"source": "pump.md"} if filtered else None
+        found = {item["source"] for item in await stage.search(metadata_filter=wanted, top_k=10)}
+        assert found == ({"pump.md"} if filtered else {"pump.md", "service.md"})
+
+    async def test_failing_or_late_it_is_skipped(self, stage: Stage) -> None:
+        """The answer is the one without it, and says whose help was missing."""
+
+        async def late() -> None:
+            await asyncio.Event().wait()
+
+        def broken(passages: Any, scope: Any) -> Any:
+            raise RuntimeError("secret detail")
+
+        plain = await stage.ask(graph=False)
+        for answer, word in ((broken, "failed"), (lambda passages, scope: late(), "longer than 0.2")):
+            stage.walker.answer = answer
+            got = await stage.ask()
+            (note, *_) = got["method_details"]["degraded"]
+            assert "walker" in note and word in note and "secret" not in note
+            assert names(got) == names(plain)
+
+    async def test_scores_out_of_range_are_ignored(self, stage: Stage) -> None:
+        """A score is from 0 to 1; another leaves the passage as it was."""
+        places = [await stage.place("service.md", score) for score in (7.0, -1.0, float("nan"))]
+        stage.walker.answer = always(places)
+        assert all("graph" not in item["scores"] for item in await stage.search())
+
+
+class TestRegisterMethods:
+    async def test_a_plugins_method_answers(self, stage: Stage) -> None:
+        """It searches, notes and chooses; the answer is written from its choice, under its name."""
+
+        async def find(work: contracts.QuestionWork) -> Chosen:
+            await work.search(contracts.SearchPlan(work.question))
+            with work.step("again", "Searching again"):
+                again = await work.search(contracts.SearchPlan("Who leads the house service?", top_k=1))
+            work.tell("twice", {"searches": 2})
+            assert await work.judge("Does it fit?", work.question, Verdict, again) is None
+            assert await work.write("Write", work.question) is None
+            return again
+
+        stage.walker.method = find
+        answer = await stage.ask(method="TWICE", graph=False)
+        assert answer["method"] == "twice" and answer["method_details"]["twice"] == {"searches": 2}
+        assert "again" in [step["step"] for step in answer["explain"]["steps"]]
+        assert len(answer["sources"]) <= 1
+        capabilities = (await stage.running.anonymous.get("/v1/rag/capabilities")).json()
+        assert capabilities["methods"]["twice"] is True
+
+    async def test_it_answers_from_nothing_else(self, stage: Stage) -> None:
+        """Passages that it made up or has from elsewhere are left out of the answer."""
+
+        async def find(work: contracts.QuestionWork) -> Chosen:
+            (best, *_) = await work.search(contracts.SearchPlan(work.question))
+            return [contracts.CitedPassage("Berit.", "x", 1.0, None, best.document_id, "made-up", None, 0, 6)]
+
+        stage.walker.method = find
+        answer = await stage.ask(method="twice", graph=False)
+        assert answer["sources"] == [] and "do not contain" in answer["answer"]
+
+    async def test_one_that_fails(self, stage: Stage) -> None:
+        """503 that names the method and nothing of its error."""
+
+        async def find(work: contracts.QuestionWork) -> Chosen:
+            raise RuntimeError("secret detail")
+
+        stage.walker.method = find
+        refused = await ask_raw(stage.ann, stage.pipeline, QUESTION, method="twice")
+        assert refused.status == 503 and "twice" in refused.detail and b"secret" not in refused.body
+
+    async def test_a_taken_name_is_refused(self, stage: Stage) -> None:
+        """The plugin's `standard` is not ours; an unknown name is answered with all that there are."""
+        assert (await stage.ask(method="standard", graph=False))["sources"]
+        found = problems(await ask_raw(stage.ann, stage.pipeline, QUESTION, method="magic"))
+        assert found["body.method"].endswith("standard, hyde, self_rag, auto, corrective, raptor, twice")
