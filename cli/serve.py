@@ -46,6 +46,9 @@ def serve(
         The first start creates PLATFORM_HOME with its secrets and updates the database. Everything is
     stored in that folder.
     """
+    from kernel import collector_timing
+
+    collector_timing.seldom()
     from cli.processes import Start, start
 
     chosen = {

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from graphlib import CycleError, TopologicalSorter
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -109,17 +109,26 @@ class Candidate:
 
 def installed() -> list[Candidate]:
     """The plugins of every installed package, by entry point, in the order of their names."""
-    return [_candidate(point) for point in sorted(entry_points(group=GROUP), key=lambda p: p.name)]
+    points = sorted(entry_points(group=GROUP), key=lambda p: p.name)
+    # A name or a version is parsed out of the package's whole description each time that it is asked for.
+    packages = {point.dist: _package(point.dist) for point in points}
+    return [_candidate(point, *packages[point.dist]) for point in points]
 
 
-def _candidate(point: EntryPoint) -> Candidate:
+def _package(dist: Distribution | None) -> tuple[str | None, str | None]:
+    """Name and version of what pip installed."""
+    if dist is None:
+        return None, None
+    told = dist.metadata
+    return told["Name"], told["Version"]
+
+
+def _candidate(point: EntryPoint, distribution: str | None, version: str | None) -> Candidate:
     def load() -> Any:
         made = point.load()
         return made() if isinstance(made, type) else made
 
-    dist = point.dist
-    package = point.module.partition(".")[0]
-    return Candidate(point.name, load, dist.name if dist else None, dist.version if dist else None, package)
+    return Candidate(point.name, load, distribution, version, package=point.module.partition(".")[0])
 
 
 def given(plugins: Iterable[type | Any]) -> list[Candidate]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-import gc
 import logging
 import os
 import signal
@@ -14,6 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 
+from kernel import collector_timing
 from kernel.app import gateway_app, service_app
 from kernel.boot import open_platform
 from kernel.errors import StartupError
@@ -69,20 +69,13 @@ async def serve_api(
             supervisor = Supervisor(children)
             stack.push_async_callback(supervisor.stop)
             await supervisor.start()
-        _settle_memory()
+        collector_timing.settle()
         sys.setswitchinterval(_TURN)
         if announce is not None:
             await announce(platform, listeners[0].port)
         await stop.wait()
         log.info("stopping: running requests have %g s to finish", platform.settings.shutdown_timeout)
         await stop_all(listeners)
-
-
-def _settle_memory() -> None:
-    """What the start made stays until the end: the collector need not look at it again and again."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
 
 
 async def _listen(
@@ -138,6 +131,7 @@ async def run_worker(loader: SettingsLoader, *, supervised: bool = False) -> Non
         executor_slot(platform) as executor,
     ):
         await housekeep(platform)
+        collector_timing.settle()
         await Worker(platform, executor).run(stop)
     _leave()
 

@@ -12,7 +12,6 @@ from email.utils import parseaddr
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-import yaml
 from pydantic import (
     AfterValidator,
     AliasChoices,
@@ -338,7 +337,8 @@ class SettingsLoader:
         """
         environ = {**(os.environ if environ is None else environ), **(overrides or {})}
         home = Path(environ.get("PLATFORM_HOME") or ".platform").expanduser()
-        return cls(environ, _read_config(home / "config.yaml"))
+        config = home / "config.yaml"
+        return cls(environ, _read_config(config) if config.is_file() else {})
 
     def load(self, owner: str, cls: type[S], stored: Mapping[str, Any] | None = None) -> S:
         """An instance of `cls` for `owner`. Raises StartupError naming each wrong field and its remedy.
@@ -389,8 +389,8 @@ class SettingsLoader:
 
 
 def _read_config(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
+    import yaml
+
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except (yaml.YAMLError, UnicodeDecodeError) as error:

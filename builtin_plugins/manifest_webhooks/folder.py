@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-from jsonschema.protocols import Validator
+from typing import TYPE_CHECKING, Any
 
 from kernel.sdk import ResourceKey, data_folder
 
@@ -21,9 +19,11 @@ from .catalog import Catalog, resolve
 from .loading import read_manifest
 from .manifest import Manifest
 from .problems import ManifestError, Problem
-from .schema import compile_schema
 from .validation import check_manifest, misspelt_keys
 from .watching import Changes, Fingerprint, Snapshot, scan, watch
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
 
 log = logging.getLogger("platform.manifests")
 
@@ -75,6 +75,8 @@ class ManifestFolder:
     @cached_property
     def validator(self) -> Validator:
         """The schema, made ready for checking."""
+        from .schema import compile_schema
+
         return compile_schema(self.schema_document)
 
     @asynccontextmanager

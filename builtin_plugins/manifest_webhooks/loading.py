@@ -10,7 +10,6 @@ from typing import Any
 from .json_tree import read_json
 from .problems import ROOT, ManifestError, Problem
 from .tree import MAX_MANIFEST_BYTES, TreeError, check_text
-from .yaml_tree import read_yaml
 
 
 def load_manifest(data: bytes, source: str) -> dict[str, Any]:
@@ -45,10 +44,16 @@ def _parse(data: bytes, *, json_only: bool) -> dict[str, Any]:
     _check_size(len(data))
     text = _decode(data)
     tree = read_json(text, fall_back=not json_only) if json_only or text.lstrip()[:1] == "{" else None
-    tree = read_yaml(text) if tree is None else tree
+    tree = _read_yaml(text) if tree is None else tree
     if not isinstance(tree, dict):
         raise TreeError("The document is not an object", "Start it with apiVersion: platform.dev/v1alpha1.")
     return tree
+
+
+def _read_yaml(text: str) -> Any:
+    from .yaml_tree import read_yaml
+
+    return read_yaml(text)
 
 
 def _decode(data: bytes) -> str:

@@ -6,13 +6,14 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
-
-from jsonschema import ValidationError
-from jsonschema.protocols import Validator
+from typing import TYPE_CHECKING, Any
 
 from .manifest import Manifest
 from .problems import ManifestError, Problem, join_path, shorten
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+    from jsonschema.protocols import Validator
 
 _MAX_PROBLEMS = 50
 _MAX_KEY = 100

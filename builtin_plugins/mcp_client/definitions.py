@@ -10,9 +10,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-
 _LONGEST_DESCRIPTION = 4_000
 _LARGEST_SCHEMA = 64 * 1024
 _MOST_NODES, _DEEPEST = 2_000, 24
@@ -58,6 +55,9 @@ def is_allowed(name: str, patterns: list[str]) -> bool:
 
 def _parameters(name: str, schema: Any) -> dict[str, Any]:
     """The schema of the arguments without references, as every client can read it."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
     if not isinstance(schema, dict) or schema.get("type") != "object":
         raise Unfit(f"'{name}' has no schema of type object")
     if len(json.dumps(schema)) > _LARGEST_SCHEMA:

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 
 from aiohttp import web
 
-from builtin_plugins.oidc.services.flow import LIFETIME, Flow
+from builtin_plugins.oidc.flow import LIFETIME, Flow
 from kernel.sdk import Context, PlatformError, store_error
 
 STATE: Final = "oidc_state"

@@ -6,18 +6,16 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from builtin_plugins.oidc.answers import BrowserAnswers
 from builtin_plugins.oidc.errors import NotOffered
-from builtin_plugins.oidc.services.client import Client
-from builtin_plugins.oidc.services.fetching import Fetcher
-from builtin_plugins.oidc.services.flow import FlowSeal
-from builtin_plugins.oidc.services.provider import Provider
-from builtin_plugins.oidc.services.sign_in import SignIn
-from builtin_plugins.oidc.services.sign_out import SignOut
-from builtin_plugins.oidc.services.tokens import TokenCheck
 from builtin_plugins.oidc.settings import OidcSettings
 from kernel.sdk import OUTGOING, CallLimits, Context, OutgoingClient, Platform, ResourceKey
+
+if TYPE_CHECKING:
+    from builtin_plugins.oidc.services.sign_in import SignIn
+    from builtin_plugins.oidc.services.sign_out import SignOut
 
 log = logging.getLogger("platform.oidc")
 
@@ -52,6 +50,15 @@ async def open_sso(platform: Platform) -> AsyncIterator[Sso | None]:
 
 
 def _assemble(platform: Platform, settings: OidcSettings, outgoing: OutgoingClient) -> Sso:
+    # Only a platform with a provider pays for these and the libraries below them: 120 modules.
+    from builtin_plugins.oidc.services.client import Client
+    from builtin_plugins.oidc.services.fetching import Fetcher
+    from builtin_plugins.oidc.services.provider import Provider
+    from builtin_plugins.oidc.services.seal import FlowSeal
+    from builtin_plugins.oidc.services.sign_in import SignIn
+    from builtin_plugins.oidc.services.sign_out import SignOut
+    from builtin_plugins.oidc.services.tokens import TokenCheck
+
     fetcher = Fetcher(outgoing, settings)
     provider = Provider(fetcher, settings)
     check = TokenCheck(provider, settings)

@@ -70,6 +70,8 @@ async def platform(
         "LOG_LEVEL": "WARNING",
         **(env or {}),
     }
+    # pip compiles what it installs: a start that compiled every module anew would be no second start.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-m", "cli", "serve", "--port", str(port), *arguments]
     async with process_of(command, environment, port, "/health") as served:
         yield served

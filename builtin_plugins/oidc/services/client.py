@@ -12,8 +12,8 @@ from authlib.oauth2.rfc6749.parameters import prepare_grant_uri, prepare_token_r
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
 from builtin_plugins.oidc.errors import BadIdToken, ProviderFault
+from builtin_plugins.oidc.flow import Flow
 from builtin_plugins.oidc.services.fetching import Fetcher
-from builtin_plugins.oidc.services.flow import Flow
 from builtin_plugins.oidc.services.provider import Metadata
 from builtin_plugins.oidc.settings import OidcSettings
 

@@ -8,12 +8,13 @@ from datetime import timedelta
 from typing import Any, Final
 
 from builtin_plugins.oidc.errors import BadCallback, RefusedByProvider
+from builtin_plugins.oidc.flow import LIFETIME, Flow
 from builtin_plugins.oidc.schemas import CallbackQuery
 from builtin_plugins.oidc.services.client import Client
-from builtin_plugins.oidc.services.flow import LIFETIME, Flow, FlowSeal
 from builtin_plugins.oidc.services.marks import remember_session, use_up
 from builtin_plugins.oidc.services.profile import identity_of
 from builtin_plugins.oidc.services.provider import Metadata, Provider
+from builtin_plugins.oidc.services.seal import FlowSeal
 from builtin_plugins.oidc.services.tokens import TokenCheck
 from builtin_plugins.oidc.settings import OidcSettings
 from kernel.sdk import Platform, sign_in_external, utc_now

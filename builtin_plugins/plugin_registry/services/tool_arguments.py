@@ -6,8 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from jsonschema import Draft202012Validator
-
 from kernel.sdk import Unprocessable
 
 _TRUE, _FALSE = {"true", "1", "yes", "on"}, {"false", "0", "no", "off"}
@@ -40,6 +38,8 @@ def _problem(field: str, error: str, kind: str = "value_error") -> dict[str, Any
 
 
 def _problems(name: str, schema: Mapping[str, Any], value: Any) -> list[dict[str, Any]]:
+    from jsonschema import Draft202012Validator
+
     found = Draft202012Validator(dict(schema)).iter_errors(value)
     return [
         _problem(".".join([name, *map(str, one.absolute_path)]), one.message[:300])

@@ -1,4 +1,4 @@
-"""One sign-in on its way: state, nonce and PKCE verifier, kept by the browser that began it.
+"""A sign-in on its way is kept by the browser that began it, sealed.
 
 The server keeps nothing until the browser comes back: a cookie that only this platform can read ties the
 three together, so that none of them can be swapped for one of another sign-in.
@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import secrets
 import time
-from dataclasses import dataclass
 from typing import Final
 
 from joserfc import jwt
@@ -18,23 +16,10 @@ from joserfc.errors import JoseError
 from joserfc.jwe import JWERegistry
 from joserfc.jwk import OctKey
 
-LIFETIME: Final = 300
+from builtin_plugins.oidc.flow import LIFETIME, Flow
+
 _HEADER: Final = {"alg": "dir", "enc": "A256GCM"}
 _FIELDS: Final = ("state", "nonce", "verifier")
-
-
-@dataclass(frozen=True)
-class Flow:
-    """The secrets of one sign-in. Each is 24 random bytes or more, as URL-safe text."""
-
-    state: str
-    nonce: str
-    verifier: str
-
-    @classmethod
-    def begin(cls) -> Flow:
-        """Fresh ones."""
-        return cls(secrets.token_urlsafe(24), secrets.token_urlsafe(24), secrets.token_urlsafe(48))
 
 
 class FlowSeal:
