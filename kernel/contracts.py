@@ -18,7 +18,13 @@ from kernel.conversations import PipelineEntry as PipelineEntry
 from kernel.conversations import PipelineEvents as PipelineEvents
 from kernel.conversations import Thought as Thought
 from kernel.conversations import ToolCallPart as ToolCallPart
+from kernel.graphs import DocumentPassage as DocumentPassage
+from kernel.graphs import DocumentPassages as DocumentPassages
+from kernel.graphs import GraphDocument as GraphDocument
 from kernel.hook_types import hookspec
+from kernel.purchases import CheckoutNotice as CheckoutNotice
+from kernel.purchases import CheckoutOrder as CheckoutOrder
+from kernel.purchases import LicenseVerdict as LicenseVerdict
 from kernel.questions import PathStep as PathStep
 from kernel.questions import QueryMethod as QueryMethod
 from kernel.questions import QuestionWork as QuestionWork
@@ -27,9 +33,11 @@ from kernel.questions import RankingScope as RankingScope
 from kernel.questions import SearchPlan as SearchPlan
 
 if TYPE_CHECKING:
+    from sqlalchemy import Select
     from sqlalchemy.orm import Session
 
     from kernel.auth.callers import Caller
+    from kernel.auth.ownership import Scope
     from kernel.db.engine import Unit
     from kernel.http.context import Context
     from kernel.platform import Platform
@@ -249,6 +257,38 @@ def analyze_data(platform: Platform) -> Mapping[str, Any] | None:
     """
 
 
+@hookspec.first_now
+def select_graph_documents(platform: Platform, scope: Scope) -> Select[str] | None:
+    """A query for the ids of the documents that a scope sees and that have a graph, for use inside others."""
+
+
+@hookspec.first_now
+def list_graph_documents(
+    platform: Platform, session: Session, knowledge_base_id: str
+) -> Sequence[GraphDocument] | None:
+    """The readable documents of a knowledge base that wants a graph, oldest first; none of any other."""
+
+
+@hookspec.first_now
+def hold_graph_document(platform: Platform, unit: Unit, document_id: str) -> GraphDocument | None:
+    """The document, kept from deletion until the unit ends; None where it is gone or needs no graph."""
+
+
+@hookspec.first
+def read_passages(
+    platform: Platform, knowledge_base_id: str, document_id: str, limit: int, offset: int
+) -> DocumentPassages | None:
+    """Passages of a document in their order, whoever asks: for deriving something from all of them."""
+
+
+@hookspec.all_now
+def on_graph_switched(platform: Platform, unit: Unit, knowledge_base_id: str, owner_id: int | None) -> None:
+    """Whether a knowledge base wants a graph has changed, or is asked for again. Runs in that unit.
+
+    `owner_id` is whose knowledge base it is, or was: deleting one tells of it as well.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class ListingRef:
     """A listing of the catalog of plugins; `approved` ones are open to everybody."""
@@ -267,16 +307,6 @@ def find_listings(
     """The listings whose id or name is among `plugins`, approved or not; what is unknown is left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class LicenseVerdict:
-    """Whether a licence covers a use, which tier it needs and which there is; `reason` only for a no."""
-
-    allowed: bool
-    tier_required: str
-    user_tier: str
-    reason: str | None = None
-
-
 @hookspec.first
 def check_license(
     platform: Platform, subject: str, plugin: str, required: str, used: bool
@@ -291,26 +321,6 @@ def check_license(
 @hookspec.first
 def find_required_tiers(platform: Platform) -> Mapping[str, str] | None:
     """The tiers that administrators demand of whole plugins, by the plugins' names."""
-
-
-@dataclass(frozen=True, slots=True)
-class CheckoutOrder:
-    """What somebody wants to buy: a tier of a plugin. `plugin` is the listing's id."""
-
-    id: str
-    subject: str
-    plugin: str
-    plugin_name: str
-    tier: str
-
-
-@dataclass(frozen=True, slots=True)
-class CheckoutNotice:
-    """What a provider says of an order. `event_id` is its own, the same when it says it again."""
-
-    order_id: str
-    event_id: str
-    state: Literal["paid", "cancelled", "refunded"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import Select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag import hookspecs
@@ -19,7 +20,7 @@ from builtin_plugins.rag.models import Base
 from builtin_plugins.rag.parsing.runner import parser_processes
 from builtin_plugins.rag.permissions import PERMISSIONS
 from builtin_plugins.rag.questions.reranking import RERANK_SERVER, open_rerank_server
-from builtin_plugins.rag.services import reading
+from builtin_plugins.rag.services import graphs, reading
 from builtin_plugins.rag.services.health import health_fields
 from builtin_plugins.rag.services.ingest import INGEST
 from builtin_plugins.rag.services.offering import ask_pipeline, list_pipelines, pipeline_tools
@@ -38,9 +39,11 @@ from kernel.sdk import (
     Platform,
     Plugin,
     Resource,
+    Scope,
     Service,
     Tables,
     Tool,
+    Unit,
     contracts,
     hookimpl,
 )
@@ -134,6 +137,26 @@ class RagPlugin(Plugin):
         self, caller: Caller, knowledge_base_id: str, document_id: str, chunk_id: str | None
     ) -> contracts.DocumentText:
         return await reading.read_document(caller, knowledge_base_id, document_id, chunk_id)
+
+    @hookimpl
+    def select_graph_documents(self, scope: Scope) -> Select[str]:
+        return graphs.seen(scope)
+
+    @hookimpl
+    def list_graph_documents(
+        self, session: Session, knowledge_base_id: str
+    ) -> Sequence[contracts.GraphDocument]:
+        return graphs.graph_documents(session, knowledge_base_id)
+
+    @hookimpl
+    def hold_graph_document(self, unit: Unit, document_id: str) -> contracts.GraphDocument | None:
+        return graphs.hold(unit, document_id)
+
+    @hookimpl
+    async def read_passages(
+        self, platform: Platform, knowledge_base_id: str, document_id: str, limit: int, offset: int
+    ) -> contracts.DocumentPassages:
+        return await graphs.read_passages(platform, knowledge_base_id, document_id, limit, offset)
 
     @hookimpl(optionalhook=True)
     def export_rows(

@@ -52,6 +52,7 @@ class KnowledgeBaseCreate(Sharing):
     llm_model: ModelName | None = None
     chunk_size: Annotated[int, Field(ge=1, le=MAX_SIZE)] = 512
     chunk_overlap: Annotated[int, Field(ge=0, le=MAX_SIZE)] = 50
+    graph: bool = Field(False, description="Build a graph of the documents' entities as well.")
 
     @model_validator(mode="after")
     def _overlap_fits(self) -> KnowledgeBaseCreate:
@@ -70,6 +71,11 @@ class KnowledgeBaseUpdate(SharingUpdate):
     name: Name | None = None
     description: Text | None = None
     llm_model: ModelName | None = None
+    graph: bool | None = Field(
+        None,
+        description="true builds a graph of the documents that are there, in a job to follow at /v1/jobs, "
+        "and of those to come; sent again it builds what is missing. false drops it.",
+    )
 
 
 class KnowledgeBaseDelete(BaseModel):
@@ -92,6 +98,7 @@ class KnowledgeBaseOut(BaseModel):
     llm_model: str | None
     chunk_size: int
     chunk_overlap: int
+    graph: bool
     document_count: int
     vector_count: int
     owner_id: int | None
@@ -353,45 +360,3 @@ class QueryAnswer(BaseModel):
     method: str
     method_details: dict[str, Any]
     explain: Explanation | None = Field(None, exclude_if=_absent)
-
-
-class RetrieverState(BaseModel):
-    """Whether a retriever can be used."""
-
-    available: bool
-    note: str | None = None
-
-
-class EnhancerState(BaseModel):
-    """Whether an enhancer can be used, and by what."""
-
-    available: bool
-    backend: str | None = None
-
-
-class RagCapabilities(BaseModel):
-    """What is available on this server."""
-
-    methods: dict[str, bool]
-    enhancers: dict[str, EnhancerState]
-    retrievers: dict[str, RetrieverState]
-    optional_deps: dict[str, bool]
-
-
-class DecisionStats(BaseModel):
-    """What the engine that chooses methods has decided since the server started."""
-
-    available: bool = Field(description="Whether this server has such an engine.")
-    total_decisions: int
-    strategy_distribution: dict[str, int]
-    complexity_distribution: dict[str, int]
-    avg_confidence: float | None
-
-
-class RootOut(BaseModel):
-    """The root of the service."""
-
-    name: str
-    version: str
-    status: str
-    ollama_available: bool

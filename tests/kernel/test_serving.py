@@ -18,6 +18,7 @@ OFFERED = {
     "orchestrator": 8003,
     "rag-pipeline": 8004,
     "tts-stt": 8006,
+    "graph-rag": 8008,
 }
 
 

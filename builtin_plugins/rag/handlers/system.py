@@ -5,7 +5,7 @@ from __future__ import annotations
 from builtin_plugins.rag.methods.decisions import DECISIONS
 from builtin_plugins.rag.methods.registry import METHODS
 from builtin_plugins.rag.questions.reranking import RERANK_SERVER
-from builtin_plugins.rag.schemas import (
+from builtin_plugins.rag.schemas_system import (
     DecisionStats,
     EnhancerState,
     RagCapabilities,

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from builtin_plugins.rag.answering.words import words
 from builtin_plugins.rag.questions.judging import verdict_messages
 from builtin_plugins.rag.questions.question import Question
-from builtin_plugins.rag.schemas import DecisionStats
+from builtin_plugins.rag.schemas_system import DecisionStats
 from kernel.sdk import ResourceKey
 
 Complexity = Literal["simple", "moderate", "complex", "ambiguous"]

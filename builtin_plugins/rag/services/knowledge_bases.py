@@ -28,9 +28,22 @@ from builtin_plugins.rag.schemas import (
     KnowledgeBaseQuery,
     KnowledgeBaseUpdate,
 )
+from builtin_plugins.rag.services.graphs import check_graph, tell_of_graph
 from builtin_plugins.rag.services.removal import delete_base
 from builtin_plugins.rag.services.sharing import share, share_anew
-from kernel.sdk import Caller, Prepared, Scope, Unit, audit, page_of, read_page, scope_of, utc_now, visible
+from kernel.sdk import (
+    Caller,
+    Platform,
+    Prepared,
+    Scope,
+    Unit,
+    audit,
+    page_of,
+    read_page,
+    scope_of,
+    utc_now,
+    visible,
+)
 
 
 def find(session: Session, scope: Scope, kb_id: str, *, lock: bool = False) -> KnowledgeBase:
@@ -54,6 +67,7 @@ def find_own(session: Session, scope: Scope, kb_id: str, *, lock: bool = False) 
 
 async def create(caller: Caller, wanted: KnowledgeBaseCreate, model: str) -> KnowledgeBaseOut:
     """A new knowledge base of the caller, embedded by `model`. Raises Unprocessable, NotInTeam."""
+    check_graph(caller.platform, wanted.graph)
     scope = await scope_of(caller.platform, caller.principal)
     made = KnowledgeBase(
         id=str(uuid.uuid4()),
@@ -63,6 +77,7 @@ async def create(caller: Caller, wanted: KnowledgeBaseCreate, model: str) -> Kno
         llm_model=wanted.llm_model,
         chunk_size=wanted.chunk_size,
         chunk_overlap=wanted.chunk_overlap,
+        graph=wanted.graph,
         owner_id=caller.id,
         created_at=utc_now(),
     )
@@ -98,16 +113,23 @@ async def update(caller: Caller, kb_id: str, change: KnowledgeBaseUpdate) -> Kno
     Raises KnowledgeBaseNotFound, NotOwner, Unprocessable, NotInTeam.
     """
     scope = await scope_of(caller.platform, caller.principal)
-    return await caller.platform.database.write(_update, scope, kb_id, change)
+    return await caller.platform.database.write(_update, caller.platform, scope, kb_id, change)
 
 
-def _update(unit: Unit, scope: Scope, kb_id: str, change: KnowledgeBaseUpdate) -> KnowledgeBaseOut:
+def _update(
+    unit: Unit, platform: Platform, scope: Scope, kb_id: str, change: KnowledgeBaseUpdate
+) -> KnowledgeBaseOut:
     found = find_own(unit.session, scope, kb_id, lock=True)
     for field in ("name", "description", "llm_model"):
         value = getattr(change, field)
         if field in change.model_fields_set and (value is not None or field == "llm_model"):
             setattr(found, field, value)
     share_anew(found, scope, change)
+    if change.graph is not None:
+        check_graph(platform, change.graph)
+        found.graph = change.graph
+        unit.session.flush()
+        tell_of_graph(platform, unit, found)
     counts = _counts(unit.session, [kb_id])
     return render(found, *counts.get(kb_id, (0, 0)))
 
@@ -182,6 +204,7 @@ _FIELDS = (
     "llm_model",
     "chunk_size",
     "chunk_overlap",
+    "graph",
     "owner_id",
     "visibility",
     "team_id",

@@ -14,6 +14,7 @@ from sqlalchemy import select
 
 from builtin_plugins.rag.events import DocumentDeleted
 from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.services.graphs import tell_of_graph
 from kernel.sdk import Job, Platform, Unit
 
 _AT_ONCE = 50  # of one transaction
@@ -35,6 +36,8 @@ def delete_base(unit: Unit, platform: Platform, base: KnowledgeBase) -> None:
     unit.session.delete(base)
     unit.session.flush()
     platform.vectors.drop(unit, base.collection)
+    if base.graph:
+        tell_of_graph(platform, unit, base)
     unit.enqueue(REMOVE, RemovalPayload(knowledge_base_id=base.id, owner_id=base.owner_id))
 
 

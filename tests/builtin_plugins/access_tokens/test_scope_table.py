@@ -29,6 +29,8 @@ ASK = {
         for rest in ("", "/chunks", "/content")
     ),
     *(f"POST /v1/rag/{name}/{{kb_id}}/search" for name in _RAG),
+    *(f"POST /v1/graph-rag/{name}" for name in ("extract", "retrieve", "entity-context", "graph/search")),
+    *(f"GET /v1/graph-rag/graph/{name}" for name in ("stats", "documents")),
     "GET /v1/ai/models",
     "GET /v1/ai/models/{model}",
     "GET /v1/rag/pipeline",

@@ -44,6 +44,7 @@ class TestCreate:
             "llm_model": None,
             "chunk_size": 512,
             "chunk_overlap": 50,
+            "graph": False,
             "document_count": 0,
             "vector_count": 0,
             "owner_id": ann.user["id"],

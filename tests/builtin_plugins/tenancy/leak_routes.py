@@ -240,6 +240,17 @@ RAG = {
     ),
 }
 
+GRAPH_RAG = {
+    "POST /v1/graph-rag/extract": Row({"text": "Senja"}),
+    "POST /v1/graph-rag/construct-graph": Row({"document_id": "@fresh", "text": "An island."}),
+    "POST /v1/graph-rag/retrieve": Row({"query": "What is in Senja?", "limit": 100}),
+    "POST /v1/graph-rag/entity-context": Row({"entity_text": "Senja", "context_window": 10}, control=(404,)),
+    "POST /v1/graph-rag/graph/search": Row({"query": "canary", "limit": 50}),
+    "GET /v1/graph-rag/graph/stats": OWN,
+    "GET /v1/graph-rag/graph/documents": Row(query="limit=500"),
+    "DELETE /v1/graph-rag/graph/document/{document_id}": Row(control=(409,)),
+}
+
 _TEAM_KEY = ("team.manage", "team", True)
 TEAMS = {
     "POST /v1/teams": Row({"name": "@fresh", "organization_id": "@organization"}, member_of="organization"),
@@ -363,6 +374,7 @@ ROWS: dict[str, Row] = {
     **TOOLS,
     **LICENSING,
     **RAG,
+    **GRAPH_RAG,
     **TEAMS,
     **ORGANIZATIONS,
     **ORCHESTRATOR,

@@ -219,6 +219,15 @@ async def _rows(world: World) -> None:
     world.ids["license"] = await _license(world)
     mine = await make_base(world.people["other_org"].actor)
     world.ids["other_kb"] = mine
+    await _graph(world)
+
+
+async def _graph(world: World) -> None:
+    """A graph of a text of the victim's own, that nobody else sees, not even an administrator."""
+    word = world.canary("graph", lambda person: person.id == world.victim.id)
+    body = {"document_id": word, "title": word, "text": f"The treasure {word} is buried in Senja."}
+    answer = await world.victim.actor.post("/v1/graph-rag/construct-graph", json=body)
+    assert answer.status == 200, answer.body
 
 
 def _shared(world: World, variant: str) -> dict[str, Any]:
@@ -233,7 +242,7 @@ async def new_base(world: World, variant: str) -> str:
         return world.sees(person, variant)
 
     words = {key: world.canary(f"kb-{key}-{variant}", audience) for key in ("name", "description")}
-    return await make_base(world.victim.actor, **words, **_shared(world, variant))
+    return await make_base(world.victim.actor, **words, **_shared(world, variant), graph=True)
 
 
 async def new_document(world: World, base: str, variant: str) -> str:
@@ -243,7 +252,9 @@ async def new_document(world: World, base: str, variant: str) -> str:
         return world.sees(person, variant)
 
     name, text = (world.canary(f"document-{key}-{variant}", audience) for key in ("name", "text"))
-    answer = await upload(world.victim.actor, base, f"{name}.md", f"The treasure is a {text} of gold.")
+    answer = await upload(
+        world.victim.actor, base, f"{name}.md", f"The treasure is a {text} of gold from Senja."
+    )
     return str(answer.json()["document_id"])
 
 

@@ -1,0 +1,1 @@
+"""What is asked of the graphs that a caller sees."""

@@ -1,0 +1,179 @@
+"""Entities among the graphs that a caller sees: by name, and all names of one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
+
+from ..extraction.mentions import folded, key_of
+from ..models import Alias, Entity
+from ..storing.access import Sight
+
+MOST_NAMED = 5  # entities of a query that count (wire-facts 14)
+_LONGEST_NAME = 8  # words
+_MOST_WORDS = 200
+_MOST_ROWS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An entity over all graphs that are seen; `keys` are all that it is called there."""
+
+    key: str
+    name: str
+    label: str
+    mentions: int
+    keys: frozenset[str]
+
+
+def named_in(session: Session, sight: Sight, query: str) -> list[Known]:
+    """The first entities that a query names, in its order; of names inside each other the longest."""
+    spans = _spans(query)
+    names = {key for _, _, key in spans}
+    targets = _targets(session, sight, names)
+    known = describe(session, sight, {key for keys in targets.values() for key in keys} | names)
+    found: list[Known] = []
+    taken: list[tuple[int, int]] = []
+    for start, end, key in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
+        mine = [known[one] for one in sorted({key, *targets.get(key, ())}) if one in known]
+        if mine and not any(start < b and a < end for a, b in taken):
+            taken.append((start, end))
+            found.append(_merged(mine, at=start))
+    order = {id(one): place for one, place in zip(found, taken, strict=True)}
+    return _completed(session, sight, sorted(found, key=lambda one: order[id(one)])[:MOST_NAMED])
+
+
+def search(session: Session, sight: Sight, query: str, limit: int) -> list[Known]:
+    """Entities whose names hold the query, or which it names: exact, then beginnings, then the rest."""
+    wanted = key_of(query) or folded(query).strip()
+    names = {key for _, _, key in _spans(query)}
+    match: ColumnElement[bool] = Entity.key.in_(names)
+    if wanted:
+        match |= Entity.key.contains(wanted, autoescape=True)
+    counted = func.sum(Entity.mentions)
+    rows = (
+        select(Entity.key)
+        .where(Entity.graph_id.in_(sight.graphs), match)
+        .group_by(Entity.key)
+        .order_by((Entity.key == wanted).desc(), counted.desc(), Entity.key)
+        .limit(_MOST_ROWS)
+    )
+    known = describe(session, sight, session.scalars(rows).all())
+    return sorted(known.values(), key=lambda one: (_rank(one.key, wanted), -one.mentions, one.key))[:limit]
+
+
+def _rank(key: str, wanted: str) -> int:
+    if key == wanted:
+        return 0
+    return 1 if key.startswith(wanted) else 2 if wanted in key else 3
+
+
+def describe(session: Session, sight: Sight, keys: Collection[str]) -> dict[str, Known]:
+    """The entities of these keys: each by its most frequent name and label."""
+    counted = func.sum(Entity.mentions).label("mentions")
+    query = (
+        select(Entity.key, Entity.name, Entity.label, counted)
+        .where(Entity.graph_id.in_(sight.graphs), Entity.key.in_(keys))
+        .group_by(Entity.key, Entity.name, Entity.label)
+        .order_by(counted.desc(), Entity.name, Entity.label)
+    )
+    found: dict[str, Known] = {}
+    for row in session.execute(query):
+        one = found.get(row.key)
+        total = row.mentions + (one.mentions if one else 0)
+        first = one or Known(row.key, row.name, row.label, 0, frozenset({row.key}))
+        found[row.key] = Known(row.key, first.name, first.label, total, first.keys)
+    return found
+
+
+def _targets(session: Session, sight: Sight, names: Collection[str]) -> dict[str, set[str]]:
+    """What names stand for in some document."""
+    query = select(Alias.alias, Alias.key).distinct()
+    found: dict[str, set[str]] = {}
+    for alias, key in session.execute(query.where(Alias.graph_id.in_(sight.graphs), Alias.alias.in_(names))):
+        found.setdefault(alias, set()).add(key)
+    return found
+
+
+def _completed(session: Session, sight: Sight, found: Sequence[Known]) -> list[Known]:
+    """With abbreviations that stand for these in one document, and so in all, unless they mean two things."""
+    keys = {key for one in found for key in one.keys}
+    shown = select(Alias.alias, Alias.key).distinct().where(Alias.graph_id.in_(sight.graphs))
+    short = shown.where(Alias.reason == "abbreviation")
+    mine = session.execute(short.where(Alias.key.in_(keys))).all()
+    meant = session.execute(short.where(Alias.alias.in_({row.alias for row in mine}))).all()
+    targets: dict[str, set[str]] = {}
+    for alias, key in meant:
+        targets.setdefault(alias, set()).add(key)
+    clear = [(alias, key) for alias, key in mine if len(targets[alias]) == 1]
+    return [
+        Known(
+            one.key,
+            one.name,
+            one.label,
+            one.mentions,
+            one.keys | {alias for alias, key in clear if key in one.keys},
+        )
+        for one in found
+    ]
+
+
+def find(session: Session, sight: Sight, text: str) -> Known | None:
+    """The entity that is called so, with all its names."""
+    key = key_of(text)
+    targets = _targets(session, sight, {key})
+    known = describe(session, sight, {key, *targets.get(key, ())})
+    mine = [known[one] for one in sorted(known)]
+    found = _completed(session, sight, [_merged(mine)] if mine else [])
+    return found[0] if found else None
+
+
+def _merged(found: Sequence[Known], at: int = 0) -> Known:
+    best = min(found, key=lambda one: (-one.mentions, one.key))
+    keys = frozenset(key for one in found for key in one.keys)
+    return Known(best.key, best.name, best.label, sum(one.mentions for one in found), keys)
+
+
+def _spans(query: str) -> list[tuple[int, int, str]]:
+    """Everything in a query that could be a name: one to eight words in a row, and runs without spaces."""
+    words = _words(query)
+    found = []
+    for at in range(len(words)):
+        for count in range(1, _LONGEST_NAME + 1):
+            if at + count > len(words):
+                break
+            start, end = words[at][0], words[at + count - 1][1]
+            if key := key_of(query[start:end]):
+                found.append((start, end, key))
+    return found
+
+
+def _words(query: str) -> list[tuple[int, int]]:
+    """Words by their places; in scripts that put no space between words, each character is one."""
+    found: list[tuple[int, int]] = []
+    start: int | None = None
+    for at, char in enumerate(query):
+        alone = _is_unspaced(char)
+        if start is not None and (char.isspace() or alone):
+            found.append((start, at))
+            start = None
+        if alone:
+            found.append((at, at + 1))
+        elif start is None and not char.isspace():
+            start = at
+    if start is not None:
+        found.append((start, len(query)))
+    return found[:_MOST_WORDS]
+
+
+def _is_unspaced(char: str) -> bool:
+    code = ord(char)
+    return 0x3040 <= code <= 0x30FF or 0x3400 <= code <= 0x9FFF or 0x0E00 <= code <= 0x0EFF
+
+
+def names_of(found: Iterable[Known]) -> set[str]:
+    """All keys of these entities."""
+    return {key for one in found for key in one.keys}

@@ -1,0 +1,64 @@
+"""From entities to related ones, step by step over the relations of the graphs that are seen."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import Session
+
+from ..models import Relation
+from ..storing.access import Sight
+
+_WIDEST = 100  # entities that a step starts from
+_MOST_ROWS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """An entity that was reached, over which relation, in how many steps."""
+
+    key: str
+    predicate: str
+    kind: str
+    weight: float
+    depth: int
+
+
+def reach(session: Session, sight: Sight, keys: Collection[str], depth: int, limit: int) -> list[Reached]:
+    """The entities around `keys`, nearest first, of those the most closely related."""
+    seen, frontier, found = set(keys), set(keys), []
+    for step in range(1, depth + 1):
+        best: dict[str, Reached] = {}
+        for one in _step(session, sight, frontier, step):
+            if one.key not in seen and (one.key not in best or one.weight > best[one.key].weight):
+                best[one.key] = one
+        ordered = sorted(best.values(), key=lambda one: (-one.weight, one.key))
+        found += ordered
+        seen |= best.keys()
+        frontier = {one.key for one in ordered[:_WIDEST]}
+        if not frontier or len(found) >= limit:
+            break
+    return found[:limit]
+
+
+def _step(session: Session, sight: Sight, frontier: Collection[str], depth: int) -> list[Reached]:
+    weight = func.sum(Relation.weight).label("weight")
+    columns = (Relation.subject, Relation.predicate, Relation.object, Relation.kind)
+    query = (
+        select(*columns, weight)
+        .where(
+            Relation.graph_id.in_(sight.graphs),
+            or_(Relation.subject.in_(frontier), Relation.object.in_(frontier)),
+        )
+        .group_by(*columns)
+        .order_by(weight.desc(), *columns)
+        .limit(_MOST_ROWS)
+    )
+    return [
+        Reached(key, row.predicate, row.kind, float(row.weight), depth)
+        for row in session.execute(query)
+        for key in (row.subject, row.object)
+        if key not in frontier
+    ]

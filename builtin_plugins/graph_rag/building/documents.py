@@ -1,0 +1,145 @@
+"""The graph of one document, as it will be written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from kernel.sdk import contracts
+
+from ..extraction.mentions import NOUN_PHRASE, Mention
+from ..models import LONGEST_KEY
+from .protocol import Extractor, Found, Link
+from .relations import near
+from .resolving import Resolved, resolve
+
+
+@dataclass(frozen=True, slots=True)
+class EntityFound:
+    """An entity of the document, named as it is most often; `position` is its first passage."""
+
+    key: str
+    name: str
+    label: str
+    mentions: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class RelationFound:
+    """A relation of the document with all its weight, and the first place that shows it."""
+
+    link: Link
+    weight: float
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltGraph:
+    """Everything that becomes rows."""
+
+    passages: Sequence[contracts.DocumentPassage]
+    mentions: Sequence[Sequence[Mention]]
+    entities: Sequence[EntityFound]
+    aliases: Sequence[Resolved]
+    relations: Sequence[RelationFound]
+
+
+@dataclass
+class _Seen:
+    names: Counter[str] = field(default_factory=Counter)
+    labels: Counter[str] = field(default_factory=Counter)
+    places: set[int] = field(default_factory=set)
+    position: int = 0
+
+
+def build(
+    extractor: Extractor,
+    passages: Sequence[contracts.DocumentPassage],
+    *,
+    relationships: bool,
+    language: str | None = None,
+) -> BuiltGraph:
+    """Extract, resolve and relate. Slow for long texts: call it in a thread."""
+    texts = [passage.text for passage in passages]
+    analysed = extractor.analyse(texts, language)
+    found = [_usable(one.mentions) for one in analysed]
+    aliases = resolve(texts, found)
+    mentions = [[_resolved(mention, aliases) for mention in one] for one in found]
+    entities = _entities(passages, mentions)
+    links = _links(analysed, mentions, aliases) if relationships else []
+    known = {entity.key for entity in entities}
+    relations = _relations((at, link) for at, link in links if {link.subject, link.object} <= known)
+    kept = sorted((one for one in aliases.values() if one.key in known), key=lambda one: one.alias)
+    return BuiltGraph(passages, mentions, entities, kept, relations)
+
+
+def _usable(mentions: Iterable[Mention]) -> list[Mention]:
+    return [mention for mention in mentions if 0 < len(mention.key) <= LONGEST_KEY]
+
+
+def _resolved(mention: Mention, aliases: dict[str, Resolved]) -> Mention:
+    known = aliases.get(mention.key)
+    return mention if known is None else mention._replace(key=known.key)
+
+
+def _entities(
+    passages: Sequence[contracts.DocumentPassage], mentions: Sequence[Sequence[Mention]]
+) -> list[EntityFound]:
+    """By key. What two overlapping passages both hold counts once."""
+    seen: dict[str, _Seen] = {}
+    for passage, found in zip(passages, mentions, strict=True):
+        for mention in found:
+            one = seen.setdefault(mention.key, _Seen(position=passage.position))
+            place = passage.char_start + mention.start
+            if place not in one.places:
+                one.places.add(place)
+                one.names[" ".join(mention.text.split())] += 1
+                one.labels[mention.label] += 1
+    return [
+        EntityFound(key, _name(one.names), _label(one.labels), len(one.places), one.position)
+        for key, one in sorted(seen.items())
+    ]
+
+
+def _name(names: Counter[str]) -> str:
+    """The most frequent spelling, the longest of those."""
+    return min(names, key=lambda name: (-names[name], -len(name), name))
+
+
+def _label(labels: Counter[str]) -> str:
+    """The most frequent label that says something, if there is one."""
+    return min(labels, key=lambda label: (label == NOUN_PHRASE, -labels[label], label))
+
+
+def _links(
+    analysed: Sequence[Found], mentions: Sequence[Sequence[Mention]], aliases: dict[str, Resolved]
+) -> Iterable[tuple[int, Link]]:
+    for position, (one, found) in enumerate(zip(analysed, mentions, strict=True)):
+        if one.links is None:
+            yield from ((position, link) for link in near(found))
+            continue
+        for link in one.links:
+            subject, target = (
+                aliases[key].key if key in aliases else key for key in (link.subject, link.object)
+            )
+            if subject != target:
+                yield position, link._replace(subject=subject, object=target)
+
+
+def _relations(links: Iterable[tuple[int, Link]]) -> list[RelationFound]:
+    """One for each pair and predicate; nearness has no direction, so the first occurrence gives it one."""
+    first: dict[tuple[str, str, str], tuple[int, Link]] = {}
+    weights: dict[tuple[str, str, str], float] = {}
+    for position, link in links:
+        one, two = link.subject, link.object
+        if link.kind == "CO_OCCURRENCE" and two < one:
+            one, two = two, one
+        pair = (one, link.predicate[:LONGEST_KEY], two)
+        first.setdefault(pair, (position, link))
+        weights[pair] = weights.get(pair, 0.0) + link.weight
+    return [
+        RelationFound(link._replace(predicate=pair[1]), round(weights[pair], 4), position)
+        for pair, (position, link) in first.items()
+    ]

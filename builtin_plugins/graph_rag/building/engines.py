@@ -1,0 +1,69 @@
+"""The engines that there are, and the one in use."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+
+from kernel.sdk import Platform, ResourceKey, Unavailable
+
+from .. import hookspecs
+from ..settings import GraphSettings
+from .protocol import Extractor, Found
+
+RULES_VERSION = "1"
+
+
+class Engines:
+    """Engines by name. Raises Unavailable where the chosen one can't work."""
+
+    def __init__(self, wanted: str, offered: Iterable[Extractor]) -> None:
+        self._wanted = wanted
+        self._known = {engine.name: engine for engine in (rules(), *offered)}
+
+    def chosen(self) -> Extractor:
+        """The engine that the operator chose."""
+        problem = self.problem()
+        if problem is not None:
+            raise Unavailable(f"Entities can't be extracted: {problem}")
+        return self._known[self._wanted]
+
+    def problem(self) -> str | None:
+        """Why the chosen engine can't work, as a remedy."""
+        engine = self._known.get(self._wanted)
+        if engine is None:
+            known = ", ".join(sorted(self._known))
+            return f"there is no engine '{self._wanted}'; PLATFORM_GRAPH_RAG_ENGINE can be {known}"
+        return engine.missing()
+
+    @property
+    def name(self) -> str:
+        """The name of the chosen engine."""
+        return self._wanted
+
+
+def rules() -> Extractor:
+    """The engine that needs no model and knows every script."""
+    return Extractor("rules", RULES_VERSION, _by_rules)
+
+
+def _by_rules(texts: Sequence[str], language: str | None) -> list[Found]:
+    from ..extraction.rules import extract
+
+    return [Found(extract(text, language=language)) for text in texts]
+
+
+def identity(extractor: Extractor) -> str:
+    """What a graph remembers of the engine that made it."""
+    return f"{extractor.name}/{extractor.version}"[:64]
+
+
+@asynccontextmanager
+async def open_engines(platform: Platform) -> AsyncIterator[Engines]:
+    """The engines of this process."""
+    offered = platform.hooks.ask_now(hookspecs.register_extractors)
+    settings = platform.settings_of(GraphSettings)
+    yield Engines(settings.engine, (engine for _, engines in offered for engine in engines))
+
+
+ENGINES: ResourceKey[Engines] = ResourceKey("graph-rag engines")

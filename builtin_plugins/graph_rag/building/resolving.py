@@ -1,0 +1,127 @@
+"""Names of one document that stand for the same thing, each with the reason and the place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ..extraction.mentions import Mention, key_of
+
+Reason = Literal["abbreviation", "title", "initials", "surname"]
+
+# In this order: an abbreviation that the text explains says more than a name that looks alike.
+_REASONS: tuple[Reason, ...] = ("abbreviation", "title", "initials", "surname")
+_PEOPLE = frozenset({"PERSON", "NOUN_PHRASE"})
+_SMALL = frozenset({"of", "the", "and", "for", "in", "de", "la", "le", "der", "die", "das", "und", "für"})
+_TITLES = re.compile(
+    r"^(?:(?:dr|prof|professor|doctor|mr|mrs|ms|miss|sir|dame|lady|lord|herr|frau|fru|monsieur|madame|"
+    r"senor|senora|captain|capt|president|judge|justice)\b\.?\s+)+"
+)
+_BRACKETED = re.compile(r"\s*\(\s*[\"“]?([^()\"”]{2,20})[\"”]?\s*\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """`alias` stands for `key`, as `start` to `end` of the passage at `position` shows."""
+
+    alias: str
+    key: str
+    name: str
+    reason: Reason
+    position: int
+    start: int
+    end: int
+
+
+Places = Mapping[str, tuple[int, Mention]]
+
+
+def resolve(texts: Sequence[str], found: Sequence[Sequence[Mention]]) -> dict[str, Resolved]:
+    """What stands for what, by alias. An alias that could stand for two things stands for itself."""
+    first: dict[str, tuple[int, Mention]] = {}
+    for position, mentions in enumerate(found):
+        for mention in mentions:
+            first.setdefault(mention.key, (position, mention))
+    proposed: dict[str, dict[Reason, dict[str, Resolved]]] = {}
+    for one in (*_abbreviations(texts, found), *_people(first)):
+        proposed.setdefault(one.alias, {}).setdefault(one.reason, {}).setdefault(one.key, one)
+    chosen = {alias: _best(reasons) for alias, reasons in proposed.items()}
+    return _final({alias: one for alias, one in chosen.items() if one is not None})
+
+
+def _best(reasons: Mapping[Reason, Mapping[str, Resolved]]) -> Resolved | None:
+    for reason in _REASONS:
+        if reason in reasons:
+            keys = reasons[reason]
+            return next(iter(keys.values())) if len(keys) == 1 else None
+    return None
+
+
+def _final(chosen: Mapping[str, Resolved]) -> dict[str, Resolved]:
+    """Each alias with what it stands for in the end; names that stand for each other are left alone."""
+    resolved = {}
+    for alias, one in chosen.items():
+        seen, key = {alias}, one.key
+        while key in chosen and key not in seen:
+            seen.add(key)
+            key = chosen[key].key
+        if key not in seen:
+            resolved[alias] = Resolved(alias, key, one.name, one.reason, one.position, one.start, one.end)
+    return resolved
+
+
+def _abbreviations(texts: Sequence[str], found: Sequence[Sequence[Mention]]) -> Iterator[Resolved]:
+    """``World Health Organization (WHO)``: what stands in brackets after a name, made of its initials."""
+    for position, (text, mentions) in enumerate(zip(texts, found, strict=True)):
+        for mention in mentions:
+            match = _BRACKETED.match(text, mention.end)
+            short = match.group(1).strip() if match else ""
+            alias = key_of(short)
+            if match and alias and alias != mention.key and _stands_for(short, mention.text):
+                yield Resolved(
+                    alias, mention.key, short, "abbreviation", position, mention.start, match.end()
+                )
+
+
+def _stands_for(short: str, name: str) -> bool:
+    """Whether the letters of `short` are the initials of the words of `name`; small words may be left out."""
+    letters = [char for char in short.casefold() if char.isalnum()]
+    words = [word for word in re.split(r"[\W_]+", name.casefold()) if word]
+    if len(letters) < 2 or len(words) < 2 or not any(char.isupper() for char in short):
+        return False
+    initials = [word[0] for word in words]
+    large = [word[0] for word in words if word not in _SMALL]
+    return letters in (initials, large)
+
+
+def _people(first: Places) -> Iterator[Resolved]:
+    """``Dr. Ada Lindqvist``, ``A. Lindqvist`` and ``Lindqvist`` beside ``Ada Lindqvist``."""
+    full: dict[str, list[str]] = {}
+    for key, (_, mention) in first.items():
+        words = _TITLES.sub("", key).split()
+        if mention.label in _PEOPLE and 2 <= len(words) <= 4 and len(words[0]) > 1 and _is_name(mention.text):
+            full.setdefault(words[-1], []).append(" ".join(words))
+    for key, (position, mention) in first.items():
+        if mention.label not in _PEOPLE:
+            continue
+        bare = _TITLES.sub("", key)
+        words = bare.split()
+        if not words:
+            continue
+        if bare != key and len(words) > 1:
+            yield _person(key, bare, mention, position, "title")
+        for name in sorted(set(full.get(words[-1], ()))):
+            if len(words) == 1 and _is_name(mention.text):
+                yield _person(key, name, mention, position, "surname")
+            elif len(words) == 2 and len(words[0]) == 1 and name[0] == words[0]:
+                yield _person(key, name, mention, position, "initials")
+
+
+def _person(alias: str, key: str, mention: Mention, position: int, reason: Reason) -> Resolved:
+    return Resolved(alias, key, mention.text, reason, position, mention.start, mention.end)
+
+
+def _is_name(text: str) -> bool:
+    return all(word[:1].isupper() for word in re.split(r"[\s.]+", text) if word)

@@ -1,0 +1,85 @@
+"""Knowledge graphs of documents, built without a model: the service `graph-rag`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from builtin_plugins.graph_rag import hookspecs
+from builtin_plugins.graph_rag.building.engines import ENGINES, open_engines
+from builtin_plugins.graph_rag.building.jobs import (
+    BUILD_BASE,
+    BUILD_DOCUMENT,
+    on_deleted,
+    on_ingested,
+    on_switched,
+)
+from builtin_plugins.graph_rag.handlers import graphs, texts
+from builtin_plugins.graph_rag.health import checks
+from builtin_plugins.graph_rag.models import Base
+from builtin_plugins.graph_rag.settings import GraphSettings
+from kernel.sdk import (
+    Event,
+    HealthCheck,
+    JobRef,
+    Platform,
+    Plugin,
+    Resource,
+    Service,
+    Tables,
+    Unit,
+    hookimpl,
+)
+
+
+class GraphRagPlugin(Plugin):
+    """Entities, their relations, and where documents speak of them."""
+
+    name = "graph_rag"
+    version = texts.VERSION
+    description = "Knowledge graphs of documents, and retrieval over them"
+    author = "Platform"
+    after = ("rag",)
+    databases = ("rdf",)
+
+    @hookimpl
+    def register_hookspecs(self) -> Sequence[object]:
+        return [hookspecs]
+
+    @hookimpl
+    def register_settings(self) -> type[GraphSettings]:
+        return GraphSettings
+
+    @hookimpl
+    def register_tables(self) -> Tables:
+        return Tables(Base, Path(__file__).parent / "migrations")
+
+    @hookimpl
+    def register_jobs(self) -> Sequence[JobRef]:
+        return [BUILD_DOCUMENT, BUILD_BASE]
+
+    @hookimpl
+    def register_resources(self) -> Sequence[Resource[Any]]:
+        return [Resource(ENGINES, open_engines)]
+
+    @hookimpl
+    def register_health_checks(self) -> Sequence[HealthCheck]:
+        return checks()
+
+    @hookimpl
+    def register_services(self) -> Sequence[Service]:
+        tables = (texts.routes, graphs.routes)
+        return [Service("graph-rag", tables, self.version, title="Platform Graph-RAG")]
+
+    @hookimpl
+    async def on_event(self, platform: Platform, event: Event) -> None:
+        document = getattr(event, "document_id", "")
+        if event.event_name == "rag.document_ingested":
+            await platform.database.write(on_ingested, platform, document)
+        elif event.event_name == "rag.document_deleted":
+            await platform.database.write(on_deleted, document)
+
+    @hookimpl
+    def on_graph_switched(self, unit: Unit, knowledge_base_id: str, owner_id: int | None) -> None:
+        on_switched(unit, knowledge_base_id, owner_id)

@@ -1,0 +1,1 @@
+"""Graphs as RDF, derived from rows."""

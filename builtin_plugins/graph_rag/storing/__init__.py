@@ -1,0 +1,1 @@
+"""Rows of graphs: who sees them, writing and dropping them."""

@@ -1,0 +1,43 @@
+"""Which graphs a caller sees, as a condition of the query itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Select, and_, or_, select
+
+from kernel.sdk import Caller, Scope, contracts, scope_of
+
+from ..models import Graph
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What a caller sees: the graphs it constructed, and those of the knowledge bases it sees."""
+
+    subject: str
+    documents: Select[str] | None
+
+    @property
+    def condition(self) -> ColumnElement[bool]:
+        """For a query over `Graph`."""
+        own: ColumnElement[bool] = Graph.maker == self.subject
+        if self.documents is None:
+            return own
+        return or_(own, and_(Graph.maker == "", Graph.document_id.in_(self.documents)))
+
+    @property
+    def graphs(self) -> Select[int]:
+        """The ids of these graphs, for use inside other queries."""
+        return select(Graph.id).where(self.condition)
+
+
+async def sight_of(caller: Caller) -> Sight:
+    """What the caller sees now."""
+    scope = await scope_of(caller.platform, caller.principal)
+    return Sight(caller.principal.subject, _documents(caller, scope))
+
+
+def _documents(caller: Caller, scope: Scope) -> Select[str] | None:
+    spec, platform = contracts.select_graph_documents, caller.platform
+    return platform.hooks.ask_now(spec, platform=platform, scope=scope)

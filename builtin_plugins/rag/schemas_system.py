@@ -1,0 +1,47 @@
+"""Answers about the RAG service itself (wire-facts 11.6)."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+
+class RetrieverState(BaseModel):
+    """Whether a retriever can be used."""
+
+    available: bool
+    note: str | None = None
+
+
+class EnhancerState(BaseModel):
+    """Whether an enhancer can be used, and by what."""
+
+    available: bool
+    backend: str | None = None
+
+
+class RagCapabilities(BaseModel):
+    """What is available on this server."""
+
+    methods: dict[str, bool]
+    enhancers: dict[str, EnhancerState]
+    retrievers: dict[str, RetrieverState]
+    optional_deps: dict[str, bool]
+
+
+class DecisionStats(BaseModel):
+    """What the engine that chooses methods has decided since the server started."""
+
+    available: bool = Field(description="Whether this server has such an engine.")
+    total_decisions: int
+    strategy_distribution: dict[str, int]
+    complexity_distribution: dict[str, int]
+    avg_confidence: float | None
+
+
+class RootOut(BaseModel):
+    """The root of the service."""
+
+    name: str
+    version: str
+    status: str
+    ollama_available: bool

@@ -1,0 +1,77 @@
+"""Graphs of knowledge bases: which documents they are made of, for the plugin that builds them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.rag.models import Document, KnowledgeBase
+from kernel.sdk import Platform, Scope, Unit, Unprocessable, contracts
+
+
+def check_graph(platform: Platform, wanted: bool) -> None:
+    """Raise Unprocessable where a graph is wanted and no plugin builds graphs."""
+    if wanted and not platform.hooks.implementations(contracts.on_graph_switched):
+        raise Unprocessable.field(
+            ("body", "graph"), "no active plugin builds graphs; ask the operator to enable graph_rag", wanted
+        )
+
+
+def tell_of_graph(platform: Platform, unit: Unit, base: KnowledgeBase) -> None:
+    """Tell whoever builds graphs that this one is wanted, or is no more, in the unit of the change."""
+    platform.hooks.ask_now(
+        contracts.on_graph_switched,
+        platform=platform,
+        unit=unit,
+        knowledge_base_id=base.id,
+        owner_id=base.owner_id,
+    )
+
+
+def seen(scope: Scope) -> Select[str]:
+    """The ids of documents with a graph in the knowledge bases that a scope sees."""
+    query = select(Document.id).join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
+    return query.where(KnowledgeBase.graph, Document.status == "completed", scope.sees(KnowledgeBase))
+
+
+def graph_documents(session: Session, kb_id: str) -> list[contracts.GraphDocument]:
+    """The readable documents of a knowledge base that wants a graph, oldest first."""
+    ordered = _wanted().where(KnowledgeBase.id == kb_id).order_by(Document.uploaded_at, Document.id)
+    return [contracts.GraphDocument(*row) for row in session.execute(ordered)]
+
+
+def hold(unit: Unit, document_id: str) -> contracts.GraphDocument | None:
+    """A document that needs a graph: neither it nor its knowledge base changes before the unit ends."""
+    query = _wanted().where(Document.id == document_id).with_for_update(read=True)
+    row = unit.session.execute(query).one_or_none()
+    return None if row is None else contracts.GraphDocument(*row)
+
+
+async def read_passages(
+    platform: Platform, kb_id: str, document_id: str, limit: int, offset: int
+) -> contracts.DocumentPassages:
+    """Passages of a document in their order."""
+    points, total = await platform.vectors.points(f"rag:{kb_id}", document_id, limit, offset)
+    found = [
+        contracts.DocumentPassage(
+            passage_id=point.id,
+            position=point.position,
+            text=point.text,
+            page=point.payload.get("page"),
+            char_start=point.payload["char_start"],
+            char_end=point.payload["char_end"],
+        )
+        for point in points
+    ]
+    return contracts.DocumentPassages(found, total)
+
+
+def _wanted() -> Select[Any]:
+    columns: list[Any] = [Document.id, KnowledgeBase.id, KnowledgeBase.owner_id, Document.filename]
+    return (
+        select(*columns)
+        .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
+        .where(KnowledgeBase.graph, Document.status == "completed")
+    )

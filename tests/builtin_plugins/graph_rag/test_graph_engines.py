@@ -1,0 +1,72 @@
+"""Engines of plugins: chosen by name, and told apart when one is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from builtin_plugins.graph_rag.building.protocol import Extractor, Found, Link
+from builtin_plugins.graph_rag.extraction.mentions import Mention
+from kernel.sdk import Plugin, hookimpl
+from kernel.testing import Start
+from tests.builtin_plugins.graph_rag.graph_support import API, call, construct, names
+
+
+class VerbPlugin(Plugin):
+    """An engine that knows one sentence and its grammar."""
+
+    name = "verbs"
+    problem: str | None = None
+
+    @hookimpl
+    def register_extractors(self) -> Sequence[Extractor]:
+        return [Extractor("verbs", "3", self._analyse, lambda: self.problem)]
+
+    def _analyse(self, texts: Sequence[str], language: str | None) -> list[Found]:
+        return [self._found(text) for text in texts]
+
+    def _found(self, text: str) -> Found:
+        mentions = [
+            Mention(0, 3, text[0:3], "ann", "PERSON"),
+            Mention(9, 12, text[9:12], "bob", "PERSON"),
+        ]
+        return Found(mentions, [Link("ann", "greets", "bob", "SVO", 1.0, 0, 12)])
+
+
+async def test_engine_with_grammar(start_platform: Start) -> None:
+    """Its relations are kept as they are, with their verb; the graph walks over them."""
+    env = {"PLATFORM_GRAPH_RAG_ENGINE": "verbs"}
+    running = await start_platform("graph_rag", VerbPlugin(), env=env)
+    ann = await running.user()
+    found = await call(ann, "extract", text="Ann sees Bob")
+    expected = {"subject": "Ann", "predicate": "greets", "object": "Bob", "type": "SVO"}
+    assert found["relationships"] == [expected]
+    await construct(ann, "a", "Ann sees Bob")
+    related = await call(ann, "retrieve", query="ann")
+    assert names(related, "related_entities") == ["Bob"]
+    assert related["related_entities"][0]["predicate"] == "greets"
+
+
+async def test_missing_engine(start_platform: Start) -> None:
+    """What needs the engine is 503 with the remedy, and so says /health; what is there still answers."""
+    plugin = VerbPlugin()
+    env = {"PLATFORM_GRAPH_RAG_ENGINE": "verbs"}
+    running = await start_platform("graph_rag", plugin, env=env)
+    ann = await running.user()
+    await construct(ann, "a", "Ann sees Bob")
+    plugin.problem = "install the package of verbs"
+    for path, body in (("extract", {}), ("construct-graph", {"document_id": "b"})):
+        refused = await ann.post(f"{API}/{path}", json={"text": "Ann sees Bob", **body})
+        assert refused.status == 503
+        assert "install the package of verbs" in refused.detail
+    health = (await running.anonymous.get("/health")).json()
+    assert "install the package of verbs" in health["checks"]["entity_extractor"]
+    assert names(await call(ann, "graph/search", query="ann")) == ["Ann"]
+
+
+async def test_unknown_engine(start_platform: Start) -> None:
+    """The remedy names the setting and the engines that there are."""
+    running = await start_platform("graph_rag", env={"PLATFORM_GRAPH_RAG_ENGINE": "magic"})
+    ann = await running.user()
+    refused = await ann.post(f"{API}/extract", json={"text": "Ann"})
+    assert refused.status == 503
+    assert "PLATFORM_GRAPH_RAG_ENGINE can be rules" in refused.detail

@@ -1,0 +1,248 @@
+"""Building graphs from texts and asking them, over HTTP (wire-facts 14)."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from kernel.testing import Running, somebody
+from tests.builtin_plugins.graph_rag.graph_support import (
+    API,
+    INSTITUTE,
+    STATION,
+    call,
+    construct,
+    documents,
+    names,
+    stats,
+)
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+class TestExtract:
+    async def test_mentions_with_their_places(self, running: Running) -> None:
+        """Offsets cut the mention out of the text; nothing is kept."""
+        ann = await somebody(running)
+        found = await call(ann, "extract", text=INSTITUTE)
+        assert found["success"] and found["entity_count"] == len(found["entities"]) > 3
+        for one in found["entities"]:
+            assert INSTITUTE[one["start"] : one["end"]] == one["text"]
+            assert one["label"] and one["description"]
+        assert "Senja Station" in names(found)
+        assert (await stats(ann))["documents"] == 0
+
+    async def test_relationships_only_where_asked_for(self, running: Running) -> None:
+        """Without syntax, neighbours are related by co-occurrence."""
+        ann = await somebody(running)
+        found = await call(ann, "extract", text=INSTITUTE)
+        assert found["relationship_count"] == len(found["relationships"]) > 0
+        assert {one["type"] for one in found["relationships"]} == {"CO_OCCURRENCE"}
+        assert {one["predicate"] for one in found["relationships"]} == {"CO_OCCURS_WITH"}
+        without = await call(ann, "extract", text=INSTITUTE, extract_relationships=False)
+        assert without["relationships"] == [] and without["entities"] == found["entities"]
+
+    @pytest.mark.parametrize("body", [{}, {"text": ""}, {"text": "  \n"}, {"text": "x" * 200_001}])
+    async def test_bad_texts(self, running: Running, body: dict[str, str]) -> None:
+        """The error names the field."""
+        ann = await somebody(running)
+        refused = await ann.post(f"{API}/extract", json=body)
+        assert refused.status == 422
+        assert refused.detail[0]["loc"] == ["body", "text"]
+
+
+class TestConstruct:
+    async def test_replaces_and_keeps(self, running: Running) -> None:
+        """Sent again, a document has one graph, of the new text; fields that are left out stay."""
+        ann = await somebody(running)
+        first = await construct(ann, "d1", INSTITUTE, title="Institute", source="mail", kb_id="mine")
+        assert first["document_id"] == "d1" and first["entity_count"] > 3 and first["message"]
+        second = await construct(ann, "d1", "Orléans is a town.", source="web")
+        [shown] = (await ann.get(f"{API}/graph/documents")).json()["documents"]
+        assert shown.pop("created_at")
+        assert shown == {
+            "id": "d1",
+            "title": "Institute",
+            "source": "web",
+            "kb_id": "mine",
+            "entity_count": second["entity_count"],
+        }
+        assert names(await call(ann, "graph/search", query="Senja")) == []
+        assert names(await call(ann, "graph/search", query="orleans")) == ["Orléans"]
+
+    async def test_same_document_at_the_same_time(self, running: Running) -> None:
+        """Both are answered, and one graph is there."""
+        ann = await somebody(running)
+        await asyncio.gather(*(construct(ann, "d", INSTITUTE) for _ in range(4)))
+        assert await documents(ann) == ["d"]
+
+    async def test_newest_first(self, running: Running) -> None:
+        """Documents are listed by the age of their graphs."""
+        ann = await somebody(running)
+        for name in ("a", "b", "c"):
+            await construct(ann, name, INSTITUTE)
+        assert await documents(ann) == ["c", "b", "a"]
+
+    @pytest.mark.parametrize(
+        ("body", "field"),
+        [
+            ({"text": "Ada"}, "document_id"),
+            ({"document_id": "", "text": "Ada"}, "document_id"),
+            ({"document_id": "x" * 256, "text": "Ada"}, "document_id"),
+            ({"document_id": "a"}, "text"),
+            ({"document_id": "a", "text": "Ada", "metadata": []}, "metadata"),
+        ],
+    )
+    async def test_bad_bodies(self, running: Running, body: dict[str, object], field: str) -> None:
+        """The error names the field."""
+        ann = await somebody(running)
+        refused = await ann.post(f"{API}/construct-graph", json=body)
+        assert refused.status == 422
+        assert refused.detail[0]["loc"] == ["body", field]
+
+
+class TestAsking:
+    async def test_retrieve(self, running: Running) -> None:
+        """From the query's entities over relations: a step further with depth 2, whatever the case."""
+        ann = await somebody(running)
+        await construct(ann, "a", "Ada Lindqvist met Jonas Berg.")
+        await construct(ann, "b", "Jonas Berg repairs Aurora Sensor.")
+        near = await call(ann, "retrieve", query="who is ada lindqvist?", traversal_depth=1)
+        assert names(near, "related_entities") == ["Jonas Berg"]
+        far = await call(ann, "retrieve", query="who is ada lindqvist?", traversal_depth=2)
+        assert names(far, "related_entities") == ["Jonas Berg", "Aurora Sensor"]
+        assert far["entity_count"] == 2 and far["retrieval_time_ms"] > 0
+        assert {"text", "label", "predicate", "type"} == set(far["related_entities"][0])
+        assert (await call(ann, "retrieve", query="who is ada lindqvist?", limit=1))["entity_count"] == 1
+
+    async def test_nothing_known(self, running: Running) -> None:
+        """A query without an entity is an empty success."""
+        ann = await somebody(running)
+        found = await call(ann, "retrieve", query="what is it?")
+        assert (found["success"], found["related_entities"]) == (True, [])
+
+    async def test_context(self, running: Running) -> None:
+        """Neighbours, documents and passages; names that were merged show the words that say so."""
+        ann = await somebody(running)
+        await construct(ann, "a", INSTITUTE, title="Institute")
+        await construct(ann, "b", STATION)
+        found = await call(ann, "entity-context", entity_text="nordlys research institute", context_window=5)
+        assert found["entity"]["text"] == "Nordlys Research Institute"
+        assert {one["id"]: one["title"] for one in found["documents"]} == {"a": "Institute", "b": None}
+        assert "Senja Station" in names(found, "related_entities")
+        assert found["context_window"] == 5
+        [same] = found["also_called"]
+        assert (same["text"], same["reason"], same["document_id"]) == ("NRI", "abbreviation", "a")
+        assert same["evidence"].endswith("Nordlys Research Institute (NRI)")
+        assert {one["document_id"] for one in found["passages"]} == {"a", "b"}
+        alone = await call(ann, "entity-context", entity_text="NRI", include_neighbors=False)
+        assert alone["related_entities"] == [] and alone["entity"]["text"] == "Nordlys Research Institute"
+
+    async def test_people_of_one_document(self, running: Running) -> None:
+        """A surname alone, and one with an initial, are the same person in one document, and in no other."""
+        ann = await somebody(running)
+        await construct(ann, "a", f"{INSTITUTE} Later A. Lindqvist left.")
+        await construct(ann, "b", "Lindqvist is a common name.")
+        found = await call(ann, "entity-context", entity_text="Ada Lindqvist")
+        assert {one["reason"] for one in found["also_called"]} == {"initials", "surname"}
+        assert [one["id"] for one in found["documents"]] == ["a"]
+
+    async def test_unknown_entity(self, running: Running) -> None:
+        """404 with a stable code."""
+        ann = await somebody(running)
+        refused = await ann.post(f"{API}/entity-context", json={"entity_text": "Nobody"})
+        assert (refused.status, refused.json()["code"]) == (404, "entity_not_found")
+
+    async def test_search_order(self, running: Running) -> None:
+        """Exact names come first, then names that begin so, then names that hold the words."""
+        ann = await somebody(running)
+        await construct(ann, "a", "Old Senja Station. Senja Station North. Senja Station.")
+        found = await call(ann, "graph/search", query="senja station")
+        assert names(found) == ["Senja Station", "Senja Station North", "Old Senja Station"]
+
+    async def test_stats(self, running: Running) -> None:
+        """Entities count once, however many documents name them."""
+        ann = await somebody(running)
+        await construct(ann, "a", "Ada Lindqvist met Jonas Berg.")
+        await construct(ann, "b", "Ada Lindqvist met Jonas Berg.")
+        found = await stats(ann)
+        assert (found["documents"], found["entities"], found["nodes"]) == (2, 2, 4)
+        assert found["relationships"] == 2 and sum(found["entity_types"].values()) >= 2
+
+    @pytest.mark.parametrize(
+        ("path", "body"),
+        [
+            ("retrieve", {"query": "a", "limit": 0}),
+            ("retrieve", {"query": "a", "limit": 101}),
+            ("retrieve", {"query": "a", "traversal_depth": 5}),
+            ("entity-context", {"entity_text": "a", "context_window": 11}),
+            ("graph/search", {"query": ""}),
+            ("graph/search", {"query": "a", "limit": 51}),
+        ],
+    )
+    async def test_bounds(self, running: Running, path: str, body: dict[str, object]) -> None:
+        """Out of range is 422."""
+        ann = await somebody(running)
+        assert (await ann.post(f"{API}/{path}", json=body)).status == 422
+
+
+class TestDelete:
+    async def test_counts(self, running: Running) -> None:
+        """What goes is counted: entities that another document names are no orphans."""
+        ann = await somebody(running)
+        await construct(ann, "a", "Ada Lindqvist met Jonas Berg.")
+        await construct(ann, "b", "Jonas Berg repairs Aurora Sensor.")
+        gone = await ann.delete(f"{API}/graph/document/a")
+        assert gone.status == 200
+        assert gone.json() == {
+            "success": True,
+            "document_id": "a",
+            "document_deleted": 1,
+            "relationships_deleted": 1,
+            "orphan_entities_deleted": 1,
+        }
+        assert names(await call(ann, "graph/search", query="Ada Lindqvist")) == []
+        again = (await ann.delete(f"{API}/graph/document/a")).json()
+        assert [value for key, value in again.items() if key.endswith("deleted")] == [0, 0, 0]
+
+    async def test_ids_of_every_form(self, running: Running) -> None:
+        """A document's id is the client's own: slashes and quotes are part of it."""
+        ann = await somebody(running)
+        name = 'https://example.org/a b?"c"'
+        await construct(ann, name, INSTITUTE)
+        gone = await ann.delete(f"{API}/graph/document/https%3A%2F%2Fexample.org%2Fa%20b%3F%22c%22")
+        assert gone.json()["document_deleted"] == 1
+
+
+class TestAccess:
+    async def test_own_graphs_only(self, running: Running) -> None:
+        """What somebody constructed is seen by nobody else, not even an administrator."""
+        ann, bob, root = (
+            await somebody(running),
+            await somebody(running),
+            await somebody(running, role="admin"),
+        )
+        await construct(ann, "own", "Ada Lindqvist leads the Own Secret Station.")
+        for other in (bob, root):
+            assert "own" not in await documents(other)
+            assert names(await call(other, "graph/search", query="Own Secret Station")) == []
+            assert names(await call(other, "retrieve", query="Own Secret Station"), "related_entities") == []
+            assert (await other.delete(f"{API}/graph/document/own")).json()["document_deleted"] == 0
+        assert await documents(ann) == ["own"]
+        assert (await stats(bob))["nodes"] == 0
+
+    async def test_abbreviations_of_others(self, running: Running) -> None:
+        """What an abbreviation means in a hidden document changes nothing here."""
+        ann, bob = await somebody(running), await somebody(running)
+        await construct(ann, "a", INSTITUTE)
+        await construct(bob, "b", STATION)
+        found = await call(bob, "entity-context", entity_text="NRI")
+        assert found["entity"]["text"] == "NRI" and found["also_called"] == []
+
+    async def test_without_a_token(self, running: Running) -> None:
+        """Every route needs one."""
+        for path in ("extract", "construct-graph", "retrieve", "entity-context", "graph/search"):
+            assert (await running.anonymous.post(f"{API}/{path}", json={})).status == 401
+        for path in ("graph/stats", "graph/documents"):
+            assert (await running.anonymous.get(f"{API}/{path}")).status == 401
