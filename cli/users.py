@@ -258,11 +258,12 @@ async def _reset(username: str, given: str | None) -> tuple[Account, str]:
     from cli.accounts import find_account, opened_accounts
     from cli.auditing import ORIGIN
     from kernel.auth.administration import ADMINISTRATION
+    from kernel.auth.callers import operator_of
 
     async with opened_accounts() as platform:
         account = await find_account(platform, username)
         password = await platform.resource(ADMINISTRATION).reset_password(
-            account.id, "set" if given else "generate", given, by=None, origin=ORIGIN
+            operator_of(platform, ORIGIN), account.id, "set" if given else "generate", given
         )
         return account, password
 
@@ -304,11 +305,12 @@ async def _change_status(username: str, is_active: bool) -> tuple[Account, bool]
     from cli.accounts import find_account, opened_accounts
     from cli.auditing import ORIGIN
     from kernel.auth.administration import ADMINISTRATION
+    from kernel.auth.callers import operator_of
 
     async with opened_accounts() as platform:
         before = await find_account(platform, username)
         administration = platform.resource(ADMINISTRATION)
-        account = await administration.set_active(before.id, is_active, by=None, origin=ORIGIN)
+        account = await administration.set_active(operator_of(platform, ORIGIN), before.id, is_active)
         return account, before.is_active != is_active
 
 

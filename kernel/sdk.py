@@ -8,7 +8,7 @@ from kernel.actions import Action
 from kernel.auth.accounts import ACCOUNTS
 from kernel.auth.administration import ADMINISTRATION
 from kernel.auth.audit import audit
-from kernel.auth.callers import Caller
+from kernel.auth.callers import Caller, operator_of
 from kernel.auth.external import end_external_sessions, sign_in_external
 from kernel.auth.external_schemas import ExternalIdentity, SignInMethod
 from kernel.auth.models import Account, AccountChange
@@ -286,6 +286,7 @@ __all__ = [
     "json_object",
     "json_type",
     "off_the_loop",
+    "operator_of",
     "page_of",
     "permission",
     "plugin_base",

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from sqlalchemy import select
 
 from kernel.auth.audit import audit
+from kernel.auth.callers import Caller
 from kernel.auth.errors import OwnAccount, SsoAccount
 from kernel.auth.guards import ACCOUNTS_LOCK, is_sso, refuse_last_admin, refuse_last_platform_admin
 from kernel.auth.listeners import tell_plugins
 from kernel.auth.models import Account, AccountChange
 from kernel.auth.password_resets import forget_resets
 from kernel.auth.passwords import Passwords
-from kernel.auth.principals import Principal
 from kernel.auth.sessions import revoke_sessions
 from kernel.auth.states import TOPIC
 from kernel.db.engine import Unit
@@ -26,7 +26,6 @@ from kernel.resource_keys import ResourceKey
 if TYPE_CHECKING:
     from kernel.platform import Platform
 
-Origin = dict[str, Any]
 Check = Callable[[Unit, Account], None]
 
 _GENERATED_BYTES = 15  # 120 bits: 20 characters
@@ -36,8 +35,7 @@ _GENERATED_BYTES = 15  # 120 bits: 20 characters
 class _Act:
     """Who does it, and under what."""
 
-    by: Principal | None
-    origin: Origin | None
+    caller: Caller
     check: Check | None = None
     scope_org_id: int | None = None
 
@@ -45,8 +43,8 @@ class _Act:
 class Administration:
     """Changes to accounts, each in one transaction with its checks, audit entry and revocations.
 
-    `by` is the acting account, or None for the operator on the server. `check(unit, account)` runs first in
-    the same transaction and raises an error to refuse the change. Raises NotFound for an unknown account.
+    Whether the caller may is for routes and for `check(unit, account)` to say, which runs first in the same
+    transaction and raises an error to refuse the change. Raises NotFound for an unknown account.
     """
 
     def __init__(self, platform: Platform, passwords: Passwords) -> None:
@@ -56,16 +54,15 @@ class Administration:
 
     async def set_active(
         self,
+        caller: Caller,
         account_id: int,
         is_active: bool,
         *,
-        by: Principal | None,
-        origin: Origin | None = None,
         check: Check | None = None,
         scope_org_id: int | None = None,
     ) -> Account:
         """Deactivate or reactivate (spec 3.3). Sessions end with a deactivation and stay ended."""
-        act = _Act(by, origin, check, scope_org_id)
+        act = _Act(caller, check, scope_org_id)
         return await self._database.write(self._set_active, account_id, is_active, act)
 
     def _set_active(self, unit: Unit, account_id: int, is_active: bool, act: _Act) -> Account:
@@ -83,11 +80,9 @@ class Administration:
         _audit(unit, change, account, ({"is_active": not is_active}, {"is_active": is_active}), act)
         return account
 
-    async def set_role(
-        self, account_id: int, role: str, *, by: Principal | None, origin: Origin | None = None
-    ) -> Account:
+    async def set_role(self, caller: Caller, account_id: int, role: str) -> Account:
         """Change the instance role. A demotion ends all sessions, a promotion none."""
-        return await self._database.write(self._set_role, account_id, role, _Act(by, origin))
+        return await self._database.write(self._set_role, account_id, role, _Act(caller))
 
     def _set_role(self, unit: Unit, account_id: int, role: str, act: _Act) -> Account:
         account = _hold(unit, account_id, act)
@@ -106,12 +101,11 @@ class Administration:
 
     async def reset_password(
         self,
+        caller: Caller,
         account_id: int,
         mode: Literal["set", "generate"],
         new_password: str | None,
         *,
-        by: Principal | None,
-        origin: Origin | None = None,
         check: Check | None = None,
         scope_org_id: int | None = None,
     ) -> str:
@@ -119,7 +113,7 @@ class Administration:
         given = new_password if mode == "set" else None
         password = secrets.token_urlsafe(_GENERATED_BYTES) if given is None else given
         password_hash = await self._passwords.hash(password)
-        act = _Act(by, origin, check, scope_org_id)
+        act = _Act(caller, check, scope_org_id)
         await self._database.write(self._reset_password, account_id, password_hash, mode, act)
         return password
 
@@ -175,11 +169,11 @@ def _audit(
         account.id,
         before=before,
         after=after,
-        origin=act.origin,
+        origin=act.caller.origin,
         scope_org_id=act.scope_org_id,
     )
 
 
 def _refuse_own(account: Account, act: _Act) -> None:
-    if act.by is not None and act.by.id == account.id:
+    if act.caller.id == account.id:
         raise OwnAccount()

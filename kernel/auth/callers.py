@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kernel.auth.principals import Principal
+from kernel.auth.principals import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 class Caller:
     """A principal that acts on a platform. For a request, use `Context.caller`.
 
-    `origin` is what audit entries say about the caller (account, address, user agent). It is empty by
-    default, as for an operator on the server itself.
+    `origin` is what audit entries say about the caller (account, address, user agent).
     """
 
     platform: Platform
@@ -27,3 +26,8 @@ class Caller:
     def id(self) -> int | None:
         """The id of the account; None for a service or an anonymous caller."""
         return self.principal.id
+
+
+def operator_of(platform: Platform, origin: dict[str, Any] | None = None) -> Caller:
+    """The operator on the server itself: nobody signed in, so nothing is granted to this caller by itself."""
+    return Caller(platform, ANONYMOUS, origin or {})

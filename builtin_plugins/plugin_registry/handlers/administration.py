@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kernel.sdk import (
     ADMIN,
     AUTHENTICATED,
@@ -59,9 +57,7 @@ _DOCUMENT = RawBody(
 async def install(ctx: Context) -> Installed:
     """Install a plugin from its manifest (YAML or JSON). Its webhook is live when the response arrives."""
     document, media_type = await _document(ctx)
-    entry = await installing.install(
-        ctx.platform, document, media_type, update=False, origin=ctx.audit_origin()
-    )
+    entry = await installing.install(ctx.caller, document, media_type, update=False)
     path = next(iter(entry.webhooks), "")
     return Installed(message="Plugin installed", plugin=entry.name, webhook_path=path)
 
@@ -76,9 +72,7 @@ async def install(ctx: Context) -> Installed:
 async def reload_webhook(ctx: Context) -> Reloaded:
     """Replace the manifest of an installed plugin. Its webhook changes at once."""
     document, media_type = await _document(ctx)
-    entry = await installing.install(
-        ctx.platform, document, media_type, update=True, origin=ctx.audit_origin()
-    )
+    entry = await installing.install(ctx.caller, document, media_type, update=True)
     paths = [f"/webhook{path}" for path in entry.webhooks]
     return Reloaded(message="Webhook reloaded", webhook_path=next(iter(paths), ""), registered_routes=paths)
 
@@ -86,7 +80,7 @@ async def reload_webhook(ctx: Context) -> Reloaded:
 @routes.delete("/v1/plugins/{name}", access=ADMIN, returns=Message, errors=(NotFound, Conflict))
 async def uninstall(ctx: Context, name: str) -> Message:
     """Remove a manifest plugin for good: its file, webhook, collected points and configuration."""
-    await installing.uninstall(ctx.platform, name, ctx.audit_origin())
+    await installing.uninstall(ctx.caller, name)
     return Message(message=f"Plugin {name} uninstalled")
 
 
@@ -122,6 +116,6 @@ async def _document(ctx: Context) -> tuple[bytes, str]:
     return raw, ctx.request.headers.get("Content-Type", "")
 
 
-async def _switch(ctx: Context, name: str, **options: Any) -> None:
+async def _switch(ctx: Context, name: str, *, on: bool) -> None:
     entry = await get_entry(ctx.platform, name)
-    await switch(ctx.platform, entry, own_name=NAME, origin=ctx.audit_origin(), **options)
+    await switch(ctx.caller, entry, own_name=NAME, on=on)

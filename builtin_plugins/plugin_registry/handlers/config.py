@@ -57,7 +57,7 @@ async def put_config(ctx: Context, name: str) -> ConfigChanged:
     if cls is None:
         raise BadRequest(f"The plugin '{name}' has nothing to configure")
     wanted = json_object(raw, "The body")
-    updated = await change_config(ctx.platform, name, cls, wanted, ctx.audit_origin())
+    updated = await change_config(ctx.caller, name, cls, wanted)
     await ctx.resource(LIVE).refresh()
     return ConfigChanged(plugin=name, updated=updated, values=shown(ctx.settings_of(cls)))
 

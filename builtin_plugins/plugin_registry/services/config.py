@@ -12,7 +12,7 @@ from kernel.sdk import (
     OWNER_SECRETS,
     PLUGIN_SETTINGS,
     BadRequest,
-    OwnerSecrets,
+    Caller,
     Platform,
     SecretOwner,
     Settings,
@@ -28,37 +28,32 @@ from .fields import MASK, is_secret, keys_of, read_secrets, secret_name
 
 
 async def change_config(
-    platform: Platform, plugin: str, cls: type[Settings], wanted: Mapping[str, Any], origin: dict[str, Any]
+    caller: Caller, plugin: str, cls: type[Settings], wanted: Mapping[str, Any]
 ) -> list[str]:
     """Store the wanted values, by key; null goes back to the environment's. Answers the keys that changed.
 
     A secret sent back as the mask stays as it is. Raises BadRequest naming the key and the remedy.
     """
-    return await platform.database.write(_change, platform, plugin, cls, _by_field(cls, wanted), origin)
+    return await caller.platform.database.write(_change, caller, plugin, cls, _by_field(cls, wanted))
 
 
 def _change(
-    unit: Unit,
-    platform: Platform,
-    plugin: str,
-    cls: type[Settings],
-    changes: Mapping[str, Any],
-    origin: dict[str, Any],
+    unit: Unit, caller: Caller, plugin: str, cls: type[Settings], changes: Mapping[str, Any]
 ) -> list[str]:
-    secrets = platform.resource(OWNER_SECRETS)
+    secrets = caller.platform.resource(OWNER_SECRETS)
     query = select(ConfigValue).where(ConfigValue.plugin == plugin).with_for_update()
     before = {row.field: row.value for row in unit.session.scalars(query)}
     kept = {field: value for field, value in before.items() if field not in changes}
     known = read_secrets(unit.session, secrets, plugin, cls, kept)
     merged = {field: value for field, value in {**known, **changes}.items() if value is not None}
-    valid = _validated(platform, plugin, cls, merged)
+    valid = _validated(caller.platform, plugin, cls, merged)
     for field, value in changes.items():
         if is_secret(cls, field):
-            _keep_secret(unit, secrets, plugin, field, value, origin)
+            _keep_secret(unit, caller, plugin, field, value)
         _write(unit, plugin, field, None if value is None else _plain(getattr(valid, field)))
     was, now = _states(cls, changes, before, valid)
     if now:
-        audit(unit, "plugin.configured", "plugin", plugin, before=was, after=now, origin=origin)
+        audit(unit, "plugin.configured", "plugin", plugin, before=was, after=now, origin=caller.origin)
     unit.notify(TOPIC, plugin)
     return list(now)
 
@@ -101,13 +96,13 @@ def _validated(platform: Platform, plugin: str, cls: type[Settings], stored: Map
         raise BadRequest(str(error)) from None
 
 
-def _keep_secret(
-    unit: Unit, secrets: OwnerSecrets, plugin: str, field: str, value: Any, origin: dict[str, Any]
-) -> None:
+def _keep_secret(unit: Unit, caller: Caller, plugin: str, field: str, value: Any) -> None:
+    secrets = caller.platform.resource(OWNER_SECRETS)
+    owner, name = SecretOwner("plugin", plugin), secret_name(field)
     if value is None:
-        secrets.remove(unit, SecretOwner("plugin", plugin), secret_name(field), origin)
+        secrets.remove(unit, owner, name, caller.origin)
     else:
-        secrets.put(unit, SecretOwner("plugin", plugin), secret_name(field), str(value), origin)
+        secrets.put(unit, owner, name, str(value), caller.origin)
 
 
 def _write(unit: Unit, plugin: str, field: str, value: Any) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy import delete
 
 from kernel.sdk import (
     DIRECTORY,
+    Caller,
     Conflict,
     NotFound,
     Platform,
@@ -27,25 +28,21 @@ def source_for_documents(platform: Platform) -> PluginSource | None:
     return next(iter(platform.resource(DIRECTORY).sources()), None)
 
 
-async def install(
-    platform: Platform, document: bytes, media_type: str, *, update: bool, origin: dict[str, Any]
-) -> PluginEntry:
+async def install(caller: Caller, document: bytes, media_type: str, *, update: bool) -> PluginEntry:
     """Install a document, or update an installed one; durable and live when it returns."""
-    source = source_for_documents(platform)
+    source = source_for_documents(caller.platform)
     if source is None:
         raise Conflict("No active plugin accepts manifests")
     known = {entry.name: entry for entry in await source.plugins()} if update else {}
     entry = await source.install(document, media_type, update=update)
-    await platform.database.write(_note, entry, known.get(entry.name), update, origin)
+    await caller.platform.database.write(_note, caller, entry, known.get(entry.name), update)
     return entry
 
 
-def _note(
-    unit: Unit, entry: PluginEntry, known: PluginEntry | None, update: bool, origin: dict[str, Any]
-) -> None:
+def _note(unit: Unit, caller: Caller, entry: PluginEntry, known: PluginEntry | None, update: bool) -> None:
     action = "plugin.updated" if update else "plugin.installed"
     before, after = _state(known), _state(entry)
-    audit(unit, action, "plugin", entry.name, before=before, after=after, origin=origin)
+    audit(unit, action, "plugin", entry.name, before=before, after=after, origin=caller.origin)
 
 
 def _state(entry: PluginEntry | None) -> dict[str, Any] | None:
@@ -53,11 +50,12 @@ def _state(entry: PluginEntry | None) -> dict[str, Any] | None:
     return None if entry is None else {"version": entry.version, "webhooks": list(entry.webhooks)}
 
 
-async def uninstall(platform: Platform, name: str, origin: dict[str, Any]) -> None:
+async def uninstall(caller: Caller, name: str) -> None:
     """Remove a plugin with its document, what it stored, its configuration and its switch.
 
     Raises NotFound for an unknown name, Conflict for a plugin made of code.
     """
+    platform = caller.platform
     if any(record.name == name for record in platform.plugins):
         raise Conflict(
             f"'{name}' is a Python package: uninstall it on the server with platformctl plugins "
@@ -65,23 +63,19 @@ async def uninstall(platform: Platform, name: str, origin: dict[str, Any]) -> No
         )
     directory = platform.resource(DIRECTORY)
     known = await directory.entry(name)
-    await platform.database.write(_forget, list(directory.sources()), name, known, origin)
+    await platform.database.write(_forget, caller, list(directory.sources()), name, known)
     await platform.resource(LIVE).refresh()
 
 
 def _forget(
-    unit: Unit,
-    sources: Sequence[PluginSource],
-    name: str,
-    known: PluginEntry | None,
-    origin: dict[str, Any],
+    unit: Unit, caller: Caller, sources: Sequence[PluginSource], name: str, known: PluginEntry | None
 ) -> None:
     found = [source.remove(unit, name) for source in sources]
     if not any(found):
         raise NotFound(f"There is no plugin '{name[:80]}'")
     unit.session.execute(delete(SwitchedOff).where(SwitchedOff.plugin == name))
     unit.session.execute(delete(ConfigValue).where(ConfigValue.plugin == name))
-    audit(unit, "plugin.uninstalled", "plugin", name, before=_state(known), origin=origin)
+    audit(unit, "plugin.uninstalled", "plugin", name, before=_state(known), origin=caller.origin)
     unit.notify(TOPIC, name)
 
 

@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy import delete
 
-from kernel.sdk import DIRECTORY, Conflict, Platform, PluginEntry, Unit, audit
+from kernel.sdk import DIRECTORY, Caller, Conflict, Platform, PluginEntry, Unit, audit
 
 from ..live import LIVE, TOPIC
 from ..models import SwitchedOff
 
 
-async def switch(
-    platform: Platform, entry: PluginEntry, *, on: bool, own_name: str, origin: dict[str, Any]
-) -> None:
+async def switch(caller: Caller, entry: PluginEntry, *, on: bool, own_name: str) -> None:
     """Enable or disable a plugin; doing it twice is no error. Raises Conflict where it would not hold."""
+    platform = caller.platform
     if entry.reason is not None:
         raise Conflict(f"'{entry.name}' can't be enabled or disabled: {entry.reason}")
     if on:
         await _check_requirements(platform, entry)
     else:
         await _check_dependants(platform, entry, own_name)
-    await platform.database.write(_remember, entry.name, on, origin)
+    await platform.database.write(_remember, caller, entry.name, on)
     await platform.resource(LIVE).refresh()
 
 
-def _remember(unit: Unit, plugin: str, on: bool, origin: dict[str, Any]) -> None:
+def _remember(unit: Unit, caller: Caller, plugin: str, on: bool) -> None:
     mine = delete(SwitchedOff).where(SwitchedOff.plugin == plugin).returning(SwitchedOff.plugin)
     was_on = unit.session.scalar(mine) is None
     if not on:
-        unit.session.add(SwitchedOff(plugin=plugin, changed_by=origin.get("actor_id")))
+        unit.session.add(SwitchedOff(plugin=plugin, changed_by=caller.id))
     if was_on != on:
         action = "plugin.enabled" if on else "plugin.disabled"
         before, after = {"enabled": was_on}, {"enabled": on}
-        audit(unit, action, "plugin", plugin, before=before, after=after, origin=origin)
+        audit(unit, action, "plugin", plugin, before=before, after=after, origin=caller.origin)
     unit.notify(TOPIC, plugin)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from prometheus_client import Counter, Histogram
 from sqlalchemy.exc import SQLAlchemyError
 
-from kernel.sdk import Context, Platform, PlatformError, ResourceKey, Tool, Unit, audit
+from kernel.sdk import Caller, Context, Platform, PlatformError, ResourceKey, Tool, Unit, audit
 
 log = logging.getLogger("platform.registry")
 
@@ -44,7 +44,7 @@ async def note(ctx: Context, tool: Tool, seconds: float, error: BaseException | 
     if tool.read_only:
         return
     try:
-        await ctx.write(_audit, tool, outcome, ctx.audit_origin())
+        await ctx.write(_audit, ctx.caller, tool, outcome)
     except (SQLAlchemyError, OSError) as failure:
         log.error("a call of '%s' can't be audited: %s", tool.name, type(failure).__name__)
 
@@ -55,6 +55,6 @@ def _outcome(error: BaseException | None) -> str:
     return error.code if isinstance(error, PlatformError) else "error"
 
 
-def _audit(unit: Unit, tool: Tool, outcome: str, origin: dict[str, object]) -> None:
+def _audit(unit: Unit, caller: Caller, tool: Tool, outcome: str) -> None:
     after = {"plugin": tool.plugin, "outcome": outcome}
-    audit(unit, "tool.called", "tool", tool.name, after=after, origin=origin)
+    audit(unit, "tool.called", "tool", tool.name, after=after, origin=caller.origin)

@@ -56,13 +56,7 @@ async def reset_password(
     check = Administer(caller, organization_id, reset=True)
     await check.foresee(user_id)
     return await caller.platform.resource(ADMINISTRATION).reset_password(
-        user_id,
-        wanted.mode,
-        wanted.new_password,
-        by=caller.principal,
-        origin=caller.origin,
-        check=check,
-        scope_org_id=organization_id,
+        caller, user_id, wanted.mode, wanted.new_password, check=check, scope_org_id=organization_id
     )
 
 
@@ -71,10 +65,5 @@ async def set_active(caller: Caller, organization_id: int, user_id: int, is_acti
     check = Administer(caller, organization_id, reset=False)
     await check.foresee(user_id)
     return await caller.platform.resource(ADMINISTRATION).set_active(
-        user_id,
-        is_active,
-        by=caller.principal,
-        origin=caller.origin,
-        check=check,
-        scope_org_id=organization_id,
+        caller, user_id, is_active, check=check, scope_org_id=organization_id
     )

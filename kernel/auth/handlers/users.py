@@ -51,9 +51,7 @@ async def change_role(ctx: Context, user_id: int, body: RoleRequest) -> UserReco
     """Promote or demote an account. A demotion ends the account's sessions; a promotion takes effect at the
     next refresh.
     """
-    account = await ctx.resource(ADMINISTRATION).set_role(
-        user_id, body.role, by=ctx.principal, origin=ctx.audit_origin()
-    )
+    account = await ctx.resource(ADMINISTRATION).set_role(ctx.caller, user_id, body.role)
     return (await _records(ctx, [account]))[0]
 
 
@@ -66,9 +64,7 @@ async def change_role(ctx: Context, user_id: int, body: RoleRequest) -> UserReco
 )
 async def change_status(ctx: Context, user_id: int, body: AccountStatusRequest) -> UserRecord:
     """Deactivate an account, which ends its sessions and keeps its data, or reactivate it."""
-    account = await ctx.resource(ADMINISTRATION).set_active(
-        user_id, body.is_active, by=ctx.principal, origin=ctx.audit_origin()
-    )
+    account = await ctx.resource(ADMINISTRATION).set_active(ctx.caller, user_id, body.is_active)
     return (await _records(ctx, [account]))[0]
 
 
@@ -82,7 +78,7 @@ async def change_status(ctx: Context, user_id: int, body: AccountStatusRequest) 
 async def reset_password(ctx: Context, user_id: int, body: ResetPasswordRequest) -> Answer:
     """Give an account a temporary password, shown only in this response, and end its sessions."""
     password = await ctx.resource(ADMINISTRATION).reset_password(
-        user_id, body.mode, body.new_password, by=ctx.principal, origin=ctx.audit_origin()
+        ctx.caller, user_id, body.mode, body.new_password
     )
     result = ResetPasswordResult(temporary_password=password)
     return Answer(result, headers={"Cache-Control": "no-store"})

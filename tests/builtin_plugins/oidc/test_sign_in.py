@@ -13,7 +13,7 @@ import pytest
 
 from kernel.auth.link_approvals import approve
 from kernel.auth.platform_admins import PLATFORM_ADMINS
-from kernel.sdk import ACCOUNTS, ADMINISTRATION
+from kernel.sdk import ACCOUNTS, ADMINISTRATION, operator_of
 from kernel.testing import Running
 from tests.builtin_plugins.oidc.browser import Browser
 from tests.builtin_plugins.oidc.identity_provider import CALLBACK, CLIENT_ID, ISSUER
@@ -236,7 +236,9 @@ async def test_deactivated_account(site: Site) -> None:
     await site.idp.knows("anna")
     await site.sign_in("anna")
     made = await account(site.running, "anna")
-    await site.running.platform.resource(ADMINISTRATION).set_active(made.id, False, by=None)
+    await site.running.platform.resource(ADMINISTRATION).set_active(
+        operator_of(site.running.platform), made.id, False
+    )
     page = await site.visit("anna")
     assert page.fragment["error"] == "account_disabled"
     assert "token" not in page.fragment

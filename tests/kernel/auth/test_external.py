@@ -27,6 +27,7 @@ from kernel.sdk import (
     Unit,
     end_external_sessions,
     hookimpl,
+    operator_of,
     sign_in_external,
 )
 from kernel.testing import Actor, Running, Start, audited, platforms, postgres_database
@@ -281,7 +282,9 @@ class TestLink:
         """It is not linked, and the approval waits."""
         local = await running.user(anna.username)
         await approve(running.platform, str(anna.username), {})
-        await running.platform.resource(ADMINISTRATION).set_active(local.user["id"], False, by=None)
+        await running.platform.resource(ADMINISTRATION).set_active(
+            operator_of(running.platform), local.user["id"], False
+        )
         with pytest.raises(AccountDisabled):
             await enter(running, anna)
         assert (await accounts(running))[str(anna.username)].sso_subject is None
@@ -350,7 +353,9 @@ class TestRole:
 async def test_deactivated_account_is_refused(running: Running, anna: ExternalIdentity) -> None:
     """And stays as it is."""
     account, session = await enter(running, anna)
-    await running.platform.resource(ADMINISTRATION).set_active(account.id, False, by=None)
+    await running.platform.resource(ADMINISTRATION).set_active(
+        operator_of(running.platform), account.id, False
+    )
     with pytest.raises(AccountDisabled):
         await enter(running, replace(anna, email="new@corp.example"))
     assert (await accounts(running))[str(anna.username)].email == anna.email

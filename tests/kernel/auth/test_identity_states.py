@@ -35,7 +35,7 @@ from kernel.auth.models import Account
 from kernel.auth.platform_admins import PLATFORM_ADMINS
 from kernel.auth.setup_codes import SETUP_CODES, SetupCodesClosed
 from kernel.errors import Conflict
-from kernel.sdk import ADMINISTRATION, ExternalIdentity, sign_in_external
+from kernel.sdk import ADMINISTRATION, ExternalIdentity, operator_of, sign_in_external
 from kernel.testing import Actor, Reply, Running, platforms
 from tests.fakes.audit import audited
 from tests.fakes.earlier_release import PASSWORD, make_earlier_release
@@ -101,7 +101,9 @@ class Walk(RuleBasedStateMachine):
         self.platform = self.running.platform
         for number, person in enumerate(self.model.people, start=1):
             person.id, person.role = number, roles[person.name]
-            await self.platform.resource(ADMINISTRATION).set_role(number, person.role, by=None)
+            await self.platform.resource(ADMINISTRATION).set_role(
+                operator_of(self.platform), number, person.role
+            )
 
     def teardown(self) -> None:
         self.runner.run(self.stack.aclose())
@@ -263,7 +265,7 @@ class Walk(RuleBasedStateMachine):
     def set_active_on_the_server(self, other: int, really: bool) -> None:
         person = self.person(other)
         wish = person.active != really
-        work = self.platform.resource(ADMINISTRATION).set_active(person.id, wish, by=None)
+        work = self.platform.resource(ADMINISTRATION).set_active(operator_of(self.platform), person.id, wish)
         refused = self.model.set_active(person, wish) == 409
         if refused:
             with pytest.raises(Conflict):

@@ -16,7 +16,7 @@ from sqlalchemy.util.concurrency import await_
 from kernel.auth.models import Account, AuditEntry, PasswordReset
 from kernel.db.base import utc_now
 from kernel.db.tables import JobRecord
-from kernel.sdk import ACCOUNTS, ADMINISTRATION, Plugin, Unit, hookimpl
+from kernel.sdk import ACCOUNTS, ADMINISTRATION, Plugin, Unit, hookimpl, operator_of
 from kernel.testing import Reply, Running, Start
 from tests.fakes.rows import execute
 from tests.fakes.smtp_server import Mailbox, smtp_server
@@ -187,10 +187,10 @@ class TestDeadTokens:
             body = {"current_password": ana.password, "new_password": "chosen by ana"}
             assert (await ana.post("/v1/auth/change-password", json=body)).status == 200
         elif way == "reset":
-            await administration.reset_password(number, "generate", None, by=None)
+            await administration.reset_password(operator_of(running.platform), number, "generate", None)
         elif way == "deactivated":
-            await administration.set_active(number, False, by=None)
-            await administration.set_active(number, True, by=None)
+            await administration.set_active(operator_of(running.platform), number, False)
+            await administration.set_active(operator_of(running.platform), number, True)
         else:
             await execute(running.platform.database, update(Account).values(sso_issuer="i", sso_subject="s"))
         assert (await confirm(running, token)).status == 400
@@ -233,7 +233,7 @@ async def test_confirmed_while_an_administrator_resets(
         await_(eventually(it_waits, 20))
 
     temporary = await running.platform.resource(ADMINISTRATION).reset_password(
-        ana.user["id"], "generate", None, by=None, check=confirmed_meanwhile
+        operator_of(running.platform), ana.user["id"], "generate", None, check=confirmed_meanwhile
     )
     answer = await confirmations[0]
     assert (answer.status, answer.json()["code"]) == (400, "bad_reset_token")

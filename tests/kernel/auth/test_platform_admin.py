@@ -22,6 +22,7 @@ from kernel.sdk import (
     Plugin,
     Unit,
     hookimpl,
+    operator_of,
     sign_in_external,
     utc_now,
 )
@@ -183,7 +184,9 @@ class TestOperator:
     async def test_whom_it_refuses(self, running: Running) -> None:
         """An account that does not exist, and one that is deactivated."""
         ulla = await running.user("ulla")
-        await running.platform.resource(ADMINISTRATION).set_active(ulla.user["id"], False, by=None)
+        await running.platform.resource(ADMINISTRATION).set_active(
+            operator_of(running.platform), ulla.user["id"], False
+        )
         with pytest.raises(AccountDisabled, match="activate it first"):
             await running.platform.resource(PLATFORM_ADMINS).grant("ulla")
         for change in (

@@ -15,7 +15,7 @@ from kernel.auth.models import SetupCode
 from kernel.auth.platform_admins import PLATFORM_ADMINS
 from kernel.auth.setup_codes import SETUP_CODES, WRONG_CODES, SetupCodesClosed
 from kernel.db.base import utc_now
-from kernel.sdk import ADMINISTRATION
+from kernel.sdk import ADMINISTRATION, operator_of
 from kernel.testing import Actor, Reply, Running, Start
 from tests.fakes.audit import audited
 from tests.fakes.earlier_release import PASSWORD, make_earlier_release
@@ -115,7 +115,9 @@ class TestClaim:
         assert (await upgraded.running.anonymous.get(CLAIM)).status == 401
         assert outcome(await claim(ulla, code)) == (403, "not_administrator")
         assert (await ulla.get(CLAIM)).status == 403
-        await upgraded.running.platform.resource(ADMINISTRATION).set_role(bea.user["id"], "user", by=None)
+        await upgraded.running.platform.resource(ADMINISTRATION).set_role(
+            operator_of(upgraded.running.platform), bea.user["id"], "user"
+        )
         bea = await upgraded.sign_in("bea")
         assert outcome(await claim(bea, code)) == (403, "not_administrator")
         assert await upgraded.refusals() == ["not_administrator"] * 2

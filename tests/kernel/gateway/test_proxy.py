@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from kernel.gateway.proxy import PROXY
-from kernel.sdk import ADMINISTRATION, revoke_sessions
+from kernel.sdk import ADMINISTRATION, operator_of, revoke_sessions
 from kernel.testing import Running, Start
 from tests.fakes.network import raw_client
 from tests.fakes.processes import free_port
@@ -291,7 +291,9 @@ class TestNotForwarded:
             if how == "revoked":
                 await running.platform.database.write(lambda unit: revoke_sessions(unit, ana.user["id"]))
             else:
-                await running.platform.resource(ADMINISTRATION).set_active(ana.user["id"], False, by=None)
+                await running.platform.resource(ADMINISTRATION).set_active(
+                    operator_of(running.platform), ana.user["id"], False
+                )
             assert [(await ana.get("/v1/tts")).status, (await ana.post("/v1/tts")).status] == [401, 401]
         assert connections == 0
 

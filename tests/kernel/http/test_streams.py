@@ -24,6 +24,7 @@ from kernel.sdk import (
     Plugin,
     RouteTable,
     hookimpl,
+    operator_of,
     revoke_sessions,
     send_events,
 )
@@ -233,7 +234,7 @@ class TestWhoStays:
             async with opened(actor, running, "/v1/streaming/events") as answer:
                 if name == "ana":
                     await running.platform.resource(ADMINISTRATION).set_active(
-                        actor.user["id"], False, by=None
+                        operator_of(running.platform), actor.user["id"], False
                     )
                 else:
                     gone = delete(Account).where(Account.username == name)
