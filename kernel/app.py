@@ -64,7 +64,7 @@ def _gateway_endpoints(platform: Platform) -> Iterator[Endpoint]:
 
 def _mounted(platform: Platform, slot: Slot) -> Iterator[Endpoint]:
     for plugin, route in _routes(platform, slot.name):
-        for mount in slot.mounts:
+        for mount in sorted(slot.mounts, key=lambda mount: -len(mount.target)):
             path = mount.public_path(route.path)
             if path is not None and route.method in mount.methods:
                 yield _endpoint(platform, route, path, slot.name, plugin=plugin, gated=mount.gated)

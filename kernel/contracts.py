@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from kernel.catalogue_words import Dependency as Dependency
+from kernel.catalogue_words import InstalledTogether as InstalledTogether
+from kernel.catalogue_words import ListingRef as ListingRef
 from kernel.conversations import ChatEnd as ChatEnd
 from kernel.conversations import ChatEvents as ChatEvents
+from kernel.conversations import ChatMessage as ChatMessage
 from kernel.conversations import ChatRequest as ChatRequest
+from kernel.conversations import ChatRole as ChatRole
 from kernel.conversations import CitedPassage as CitedPassage
 from kernel.conversations import DocumentEntry as DocumentEntry
 from kernel.conversations import DocumentText as DocumentText
+from kernel.conversations import Generated as Generated
+from kernel.conversations import Generation as Generation
+from kernel.conversations import OpenTurn as OpenTurn
+from kernel.conversations import PastTurn as PastTurn
 from kernel.conversations import PipelineAnswer as PipelineAnswer
 from kernel.conversations import PipelineEntry as PipelineEntry
 from kernel.conversations import PipelineEvents as PipelineEvents
+from kernel.conversations import RecordedTurn as RecordedTurn
 from kernel.conversations import Thought as Thought
 from kernel.conversations import ToolCallPart as ToolCallPart
+from kernel.conversations import TurnCitation as TurnCitation
 from kernel.graphs import DocumentPassage as DocumentPassage
 from kernel.graphs import DocumentPassages as DocumentPassages
 from kernel.graphs import GraphDocument as GraphDocument
@@ -45,32 +56,6 @@ if TYPE_CHECKING:
     from kernel.tools.tool import Tool
 
 Purpose = Literal["passage", "query"]
-ChatRole = Literal["system", "user", "assistant"]
-
-
-@dataclass(frozen=True, slots=True)
-class ChatMessage:
-    """One message of a chat with a model."""
-
-    role: ChatRole
-    content: str
-
-
-@dataclass(frozen=True, slots=True)
-class Generated:
-    """A complete answer of a model: its whole text, and what the runtime reported.
-
-    `tokens_used` counts prompt and answer; None if the runtime does not report it. `finish_reason` is the
-    runtime's own word (``stop``, ``length`` …).
-    """
-
-    text: str
-    tokens_used: int | None
-    model: str
-    finish_reason: str | None
-
-
-Generation = AsyncGenerator[str | Generated, None]
 
 
 ImportPolicy = Literal["skip", "rename", "fail"]
@@ -205,13 +190,18 @@ def list_pipelines(caller: Caller) -> Sequence[PipelineEntry] | None:
 
 @hookspec.first
 def ask_pipeline(
-    caller: Caller, pipeline_id: str, question: str, history: Sequence[ChatMessage]
+    caller: Caller,
+    pipeline_id: str,
+    question: str,
+    history: Sequence[ChatMessage],
+    options: Mapping[str, Any],
 ) -> PipelineEvents | None:
     """A pipeline's answer to a question, piece by piece: yields texts, then one `PipelineAnswer`.
 
-    `history` is what was said before, oldest first; a pipeline that can't use it answers the question alone.
-    Raises NotFound for a pipeline that the caller may not ask, Unavailable when embedding or generation
-    fails, also in mid-stream. Closing the generator stops the work.
+    `history` is what was said before, oldest first; a follow-up question is made whole from it. `options` are
+    further fields of a question as clients send them (``method``, ``top_k`` …). Raises NotFound for a
+    pipeline that the caller may not ask, Unavailable when embedding or generation fails, also in mid-stream.
+    Closing the generator stops the work.
     """
 
 
@@ -289,15 +279,38 @@ def on_graph_switched(platform: Platform, unit: Unit, knowledge_base_id: str, ow
     """
 
 
-@dataclass(frozen=True, slots=True)
-class ListingRef:
-    """A listing of the catalog of plugins; `approved` ones are open to everybody."""
+@hookspec.first
+def find_pipelines(caller: Caller, pipeline_ids: Sequence[str]) -> Mapping[str, PipelineEntry] | None:
+    """Those of these pipelines that the caller may ask, by id."""
 
-    id: str
-    name: str
-    display_name: str
-    approved: bool
-    version: str | None = None
+
+@hookspec.first
+def find_documents(caller: Caller, document_ids: Sequence[str]) -> Mapping[str, DocumentEntry] | None:
+    """Those of these documents that the caller may read, by id."""
+
+
+@hookspec.first
+def open_turn(
+    caller: Caller, pipeline_id: str, question: str, conversation_id: str, holder: str | None
+) -> OpenTurn | None:
+    """Begin a turn of a conversation, which is made where it is new.
+
+    Without a `holder` it is the caller's own, or the one of that id that is shared with those who may ask
+    the pipeline. With one, it is the holder's alone: a text that begins with the asking plugin's name and a
+    colon. What the history shows are the caller's rights. None means that no plugin keeps conversations.
+    """
+
+
+@hookspec.first
+def read_turns(
+    caller: Caller, holder: str, conversation_id: str | None, limit: int, offset: int
+) -> tuple[Sequence[RecordedTurn], int] | None:
+    """A holder's answered turns, oldest first, and how many there are, as the caller may see them."""
+
+
+@hookspec.first_now
+def forget_turns(platform: Platform, unit: Unit, holder: str) -> bool | None:
+    """Delete all conversations of a holder, and of those whose names go on with ``:``. A plain function."""
 
 
 @hookspec.all_now
@@ -351,15 +364,6 @@ def read_checkout_notice(
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Dependency:
-    """A plugin of the catalog that another one requires, `depth` steps away."""
-
-    plugin_id: str
-    name: str
-    depth: int
-
-
 @hookspec.first_now
 def find_requirements(platform: Platform, session: Session, plugin_id: str) -> Sequence[Dependency] | None:
     """All that a plugin requires, directly or through others, nearest first. A plain function."""
@@ -368,16 +372,6 @@ def find_requirements(platform: Platform, session: Session, plugin_id: str) -> S
 @hookspec.first_now
 def find_dependents(platform: Platform, session: Session, plugin_id: str) -> Sequence[Dependency] | None:
     """All plugins that require this one, directly or through others, nearest first. A plain function."""
-
-
-@dataclass(frozen=True, slots=True)
-class InstalledTogether:
-    """A plugin that accounts have beside others: `accounts` of the `of` that have one of those."""
-
-    plugin_id: str
-    name: str
-    accounts: int
-    of: int
 
 
 @hookspec.first_now

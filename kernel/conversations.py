@@ -5,7 +5,34 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, Protocol
+
+ChatRole = Literal["system", "user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One message of a chat with a model."""
+
+    role: ChatRole
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A complete answer of a model: its whole text, and what the runtime reported.
+
+    `tokens_used` counts prompt and answer; None if the runtime does not report it. `finish_reason` is the
+    runtime's own word (``stop``, ``length`` …).
+    """
+
+    text: str
+    tokens_used: int | None
+    model: str
+    finish_reason: str | None
+
+
+Generation = AsyncGenerator[str | Generated, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +90,16 @@ ChatEvents = AsyncGenerator[str | Thought | ToolCallPart | ChatEnd, None]
 
 @dataclass(frozen=True, slots=True)
 class PipelineEntry:
-    """A pipeline that a caller can ask. `own` means that it belongs to the caller, or to nobody."""
+    """A pipeline that a caller can ask. `own` means that it belongs to the caller, or to nobody.
+
+    `knowledge_bases` counts those of its knowledge bases that the caller may read.
+    """
 
     id: str
     name: str
     own: bool
     created_at: datetime
+    knowledge_bases: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +130,7 @@ class PipelineAnswer:
     confidence: float
     model: str
     tokens_used: int | None
+    method: str = "standard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +154,65 @@ class DocumentText:
 
 
 PipelineEvents = AsyncGenerator[str | PipelineAnswer, None]
+
+
+@dataclass(frozen=True, slots=True)
+class PastTurn:
+    """A question of a conversation and its answer, without what can't be shown any more."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnCitation:
+    """A passage that an answer cites as `[number]`: where it is, not what it says."""
+
+    number: int
+    source: str
+    score: float
+    knowledge_base_id: str | None
+    document_id: str
+    chunk_id: str
+    page: int | None
+    char_start: int
+    char_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTurn:
+    """A turn as its reader may see it. `withheld` says that parts of the answer are missing."""
+
+    id: int
+    conversation_id: str
+    question: str
+    answer: str
+    withheld: bool
+    citations: Sequence[TurnCitation]
+    pipeline_id: str
+    model: str
+    method: str
+    tokens_used: int | None
+    asked_by: str
+    asked_at: datetime
+
+
+class OpenTurn(Protocol):
+    """A question that waits for its answer; nobody reads it before `close`.
+
+    `history` are the last turns of the conversation, oldest first.
+    """
+
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def history(self) -> Sequence[PastTurn]: ...
+
+    async def close(self, answer: PipelineAnswer, method: str) -> None:
+        """Store the answer. It is durable when this returns."""
+        ...
+
+    async def drop(self) -> None:
+        """Forget the question: it was not answered."""
+        ...

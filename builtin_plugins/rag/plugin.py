@@ -20,7 +20,7 @@ from builtin_plugins.rag.models import Base
 from builtin_plugins.rag.parsing.runner import parser_processes
 from builtin_plugins.rag.permissions import PERMISSIONS
 from builtin_plugins.rag.questions.reranking import RERANK_SERVER, open_rerank_server
-from builtin_plugins.rag.services import graphs, reading
+from builtin_plugins.rag.services import graphs, lookup, reading
 from builtin_plugins.rag.services.health import health_fields
 from builtin_plugins.rag.services.ingest import INGEST
 from builtin_plugins.rag.services.offering import ask_pipeline, list_pipelines, pipeline_tools
@@ -117,8 +117,15 @@ class RagPlugin(Plugin):
         return await list_pipelines(caller)
 
     @hookimpl
-    async def ask_pipeline(self, caller: Caller, pipeline_id: str, question: str) -> contracts.PipelineEvents:
-        return await ask_pipeline(caller, pipeline_id, question)
+    async def ask_pipeline(
+        self,
+        caller: Caller,
+        pipeline_id: str,
+        question: str,
+        history: Sequence[contracts.ChatMessage],
+        options: Mapping[str, Any],
+    ) -> contracts.PipelineEvents:
+        return await ask_pipeline(caller, pipeline_id, question, history, options)
 
     @hookimpl
     async def search_passages(
@@ -131,6 +138,18 @@ class RagPlugin(Plugin):
         self, caller: Caller, limit: int, offset: int
     ) -> Sequence[contracts.DocumentEntry]:
         return await reading.list_documents(caller, limit, offset)
+
+    @hookimpl
+    async def find_pipelines(
+        self, caller: Caller, pipeline_ids: Sequence[str]
+    ) -> Mapping[str, contracts.PipelineEntry]:
+        return await lookup.find_pipelines(caller, pipeline_ids)
+
+    @hookimpl
+    async def find_documents(
+        self, caller: Caller, document_ids: Sequence[str]
+    ) -> Mapping[str, contracts.DocumentEntry]:
+        return await lookup.find_documents(caller, document_ids)
 
     @hookimpl
     async def read_document(

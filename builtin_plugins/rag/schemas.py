@@ -271,7 +271,9 @@ class QueryRequest(SearchRequest):
         "standard",
         description="standard, hyde, self_rag, corrective, raptor, auto, or a method of a plugin.",
     )
-    conversation_id: Annotated[str, Field(max_length=255)] | None = None
+    conversation_id: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = Field(
+        None, description="Chosen by the client; questions with the same id are one conversation."
+    )
     llm_model: ModelName | None = None
     compress: bool = Field(False, description="Answer from those sentences that fit the question best.")
     explain: bool = Field(False, description="Add the steps with their times, and each source's scores.")

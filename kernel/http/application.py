@@ -46,12 +46,26 @@ class Application:
         """Serve a declared route."""
         self.endpoints.append(endpoint)
         route = endpoint.route
-        self.add(route.method, endpoint.template.aiohttp, endpoint, judges_credential=route.judges_credential)
+        self.add(
+            route.method,
+            endpoint.template.aiohttp,
+            endpoint,
+            judges_credential=route.judges_credential,
+            any_origin=route.any_origin,
+        )
 
-    def add(self, method: str, path: str, serve: Serve, *, judges_credential: bool = False) -> None:
+    def add(
+        self,
+        method: str,
+        path: str,
+        serve: Serve,
+        *,
+        judges_credential: bool = False,
+        any_origin: bool = False,
+    ) -> None:
         """Serve a path in aiohttp's syntax, HEAD along with GET."""
         for served in ("GET", "HEAD") if method == "GET" else (method,):
-            self.router.add(served, path, serve, judges_credential=judges_credential)
+            self.router.add(served, path, serve, judges_credential=judges_credential, any_origin=any_origin)
 
     def request(
         self,

@@ -11,6 +11,8 @@ Headers = tuple[tuple[str, str], ...]
 
 _EXPOSED = "X-Request-ID, X-Response-Time, Retry-After, Content-Disposition, X-Language, X-Duration"
 
+_OPEN: Headers = ((hdrs.ACCESS_CONTROL_ALLOW_ORIGIN, "*"), (hdrs.ACCESS_CONTROL_EXPOSE_HEADERS, _EXPOSED))
+
 
 class Cors:
     """Answers preflights and adds headers. Credentials are off while any origin is allowed."""
@@ -20,7 +22,7 @@ class Cors:
         exposed = (hdrs.ACCESS_CONTROL_EXPOSE_HEADERS, _EXPOSED)
         if "*" in listed:
             self._without: Headers = ()
-            self._any_origin: Headers = ((hdrs.ACCESS_CONTROL_ALLOW_ORIGIN, "*"), exposed)
+            self._any_origin: Headers = _OPEN
             self._known: dict[str, Headers] = {}
         else:
             self._without = ((hdrs.VARY, hdrs.ORIGIN),)
@@ -43,13 +45,15 @@ class Cors:
             },
         )
 
-    def headers(self, origin: str | None) -> Headers:
-        """What lets the sender's page read the answer, where its origin is allowed."""
+    def headers(self, origin: str | None, *, any_origin: bool = False) -> Headers:
+        """What lets the sender's page read the answer, where its origin is allowed, or any is."""
+        if any_origin:
+            return _OPEN
         return self._without if origin is None else self._known.get(origin, self._any_origin)
 
-    def add_headers(self, origin: str | None, headers: CIMultiDict[str]) -> None:
+    def add_headers(self, origin: str | None, headers: CIMultiDict[str], *, any_origin: bool = False) -> None:
         """Add them to an answer; only its own Vary stays beside ours."""
-        for name, value in self.headers(origin):
+        for name, value in self.headers(origin, any_origin=any_origin):
             if name == hdrs.VARY:
                 headers.add(name, value)
             else:

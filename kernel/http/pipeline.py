@@ -111,12 +111,14 @@ class Pipeline:
         request = ctx.request
         target, ctx.match = await self._router.find(request)
         ctx.endpoint = target.label
+        request.any_origin = target.any_origin
         expected = request.headers.get(hdrs.EXPECT)
         if expected is not None:
             if not expected.isascii():  # aiohttp would repeat it in its refusal, and fail
                 raise web.HTTPExpectationFailed()
             await target.route.handle_expect_header(request)
         if self._cors.is_preflight(request):
+            request.any_origin = await self._router.takes_any_origin(request)
             return self._cors.preflight(request)
         try:
             ctx.principal = await self._identification.identify(

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from kernel.errors import MethodNotAllowed, NotFound
 from kernel.http.context import NO_PARAMETERS, UNMATCHED, Context
@@ -21,14 +21,15 @@ Serve = Callable[[Context], Awaitable[web.StreamResponse]]
 class Target:
     """What serves a path. `label` is its template, the `endpoint` of metrics and logs.
 
-    `judges_credential`: it looks at the caller's credential itself. `is_miss`: nothing is served there, and
-    `serve` says so.
+    `judges_credential`: it looks at the caller's credential itself. `any_origin`: pages of every origin may
+    read its answers. `is_miss`: nothing is served there, and `serve` says so.
     """
 
     serve: Serve
     label: str
     route: web.AbstractRoute
     judges_credential: bool = False
+    any_origin: bool = False
     is_miss: bool = False
 
 
@@ -40,11 +41,19 @@ class Router:
         self._targets: dict[web.AbstractRoute, Target] = {}
         self._dispatcher = web.UrlDispatcher()
 
-    def add(self, method: str, path: str, serve: Serve, *, judges_credential: bool = False) -> None:
+    def add(
+        self,
+        method: str,
+        path: str,
+        serve: Serve,
+        *,
+        judges_credential: bool = False,
+        any_origin: bool = False,
+    ) -> None:
         """Serve a path in aiohttp's syntax; of two that fit a request, the first one added is taken."""
         route = self._dispatcher.add_route(method, path, _unused)
         assert route.resource is not None
-        target = Target(serve, route.resource.canonical, route, judges_credential)
+        target = Target(serve, route.resource.canonical, route, judges_credential, any_origin)
         self._targets[route] = target
         if isinstance(route.resource, web.PlainResource):
             self._whole.setdefault((method, path), target)
@@ -58,6 +67,12 @@ class Router:
         if match.http_exception is not None:
             return Target(_miss(match.http_exception), UNMATCHED, match.route, is_miss=True), NO_PARAMETERS
         return self._targets[match.route], match
+
+    async def takes_any_origin(self, preflight: web.Request) -> bool:
+        """Whether what a preflight asks for is open to pages of every origin."""
+        method = preflight.headers.get(hdrs.ACCESS_CONTROL_REQUEST_METHOD, "")
+        target, _ = await self.find(preflight.clone(method=method))
+        return target.any_origin
 
 
 async def _unused(_request: web.Request) -> NoReturn:

@@ -105,6 +105,7 @@ class Route:
     hidden: bool
     open_to_writes: bool
     judges_credential: bool
+    any_origin: bool
     fixed: bool
     token_scopes: tuple[TokenScope, ...]
     name: str
@@ -192,6 +193,7 @@ class RouteTable:
         hidden: bool = False,
         open_to_writes: bool = False,
         judges_credential: bool = False,
+        any_origin: bool = False,
         fixed: bool = False,
         token_scopes: Sequence[TokenScope] | None = None,
     ) -> Callable[[H], H]:
@@ -205,7 +207,9 @@ class RouteTable:
         `returns` is the pydantic model (or type) of the response, `status` its status, `also_statuses` other
         success statuses with the same body, and `errors` the errors that the handler raises on purpose.
         `long` raises the proxy's time limit from 30 s to 300 s. With `judges_credential`, the handler checks
-        the bearer token itself, as in a token refresh. `open_to_writes` allows a public write under a prefix
+        the bearer token itself, as in a token refresh. With `any_origin`, pages of every origin can read the
+        answers, whatever `CORS_ALLOWED_ORIGINS` says: the handler judges the header `Origin` itself.
+        `open_to_writes` allows a public write under a prefix
         whose writes otherwise need a token (spec 4.5). `fixed` means that the response depends only on
         declarations and is the same for everyone: it is made once, and again when a plugin fails, is enabled
         or is disabled.
@@ -237,6 +241,7 @@ class RouteTable:
                 hidden=hidden,
                 open_to_writes=open_to_writes,
                 judges_credential=judges_credential,
+                any_origin=any_origin,
                 fixed=fixed,
                 token_scopes=tuple(self.token_scopes if token_scopes is None else token_scopes),
                 name=handler.__name__,

@@ -34,17 +34,19 @@ _WITHOUT_BODY = frozenset({204, 304})
 class Request(web.Request):
     """A request with what its answer says of it; `answering` tells that the answer is under way.
 
-    `streams` watches an answer that streams on behalf of `principal`, as `stream`.
+    With `any_origin`, pages of every origin may read it. `streams` watches an answer that streams on behalf
+    of `principal`, as `stream`.
     """
 
     ATTRS = web.Request.ATTRS | {
-        *("answering", "common", "principal", "request_id", "started", "stream", "streams"),
+        *("answering", "any_origin", "common", "principal", "request_id", "started", "stream", "streams"),
     }
 
     common: CommonHeaders | None = None
     request_id: str = ""
     started: float = 0.0
     answering: bool = False
+    any_origin: bool = False
     principal: Principal = ANONYMOUS
     streams: OpenStreams | None = None
     stream: OpenStream | None = None
@@ -83,11 +85,13 @@ class CommonHeaders:
         headers["Server"] = _SERVER
         for name, value in _SECURITY_HEADERS.items():
             headers.setdefault(name, value)
-        self._cors.add_headers(request.headers.get(hdrs.ORIGIN), headers)
+        origin = request.headers.get(hdrs.ORIGIN)
+        self._cors.add_headers(origin, headers, any_origin=request.any_origin)
 
     def head(self, status: int, reason: str, content_type: str, length: int, request: Request) -> bytes:
         """Status line and all headers of an answer with a body of `length` bytes on a lasting connection."""
-        allowed = self._cors.headers(request.headers.get(hdrs.ORIGIN))
+        origin = request.headers.get(hdrs.ORIGIN)
+        allowed = self._cors.headers(origin, any_origin=request.any_origin)
         key = (status, content_type, allowed)
         start = self._heads.get(key)
         if start is None:

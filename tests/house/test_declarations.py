@@ -80,6 +80,8 @@ async def test_open_routes_are_known(platform: Platform) -> None:
         "GET /v1/auth/capabilities",
         "GET /v1/auth/oidc/callback",
         "GET /v1/auth/oidc/login",
+        "GET /v1/chat/{slug}",
+        "GET /v1/chat/{slug}/widget.js",
         "GET /v1/graph/bundles/{bundle}/required",
         "GET /v1/graph/conflicts/{plugin_id}",
         "GET /v1/graph/dependencies/{plugin_id}",
@@ -118,6 +120,9 @@ async def test_open_routes_are_known(platform: Platform) -> None:
         "POST /v1/auth/password-reset/request",
         "POST /v1/auth/refresh",
         "POST /v1/auth/register",
+        "POST /v1/chat/{slug}/feedback",
+        "POST /v1/chat/{slug}/messages",
+        "POST /v1/chat/{slug}/session",
         "POST /v1/marketplace/checkout/{provider}/notices",
         "POST /webhook/{path}",
     }

@@ -123,6 +123,7 @@ async def _ask(
         pipeline_id=entry.id,
         question=question,
         history=history,
+        options={},
     )
     if events is None:
         raise ModelNotFound()

@@ -30,9 +30,10 @@ async def root(ctx: Context) -> RootOut:
 @routes.get("/capabilities", access=PUBLIC, returns=RagCapabilities)
 async def capabilities(ctx: Context) -> RagCapabilities:
     """Show which features are available on this server."""
+    has_conversations = bool(ctx.platform.hooks.implementations(contracts.open_turn))
     reranker = "lexical" if ctx.resource(RERANK_SERVER) is None else "cross_encoder"
     return RagCapabilities(
-        methods={**dict.fromkeys(ctx.resource(METHODS).names, True), "conversational": False},
+        methods={**dict.fromkeys(ctx.resource(METHODS).names, True), "conversational": has_conversations},
         enhancers={
             "rerank": EnhancerState(available=True, backend=reranker),
             "compress": EnhancerState(available=True),

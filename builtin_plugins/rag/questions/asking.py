@@ -17,6 +17,7 @@ from builtin_plugins.rag.errors import KnowledgeBaseGone
 from builtin_plugins.rag.methods.method import Method
 from builtin_plugins.rag.methods.registry import METHODS
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline
+from builtin_plugins.rag.questions.conversing import kept, open_turn
 from builtin_plugins.rag.questions.events import Done, Event, Found, Piece, Step
 from builtin_plugins.rag.questions.question import Question
 from builtin_plugins.rag.questions.running import run
@@ -28,18 +29,19 @@ from builtin_plugins.rag.schemas import (
     SearchRequest,
 )
 from builtin_plugins.rag.services import pipelines
-from kernel.sdk import Caller, Scope, scope_of
+from kernel.sdk import Caller, Scope, contracts, scope_of
 
 AnySearch = TypeVar("AnySearch", bound=SearchRequest)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A question that the caller may ask, and the method that will answer it."""
+    """A question that the caller may ask, the method that will answer it, its turn in a conversation."""
 
     pipeline: Pipeline
     question: Question
     method: Method
+    turn: contracts.OpenTurn | None = None
 
 
 async def prepare(
@@ -62,9 +64,26 @@ async def prepare(
         config=config,
         history=history,
     )
-    if request.conversation_id is not None:
+    turn = await _open_turn(question, pipeline_id)
+    return Asked(pipeline, question, method, turn)
+
+
+async def _open_turn(question: Question, pipeline_id: str) -> contracts.OpenTurn | None:
+    """The question's turn in the conversation that it names, whose history comes before any other."""
+    conversation_id = question.request.conversation_id
+    if conversation_id is None:
+        return None
+    turn = await open_turn(question.caller, pipeline_id, question.text, conversation_id)
+    if turn is None:
         question.trace.degrade("conversation: not available on this server")
-    return Asked(pipeline, question, method)
+        return None
+    question.history = [Turn(past.question, past.answer) for past in turn.history]
+    question.trace.details["conversation"] = {
+        "conversation_id": conversation_id,
+        "turn_id": turn.id,
+        "turns": len(turn.history),
+    }
+    return turn
 
 
 async def sources_of(caller: Caller, pipeline_id: str) -> tuple[Pipeline, list[KnowledgeBase]]:
@@ -94,8 +113,12 @@ def with_defaults(request: AnySearch, pipeline: Pipeline) -> AnySearch:
 
 
 def stream(asked: Asked) -> AsyncGenerator[Event, None]:
-    """The answer as it comes: steps, sources, pieces of text, the whole. Closing it stops the model."""
-    return run(asked.method, asked.question)
+    """The answer as it comes: steps, sources, pieces of text, the whole. Closing it stops the model.
+
+    A turn of a conversation is stored before the whole comes.
+    """
+    events = run(asked.method, asked.question)
+    return events if asked.turn is None else kept(asked.question.caller, asked.turn, events)
 
 
 async def answer(asked: Asked) -> QueryAnswer:

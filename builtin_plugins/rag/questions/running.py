@@ -8,6 +8,7 @@ from contextlib import aclosing
 
 from builtin_plugins.rag.methods.method import Method
 from builtin_plugins.rag.questions.events import Done, Event
+from builtin_plugins.rag.questions.following import complete
 from builtin_plugins.rag.questions.question import Question
 from builtin_plugins.rag.questions.ranked import Retrieved
 from builtin_plugins.rag.questions.rendering import Draft, render
@@ -36,6 +37,7 @@ async def run(method: Method, question: Question) -> AsyncGenerator[Event, None]
 
 
 async def _prepared(method: Method, question: Question) -> Retrieved | Draft:
+    await complete(question)
     plan = await method.plan(question)
     found = await method.retrieve(question, plan)
     return await method.check(question, plan, found)

@@ -8,14 +8,15 @@ from contextlib import aclosing
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, StringConstraints
-from sqlalchemy import select
+from sqlalchemy import true
 from sqlalchemy.orm import Session
 
-from builtin_plugins.rag.models import Pipeline
 from builtin_plugins.rag.questions import asking
+from builtin_plugins.rag.questions.conversing import turns_of
 from builtin_plugins.rag.questions.events import Done, Event, Piece
-from builtin_plugins.rag.schemas import QueryAnswer, QueryRequest
-from builtin_plugins.rag.services.reading import cited_passage, places_of
+from builtin_plugins.rag.schemas import QueryRequest
+from builtin_plugins.rag.services.lookup import pipeline_entries
+from builtin_plugins.rag.services.reading import pipeline_answer
 from kernel.sdk import (
     Caller,
     Context,
@@ -47,19 +48,21 @@ async def list_pipelines(caller: Caller) -> list[contracts.PipelineEntry]:
 
 
 def _entries(session: Session, scope: Scope) -> list[contracts.PipelineEntry]:
-    columns = (Pipeline.id, Pipeline.name, Pipeline.owner_id, Pipeline.created_at)
-    query = select(*columns).where(scope.sees(Pipeline)).order_by(Pipeline.created_at, Pipeline.id)
-    rows = session.execute(query.limit(MOST_LISTED))
-    return [
-        contracts.PipelineEntry(row.id, row.name, row.owner_id in (None, scope.account_id), row.created_at)
-        for row in rows
-    ]
+    return pipeline_entries(session, scope, true(), MOST_LISTED)
 
 
-async def ask_pipeline(caller: Caller, pipeline_id: str, question: str) -> contracts.PipelineEvents:
+async def ask_pipeline(
+    caller: Caller,
+    pipeline_id: str,
+    question: str,
+    history: Sequence[contracts.ChatMessage] = (),
+    options: Mapping[str, Any] | None = None,
+) -> contracts.PipelineEvents:
     """See the hook of this name."""
-    request = QueryRequest(question=question[:LONGEST_QUESTION])
-    asked = await asking.prepare(caller, pipeline_id, request)
+    request = arguments_from_object(
+        QueryRequest, {**(options or {}), "question": question[:LONGEST_QUESTION]}
+    )
+    asked = await asking.prepare(caller, pipeline_id, request, turns_of(history))
     return _events(caller.platform, asking.stream(asked))
 
 
@@ -69,18 +72,7 @@ async def _events(platform: Platform, events: AsyncGenerator[Event, None]) -> co
             if isinstance(event, Piece):
                 yield event.text
             elif isinstance(event, Done):
-                yield await _answer(platform, event.answer)
-
-
-async def _answer(platform: Platform, answer: QueryAnswer) -> contracts.PipelineAnswer:
-    places = await platform.database.read(places_of, {source.document_id for source in answer.sources})
-    return contracts.PipelineAnswer(
-        answer.answer,
-        [cited_passage(source, places.get(source.document_id)) for source in answer.sources],
-        answer.confidence,
-        answer.model_used,
-        answer.tokens_used,
-    )
+                yield await pipeline_answer(platform, event.answer)
 
 
 async def pipeline_tools(ctx: Context) -> list[Tool]:

@@ -10,9 +10,10 @@ from sqlalchemy.orm import Session
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.questions.ranked import cited_passage as ranked_passage
 from builtin_plugins.rag.questions.retrieval import Sought, retrieve
-from builtin_plugins.rag.schemas import Source
+from builtin_plugins.rag.schemas import QueryAnswer, Source
 from builtin_plugins.rag.services import documents, knowledge_bases
-from kernel.sdk import BadRequest, Caller, NotFound, PayloadTooLarge, Scope, contracts, scope_of
+from builtin_plugins.rag.services.lookup import entry_of
+from kernel.sdk import BadRequest, Caller, NotFound, PayloadTooLarge, Platform, Scope, contracts, scope_of
 
 MOST_SEARCHED = 50
 LONGEST_TEXT = 1_000_000
@@ -53,6 +54,19 @@ def cited_passage(found: Source, knowledge_base_id: str | None) -> contracts.Cit
     )
 
 
+async def pipeline_answer(platform: Platform, answer: QueryAnswer) -> contracts.PipelineAnswer:
+    """An answer as other plugins see it."""
+    places = await platform.database.read(places_of, {source.document_id for source in answer.sources})
+    return contracts.PipelineAnswer(
+        answer.answer,
+        [cited_passage(source, places.get(source.document_id)) for source in answer.sources],
+        answer.confidence,
+        answer.model_used,
+        answer.tokens_used,
+        answer.method,
+    )
+
+
 def _bases(session: Session, scope: Scope, wanted: Sequence[str] | None) -> list[KnowledgeBase]:
     if wanted is not None:
         if len(wanted) > MOST_SEARCHED:
@@ -78,12 +92,7 @@ def _entries(session: Session, scope: Scope, limit: int, offset: int) -> list[co
         .where(scope.sees(KnowledgeBase), Document.status == "completed")
         .order_by(Document.uploaded_at, Document.id)
     )
-    return [
-        contracts.DocumentEntry(
-            row.knowledge_base_id, row.id, row.filename, row.content_type, row.size_bytes, row.uploaded_at
-        )
-        for row in session.scalars(query.limit(limit).offset(offset))
-    ]
+    return [entry_of(row) for row in session.scalars(query.limit(limit).offset(offset))]
 
 
 async def read_document(

@@ -43,6 +43,10 @@ ASK = {
     "GET /v1/rag/pipeline/{pipeline_id}",
     "POST /v1/rag/pipeline/{pipeline_id}/query",
     "POST /v1/rag/pipeline/{pipeline_id}/search",
+    "GET /v1/rag/pipeline/{pipeline_id}/conversations",
+    "GET /v1/conversations/mine",
+    "GET /v1/conversations/mine/export",
+    *(f"GET /v1/conversations/{{conversation_id}}{rest}" for rest in ("", "/turns", "/export")),
 }
 TOOLS = {
     "GET /v1/ai/tools/v1/plugins/{plugin}/actions/{action}",

@@ -24,7 +24,7 @@ def caller(running: Running, actor: Actor, role: str = "user") -> Caller:
 async def asked(running: Running, who: Caller, pipeline: str) -> tuple[str, contracts.PipelineAnswer]:
     """The pieces of an answer in one, and its end."""
     events = await running.platform.hooks.ask(
-        contracts.ask_pipeline, caller=who, pipeline_id=pipeline, question=HOTEL, history=()
+        contracts.ask_pipeline, caller=who, pipeline_id=pipeline, question=HOTEL, history=(), options={}
     )
     assert events is not None
     pieces: list[str] = []

@@ -28,7 +28,7 @@ class Row:
 
     body: Any = None
     query: str = ""
-    owned: Literal["kb", "pipeline", "job", "listing"] | None = None
+    owned: Literal["kb", "pipeline", "job", "listing", "endpoint"] | None = None
     changes: bool | None = None
     asks: tuple[str, str, bool] | None = None
     member_of: str | None = None
@@ -251,6 +251,48 @@ GRAPH_RAG = {
     "DELETE /v1/graph-rag/graph/document/{document_id}": Row(control=(409,)),
 }
 
+_TALK = "/v1/conversations/{conversation_id}"
+_SHARING = "/v1/rag/pipeline/{pipeline_id}/conversations/{conversation_id}/share"
+_MY_TALK = Row(own=True, consumes=("conversation",))
+_SHARED_TALK = Row(owned="pipeline", changes=False, own=True, consumes=("conversation",))
+CONVERSATIONS = {
+    "GET /v1/conversations/mine": Row(query="limit=100"),
+    "DELETE /v1/conversations/mine": Row(),
+    "GET /v1/conversations/mine/export": Row(),
+    f"GET {_TALK}": _MY_TALK,
+    f"GET {_TALK}/turns": _MY_TALK,
+    f"GET {_TALK}/export": _MY_TALK,
+    f"PATCH {_TALK}": Row({"title": "x"}, own=True, consumes=("conversation",)),
+    f"DELETE {_TALK}": _MY_TALK,
+    "GET /v1/rag/pipeline/{pipeline_id}/conversations": Row(owned="pipeline", query="limit=100"),
+    f"POST {_SHARING}": _SHARED_TALK,
+    f"DELETE {_SHARING}": _SHARED_TALK,
+}
+
+_ENDPOINT = "/v1/rag/endpoints/{endpoint_id}"
+_CHAT_SESSION = f"{_ENDPOINT}/sessions/{{session_id}}"
+_ONE_ENDPOINT = Row(owned="endpoint")
+_VISIT = Row(control=ANY)
+PUBLISHED = {
+    "GET /v1/rag/endpoints": Row(query="limit=500"),
+    "POST /v1/rag/endpoints": Row(
+        {"name": "x", "slug": "@fresh", "pipeline_id": "@pipeline"}, owned="pipeline", changes=True
+    ),
+    f"GET {_ENDPOINT}": _ONE_ENDPOINT,
+    f"PATCH {_ENDPOINT}": Row({"enabled": True}, owned="endpoint", consumes=("endpoint",)),
+    f"DELETE {_ENDPOINT}": Row(owned="endpoint", consumes=("endpoint",)),
+    f"GET {_ENDPOINT}/sessions": _ONE_ENDPOINT,
+    f"GET {_CHAT_SESSION}/turns": _ONE_ENDPOINT,
+    f"DELETE {_CHAT_SESSION}": Row(owned="endpoint", consumes=("endpoint",)),
+    f"GET {_ENDPOINT}/feedback": _ONE_ENDPOINT,
+    f"GET {_ENDPOINT}/figures": _ONE_ENDPOINT,
+    "GET /v1/chat/{slug}": _VISIT,
+    "POST /v1/chat/{slug}/session": _VISIT,
+    "POST /v1/chat/{slug}/messages": Row({"question": "What is the treasure?"}, control=ANY),
+    "POST /v1/chat/{slug}/feedback": Row({"turn_id": 1, "rating": "up"}, control=ANY),
+    "GET /v1/chat/{slug}/widget.js": _VISIT,
+}
+
 _TEAM_KEY = ("team.manage", "team", True)
 TEAMS = {
     "POST /v1/teams": Row({"name": "@fresh", "organization_id": "@organization"}, member_of="organization"),
@@ -375,6 +417,8 @@ ROWS: dict[str, Row] = {
     **LICENSING,
     **RAG,
     **GRAPH_RAG,
+    **CONVERSATIONS,
+    **PUBLISHED,
     **TEAMS,
     **ORGANIZATIONS,
     **ORCHESTRATOR,
@@ -386,6 +430,10 @@ PARAMETERS = {
     "document_id": "document",
     "pipeline_id": "pipeline",
     "job_id": "job",
+    "conversation_id": "conversation",
+    "endpoint_id": "endpoint",
+    "session_id": "chat_session",
+    "slug": "unknown",
     "team_id": "team",
     "org_id": "organization",
     "user_id": "user",
@@ -416,6 +464,10 @@ MORE: tuple[tuple[str, Row], ...] = (
     ("POST /v1/rag/knowledge-bases", Row(_SHARE_ORG, member_of="organization")),
     ("GET /v1/rag/knowledge-bases", Row(query="limit=500&owner_id=@victim")),
     ("GET /v1/rag/pipeline", Row(query="limit=500&owner_user_id=@victim")),
+    (
+        "POST /v1/rag/pipeline/{pipeline_id}/query",
+        Row({"question": "And there?", "conversation_id": "@conversation"}, owned="pipeline", changes=False),
+    ),
 )
 
 # An owner of another organization, at home there, speaks of the victim's things: as of unknown ones.

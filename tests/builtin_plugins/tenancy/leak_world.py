@@ -7,6 +7,7 @@ canary who may read it. What an actor may do is told by plain facts (memberships
 from __future__ import annotations
 
 import secrets
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -217,6 +218,10 @@ async def _rows(world: World) -> None:
     for variant in VARIANTS:
         world.ids[f"listing:{variant}"] = listing
     world.ids["license"] = await _license(world)
+    world.ids["conversation"] = await new_conversation(world)
+    endpoint, world.ids["chat_session"] = await new_endpoint(world)
+    for variant in VARIANTS:
+        world.ids[f"endpoint:{variant}"] = endpoint
     mine = await make_base(world.people["other_org"].actor)
     world.ids["other_kb"] = mine
     await _graph(world)
@@ -287,6 +292,37 @@ async def new_listing(world: World) -> str:
     answer = await world.victim.actor.post("/v1/marketplace/plugins", json=body)
     assert answer.status == 201, answer.body
     return str(answer.json()["id"])
+
+
+async def new_conversation(world: World) -> str:
+    """A conversation of the victim, which nobody else may read."""
+    word = world.canary("conversation", lambda person: person.id == world.victim.id)
+    made = str(uuid.uuid4())
+    path = f"/v1/rag/pipeline/{world.ids['pipeline:private']}/query"
+    answer = await world.victim.actor.post(path, json={"question": word, "conversation_id": made})
+    assert answer.status == 200, answer.body
+    return made
+
+
+async def new_endpoint(world: World) -> tuple[str, str]:
+    """A published chat of the victim, and a session of a visitor who has asked something."""
+    names = {
+        what: world.canary(f"chat-{what}", lambda person: world.sees(person, "private"))
+        for what in ("name", "slug")
+    }
+    page = "https://www.example.org"
+    body = {**names, "pipeline_id": world.ids["pipeline:private"], "allowed_origins": page}
+    made = await world.victim.actor.post("/v1/rag/endpoints", json=body)
+    assert made.status == 201, made.body
+    client, path = world.running.anonymous, f"/v1/chat/{names['slug']}"
+    token = (await client.post(f"{path}/session", headers={"Origin": page})).json()["token"]
+    headers = {"Origin": page, "Authorization": f"Bearer {token}"}
+    word = world.canary("chat-question", lambda person: world.sees(person, "private"))
+    asked = await client.post(f"{path}/messages", json={"question": word}, headers=headers)
+    assert asked.status == 200, asked.body
+    endpoint = str(made.json()["id"])
+    sessions = (await world.victim.actor.get(f"/v1/rag/endpoints/{endpoint}/sessions")).json()["items"]
+    return endpoint, str(sessions[0]["session_id"])
 
 
 async def _license(world: World) -> str:

@@ -41,7 +41,9 @@ from tests.builtin_plugins.tenancy.leak_world import (
     job_of,
     make_world,
     new_base,
+    new_conversation,
     new_document,
+    new_endpoint,
     new_group,
     new_listing,
     new_member,
@@ -79,8 +81,8 @@ PEOPLE = (
     "other_org_token",
     "ended_token",
 )
-OWNED = ("kb", "document", "pipeline", "job", "listing")
-UUIDS = (*OWNED, "other_kb", "license")
+OWNED = ("kb", "document", "pipeline", "job", "listing", "endpoint")
+UUIDS = (*OWNED, "other_kb", "license", "conversation", "chat_session")
 PER_REQUEST = ("Date", "X-Request-ID", "X-Response-Time", "Content-Length")
 
 Verdict = Literal["allowed", 401, 403, 404]
@@ -117,7 +119,7 @@ class Matrix:
     def cases(self) -> Iterator[tuple[str, Row, str]]:
         """(route, row, visibility) of every cell of one actor."""
         for label, row in [*((label, ROWS[label]) for label in self.endpoints), *MORE]:
-            once = row.owned in (None, "listing") or self.endpoints[label].route.deprecated
+            once = row.owned in (None, "listing", "endpoint") or self.endpoints[label].route.deprecated
             for variant in VARIANTS[:1] if once else VARIANTS:
                 yield label, row, variant
 
@@ -314,6 +316,10 @@ async def renew(world: World, ids: dict[str, Any], row: Row, variant: str) -> No
             ids["pipeline"] = await new_pipeline(world, variant, ids["kb"])
         elif what == "listing":
             ids["listing"] = await new_listing(world)
+        elif what == "conversation":
+            ids["conversation"] = await new_conversation(world)
+        elif what == "endpoint":
+            ids["endpoint"], ids["chat_session"] = await new_endpoint(world)
         elif what == "user":
             ids["user"] = await new_member(world)
         elif what == "newcomer":

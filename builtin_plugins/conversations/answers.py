@@ -1,0 +1,58 @@
+"""Answers cut into pieces by what they cite, so that what cites a passage can be taken out.
+
+A piece without a citation may stem from any passage that the answer was made from, so it goes with each of
+them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+Piece = tuple[str | None, list[int]]
+
+GAP = "[…]"
+
+_CITATION = re.compile(r"\[(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)\]")
+# A piece ends behind a sentence with its citations, whichever side of its full stop they are on.
+_END = re.compile(
+    r"(?:[.!?…。！？][\"'»”)]*(?:\s*\[[\d,; ]+\])*(?=\s|$)|(?:\[[\d,; ]+\])+[.!?…]?(?=\s|$)|\n)\s*"
+)
+
+
+def cut(answer: str) -> list[Piece]:
+    """The pieces, which joined are the answer again, each with the numbers that it cites."""
+    pieces: list[Piece] = []
+    start = 0
+    for end in _END.finditer(answer):
+        pieces.append(_piece(answer[start : end.end()]))
+        start = end.end()
+    if start < len(answer):
+        pieces.append(_piece(answer[start:]))
+    return pieces
+
+
+def _piece(text: str) -> Piece:
+    numbers = {int(number) for found in _CITATION.findall(text) for number in re.findall(r"\d+", found)}
+    return text, sorted(numbers)
+
+
+def without(pieces: Sequence[Piece], gone: Collection[int]) -> list[Piece]:
+    """The pieces without the texts that may stem from the passages `gone`."""
+    if not gone:
+        return list(pieces)
+    lost = set(gone)
+    return [
+        (None, numbers) if not numbers or lost & set(numbers) else (text, numbers) for text, numbers in pieces
+    ]
+
+
+def join(pieces: Sequence[Piece], gap: str = GAP) -> str:
+    """The text; `gap` stands once for neighbours that are missing."""
+    parts: list[str] = []
+    for text, _ in pieces:
+        if text is not None:
+            parts.append(text)
+        elif gap and (not parts or parts[-1] != gap + " "):
+            parts.append(gap + " ")
+    return "".join(parts).strip()

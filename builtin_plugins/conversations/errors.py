@@ -1,0 +1,24 @@
+"""Errors of the conversations plugin."""
+
+from __future__ import annotations
+
+from kernel.sdk import Conflict, Forbidden, NotFound
+
+
+class ConversationNotFound(NotFound):
+    code = "conversation_not_found"
+    default_detail = "Conversation not found"
+
+
+class PipelineNotFound(NotFound):
+    code = "pipeline_not_found"
+    default_detail = "Pipeline not found"
+
+
+class NotFirstWriter(Forbidden):
+    code = "not_first_writer"
+    default_detail = "Only whoever began this conversation may do that"
+
+
+class AlreadyShared(Conflict):
+    code = "already_shared"

@@ -1,0 +1,76 @@
+"""Conversations: what was asked and answered, kept for whoever asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from builtin_plugins.conversations import handlers
+from builtin_plugins.conversations.models import Base, Thread
+from builtin_plugins.conversations.services import asking, reading, removal
+from builtin_plugins.conversations.settings import ConversationsSettings
+from kernel.sdk import (
+    Caller,
+    Event,
+    JobRef,
+    Platform,
+    Plugin,
+    RouteTable,
+    Tables,
+    Unit,
+    contracts,
+    hookimpl,
+)
+
+_DOCUMENT_DELETED = "rag.document_deleted"
+
+
+class ConversationsPlugin(Plugin):
+    """Keeps conversations with pipelines, and forgets what deleted documents said."""
+
+    name = "conversations"
+    version = "0.1.0"
+    description = "Conversations with pipelines: kept, shared, exported"
+    author = "Platform"
+    after = ("rag",)
+
+    @hookimpl
+    def register_settings(self) -> type[ConversationsSettings]:
+        return ConversationsSettings
+
+    @hookimpl
+    def register_tables(self) -> Tables:
+        return Tables(Base, Path(__file__).parent / "migrations")
+
+    @hookimpl
+    def register_routes(self) -> Sequence[RouteTable]:
+        return [handlers.routes]
+
+    @hookimpl
+    def register_jobs(self) -> Sequence[JobRef]:
+        return [removal.TIDY]
+
+    @hookimpl
+    async def on_event(self, platform: Platform, event: Event) -> None:
+        if event.event_name == _DOCUMENT_DELETED:
+            await removal.forget_document(platform, str(event.model_dump()["document_id"]))
+
+    @hookimpl
+    async def open_turn(
+        self, caller: Caller, pipeline_id: str, question: str, conversation_id: str, holder: str | None
+    ) -> contracts.OpenTurn:
+        return await asking.open_turn(caller, pipeline_id, question, conversation_id, holder)
+
+    @hookimpl
+    async def read_turns(
+        self, caller: Caller, holder: str, conversation_id: str | None, limit: int, offset: int
+    ) -> tuple[Sequence[contracts.RecordedTurn], int]:
+        wanted = Thread.holder == holder
+        if conversation_id is not None:
+            wanted &= Thread.conversation_id == conversation_id
+        turns, total = await caller.platform.database.read(reading.load, wanted, limit, offset)
+        return await reading.shown(caller, turns), total
+
+    @hookimpl
+    def forget_turns(self, unit: Unit, holder: str) -> bool:
+        return removal.forget_holder(unit, holder)

@@ -1,0 +1,124 @@
+"""Bodies and answers of the conversations (wire-facts 11.5)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import BaseModel, Field, StringConstraints
+
+from kernel.sdk import PageQuery, example
+
+ConversationId = Annotated[str, StringConstraints(min_length=1, max_length=255)]
+
+
+class ConversationQuery(PageQuery):
+    """Paging of conversations."""
+
+    limit: int = Field(20, ge=1, le=100)
+
+
+class WhichQuery(BaseModel):
+    """Which conversation of this id: the caller's own comes before shared ones."""
+
+    pipeline_id: Annotated[str, Field(max_length=255)] | None = Field(
+        None, description="Only a conversation that is shared with the users of this pipeline, or one's own."
+    )
+
+
+class TurnQuery(WhichQuery, PageQuery):
+    """Paging of the turns of a conversation."""
+
+
+class ConversationItem(BaseModel):
+    """A conversation in a list."""
+
+    conversation_id: str
+    last_activity: datetime
+    snippet: str = Field(description="The last question, up to 200 characters.")
+    title: str | None
+    shared: bool
+
+
+class ConversationOut(BaseModel):
+    """A conversation."""
+
+    conversation_id: str
+    title: str | None
+    created_at: datetime
+    last_activity: datetime
+    turns: int
+    own: bool = Field(description="Whether the caller began it.")
+    shared: bool
+    shared_pipeline_id: str | None = Field(
+        description="Whoever can use this pipeline reads and writes the conversation."
+    )
+
+
+class CitationOut(BaseModel):
+    """Where a cited passage is. Its text is read from its document."""
+
+    number: int
+    source: str
+    knowledge_base_id: str | None
+    document_id: str
+    chunk_id: str
+    page: int | None
+    char_start: int
+    char_end: int
+    score: float
+
+
+class TurnOut(BaseModel):
+    """A question and its answer."""
+
+    turn_id: int
+    question: str
+    answer: str
+    withheld: bool = Field(
+        description="Whether parts of the answer are missing: their document was deleted or the caller can't "
+        "see it."
+    )
+    sources: list[CitationOut]
+    pipeline_id: str
+    model_used: str
+    method: str
+    tokens_used: int | None
+    asked_by: str = Field(description="The account id of the person who asked, or the name of a service.")
+    asked_at: datetime
+
+
+class ConversationRename(BaseModel):
+    """A new title; null removes it."""
+
+    model_config = example(title="Hotels in Norway")
+
+    title: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)] | None
+
+
+class Deleted(BaseModel):
+    """How many conversations were deleted."""
+
+    deleted: int
+
+
+class Shared(BaseModel):
+    """Whether a conversation is shared."""
+
+    conversation_id: str
+    shared: bool
+
+
+class ConversationExport(ConversationOut):
+    """A conversation with all of its turns."""
+
+    items: list[TurnOut]
+
+
+class ExportBundle(BaseModel):
+    """Conversations as a file."""
+
+    format: str = "platform.conversations"
+    version: int = 1
+    exported_at: datetime
+    conversations: list[ConversationExport]

@@ -1,0 +1,148 @@
+"""A turn from its question to its answer.
+
+The question is written before the answer is made: its id is its place among questions that are asked at the
+same time. Nobody sees it before the answer is stored; a turn that fails or is left is removed, and what a
+killed process leaves is removed by the daily job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import delete, exists
+from sqlalchemy.exc import IntegrityError
+
+from builtin_plugins.conversations.answers import Piece, cut, without
+from builtin_plugins.conversations.models import Citation, Thread, Turn
+from builtin_plugins.conversations.services.reading import known, load, shown
+from builtin_plugins.conversations.services.threads import Reach, find, reach_for
+from builtin_plugins.conversations.settings import ConversationsSettings
+from kernel.sdk import Caller, Unit, Unprocessable, contracts, utc_now
+
+RESERVED = "mine"
+_EXTRACTIVE = "extractive"  # quotes passages of its own, and nothing of the history
+
+
+@dataclass(frozen=True)
+class PendingTurn:
+    """See `contracts.OpenTurn`. `earlier` are the documents that the history's answers stem from."""
+
+    caller: Caller
+    thread_id: int
+    id: int
+    history: Sequence[contracts.PastTurn]
+    earlier: Mapping[str, str | None]
+
+    async def close(self, answer: contracts.PipelineAnswer, method: str) -> None:
+        """Store the answer, without what stems from documents that were deleted meanwhile."""
+        rows = [_citation(self.id, number, one) for number, one in enumerate(answer.passages, 1)]
+        if answer.model != _EXTRACTIVE:
+            rows += [_earlier(self.id, -at, *one) for at, one in enumerate(sorted(self.earlier.items()), 1)]
+        seen = await known(self.caller, {one.document_id for one in rows})
+        gone = [one for one in rows if seen is not None and one.document_id not in seen]
+        kept = [one for one in rows if one not in gone]
+        pieces = without(cut(answer.text), [one.number for one in gone])
+        await self.caller.platform.database.write(_close, self.id, answer, method, pieces, kept)
+
+    async def drop(self) -> None:
+        """Remove the question, and its conversation if it was the first."""
+        await self.caller.platform.database.write(_drop, self.id, self.thread_id)
+
+
+async def open_turn(
+    caller: Caller, pipeline_id: str, question: str, conversation_id: str, holder: str | None
+) -> PendingTurn:
+    """See the hook of this name."""
+    if holder is None and conversation_id == RESERVED:
+        raise Unprocessable.field(("body", "conversation_id"), f"'{RESERVED}' is reserved; use another id")
+    if holder is None:
+        reach = await reach_for(caller, conversation_id, pipeline_id)
+    else:
+        reach = Reach(holder, ())
+    asked = Turn(asked_by=reach.holder, pipeline_id=pipeline_id, question=question, pieces=[])
+    database = caller.platform.database
+    try:
+        thread_id, turn_id = await database.write(_open, reach, conversation_id, asked)
+    except IntegrityError:
+        # The same conversation was begun at the same time: the other question made it.
+        asked = Turn(asked_by=reach.holder, pipeline_id=pipeline_id, question=question, pieces=[])
+        thread_id, turn_id = await database.write(_open, reach, conversation_id, asked)
+    history, earlier = await _history(caller, thread_id)
+    return PendingTurn(caller, thread_id, turn_id, history, earlier)
+
+
+def _open(unit: Unit, reach: Reach, conversation_id: str, asked: Turn) -> tuple[int, int]:
+    thread = find(unit.session, reach, conversation_id)
+    if thread is None:
+        thread = Thread(holder=reach.holder, conversation_id=conversation_id)
+        unit.session.add(thread)
+        unit.session.flush()
+    asked.thread_id = thread.id
+    unit.session.add(asked)
+    unit.session.flush()
+    return thread.id, asked.id
+
+
+async def _history(caller: Caller, thread_id: int) -> tuple[list[contracts.PastTurn], dict[str, str | None]]:
+    most = caller.platform.settings_of(ConversationsSettings).history_turns
+    wanted = Turn.thread_id == thread_id
+    turns, _ = await caller.platform.database.read(load, wanted, most, 0, newest_first=True)
+    told = [contracts.PastTurn(one.question, one.answer) for one in reversed(await shown(caller, turns))]
+    return told, {one.document_id: one.knowledge_base_id for turn in turns for one in turn.citations}
+
+
+def _close(
+    unit: Unit,
+    turn_id: int,
+    answer: contracts.PipelineAnswer,
+    method: str,
+    pieces: list[Piece],
+    citations: list[Citation],
+) -> None:
+    turn = unit.session.get(Turn, turn_id, with_for_update=True)
+    if turn is None:  # the conversation was deleted while its answer was written
+        return
+    thread = unit.session.get_one(Thread, turn.thread_id, with_for_update=True)
+    turn.pieces = [list(piece) for piece in pieces]
+    turn.withheld = any(text is None for text, _ in pieces)
+    turn.model_used, turn.method = answer.model[:255], method
+    turn.sources_count, turn.confidence = len(answer.passages), answer.confidence
+    turn.tokens_used = answer.tokens_used
+    turn.answered_at = thread.last_activity = utc_now()
+    unit.session.add_all(citations)
+
+
+def _citation(turn_id: int, number: int, passage: contracts.CitedPassage) -> Citation:
+    return Citation(
+        turn_id=turn_id,
+        number=number,
+        document_id=passage.document_id,
+        knowledge_base_id=passage.knowledge_base_id,
+        chunk_id=passage.chunk_id,
+        source=passage.source,
+        page=passage.page,
+        char_start=passage.char_start,
+        char_end=passage.char_end,
+        score=passage.score,
+    )
+
+
+def _earlier(turn_id: int, number: int, document_id: str, knowledge_base_id: str | None) -> Citation:
+    return Citation(
+        turn_id=turn_id,
+        number=number,
+        document_id=document_id,
+        knowledge_base_id=knowledge_base_id,
+        chunk_id="",
+        source="",
+        char_start=0,
+        char_end=0,
+        score=0.0,
+    )
+
+
+def _drop(unit: Unit, turn_id: int, thread_id: int) -> None:
+    unit.session.execute(delete(Turn).where(Turn.id == turn_id, Turn.answered_at.is_(None)))
+    empty = ~exists().where(Turn.thread_id == thread_id)
+    unit.session.execute(delete(Thread).where(Thread.id == thread_id, Thread.last_activity.is_(None), empty))

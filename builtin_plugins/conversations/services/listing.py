@@ -1,0 +1,162 @@
+"""Lists, records and exports of conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.conversations.errors import PipelineNotFound
+from builtin_plugins.conversations.models import Thread, Turn
+from builtin_plugins.conversations.schemas import (
+    CitationOut,
+    ConversationExport,
+    ConversationItem,
+    ConversationOut,
+    ConversationQuery,
+    ExportBundle,
+    TurnOut,
+    TurnQuery,
+)
+from builtin_plugins.conversations.services.reading import StoredTurn, load, shown
+from builtin_plugins.conversations.services.threads import Reach, askable, find_begun, reach_for
+from kernel.sdk import Caller, contracts, utc_now
+
+_SNIPPET = 200
+_EVERYTHING = 1_000_000
+
+
+async def list_own(caller: Caller, query: ConversationQuery) -> tuple[list[ConversationItem], int]:
+    """The conversations that the caller began, the latest first, and how many there are."""
+    wanted = Thread.holder == caller.principal.subject
+    return await caller.platform.database.read(_page, wanted, query.limit, query.offset)
+
+
+async def list_shared(
+    caller: Caller, pipeline_id: str, query: ConversationQuery
+) -> tuple[list[ConversationItem], int]:
+    """The conversations shared with those who may ask a pipeline. Raises PipelineNotFound."""
+    if not await askable(caller, [pipeline_id]):
+        raise PipelineNotFound()
+    wanted = Thread.shared_pipeline_id == pipeline_id
+    return await caller.platform.database.read(_page, wanted, query.limit, query.offset)
+
+
+def _page(
+    session: Session, wanted: ColumnElement[bool], limit: int, offset: int
+) -> tuple[list[ConversationItem], int]:
+    begun = wanted & Thread.last_activity.is_not(None)
+    total = session.scalar(select(func.count()).select_from(Thread).where(begun))
+    last = (
+        select(func.max(Turn.id))
+        .where(Turn.thread_id == Thread.id, Turn.answered_at.is_not(None))
+        .correlate(Thread)
+        .scalar_subquery()
+    )
+    question = func.substr(Turn.question, 1, _SNIPPET).label("snippet")
+    query = select(Thread, question).join(Turn, Turn.id == last).where(begun)
+    ordered = query.order_by(Thread.last_activity.desc(), Thread.id.desc())
+    rows = session.execute(ordered.limit(limit).offset(offset))
+    return [_item(row.Thread, row.snippet) for row in rows], int(total or 0)
+
+
+def _item(thread: Thread, snippet: str) -> ConversationItem:
+    return ConversationItem(
+        conversation_id=thread.conversation_id,
+        last_activity=thread.last_activity,
+        snippet=snippet,
+        title=thread.title,
+        shared=thread.shared_pipeline_id is not None,
+    )
+
+
+async def get(caller: Caller, conversation_id: str, pipeline_id: str | None) -> ConversationOut:
+    """One conversation. Raises ConversationNotFound."""
+    reach = await reach_for(caller, conversation_id, pipeline_id)
+    return await caller.platform.database.read(_get, reach, conversation_id)
+
+
+def _get(session: Session, reach: Reach, conversation_id: str) -> ConversationOut:
+    return record(session, reach.holder, find_begun(session, reach, conversation_id))
+
+
+def record(session: Session, holder: str, thread: Thread) -> ConversationOut:
+    """The record as this holder sees it."""
+    answered = (Turn.thread_id == thread.id) & Turn.answered_at.is_not(None)
+    turns = session.scalar(select(func.count()).select_from(Turn).where(answered))
+    return ConversationOut(
+        conversation_id=thread.conversation_id,
+        title=thread.title,
+        created_at=thread.created_at,
+        last_activity=thread.last_activity,
+        turns=int(turns or 0),
+        own=thread.holder == holder,
+        shared=thread.shared_pipeline_id is not None,
+        shared_pipeline_id=thread.shared_pipeline_id,
+    )
+
+
+async def list_turns(caller: Caller, conversation_id: str, query: TurnQuery) -> tuple[list[TurnOut], int]:
+    """Turns in the order of asking, and how many there are. Raises ConversationNotFound."""
+    reach = await reach_for(caller, conversation_id, query.pipeline_id)
+    read = caller.platform.database.read
+    turns, total = await read(_turns, reach, conversation_id, query.limit, query.offset)
+    return [_turn_out(one) for one in await shown(caller, turns)], total
+
+
+def _turns(
+    session: Session, reach: Reach, conversation_id: str, limit: int, offset: int
+) -> tuple[list[StoredTurn], int]:
+    thread = find_begun(session, reach, conversation_id)
+    return load(session, Turn.thread_id == thread.id, limit, offset)
+
+
+def _turn_out(turn: contracts.RecordedTurn) -> TurnOut:
+    return TurnOut(
+        turn_id=turn.id,
+        question=turn.question,
+        answer=turn.answer,
+        withheld=turn.withheld,
+        sources=[CitationOut.model_validate(one, from_attributes=True) for one in turn.citations],
+        pipeline_id=turn.pipeline_id,
+        model_used=turn.model,
+        method=turn.method,
+        tokens_used=turn.tokens_used,
+        asked_by=turn.asked_by,
+        asked_at=turn.asked_at,
+    )
+
+
+async def export(caller: Caller, conversation_id: str | None, pipeline_id: str | None) -> ExportBundle:
+    """One conversation that the caller may read, or all of its own. Raises ConversationNotFound."""
+    snapshot = caller.platform.database.snapshot
+    if conversation_id is None:
+        found = await snapshot(_own_whole, caller.principal.subject)
+    else:
+        reach = await reach_for(caller, conversation_id, pipeline_id)
+        found = [await snapshot(_whole, reach, conversation_id)]
+    made = []
+    for conversation, turns in found:
+        items = [_turn_out(one) for one in await shown(caller, turns)]
+        made.append(ConversationExport(**conversation.model_dump(), items=items))
+    return ExportBundle(exported_at=utc_now(), conversations=made)
+
+
+Whole = tuple[ConversationOut, Sequence[StoredTurn]]
+
+
+def _own_whole(session: Session, holder: str) -> list[Whole]:
+    wanted = (Thread.holder == holder) & Thread.last_activity.is_not(None)
+    threads: Sequence[Any] = session.scalars(select(Thread).where(wanted).order_by(Thread.id)).all()
+    return [_with_turns(session, holder, thread) for thread in threads]
+
+
+def _whole(session: Session, reach: Reach, conversation_id: str) -> Whole:
+    return _with_turns(session, reach.holder, find_begun(session, reach, conversation_id))
+
+
+def _with_turns(session: Session, holder: str, thread: Thread) -> Whole:
+    turns, _ = load(session, Turn.thread_id == thread.id, _EVERYTHING, 0)
+    return record(session, holder, thread), turns

@@ -1,0 +1,98 @@
+"""Turns as their reader may see them: what cites a document out of its sight is left out of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.conversations.answers import Piece, join, without
+from builtin_plugins.conversations.models import Citation, Thread, Turn
+from kernel.sdk import Caller, contracts
+
+
+@dataclass(frozen=True)
+class StoredTurn:
+    """A turn's row with its citations, and the conversation that it belongs to."""
+
+    turn: Turn
+    conversation_id: str
+    citations: Sequence[Citation]
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """The answer in pieces."""
+        return [(text, list(numbers)) for text, numbers in self.turn.pieces]
+
+
+def load(
+    session: Session, wanted: ColumnElement[bool], limit: int, offset: int, *, newest_first: bool = False
+) -> tuple[list[StoredTurn], int]:
+    """Answered turns in the order of asking, or the other way round, and how many there are."""
+    wanted = wanted & Turn.answered_at.is_not(None)
+    joined = select(Turn, Thread.conversation_id).join(Thread, Thread.id == Turn.thread_id).where(wanted)
+    total = session.scalar(select(func.count()).select_from(joined.subquery()))
+    ordered = joined.order_by(Turn.id.desc() if newest_first else Turn.id).limit(limit).offset(offset)
+    rows = session.execute(ordered).all()
+    citations: dict[int, list[Citation]] = {}
+    ids = [row.Turn.id for row in rows]
+    query = select(Citation).where(Citation.turn_id.in_(ids)).order_by(Citation.turn_id, Citation.number)
+    for one in session.scalars(query):
+        citations.setdefault(one.turn_id, []).append(one)
+    found = [StoredTurn(row.Turn, row.conversation_id, citations.get(row.Turn.id, ())) for row in rows]
+    return found, int(total or 0)
+
+
+async def shown(caller: Caller, turns: Sequence[StoredTurn]) -> list[contracts.RecordedTurn]:
+    """The turns with the caller's rights of this moment."""
+    seen = await readable(caller, {one.document_id for turn in turns for one in turn.citations})
+    return [_shown(turn, seen) for turn in turns]
+
+
+async def readable(caller: Caller, document_ids: Collection[str]) -> set[str]:
+    """Those of these documents that the caller may read; asked whether or not there are any."""
+    return await known(caller, document_ids) or set()
+
+
+async def known(caller: Caller, document_ids: Collection[str]) -> set[str] | None:
+    """The same; None while no plugin can tell, which is no reason to delete anything."""
+    found = await caller.platform.hooks.ask(
+        contracts.find_documents, caller=caller, document_ids=sorted(document_ids)
+    )
+    return None if found is None else set(found)
+
+
+def _shown(stored: StoredTurn, seen: set[str]) -> contracts.RecordedTurn:
+    turn = stored.turn
+    gone = {one.number for one in stored.citations if one.document_id not in seen}
+    left = without(stored.pieces, gone)
+    return contracts.RecordedTurn(
+        id=turn.id,
+        conversation_id=stored.conversation_id,
+        question=turn.question,
+        answer=join(left),
+        withheld=turn.withheld or left != stored.pieces,
+        citations=[_citation(one) for one in stored.citations if one.number > 0 and one.number not in gone],
+        pipeline_id=turn.pipeline_id,
+        model=turn.model_used,
+        method=turn.method,
+        tokens_used=turn.tokens_used,
+        asked_by=turn.asked_by,
+        asked_at=turn.asked_at,
+    )
+
+
+def _citation(row: Citation) -> contracts.TurnCitation:
+    return contracts.TurnCitation(
+        number=row.number,
+        source=row.source,
+        score=row.score,
+        knowledge_base_id=row.knowledge_base_id,
+        document_id=row.document_id,
+        chunk_id=row.chunk_id,
+        page=row.page,
+        char_start=row.char_start,
+        char_end=row.char_end,
+    )

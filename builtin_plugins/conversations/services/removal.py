@@ -1,0 +1,110 @@
+"""What leaves conversations: deleted documents, old conversations, questions that were never answered."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from datetime import timedelta
+
+from pydantic import BaseModel
+from sqlalchemy import delete, exists, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.conversations.answers import without
+from builtin_plugins.conversations.models import Citation, Thread, Turn
+from builtin_plugins.conversations.services.reading import StoredTurn, known
+from builtin_plugins.conversations.settings import ConversationsSettings
+from kernel.sdk import Caller, Job, Platform, Principal, Unit, utc_now
+
+log = logging.getLogger("platform.conversations")
+
+_AT_ONCE = 200
+_NEVER_ANSWERED = timedelta(hours=24)
+
+
+class Tidy(BaseModel):
+    """Nothing to say: the clock starts it."""
+
+
+async def forget_document(platform: Platform, document_id: str) -> None:
+    """Delete what answers quote from a deleted document, and where they point into it."""
+    while await platform.database.write(_forget_some, document_id) == _AT_ONCE:
+        pass
+    await platform.database.scrub()
+
+
+def _forget_some(unit: Unit, document_id: str) -> int:
+    of_document = Citation.document_id == document_id
+    ids = select(Citation.turn_id).where(of_document).distinct().order_by(Citation.turn_id).limit(_AT_ONCE)
+    turns = unit.session.scalars(
+        select(Turn).where(Turn.id.in_(ids)).order_by(Turn.id).with_for_update()
+    ).all()
+    for turn in turns:
+        numbers = unit.session.scalars(
+            select(Citation.number).where(Citation.turn_id == turn.id, of_document)
+        ).all()
+        pieces = StoredTurn(turn, "", ()).pieces
+        left = without(pieces, numbers)
+        turn.withheld = turn.withheld or left != pieces
+        turn.pieces = [list(piece) for piece in left]
+        unit.session.execute(delete(Citation).where(Citation.turn_id == turn.id, of_document))
+    return len(turns)
+
+
+def forget_holder(unit: Unit, holder: str) -> bool:
+    """Delete the conversations of a holder and of those below it."""
+    below = Thread.holder.startswith(f"{holder}:", autoescape=True)
+    unit.session.execute(delete(Thread).where((Thread.holder == holder) | below))
+    return True
+
+
+async def tidy(platform: Platform, _payload: Tidy) -> None:
+    """Once a day: what is too old, what was never answered, and documents whose deletion was not heard of."""
+    await platform.database.write(_delete_unanswered)
+    days = platform.settings_of(ConversationsSettings).retention_days
+    if days:
+        removed = await platform.database.write(_delete_old, days)
+        log.info("deleted %d conversations without a question for %d days", removed, days)
+    await _forget_missing_documents(platform)
+    await platform.database.scrub()
+
+
+def _delete_unanswered(unit: Unit) -> None:
+    before = utc_now() - _NEVER_ANSWERED
+    unit.session.execute(delete(Turn).where(Turn.answered_at.is_(None), Turn.asked_at < before))
+    empty = ~exists().where(Turn.thread_id == Thread.id)
+    unit.session.execute(delete(Thread).where(empty, Thread.created_at < before))
+
+
+def _delete_old(unit: Unit, days: int) -> int:
+    old = Thread.last_activity < utc_now() - timedelta(days=days)
+    return len(unit.session.scalars(delete(Thread).where(old).returning(Thread.id)).all())
+
+
+async def _forget_missing_documents(platform: Platform) -> None:
+    """An answer may have been stored in the same moment in which its document was deleted."""
+    caller = Caller(platform, Principal("service", "service:conversations"))
+    after = ""
+    while ids := await platform.database.read(_cited_after, after):
+        there = await known(caller, ids)
+        if there is None:
+            return
+        for document_id in sorted(set(ids) - there):
+            await forget_document(platform, document_id)
+        after = ids[-1]
+
+
+def _cited_after(session: Session, after: str) -> list[str]:
+    query = select(Citation.document_id).where(Citation.document_id > after).distinct()
+    return list(session.scalars(query.order_by(Citation.document_id).limit(_AT_ONCE)))
+
+
+TIDY = Job("conversations.tidy", Tidy, tidy, schedule="40 3 * * *", lane="quick")
+
+
+def delete_threads(unit: Unit, holder: str, ids: Collection[int] | None) -> int:
+    """Delete these conversations of a holder, or all of them; answers how many."""
+    wanted = Thread.holder == holder
+    if ids is not None:
+        wanted &= Thread.id.in_(ids)
+    return len(unit.session.scalars(delete(Thread).where(wanted).returning(Thread.id)).all())

@@ -1,0 +1,77 @@
+"""Whose conversation an id means: the caller's own, else the one shared over a pipeline that it may ask."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, or_, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.conversations.errors import ConversationNotFound
+from builtin_plugins.conversations.models import Thread
+from kernel.sdk import Caller, contracts
+
+_MOST_CANDIDATES = 500
+_NO_PIPELINE = "-"  # so that one statement serves who may ask a pipeline and who may not
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Which conversations a caller may use: its own, and those shared over these pipelines."""
+
+    holder: str
+    pipelines: Collection[str]
+
+    @property
+    def threads(self) -> ColumnElement[bool]:
+        """The condition for a query over threads."""
+        shared = Thread.shared_pipeline_id.in_(sorted(self.pipelines) or [_NO_PIPELINE])
+        return or_(Thread.holder == self.holder, shared)
+
+
+async def reach_for(caller: Caller, conversation_id: str, pipeline_id: str | None = None) -> Reach:
+    """The caller's reach for this id; with a pipeline, only what is shared over that one.
+
+    Which pipelines the caller may ask is found out whether or not anything is shared.
+    """
+    database = caller.platform.database
+    candidates = await database.read(_pipelines_sharing, conversation_id, pipeline_id)
+    return Reach(caller.principal.subject, await askable(caller, candidates))
+
+
+async def askable(caller: Caller, pipeline_ids: list[str]) -> set[str]:
+    """Those of these pipelines that the caller may ask."""
+    found = await caller.platform.hooks.ask(
+        contracts.find_pipelines, caller=caller, pipeline_ids=pipeline_ids
+    )
+    return set(found or ())
+
+
+def _pipelines_sharing(session: Session, conversation_id: str, pipeline_id: str | None) -> list[str]:
+    query = select(Thread.shared_pipeline_id).where(
+        Thread.conversation_id == conversation_id, Thread.shared_pipeline_id.is_not(None)
+    )
+    if pipeline_id is not None:
+        query = query.where(Thread.shared_pipeline_id == pipeline_id)
+    return [str(one) for one in session.scalars(query.order_by(Thread.id).limit(_MOST_CANDIDATES))]
+
+
+def find(session: Session, reach: Reach, conversation_id: str, *, lock: bool = False) -> Thread | None:
+    """The caller's own conversation of this id, else the oldest shared one; None where there is none."""
+    query = (
+        select(Thread)
+        .where(Thread.conversation_id == conversation_id, reach.threads)
+        .order_by(Thread.holder != reach.holder, Thread.id)
+        .limit(1)
+    )
+    found: Thread | None = session.scalar(query.with_for_update() if lock else query)
+    return found
+
+
+def find_begun(session: Session, reach: Reach, conversation_id: str, *, lock: bool = False) -> Thread:
+    """The same once a question of it was answered. Raises ConversationNotFound."""
+    found = find(session, reach, conversation_id, lock=lock)
+    if found is None or found.last_activity is None:
+        raise ConversationNotFound()
+    return found

@@ -1,0 +1,49 @@
+"""Published chat: a pipeline that pages of other sites may ask, for their visitors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from builtin_plugins.published_chat.handlers import endpoints, public
+from builtin_plugins.published_chat.models import Base
+from builtin_plugins.published_chat.permissions import PUBLISH
+from builtin_plugins.published_chat.services.retention import TIDY
+from builtin_plugins.published_chat.settings import PublishedChatSettings
+from builtin_plugins.published_chat.tokens import VISITOR_TOKENS, open_visitor_tokens
+from kernel.sdk import JobRef, Permission, Plugin, Resource, RouteTable, Tables, hookimpl
+
+
+class PublishedChatPlugin(Plugin):
+    """Chats of owners on other sites' pages, and the widget that shows them."""
+
+    name = "published_chat"
+    version = "0.1.0"
+    description = "Chats for the visitors of other sites, answered from pipelines"
+    author = "Platform"
+    requires = ("rag", "conversations")
+
+    @hookimpl
+    def register_settings(self) -> type[PublishedChatSettings]:
+        return PublishedChatSettings
+
+    @hookimpl
+    def register_tables(self) -> Tables:
+        return Tables(Base, Path(__file__).parent / "migrations")
+
+    @hookimpl
+    def register_permissions(self) -> Sequence[Permission]:
+        return [PUBLISH]
+
+    @hookimpl
+    def register_routes(self) -> Sequence[RouteTable]:
+        return [endpoints.routes, public.routes]
+
+    @hookimpl
+    def register_jobs(self) -> Sequence[JobRef]:
+        return [TIDY]
+
+    @hookimpl
+    def register_resources(self) -> Sequence[Resource[Any]]:
+        return [Resource(VISITOR_TOKENS, open_visitor_tokens)]

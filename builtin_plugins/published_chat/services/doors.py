@@ -1,0 +1,118 @@
+"""The public side's door: which chat, from which page, in which session, how often."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aiohttp import hdrs
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.published_chat import origins
+from builtin_plugins.published_chat.errors import (
+    ChatClosed,
+    ChatNotFound,
+    OriginRefused,
+    VisitorTokenInvalid,
+)
+from builtin_plugins.published_chat.models import Endpoint
+from builtin_plugins.published_chat.services.owners import state_of
+from builtin_plugins.published_chat.settings import PublishedChatSettings
+from builtin_plugins.published_chat.tokens import VISITOR_TOKENS, Visitor
+from kernel.sdk import RATE_LIMITS, Caller, Context
+
+_LONGEST_ORIGIN = 255
+
+
+@dataclass(frozen=True)
+class Door:
+    """An open chat that a page of this origin may use, and its owner."""
+
+    endpoint: Endpoint
+    origin: str
+    owner: Caller
+
+
+def check_credential(ctx: Context) -> None:
+    """Whatever stands in `Authorization` is a visitor's token, else the request ends here (spec 5.1 rule 5).
+
+    Raises VisitorTokenInvalid.
+    """
+    if hdrs.AUTHORIZATION not in ctx.request.headers:
+        return
+    if ctx.bearer is None:
+        raise VisitorTokenInvalid()
+    ctx.resource(VISITOR_TOKENS).check_signature(ctx.bearer)
+
+
+async def find_chat(ctx: Context, slug: str) -> Endpoint:
+    """The endpoint of this slug. Raises ChatNotFound."""
+    found = await ctx.read(_find, slug)
+    if found is None:
+        raise ChatNotFound()
+    return found
+
+
+def _find(session: Session, slug: str) -> Endpoint | None:
+    found: Endpoint | None = session.scalar(select(Endpoint).where(Endpoint.slug_key == slug.casefold()))
+    return found
+
+
+def origin_of(ctx: Context, endpoint: Endpoint) -> str:
+    """The page's origin. Raises OriginRefused if it is missing or not allowed."""
+    origin = ctx.request.headers.get(hdrs.ORIGIN)
+    if origin is None or len(origin) > _LONGEST_ORIGIN:
+        raise OriginRefused("The chat answers pages of allowed sites alone: the header Origin is missing")
+    if not origins.allowed(endpoint.allowed_origins, origin):
+        raise OriginRefused()
+    return origin.lower()
+
+
+async def open_door(ctx: Context, slug: str) -> Door:
+    """Raises VisitorTokenInvalid for a foreign credential, ChatNotFound, OriginRefused, ChatClosed."""
+    check_credential(ctx)
+    endpoint = await find_chat(ctx, slug)
+    origin = origin_of(ctx, endpoint)
+    return Door(endpoint, origin, await check_open(ctx, endpoint))
+
+
+async def check_open(ctx: Context, endpoint: Endpoint) -> Caller:
+    """The owner of a chat that answers now. Raises ChatClosed."""
+    _, owner = await state_of(ctx.platform, endpoint)
+    if owner is None:
+        raise ChatClosed()
+    return owner
+
+
+def visitor_of(ctx: Context, door: Door) -> Visitor:
+    """The session of the token that was sent. Raises VisitorTokenInvalid."""
+    if ctx.bearer is None:
+        raise VisitorTokenInvalid()
+    return ctx.resource(VISITOR_TOKENS).verify(ctx.bearer, door.endpoint.id, door.origin)
+
+
+async def count_session(ctx: Context, door: Door) -> None:
+    """Count a new session. Raises TooManyRequests."""
+    limit = ctx.settings_of(PublishedChatSettings).address_rate
+    await ctx.resource(RATE_LIMITS).count(f"chat:new:{door.endpoint.id}:{_network(ctx)}", limit)
+
+
+async def count_question(ctx: Context, door: Door, visitor: Visitor) -> None:
+    """Count a question: of the session, of its address, of the endpoint. Raises TooManyRequests.
+
+    The widest comes last, so that who asks too much uses up nobody else's share.
+    """
+    counters, settings = ctx.resource(RATE_LIMITS), ctx.settings_of(PublishedChatSettings)
+    endpoint = door.endpoint
+    await counters.count(f"chat:session:{visitor.session_id}", settings.session_rate)
+    await counters.count(f"chat:address:{endpoint.id}:{_network(ctx)}", settings.address_rate)
+    await counters.count(f"chat:endpoint:{endpoint.id}", endpoint.rate_limit_per_minute)
+
+
+async def count_feedback(ctx: Context, visitor: Visitor) -> None:
+    """Count a rating of the session. Raises TooManyRequests."""
+    await ctx.resource(RATE_LIMITS).count(f"chat:feedback:{visitor.session_id}", 30)
+
+
+def _network(ctx: Context) -> str:
+    return ctx.resource(VISITOR_TOKENS).blind(ctx.network)

@@ -1,0 +1,205 @@
+"""Endpoints: make, find, change, delete."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+
+from sqlalchemy import func, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from builtin_plugins.published_chat.errors import (
+    EndpointNotFound,
+    NotEndpointOwner,
+    NotPipelineOwner,
+    PipelineNotFound,
+    SlugTaken,
+)
+from builtin_plugins.published_chat.models import Endpoint
+from builtin_plugins.published_chat.schemas import EndpointCreate, EndpointOut, EndpointUpdate, State
+from builtin_plugins.published_chat.services.owners import owner_of, pipeline_for, state_of, states_of
+from builtin_plugins.published_chat.settings import PublishedChatSettings
+from kernel.sdk import (
+    Caller,
+    Forbidden,
+    PageQuery,
+    Platform,
+    Scope,
+    Unit,
+    audit,
+    contracts,
+    scope_of,
+    utc_now,
+)
+
+_TARGET = "published_chat"
+
+
+def find(session: Session, scope: Scope, endpoint_id: str) -> Endpoint:
+    """An endpoint that the caller may see. Raises EndpointNotFound."""
+    found: Endpoint | None = session.scalar(
+        select(Endpoint).where(Endpoint.id == endpoint_id, scope.sees(Endpoint))
+    )
+    if found is None:
+        raise EndpointNotFound()
+    return found
+
+
+def find_own(session: Session, scope: Scope, endpoint_id: str) -> Endpoint:
+    """An endpoint that the caller may change. Raises EndpointNotFound, NotEndpointOwner."""
+    found = find(session, scope, endpoint_id)
+    if not scope.owns(found):
+        raise NotEndpointOwner()
+    return found
+
+
+async def create(caller: Caller, wanted: EndpointCreate) -> EndpointOut:
+    """A new endpoint of the caller. Raises PipelineNotFound, NotPipelineOwner, SlugTaken."""
+    if caller.id is None:
+        raise Forbidden("Only an account can publish a chat; it answers with the account's rights")
+    await _check_pipeline(caller, wanted.pipeline_id)
+    settings = caller.platform.settings_of(PublishedChatSettings)
+    made = Endpoint(
+        id=str(uuid.uuid4()),
+        owner_id=caller.id,
+        name=wanted.name,
+        slug=wanted.slug,
+        slug_key=wanted.slug.casefold(),
+        pipeline_id=wanted.pipeline_id,
+        allowed_origins=wanted.allowed_origins,
+        rag_config=wanted.rag_config.model_dump(exclude_unset=True),
+        rate_limit_per_minute=wanted.rate_limit_per_minute,
+        daily_questions=wanted.daily_questions or settings.daily_questions,
+        daily_tokens=wanted.daily_tokens or settings.daily_tokens,
+    )
+    try:
+        await caller.platform.database.write(_add, caller, made)
+    except IntegrityError:
+        raise SlugTaken() from None
+    return await _shown(caller.platform, made)
+
+
+def _add(unit: Unit, caller: Caller, made: Endpoint) -> None:
+    unit.session.add(made)
+    unit.session.flush()
+    after = {"slug": made.slug, "pipeline_id": made.pipeline_id, "allowed_origins": made.allowed_origins}
+    audit(unit, "published_chat.created", _TARGET, made.id, after=after, origin=caller.origin)
+
+
+async def _check_pipeline(owner: Caller, pipeline_id: str) -> None:
+    pipeline = await pipeline_for(owner, pipeline_id)
+    if pipeline is None:
+        raise PipelineNotFound()
+    if not pipeline.own and not owner.principal.is_admin:
+        raise NotPipelineOwner()
+
+
+async def list_page(caller: Caller, query: PageQuery) -> tuple[list[EndpointOut], int]:
+    """The endpoints that the caller may see, oldest first, and how many there are."""
+    scope = await scope_of(caller.platform, caller.principal)
+    rows, total = await caller.platform.database.read(_page, scope, query)
+    states = await states_of(caller.platform, rows)
+    return [_render(row, states[row.id]) for row in rows], total
+
+
+def _page(session: Session, scope: Scope, query: PageQuery) -> tuple[Sequence[Endpoint], int]:
+    wanted = scope.sees(Endpoint)
+    total = session.scalar(select(func.count()).select_from(Endpoint).where(wanted))
+    ordered = select(Endpoint).where(wanted).order_by(Endpoint.created_at, Endpoint.id)
+    return session.scalars(ordered.limit(query.limit).offset(query.offset)).all(), int(total or 0)
+
+
+async def get(caller: Caller, endpoint_id: str) -> EndpointOut:
+    """One endpoint. Raises EndpointNotFound."""
+    scope = await scope_of(caller.platform, caller.principal)
+    return await _shown(caller.platform, await caller.platform.database.read(find, scope, endpoint_id))
+
+
+async def update(caller: Caller, endpoint_id: str, change: EndpointUpdate) -> EndpointOut:
+    """Change an endpoint. A new pipeline must be its owner's, whoever changes it.
+
+    Raises EndpointNotFound, NotEndpointOwner, PipelineNotFound, NotPipelineOwner.
+    """
+    platform = caller.platform
+    scope = await scope_of(platform, caller.principal)
+    found = await platform.database.read(find_own, scope, endpoint_id)
+    if change.pipeline_id is not None and change.pipeline_id != found.pipeline_id:
+        owner = await owner_of(platform, found)
+        if owner is None:
+            raise PipelineNotFound()
+        await _check_pipeline(owner, change.pipeline_id)
+    return await _shown(platform, await platform.database.write(_update, caller, scope, endpoint_id, change))
+
+
+def _update(unit: Unit, caller: Caller, scope: Scope, endpoint_id: str, change: EndpointUpdate) -> Endpoint:
+    found = find_own(unit.session, scope, endpoint_id)
+    sent = change.model_dump(exclude_unset=True, exclude_none=True)
+    if "allowed_origins" in change.model_fields_set:
+        sent["allowed_origins"] = change.allowed_origins
+    if change.rag_config is not None:
+        sent["rag_config"] = change.rag_config.model_dump(exclude_unset=True)
+    before = {name: getattr(found, name) for name in sent}
+    for name, value in sent.items():
+        setattr(found, name, value)
+    found.updated_at = utc_now()
+    audit(
+        unit,
+        "published_chat.updated",
+        _TARGET,
+        found.id,
+        before=before,
+        after=sent,
+        origin=caller.origin,
+    )
+    unit.session.flush()
+    return found
+
+
+async def remove(caller: Caller, endpoint_id: str) -> None:
+    """Delete an endpoint with its visitors' sessions and conversations.
+
+    Raises EndpointNotFound, NotEndpointOwner.
+    """
+    scope = await scope_of(caller.platform, caller.principal)
+    await caller.platform.database.write(_remove, caller, scope, endpoint_id)
+    await caller.platform.database.scrub()
+
+
+def _remove(unit: Unit, caller: Caller, scope: Scope, endpoint_id: str) -> None:
+    found = find_own(unit.session, scope, endpoint_id)
+    hooks = caller.platform.hooks
+    hooks.ask_now(contracts.forget_turns, platform=caller.platform, unit=unit, holder=found.holder)
+    audit(
+        unit,
+        "published_chat.deleted",
+        _TARGET,
+        found.id,
+        before={"slug": found.slug},
+        origin=caller.origin,
+    )
+    unit.session.delete(found)
+
+
+async def _shown(platform: Platform, endpoint: Endpoint) -> EndpointOut:
+    return _render(endpoint, (await state_of(platform, endpoint))[0])
+
+
+def _render(row: Endpoint, state: State) -> EndpointOut:
+    return EndpointOut(
+        id=row.id,
+        name=row.name,
+        slug=row.slug,
+        pipeline_id=row.pipeline_id,
+        allowed_origins=row.allowed_origins,
+        rag_config=row.rag_config,
+        rate_limit_per_minute=row.rate_limit_per_minute,
+        daily_questions=row.daily_questions,
+        daily_tokens=row.daily_tokens,
+        enabled=row.enabled,
+        state=state,
+        owner_user_id=row.owner_id,
+        widget=f"/v1/chat/{row.slug}/widget.js",
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )

@@ -1,0 +1,55 @@
+"""Visitors' ratings."""
+
+from __future__ import annotations
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.published_chat.errors import TurnNotFound
+from builtin_plugins.published_chat.models import Day, VisitorSession, VisitorTurn
+from builtin_plugins.published_chat.schemas import ChatFeedback, FeedbackItem, FeedbackQuery
+from builtin_plugins.published_chat.services import endpoints
+from builtin_plugins.published_chat.services.doors import Door
+from builtin_plugins.published_chat.tokens import Visitor
+from kernel.sdk import Caller, Scope, Unit, scope_of, utc_now
+
+
+async def rate(door: Door, visitor: Visitor, feedback: ChatFeedback) -> None:
+    """Keep a rating of one of the session's answers. Raises TurnNotFound."""
+    await door.owner.platform.database.write(_rate, door, visitor, feedback)
+
+
+def _rate(unit: Unit, door: Door, visitor: Visitor, feedback: ChatFeedback) -> None:
+    wanted = (VisitorTurn.turn_id == feedback.turn_id) & (VisitorTurn.session_id == visitor.session_id)
+    if feedback.conversation_id is not None:
+        wanted &= VisitorTurn.conversation_id == feedback.conversation_id
+    turn: VisitorTurn | None = unit.session.scalar(select(VisitorTurn).where(wanted).with_for_update())
+    if turn is None:
+        raise TurnNotFound()
+    day: Day | None = unit.session.scalar(
+        select(Day).where(Day.endpoint_id == door.endpoint.id, Day.day == turn.day).with_for_update()
+    )
+    if day is not None:
+        day.up += (feedback.rating == "up") - (turn.rating == "up")
+        day.down += (feedback.rating == "down") - (turn.rating == "down")
+    turn.rating, turn.comment, turn.rated_at = feedback.rating, feedback.comment, utc_now()
+
+
+async def list_page(caller: Caller, endpoint_id: str, query: FeedbackQuery) -> tuple[list[FeedbackItem], int]:
+    """Ratings, the latest first, and how many there are. Raises EndpointNotFound."""
+    scope = await scope_of(caller.platform, caller.principal)
+    return await caller.platform.database.read(_page, scope, endpoint_id, query)
+
+
+def _page(
+    session: Session, scope: Scope, endpoint_id: str, query: FeedbackQuery
+) -> tuple[list[FeedbackItem], int]:
+    endpoints.find(session, scope, endpoint_id)
+    rows = select(VisitorTurn).join(VisitorSession, VisitorSession.id == VisitorTurn.session_id)
+    rows = rows.where(VisitorSession.endpoint_id == endpoint_id, VisitorTurn.rating.is_not(None))
+    if query.rating is not None:
+        rows = rows.where(VisitorTurn.rating == query.rating)
+    total = session.scalar(select(func.count()).select_from(rows.subquery()))
+    ordered = rows.order_by(VisitorTurn.rated_at.desc(), VisitorTurn.turn_id.desc())
+    page = session.scalars(ordered.limit(query.limit).offset(query.offset))
+    return [FeedbackItem.model_validate(row, from_attributes=True) for row in page], int(total or 0)

@@ -1,0 +1,48 @@
+"""With whose rights a chat answers: its owner's, as they are at this moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from builtin_plugins.published_chat.models import Endpoint
+from builtin_plugins.published_chat.schemas import State
+from kernel.sdk import ACCOUNT_STATES, Caller, Platform, Principal, contracts
+
+
+async def owner_of(platform: Platform, endpoint: Endpoint) -> Caller | None:
+    """The endpoint's owner; None once the account is gone or deactivated."""
+    if endpoint.owner_id is None:
+        return None
+    account = await platform.resource(ACCOUNT_STATES).get(endpoint.owner_id)
+    if account is None or not account.is_active:
+        return None
+    principal = Principal(
+        "user", str(account.id), account.id, account.username, account.role, account.platform_admin
+    )
+    return Caller(platform, principal)
+
+
+async def pipeline_for(owner: Caller, pipeline_id: str) -> contracts.PipelineEntry | None:
+    """The pipeline, if the owner may ask it."""
+    found = await owner.platform.hooks.ask(contracts.find_pipelines, caller=owner, pipeline_ids=[pipeline_id])
+    return (found or {}).get(pipeline_id)
+
+
+async def state_of(platform: Platform, endpoint: Endpoint) -> tuple[State, Caller | None]:
+    """Whether the endpoint answers now, or why not; and its owner, if it does."""
+    if not endpoint.enabled:
+        return "disabled", None
+    owner = await owner_of(platform, endpoint)
+    if owner is None:
+        return "owner_inactive", None
+    pipeline = await pipeline_for(owner, endpoint.pipeline_id)
+    if pipeline is None:
+        return "pipeline_gone", None
+    if not pipeline.knowledge_bases:
+        return "no_knowledge_base", None
+    return "open", owner
+
+
+async def states_of(platform: Platform, endpoints: Sequence[Endpoint]) -> dict[str, State]:
+    """The states of several endpoints, by id."""
+    return {one.id: (await state_of(platform, one))[0] for one in endpoints}

@@ -1,0 +1,111 @@
+"""Visitors' tokens: JWTs (RFC 7519) under a key of their own, so that no other route takes one.
+
+A token is bound to the endpoint, the page's origin and the session.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import jwt
+
+from builtin_plugins.published_chat.errors import VisitorTokenInvalid
+from builtin_plugins.published_chat.settings import PublishedChatSettings
+from kernel.sdk import Platform, ResourceKey
+
+_ALGORITHM = "HS256"
+_AUDIENCE = "published_chat"
+_SECRET = "published-chat"
+_LONGEST = 2048
+_CLAIMS = ["exp", "iat", "sub", "ep", "org", "start"]
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """A verified session: its id, and when it began (seconds since the epoch)."""
+
+    session_id: str
+    started: int
+
+
+class VisitorTokens:
+    """Creates and verifies visitors' tokens."""
+
+    def __init__(self, settings: PublishedChatSettings, secret: str) -> None:
+        self._secret = secret
+        self.lifetime = settings.token_minutes * 60
+        self._longest_session = settings.session_hours * 3600
+
+    def new(self) -> Visitor:
+        """A session that begins now."""
+        return Visitor(str(uuid.uuid4()), int(time.time()))
+
+    def mint(self, visitor: Visitor, endpoint_id: str, origin: str) -> str:
+        """A token for this session, on pages of this origin."""
+        now = int(time.time())
+        claims = {
+            "aud": _AUDIENCE,
+            "sub": visitor.session_id,
+            "ep": endpoint_id,
+            "org": origin.lower(),
+            "start": visitor.started,
+            "iat": now,
+            "exp": now + self.lifetime,
+        }
+        return jwt.encode(claims, self._secret, _ALGORITHM)
+
+    def verify(self, token: str, endpoint_id: str, origin: str) -> Visitor:
+        """The session of a valid token. Raises VisitorTokenInvalid."""
+        return self._verify(token, endpoint_id, origin, verify_exp=True)
+
+    def verify_for_renewal(self, token: str, endpoint_id: str, origin: str) -> Visitor:
+        """The same for a token that may have expired, while its session lasts. Raises VisitorTokenInvalid."""
+        visitor = self._verify(token, endpoint_id, origin, verify_exp=False)
+        if time.time() > visitor.started + self._longest_session:
+            raise VisitorTokenInvalid()
+        return visitor
+
+    def check_signature(self, token: str) -> None:
+        """Raises VisitorTokenInvalid for what is no visitor's token at all."""
+        self._claims(token, verify_exp=False)
+
+    def _verify(self, token: str, endpoint_id: str, origin: str, *, verify_exp: bool) -> Visitor:
+        claims = self._claims(token, verify_exp=verify_exp)
+        if (claims["ep"], claims["org"]) != (endpoint_id, origin.lower()):
+            raise VisitorTokenInvalid()
+        return Visitor(claims["sub"], claims["start"])
+
+    def _claims(self, token: str, *, verify_exp: bool) -> dict[str, Any]:
+        if len(token) > _LONGEST:
+            raise VisitorTokenInvalid()
+        try:
+            claims: dict[str, Any] = jwt.decode(
+                token,
+                self._secret,
+                algorithms=[_ALGORITHM],
+                audience=_AUDIENCE,
+                options={"require": _CLAIMS, "verify_exp": verify_exp},
+            )
+        except (jwt.InvalidTokenError, ValueError, RecursionError, TypeError):
+            raise VisitorTokenInvalid() from None
+        return claims
+
+    def blind(self, network: str) -> str:
+        """A name for a visitor's network that tells nobody its address, for counting requests."""
+        return blake2b(network.encode(), key=self._secret.encode()[:64], digest_size=16).hexdigest()
+
+
+VISITOR_TOKENS: ResourceKey[VisitorTokens] = ResourceKey("published_chat.visitor_tokens")
+
+
+@asynccontextmanager
+async def open_visitor_tokens(platform: Platform) -> AsyncIterator[VisitorTokens]:
+    """The tokens of this platform; all of its processes share the key."""
+    settings = platform.settings_of(PublishedChatSettings)
+    yield VisitorTokens(settings, platform.secrets.ensure(_SECRET))

@@ -1,0 +1,56 @@
+"""Questions of a conversation: what was said before, and the turn that keeps question and answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+from builtin_plugins.rag.answering.prompting import Turn
+from builtin_plugins.rag.questions.events import Done, Event
+from builtin_plugins.rag.services.reading import pipeline_answer
+from kernel.sdk import Caller, contracts
+
+
+async def open_turn(
+    caller: Caller, pipeline_id: str, question: str, conversation_id: str
+) -> contracts.OpenTurn | None:
+    """A turn of the caller's conversation; None where no plugin keeps conversations."""
+    return await caller.platform.hooks.ask(
+        contracts.open_turn,
+        caller=caller,
+        pipeline_id=pipeline_id,
+        question=question,
+        conversation_id=conversation_id,
+        holder=None,
+    )
+
+
+def turns_of(history: Sequence[contracts.ChatMessage]) -> list[Turn]:
+    """Questions with the answers that follow them; what nobody answered is left out."""
+    found: list[Turn] = []
+    asked: str | None = None
+    for message in history:
+        if message.role == "user":
+            asked = message.content
+        elif message.role == "assistant" and asked is not None:
+            found.append(Turn(asked, message.content))
+            asked = None
+    return found
+
+
+async def kept(
+    caller: Caller, turn: contracts.OpenTurn, events: AsyncGenerator[Event, None]
+) -> AsyncGenerator[Event, None]:
+    """The events; the turn is stored before the last of them, or dropped if that never comes."""
+    stored = False
+    try:
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, Done):
+                    whole = await pipeline_answer(caller.platform, event.answer)
+                    await turn.close(whole, whole.method)
+                    stored = True
+                yield event
+    finally:
+        if not stored:
+            await turn.drop()

@@ -1,0 +1,49 @@
+"""Follow-up questions without a model."""
+
+from __future__ import annotations
+
+import pytest
+
+from builtin_plugins.rag.answering.followups import make_whole, needs_subject
+
+OSLO = "How much may a hotel cost in Oslo?"
+
+
+@pytest.mark.parametrize(
+    ("question", "before", "whole"),
+    [
+        ("and in Bergen?", [OSLO], "How much may a hotel cost in Bergen?"),
+        ("And in New York?", [OSLO, "and in Bergen?"], "How much may a hotel cost in New York?"),
+        (
+            "Und in Bergen?",
+            ["Wie viel darf ein Hotel in Oslo kosten?"],
+            "Wie viel darf ein Hotel in Bergen kosten?",
+        ),
+        ("And breakfast?", ["How much may a hotel cost per night?"], "breakfast (hotel cost night)?"),
+        (
+            "Who pays for it?",
+            ["What is the daily allowance for meals?"],
+            "Who pays for it (daily allowance meals)?",
+        ),
+        ("then?", [OSLO], "then (hotel cost Oslo)?"),
+    ],
+)
+def test_made_whole(question: str, before: list[str], whole: str) -> None:
+    """A place is put in the other's place; else the subject is added."""
+    assert make_whole(question, before) == whole
+
+
+@pytest.mark.parametrize(
+    "question", ["Who wrote the travel handbook for Norway?", "Which class do employees book on trains?"]
+)
+def test_stands_alone(question: str) -> None:
+    """A whole question stays as it is."""
+    assert not needs_subject(question)
+    assert make_whole(question, [OSLO]) == question
+
+
+@pytest.mark.parametrize("question", ["?", "…", "and", "  ", "it " * 500])
+def test_anything(question: str) -> None:
+    """Nothing breaks it, and nothing grows beyond the words of the question before."""
+    assert len(make_whole(question, [OSLO])) <= len(question) + len(OSLO) + 4
+    assert make_whole(question, []) == question
