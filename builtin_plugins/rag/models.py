@@ -5,17 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    ForeignKey,
-    Index,
-    Integer,
-    String,
-    Text,
-    UniqueConstraint,
-    false,
-)
+from sqlalchemy import BigInteger, Boolean, ForeignKey, Index, Integer, String, Text, UniqueConstraint, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from kernel.sdk import Owned, UtcDateTime, json_type, plugin_base, utc_now
@@ -74,6 +64,10 @@ class Document(Base):
     page_count: Mapped[int | None] = mapped_column(Integer)
     uploaded_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
     completed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    tree_wanted: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
+    tree_nodes: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
+    tree_levels: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
+    tree_built_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
     @property
     def holder(self) -> str:

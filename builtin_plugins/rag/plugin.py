@@ -29,6 +29,7 @@ from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS, Pars
 from builtin_plugins.rag.services.removal import REMOVE
 from builtin_plugins.rag.services.transfer import Place, export_rows, read_sections
 from builtin_plugins.rag.settings import RagSettings
+from builtin_plugins.rag.trees.job import BUILD_TREES
 from kernel.sdk import (
     Caller,
     Children,
@@ -80,7 +81,7 @@ class RagPlugin(Plugin):
 
     @hookimpl
     def register_jobs(self) -> Sequence[JobRef]:
-        return [INGEST, REMOVE]
+        return [INGEST, REMOVE, BUILD_TREES]
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:

@@ -131,6 +131,15 @@ class DocumentOut(BaseModel):
     error: str | None
     uploaded_at: datetime
     completed_at: datetime | None
+    tree_nodes_created: int = Field(description="Summaries in the document's tree; 0 if it has none.")
+
+
+class TreeRequest(BaseModel):
+    """What to build."""
+
+    model_config = example(rebuild=False)
+
+    rebuild: bool = Field(False, description="Also build those trees anew that are there.")
 
 
 class DocumentQuery(BaseModel):

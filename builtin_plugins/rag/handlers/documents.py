@@ -53,12 +53,12 @@ async def upload(ctx: Context, kb_id: str) -> Answer:
     existing record.
     """
     await service.check_upload(ctx.caller, kb_id)
-    staged, filename = await receive(ctx)
+    staged, filename, build_tree = await receive(ctx)
     try:
         content_type = await ctx.resource(PARSERS).detect(staged.path, filename)
         if content_type is None:
             raise UnsupportedDocument()
-        arrived = service.Arrived(staged, filename, content_type)
+        arrived = service.Arrived(staged, filename, content_type, build_tree)
         record, new = await service.add(ctx.caller, kb_id, arrived)
     finally:
         staged.discard()

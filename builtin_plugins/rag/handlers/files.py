@@ -15,27 +15,28 @@ from kernel.sdk import Context, PlatformError, Staged, Unprocessable, receive_fi
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off", "")
 
 
-async def receive(ctx: Context) -> tuple[Staged, str]:
-    """The upload's file, staged, and its name. Whoever calls discards what it does not keep.
+async def receive(ctx: Context) -> tuple[Staged, str, bool]:
+    """The upload's file, staged, its name, and whether it shall have a tree.
+
+    Whoever calls discards what it does not keep.
 
     Raises EmptyDocument besides what `receive_file` raises.
     """
     found = await receive_file(ctx, ctx.settings_of(RagSettings).max_upload_size_mb, ("build_tree",))
     try:
-        _check_build_tree(found.fields.get("build_tree", "").strip().lower())
+        build_tree = _flag(found.fields.get("build_tree", "").strip().lower())
         if found.staged.size == 0:
             raise EmptyDocument([_problem("the file is empty")])
     except PlatformError:
         found.staged.discard()
         raise
-    return found.staged, found.filename
+    return found.staged, found.filename, build_tree
 
 
-def _check_build_tree(sent: str) -> None:
-    if sent in _FALSE:
-        return
-    message = "summary trees are not available on this server" if sent in _TRUE else "must be true or false"
-    raise Unprocessable.field(("body", "build_tree"), message, sent[:40])
+def _flag(sent: str) -> bool:
+    if sent not in _TRUE + _FALSE:
+        raise Unprocessable.field(("body", "build_tree"), "must be true or false", sent[:40])
+    return sent in _TRUE
 
 
 def send(path: Path, filename: str) -> web.StreamResponse:

@@ -13,9 +13,11 @@ from builtin_plugins.rag.schemas import (
     KnowledgeBaseUpdate,
     SearchAnswer,
     SearchRequest,
+    TreeRequest,
 )
 from builtin_plugins.rag.services import knowledge_bases as service
 from builtin_plugins.rag.services.models import check_embedding_model
+from builtin_plugins.rag.trees.job import start
 from kernel.sdk import AUTHENTICATED, Context, MessageWithId, Page, RouteTable, Unavailable, permission
 
 routes = RouteTable("Knowledge bases")
@@ -83,6 +85,22 @@ async def remove(ctx: Context, kb_id: str, body: KnowledgeBaseDelete | None) -> 
     confirmed = body.confirm_delete_pipeline_ids if body else []
     await service.remove(ctx.caller, kb_id, confirmed)
     return MessageWithId(message="Knowledge base deleted", id=kb_id)
+
+
+@routes.post(
+    "/knowledge-bases/{kb_id:uuid}/trees",
+    access=AUTHENTICATED,
+    body=TreeRequest | None,
+    returns=MessageWithId,
+    status=202,
+    errors=(KnowledgeBaseNotFound, NotOwner),
+)
+async def build_trees(ctx: Context, kb_id: str, body: TreeRequest | None) -> MessageWithId:
+    """Build the summary trees that documents of a knowledge base lack, for the method `raptor`. Returns the
+    id of the job that does it.
+    """
+    job_id = await start(ctx.caller, kb_id, rebuild=body is not None and body.rebuild)
+    return MessageWithId(message="Started; follow it at /v1/jobs", id=job_id)
 
 
 @routes.post(

@@ -27,6 +27,7 @@ class Arrived:
     staged: Staged
     filename: str
     content_type: str
+    build_tree: bool = False
 
 
 async def check_upload(caller: Caller, kb_id: str) -> None:
@@ -78,6 +79,8 @@ def _new(base: KnowledgeBase, file: Arrived) -> Document:
         sha256=file.staged.sha256,
         status="processing",
         chunk_count=0,
+        tree_nodes=0,
+        tree_wanted=file.build_tree,
         uploaded_at=utc_now(),
     )
 
@@ -85,6 +88,7 @@ def _new(base: KnowledgeBase, file: Arrived) -> Document:
 def _start_over(document: Document, file: Arrived) -> None:
     """The name may tell the kind of text, so it counts as much as in the first attempt."""
     document.filename, document.content_type = file.filename, file.content_type
+    document.tree_wanted = file.build_tree
     document.status, document.error = "processing", None
     document.uploaded_at, document.completed_at = utc_now(), None
 
@@ -155,6 +159,7 @@ def _remove(unit: Unit, platform: Platform, scope: Scope, kb_id: str, document_i
     unit.session.delete(document)
     unit.session.flush()
     platform.vectors.remove_group(unit, base.collection, document.id)
+    platform.vectors.remove_group(unit, base.tree_collection, document.id)
     platform.blobs.release(unit, document.sha256, document.holder)
     unit.emit(DocumentDeleted(document_id=document.id, knowledge_base_id=base.id, owner_id=base.owner_id))
 
@@ -182,6 +187,7 @@ def render(document: Document) -> DocumentOut:
         error=document.error,
         uploaded_at=document.uploaded_at,
         completed_at=document.completed_at,
+        tree_nodes_created=document.tree_nodes,
     )
 
 

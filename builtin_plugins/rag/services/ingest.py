@@ -28,6 +28,7 @@ from builtin_plugins.rag.services.embedding import embed, engine_changed
 from builtin_plugins.rag.services.outcomes import note_outcome
 from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS
 from builtin_plugins.rag.settings import RagSettings
+from builtin_plugins.rag.trees.job import queue_one
 from kernel.sdk import (
     Embedded,
     EngineMismatch,
@@ -234,6 +235,8 @@ class Ingestion:
             )
         )
         note_outcome(unit, "success")
+        if document.tree_wanted:
+            queue_one(unit, document, self._base.owner_id)
 
     def _hold(self, unit: Unit) -> Document:
         """Lock the document and its knowledge base: neither can be deleted between this and the commit."""

@@ -55,6 +55,26 @@ async def test_documents_of_the_second_release(platform_home: Path, database_url
             assert await connection.run_sync(_references) == set()
 
 
+async def test_documents_of_the_fourth_release(platform_home: Path, database_url: str | None) -> None:
+    """They have no tree, stay as they are, and can get one."""
+    env = {"DATABASE_URL": database_url}
+    async with platforms(platform_home) as start:
+        ada, path = await _document(start, env, LONG)
+        await ada.running.run_jobs()
+        before = (await ada.get(path)).json()
+        async with ada.running.platform.database.schema_change() as connection:
+            await connection.run_sync(_to, _rag(ada.running), "0004")
+            assert "tree_nodes" not in await connection.run_sync(_columns)
+    async with platforms(platform_home) as start:
+        running = await start("rag", HashEmbeddings(), env=env)
+        again = await running.sign_in("ada", ada.password)
+        assert (await again.get(path)).json() == before and before["tree_nodes_created"] == 0
+        base = path.partition("/documents/")[0]
+        assert (await again.post(f"{base}/trees")).status == 202
+        await running.run_jobs()
+        assert (await again.get(path)).json()["tree_nodes_created"] > 0
+
+
 async def test_back_to_the_second_release(platform_home: Path, database_url: str | None) -> None:
     """Rows that had outlived their knowledge base go, as nothing may refer to one that is not there."""
     async with platforms(platform_home) as start:
@@ -68,15 +88,17 @@ async def test_back_to_the_second_release(platform_home: Path, database_url: str
         assert (await ada.get(f"{kept}/documents")).json()["total"] == 1
 
 
-async def _document(start: Start, env: dict[str, str | None]) -> tuple[Actor, str]:
+async def _document(
+    start: Start, env: dict[str, str | None], content: bytes | None = None
+) -> tuple[Actor, str]:
     running = await start("rag", HashEmbeddings(), env=env)
     ada = await running.user("ada")
-    return ada, await _upload(ada, "Nordlys")
+    return ada, await _upload(ada, "Nordlys", content or CONTENT)
 
 
-async def _upload(ada: Actor, name: str) -> str:
+async def _upload(ada: Actor, name: str, content: bytes | None = None) -> str:
     base = (await ada.post("/v1/rag/knowledge-bases", json={"name": name})).json()["id"]
-    uploaded = await ada.upload(f"/v1/rag/knowledge-bases/{base}/upload", "a.txt", CONTENT)
+    uploaded = await ada.upload(f"/v1/rag/knowledge-bases/{base}/upload", "a.txt", content or CONTENT)
     return f"/v1/rag/knowledge-bases/{base}/documents/{uploaded.json()['document_id']}"
 
 
@@ -90,6 +112,7 @@ def _rag(running: Running) -> Owner:
 
 
 CONTENT = b"A station on Senja."
+LONG = "\n\n".join(f"Paragraph {n} tells of the station on Senja. " * 8 for n in range(20)).encode()
 _FAILED = "UPDATE rag_document SET status='failed', error='It is encrypted.', error_code='encrypted'"
 
 

@@ -1,0 +1,140 @@
+"""One document's tree: its passages in clusters, each cluster said shorter, and again, up to three levels.
+
+A tree is made in memory and written in one transaction, so a killed build leaves nothing. Ids follow from the
+place in the tree; a tree built anew replaces the one before.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import select
+
+from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.services.embedding import embed
+from builtin_plugins.rag.trees.clusters import Vectors, clusters
+from builtin_plugins.rag.trees.summaries import summarize
+from kernel.sdk import Embedded, Platform, Point, StoredPoint, Unit, utc_now
+
+FEWEST, MOST = 6, 300
+LEVELS = 3
+_BATCH = 96
+_NAMESPACE = uuid.UUID("0f0a3c1e-2f6b-4b0a-8a0e-5f3c9d1b7e42")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A passage (level 0) or a summary, with what it stands for: characters and page of the document."""
+
+    id: str
+    level: int
+    text: str
+    page: int | None
+    char_start: int
+    char_end: int
+    children: tuple[str, ...] = ()
+
+
+async def build(platform: Platform, document: Document, base: KnowledgeBase) -> bool:
+    """Build and store a document's tree; whether it was stored. Raises Unavailable, EngineMismatch.
+
+    A document with fewer than 6 or more than 300 passages gets none.
+    """
+    rows, total = await platform.vectors.points(base.collection, document.id, MOST, 0)
+    if not FEWEST <= total <= MOST:
+        return False
+    nodes, embedded = await _grown(platform, document.id, base, [_leaf(row) for row in rows])
+    return await platform.database.write(_store, platform, document.id, base, nodes, embedded)
+
+
+async def _grown(
+    platform: Platform, document_id: str, base: KnowledgeBase, leaves: Sequence[Node]
+) -> tuple[list[Node], Embedded]:
+    """All summaries, level by level, and their vectors."""
+    made: list[Node] = []
+    vectors: list[Vectors] = []
+    below, engine = list(leaves), await _embedded(platform, base, leaves)
+    for level in range(1, LEVELS + 1):
+        groups = clusters(engine.vectors)
+        nodes = [
+            await _summary(platform, document_id, base, level, number, [below[at] for at in group])
+            for number, group in enumerate(groups)
+        ]
+        engine = await _embedded(platform, base, nodes)
+        made += nodes
+        vectors.append(engine.vectors)
+        below = nodes
+        if len(nodes) < 2:
+            break
+    return made, Embedded(np.vstack(vectors), engine.engine, engine.unrelated)
+
+
+async def _summary(
+    platform: Platform, document_id: str, base: KnowledgeBase, level: int, number: int, children: list[Node]
+) -> Node:
+    texts = [child.text for child in children]
+    text = await summarize(platform, base.embedding_model, base.llm_model, texts)
+    return Node(
+        str(uuid.uuid5(_NAMESPACE, f"{document_id}/{level}/{number}")),
+        level,
+        text,
+        children[0].page,
+        min(child.char_start for child in children),
+        max(child.char_end for child in children),
+        tuple(child.id for child in children),
+    )
+
+
+async def _embedded(platform: Platform, base: KnowledgeBase, nodes: Sequence[Node]) -> Embedded:
+    parts = [
+        await embed(
+            platform, base.embedding_model, [node.text for node in nodes[start : start + _BATCH]], "passage"
+        )
+        for start in range(0, len(nodes), _BATCH)
+    ]
+    return Embedded(np.vstack([part.vectors for part in parts]), parts[0].engine, parts[0].unrelated)
+
+
+def _store(
+    unit: Unit,
+    platform: Platform,
+    document_id: str,
+    base: KnowledgeBase,
+    nodes: Sequence[Node],
+    embedded: Embedded,
+) -> bool:
+    """Replace the document's tree; False where it, or its knowledge base, was deleted in between."""
+    kept = select(KnowledgeBase.id).where(KnowledgeBase.id == base.id)
+    if unit.session.scalar(kept.with_for_update(read=True, key_share=True)) is None:
+        return False
+    document: Document | None = unit.session.get(Document, document_id, with_for_update=True)
+    if document is None or document.status != "completed":
+        return False
+    collection, vectors = base.tree_collection, platform.vectors
+    points = [_point(document_id, at, node, embedded.vectors[at]) for at, node in enumerate(nodes)]
+    vectors.ensure(unit, collection, embedded.vectors.shape[1], embedded.engine)
+    vectors.remove_group(unit, collection, document_id)
+    vectors.stage(unit, collection, points)
+    vectors.publish(unit, collection, document_id)
+    document.tree_nodes, document.tree_levels = len(nodes), max(node.level for node in nodes)
+    document.tree_built_at = utc_now()
+    return True
+
+
+def _leaf(row: StoredPoint) -> Node:
+    payload = row.payload
+    return Node(row.id, 0, row.text, payload.get("page"), payload["char_start"], payload["char_end"])
+
+
+def _point(document_id: str, at: int, node: Node, vector: Vectors) -> Point:
+    payload = {
+        "page": node.page,
+        "char_start": node.char_start,
+        "char_end": node.char_end,
+        "tree_level": node.level,
+        "children_ids": list(node.children),
+    }
+    return Point(node.id, document_id, at, node.text, vector, payload)

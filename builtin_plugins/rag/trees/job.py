@@ -1,0 +1,116 @@
+"""Trees of a document after its upload, or of a whole knowledge base: a job that people can follow.
+
+Documents that have a tree are left as they are: a document's text never changes. `rebuild` builds all anew;
+then `since` tells those that are done already, should the job run twice.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import BaseModel
+from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.services import knowledge_bases
+from builtin_plugins.rag.services.embedding import engine_changed
+from builtin_plugins.rag.trees.building import FEWEST, MOST, build
+from kernel.sdk import (
+    Caller,
+    EngineMismatch,
+    JobFailed,
+    LongJob,
+    Platform,
+    Progress,
+    Scope,
+    Unit,
+    scope_of,
+    utc_now,
+)
+
+
+class TreePayload(BaseModel):
+    """The knowledge base, and its one document if it is not all. Trees older than `since` are built anew."""
+
+    knowledge_base_id: str
+    document_id: str | None = None
+    since: datetime | None = None
+
+
+async def start(caller: Caller, kb_id: str, *, rebuild: bool) -> str:
+    """Queue the trees of a knowledge base; the job's id. Raises KnowledgeBaseNotFound, NotOwner."""
+    scope = await scope_of(caller.platform, caller.principal)
+    return await caller.platform.database.write(_start, scope, kb_id, rebuild)
+
+
+def _start(unit: Unit, scope: Scope, kb_id: str, rebuild: bool) -> str:
+    base = knowledge_bases.find_own(unit.session, scope, kb_id)
+    payload = TreePayload(knowledge_base_id=kb_id, since=utc_now() if rebuild else None)
+    return unit.enqueue(BUILD_TREES, payload, owner_id=scope.account_id or base.owner_id, subject=kb_id)
+
+
+def queue_one(unit: Unit, document: Document, owner_id: int | None) -> None:
+    """Queue the tree of a document that is complete, in this unit."""
+    payload = TreePayload(knowledge_base_id=document.knowledge_base_id, document_id=document.id)
+    unit.enqueue(BUILD_TREES, payload, owner_id=owner_id, subject=document.knowledge_base_id)
+
+
+async def build_trees(platform: Platform, payload: TreePayload, progress: Progress) -> str | None:
+    """Build what is missing, document by document; answers the knowledge base's path."""
+    total, missing = await platform.database.read(_counts, payload)
+    progress.report(total - missing, total=total, unit="documents", message="Building trees")
+    after = ""
+    while (found := await platform.database.read(_next, payload, after)) is not None:
+        document, base = found
+        try:
+            await build(platform, document, base)
+        except EngineMismatch as error:
+            raise JobFailed(str(engine_changed(base.embedding_model, error).detail)) from None
+        progress.advance()
+        after = document.id
+    return f"/v1/rag/knowledge-bases/{payload.knowledge_base_id}"
+
+
+def visible(scope: Scope) -> Select[str]:
+    """The ids of the knowledge bases that a scope sees."""
+    return select(KnowledgeBase.id).where(scope.sees(KnowledgeBase))
+
+
+def _fitting(payload: TreePayload) -> ColumnElement[bool]:
+    wanted = (Document.knowledge_base_id == payload.knowledge_base_id) & (Document.status == "completed")
+    if payload.document_id is not None:
+        wanted &= Document.id == payload.document_id
+    return wanted & Document.chunk_count.between(FEWEST, MOST)
+
+
+def _missing(payload: TreePayload) -> ColumnElement[bool]:
+    outdated: ColumnElement[bool] = Document.tree_built_at.is_(None)
+    if payload.since is not None:
+        outdated = or_(outdated, Document.tree_built_at < payload.since)
+    return _fitting(payload) & outdated
+
+
+def _counts(session: Session, payload: TreePayload) -> tuple[int, int]:
+    counted = select(func.count()).select_from(Document)
+    return (
+        int(session.scalar(counted.where(_fitting(payload))) or 0),
+        int(session.scalar(counted.where(_missing(payload))) or 0),
+    )
+
+
+def _next(session: Session, payload: TreePayload, after: str) -> tuple[Document, KnowledgeBase] | None:
+    query = (
+        select(Document, KnowledgeBase)
+        .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
+        .where(_missing(payload), Document.id > after)
+        .order_by(Document.id)
+        .limit(1)
+    )
+    row = session.execute(query).one_or_none()
+    return None if row is None else (row[0], row[1])
+
+
+BUILD_TREES = LongJob(
+    "rag.build_trees", TreePayload, build_trees, title="Build summary trees", visible=visible
+)

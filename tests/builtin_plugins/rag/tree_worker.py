@@ -1,0 +1,49 @@
+"""A worker process that builds trees, and stops for good before its `HANGS_AT`th call for vectors.
+
+Run as ``python -m tests.builtin_plugins.rag.tree_worker``; the environment says where the platform lives. The
+file `HANGING` appears when it stops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from pathlib import Path
+
+from kernel.boot import open_platform
+from kernel.jobs.worker import Worker, executor_slot
+from kernel.serve import stop_on_signals
+from kernel.settings import SettingsLoader
+from kernel.testing import candidates_of
+from tests.fakes.hash_embeddings import HashEmbeddings
+
+
+def hanging(at: int, sign: Path) -> HashEmbeddings:
+    """Embeddings that never come back from a call."""
+    made, calls = HashEmbeddings(), iter(range(1, 1_000_000))
+
+    def before() -> None:
+        if next(calls) == at:
+            sign.touch()
+            threading.Event().wait()
+
+    made.before = before
+    return made
+
+
+async def main() -> None:
+    """Work until SIGTERM."""
+    stop = stop_on_signals()
+    embeddings = hanging(int(os.environ["HANGS_AT"]), Path(os.environ["HANGING"]))
+    candidates = candidates_of("rag", embeddings)
+    async with (
+        open_platform(SettingsLoader.from_home(), role="worker", candidates=candidates) as platform,
+        executor_slot(platform) as executor,
+    ):
+        await Worker(platform, executor).run(stop)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
