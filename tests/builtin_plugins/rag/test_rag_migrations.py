@@ -77,15 +77,18 @@ async def test_documents_of_the_fourth_release(platform_home: Path, database_url
 
 async def test_back_to_the_second_release(platform_home: Path, database_url: str | None) -> None:
     """Rows that had outlived their knowledge base go, as nothing may refer to one that is not there."""
+    env = {"DATABASE_URL": database_url}
     async with platforms(platform_home) as start:
-        ada, path = await _document(start, {"DATABASE_URL": database_url})
+        ada, path = await _document(start, env)
         kept = (await _upload(ada, "Kept")).partition("/documents/")[0]
         assert (await ada.delete(path.partition("/documents/")[0])).status == 200
         assert await _rows(ada.running) == 2
         async with ada.running.platform.database.schema_change() as connection:
             await connection.run_sync(_to, _rag(ada.running), "0002")
         assert await _rows(ada.running) == 1
-        assert (await ada.get(f"{kept}/documents")).json()["total"] == 1
+    async with platforms(platform_home) as start:
+        again = await (await start("rag", HashEmbeddings(), env=env)).sign_in("ada", ada.password)
+        assert (await again.get(f"{kept}/documents")).json()["total"] == 1
 
 
 async def _document(

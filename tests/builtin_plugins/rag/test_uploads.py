@@ -92,6 +92,7 @@ class TestAccepted:
             "page_count": None,
             "error": None,
             "completed_at": None,
+            "tree_nodes_created": 0,
         }
         assert (await running.platform.blobs.local(sha256)).read_bytes() == HANDBOOK.encode()
         assert staged(running) == []

@@ -1,0 +1,201 @@
+"""Reranking: by a server with `/v1/rerank`, or by the words of the passages."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from aiohttp import web
+
+from builtin_plugins.rag.questions.closeness import closeness
+from kernel.testing import Actor, Running, platforms
+from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_pipeline, somebody
+from tests.fakes.hash_embeddings import HashEmbeddings
+
+QUESTION = "How is the pump of the station oiled?"
+TEXT = "\n\n".join(f"# Part {n}\n\nPart {n} says how the pump of station {n} is oiled." for n in range(30))
+KEY = "rerank-secret"
+session = pytest.mark.asyncio(loop_scope="session")
+
+Answer = Callable[[dict[str, Any]], Any]
+
+
+def last_first(body: dict[str, Any]) -> Any:
+    """Scores that turn the order round; Jina's shape."""
+    count = len(body["documents"])
+    return {"results": [{"index": at, "relevance_score": (at + 1) / count} for at in range(count)]}
+
+
+@dataclass
+class RerankServer:
+    """What it was asked, and what it answers: JSON, a status, or bytes."""
+
+    answer: Answer = last_first
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    keys: list[str | None] = field(default_factory=list)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        self.bodies.append(await request.json())
+        self.keys.append(request.headers.get("Authorization"))
+        answer = self.answer(self.bodies[-1])
+        if asyncio.iscoroutine(answer):
+            answer = await answer
+        if isinstance(answer, int):
+            return web.Response(status=answer, text="gpu-7.internal is on fire")
+        if isinstance(answer, bytes):
+            return web.Response(body=answer, content_type="application/json")
+        return web.json_response(answer)
+
+
+@dataclass
+class Stage:
+    """A platform with a reranking server, and an account with a pipeline."""
+
+    running: Running
+    server: RerankServer
+    ann: Actor
+    pipeline: str
+
+    async def ask(self, **fields: object) -> dict[str, Any]:
+        return await ask(self.ann, self.pipeline, QUESTION, **{"rerank": True, "explain": True, **fields})
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+    server = RerankServer()
+    app = web.Application()
+    app.add_routes([web.post("/v1/rerank", server.handle)])
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
+        async with platforms(tmp_path_factory.mktemp("reranking")) as start:
+            env = {
+                "PLATFORM_RAG_RERANK_URL": url,
+                "PLATFORM_RAG_RERANK_MODEL": "bge",
+                "PLATFORM_RAG_RERANK_API_KEY": KEY,
+                "PLATFORM_RAG_RERANK_SECONDS": "1",
+            }
+            running = await start("rag", HashEmbeddings(), env=env)
+            ann = await somebody(running)
+            base = await make_base(ann, chunk_size=80, chunk_overlap=0)
+            await ingest(running, ann, base, "parts.md", TEXT)
+            yield Stage(running, server, ann, await make_pipeline(ann, base))
+    finally:
+        await runner.cleanup()
+
+
+@pytest.fixture
+def stage(shared: Stage) -> Stage:
+    shared.server.answer = last_first
+    shared.server.bodies.clear()
+    shared.server.keys.clear()
+    return shared
+
+
+@session
+async def test_the_servers_order_counts(stage: Stage) -> None:
+    """It sees four times as many passages; the best by its scores are the sources."""
+    answer = await stage.ask(top_k=3)
+    (body,) = stage.server.bodies
+    assert (body["model"], body["query"], len(body["documents"])) == ("bge", QUESTION, 12)
+    assert stage.server.keys == [f"Bearer {KEY}"]
+    assert [source["text"] for source in answer["sources"]] == body["documents"][:-4:-1]
+    assert answer["method_details"]["reranker"] == "cross_encoder"
+    scores = [source["score"] for source in answer["sources"]]
+    assert scores == sorted(scores, reverse=True) == [s["scores"]["rerank"] for s in answer["sources"]]
+    capabilities = (await stage.running.anonymous.get("/v1/rag/capabilities")).json()
+    assert capabilities["enhancers"]["rerank"] == {"available": True, "backend": "cross_encoder"}
+
+
+@session
+async def test_logits(stage: Stage) -> None:
+    """Scores beyond 0 to 1, as llama.cpp gives them, keep their order and come out within."""
+
+    def logits(body: dict[str, Any]) -> Any:
+        count = len(body["documents"])
+        made = [{"index": at, "relevance_score": float(at - 6)} for at in range(count)]
+        return {"model": "bge", "results": made[::-1]}
+
+    stage.server.answer = logits
+    answer = await stage.ask(top_k=3)
+    assert [source["text"] for source in answer["sources"]] == stage.server.bodies[0]["documents"][:-4:-1]
+    assert all(0 <= source["score"] <= 1 for source in answer["sources"])
+
+
+async def _never(_body: dict[str, Any]) -> Any:
+    await asyncio.Event().wait()
+
+
+BROKEN: dict[str, Answer] = {
+    "status": lambda body: 500,
+    "no json": lambda body: b"<html>",
+    "deep": lambda body: b"[" * 100_000,
+    "another shape": lambda body: {"scores": [1, 2]},
+    "too few": lambda body: {"results": [{"index": 0, "relevance_score": 1.0}]},
+    "twice": lambda body: {"results": [{"index": 0, "relevance_score": 1.0}] * len(body["documents"])},
+    "beyond": lambda body: {"results": [{"index": 99, "relevance_score": 1.0}]},
+    "negative": lambda body: {"results": [{"index": -1, "relevance_score": 1.0}]},
+    "not a number": lambda body: json.dumps(last_first(body)).replace("1.0", "NaN").encode(),
+    "huge": lambda body: b'{"results": "' + b"x" * (5 << 20) + b'"}',
+    "never": _never,
+}
+
+
+@session
+@pytest.mark.parametrize("name", BROKEN)
+async def test_a_broken_server(stage: Stage, name: str) -> None:
+    """The words decide then, and the answer says so, without the server's own."""
+    stage.server.answer = BROKEN[name]
+    answer = await stage.ask(top_k=3)
+    assert len(answer["sources"]) == 3 and answer["method_details"]["reranker"] == "lexical"
+    degraded = " ".join(answer["method_details"]["degraded"])
+    assert "reranking server failed" in degraded and "gpu-7" not in degraded
+
+
+@session
+async def test_only_if_asked_for(stage: Stage) -> None:
+    """And a single passage has no order."""
+    await stage.ask(rerank=False)
+    body = {"question": QUESTION, "rerank": True, "metadata_filter": {"source": "nothing.md"}}
+    found = await stage.ann.post(f"/v1/rag/pipeline/{stage.pipeline}/search", json=body)
+    assert found.status == 200 and stage.server.bodies == []
+
+
+@session
+async def test_a_search_tells_the_score(stage: Stage) -> None:
+    """`scores.rerank` beside those of the legs."""
+    body = {"question": QUESTION, "rerank": True, "top_k": 2}
+    found = (await stage.ann.post(f"/v1/rag/pipeline/{stage.pipeline}/search", json=body)).json()
+    assert [item["scores"]["rerank"] for item in found["items"]] == [item["score"] for item in found["items"]]
+
+
+class TestCloseness:
+    def test_more_of_the_question_is_closer(self) -> None:
+        """Text with all words before one with some before one with none."""
+        texts = ["Nothing here.", "The pump is red.", "The pump of the station is oiled each month."]
+        scores = closeness(QUESTION, texts)
+        assert scores == sorted(scores) and scores[0] == 0 and scores[2] > 0.5
+
+    def test_near_words_are_closer(self) -> None:
+        """The same words side by side count more than far apart."""
+        near = "The station oiled the pump. " + "Something else happened there. " * 30
+        far = "The station stood. " + "Something else happened there. " * 30 + "Then they oiled a pump."
+        assert closeness(QUESTION, [near])[0] > closeness(QUESTION, [far])[0]
+
+    def test_rare_words_count_more(self) -> None:
+        """A word that all texts have decides nothing."""
+        texts = ["The pump and the valve.", "The pump and the gasket.", "The pump and the lid."]
+        scores = closeness("Which gasket has the pump?", texts)
+        assert max(scores) == scores[1] and scores[0] == scores[2]
+
+    def test_bounds(self) -> None:
+        """From 0 to 1, whatever is compared."""
+        for question in ("", "the of and", QUESTION, "泵 怎么 加油", "?!"):
+            assert all(0 <= score <= 1 for score in closeness(question, ["", QUESTION, TEXT, "泵"]))
