@@ -120,13 +120,14 @@ def gather(
 ) -> Evidence:
     """The evidence that ``assess`` weighs."""
     wanted = content_stems(question)
-    ranked = _ranked(wanted, passages, sentences)
+    covered = _Coverage(wanted)
+    ranked = _ranked(covered, passages, sentences)
     similarities = [sentence.similarity for sentence in sentences] if sentences else list(cosines or ())
     return Evidence(
         similarity=max(similarities, default=None),
         per_sentence=bool(sentences),
-        coverage=max((_covered(wanted, _context(passage)) for passage in passages), default=0.0),
-        sentence_coverage=max((_covered(wanted, text) for text in ranked[:_NEAR]), default=0.0),
+        coverage=max((covered.of(_context(passage)) for passage in passages), default=0.0),
+        sentence_coverage=max((covered.of(text) for text in ranked[:_NEAR]), default=0.0),
         missing_name=_misses_name(question, passages),
         wrong_kind=not offers(question, " ".join(ranked[:_BEST])),
         has_words=bool(wanted),
@@ -158,18 +159,30 @@ _NEAR = 12
 _NAME_JOINTS = re.compile(r"[\W_]+")
 
 
-def _ranked(wanted: list[str], passages: Sequence[Passage], scored: Sequence[Scored] | None) -> list[str]:
+def _ranked(covered: _Coverage, passages: Sequence[Passage], scored: Sequence[Scored] | None) -> list[str]:
     """Sentences, those nearest to the question first."""
     if scored:
         return [sentence.text for sentence in sorted(scored, key=lambda one: one.similarity, reverse=True)]
     texts = [sentence.text for passage in passages for sentence in split_sentences(passage.text)]
-    return sorted(texts, key=lambda text: _covered(wanted, text), reverse=True)
+    return sorted(texts, key=covered.of, reverse=True)
 
 
-def _covered(wanted: list[str], text: str) -> float:
-    stems = content_stems(text)
-    found = sum(found_in(word, stems) or initials(text, word) for word in wanted)
-    return found / len(wanted) if wanted else 0.0
+class _Coverage:
+    """The share of a question's content words that a text has; each text is looked at once."""
+
+    def __init__(self, wanted: Sequence[str]) -> None:
+        self._wanted = wanted
+        self._known: dict[str, float] = {}
+
+    def of(self, text: str) -> float:
+        if text not in self._known:
+            self._known[text] = self._share(text)
+        return self._known[text]
+
+    def _share(self, text: str) -> float:
+        stems = frozenset(content_stems(text))
+        found = sum(word in stems or found_in(word, stems) or initials(text, word) for word in self._wanted)
+        return found / len(self._wanted) if self._wanted else 0.0
 
 
 def _context(passage: Passage) -> str:

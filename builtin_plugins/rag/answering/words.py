@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 
 _WORD = re.compile(r"[^\W_]+(?:[.,:'’][^\W_]+)*")
 _PLAIN = re.compile(r"[^\W\d_]+")
@@ -65,6 +66,7 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
+@lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
     """The folded word without a possessive and one common suffix; numbers stay as they are."""
     plain = _POSSESSIVE.split(fold(word), maxsplit=1)[0]
@@ -120,8 +122,14 @@ def initials(text: str, acronym: str) -> bool:
     """
     if not acronym.isalpha() or not 2 <= len(acronym) <= 6:
         return False
-    tokens = [word for word in _PLAIN.findall(text) if len(acronym) > 2 or word[0].isupper()]
-    return acronym in fold("".join(word[0] for word in tokens))
+    return acronym in _first_letters(text, capitals_only=len(acronym) == 2)
+
+
+@lru_cache(maxsize=256)
+def _first_letters(text: str, *, capitals_only: bool) -> str:
+    """The folded first letters of a text's words."""
+    letters = [word[0] for word in _PLAIN.findall(text)]
+    return fold("".join(letter for letter in letters if not capitals_only or letter.isupper()))
 
 
 def has_number(text: str) -> bool:

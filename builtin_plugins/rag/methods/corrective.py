@@ -66,7 +66,7 @@ class Corrective(Method):
             query = await self._rewritten(question)
             more = await find(question, contracts.SearchPlan(query))
         details["refined_query_chars"] = len(query)
-        if not more.items or _support(question, more) < _support(question, found):
+        if not more.items or more.support(question.text).score < found.support(question.text).score:
             details["still_insufficient"] = True
             return found
         details["corrected"] = True
@@ -100,7 +100,7 @@ class Corrective(Method):
 
 def calibrated(question: Question, found: Retrieved) -> Grade:
     """The grade that the retrieval's own measure gives."""
-    assessed = support.assess(question.text, found.passages, cosines=found.similarities)
+    assessed = found.support(question.text)
     if assessed.supported:
         return "correct" if assessed.score >= _SURE else "ambiguous"
     return "ambiguous" if (assessed.evidence.similarity or 0.0) >= support.WEAK else "incorrect"
@@ -110,7 +110,3 @@ def keywords(text: str) -> str:
     """The words of a question that carry meaning; the question itself without one."""
     wanted = set(content_stems(text))
     return " ".join(word for word in words(text) if stem(word) in wanted) or text
-
-
-def _support(question: Question, found: Retrieved) -> float:
-    return support.assess(question.text, found.passages, cosines=found.similarities).score

@@ -93,9 +93,7 @@ class SelfRag(Method):
 
 
 def _together(found: Retrieved, more: Retrieved, top_k: int) -> Retrieved:
-    """The best of both searches, each passage once. The second search goes by other words than the question,
-    so its scores count, but what is similar to the question is judged by the first one's vector.
-    """
+    """The best of both searches, each passage once; up to half of them are new."""
     known = {item.passage.chunk_id for item in found.items}
     fresh = [item for item in more.items if item.passage.chunk_id not in known]
     kept = list(found.items[: max(1, top_k - len(fresh[: top_k // 2]))])

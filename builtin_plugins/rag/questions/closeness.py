@@ -8,10 +8,11 @@ in Information Retrieval").
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from builtin_plugins.rag.answering.words import content_stems, found_in, same_word, stem, words
+from builtin_plugins.rag.answering.words import content_stems, same_word, stem, words
 
 _COVERAGE, _NEARNESS, _ORDER = 0.6, 0.25, 0.15
 _WINDOW = 40
@@ -22,28 +23,37 @@ def closeness(question: str, texts: Sequence[str]) -> list[float]:
     wanted = content_stems(question)
     if not wanted:
         return [0.0] * len(texts)
-    lines = [[stem(word) for word in words(text)] for text in texts]
-    weights = _weights(wanted, lines)
-    return [round(_score(wanted, weights, line), 6) for line in lines]
+    meant: dict[str, int | None] = {}
+    lines = [_places(wanted, text, meant) for text in texts]
+    weights = _weights(len(wanted), lines)
+    return [round(_score(len(wanted), weights, line), 6) for line in lines]
 
 
-def _weights(wanted: Sequence[str], lines: Sequence[Sequence[str]]) -> list[float]:
+def _places(wanted: Sequence[str], text: str, meant: dict[str, int | None]) -> list[tuple[int, int]]:
+    """Where in the text which words of the question are; `meant` remembers what each word means."""
+    found = []
+    for place, word in enumerate(words(text)):
+        if word not in meant:
+            meant[word] = _which(wanted, stem(word))
+        which = meant[word]
+        if which is not None:
+            found.append((place, which))
+    return found
+
+
+def _weights(count: int, lines: Sequence[Sequence[tuple[int, int]]]) -> list[float]:
     """How much each word of the question counts; together 1."""
-    sets = [frozenset(line) for line in lines]
-    raw = [
-        math.log(1.0 + (len(sets) + 0.5) / (0.5 + sum(found_in(word, held) for held in sets)))
-        for word in wanted
-    ]
+    held = Counter(which for line in lines for which in {which for _, which in line})
+    raw = [math.log(1.0 + (len(lines) + 0.5) / (0.5 + held[which])) for which in range(count)]
     return [one / sum(raw) for one in raw]
 
 
-def _score(wanted: Sequence[str], weights: Sequence[float], line: Sequence[str]) -> float:
-    at = [(place, which) for place, word in enumerate(line) if (which := _which(wanted, word)) is not None]
+def _score(count: int, weights: Sequence[float], at: Sequence[tuple[int, int]]) -> float:
     covered = {which for _, which in at}
     share = sum(weights[which] for which in covered)
     if len(covered) < 2:
         return _COVERAGE * share
-    return _COVERAGE * share + _NEARNESS * _nearness(at, weights) + _ORDER * _order(at, len(wanted))
+    return _COVERAGE * share + _NEARNESS * _nearness(at, weights) + _ORDER * _order(at, count)
 
 
 def _which(wanted: Sequence[str], word: str) -> int | None:

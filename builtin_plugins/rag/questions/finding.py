@@ -28,6 +28,7 @@ async def find(inquiry: Inquiry, plan: contracts.SearchPlan) -> Retrieved:
         request.metadata_filter,
         plan.imagined,
         plan.trees,
+        request.question,
     )
     with trace.step("search", f"Searching {_count(len(inquiry.bases), 'knowledge base')}"):
         found = await retrieve(inquiry.platform, inquiry.bases, sought)

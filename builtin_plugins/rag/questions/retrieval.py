@@ -21,9 +21,10 @@ from kernel.sdk import Embedded, EngineMismatch, Hit, Platform, Query
 
 @dataclass(frozen=True)
 class Sought:
-    """What to search for. `imagined` is a passage whose meaning counts as much as the question's.
+    """What to search for. `imagined` is a passage whose meaning counts as much as the text's.
 
-    `trees` searches the summaries of the documents' trees beside the passages.
+    `trees` searches the summaries of the documents' trees beside the passages. `question` is what similarity
+    is told of, where other words than its own are searched for.
     """
 
     text: str
@@ -32,6 +33,7 @@ class Sought:
     metadata_filter: MetadataFilter | None = None
     imagined: str | None = None
     trees: bool = False
+    question: str | None = None
 
 
 async def retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> Retrieved:
@@ -63,9 +65,12 @@ async def retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: S
     found = [Found(base, hits) for (base, _), hits in zip(places, answers, strict=True)]
     model = models[0]
     hits = await merged(platform, found, sought.text, aims[model], sought.top_k, hybrid=sought.hybrid)
-    if sought.imagined is not None:
-        hits = await by_model(platform, model, asked[model], hits)
-    return await _ranked(platform, hits, asked[model])
+    question = asked[model]
+    if sought.question not in (None, sought.text):
+        question = await embed(platform, model, [sought.question], "query")
+    if question is not aims[model]:
+        hits = await by_model(platform, model, question, hits)
+    return await _ranked(platform, hits, question)
 
 
 async def documents_of(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from builtin_plugins.rag.answering import support
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.questions.asking import sources_of, with_defaults
 from builtin_plugins.rag.questions.finding import find
@@ -34,7 +33,7 @@ async def _search(caller: Caller, bases: Sequence[KnowledgeBase], request: Searc
     inquiry = Inquiry(caller, bases, request)
     found = await find(inquiry, contracts.SearchPlan(request.question))
     items = [SearchItem(**dict(source_of(item, explain=True))) for item in found.items]
-    supported = support.assess(request.question, found.passages, cosines=found.similarities).supported
+    supported = found.support(request.question).supported
     took = round((time.perf_counter() - started) * 1000, 2)
     return SearchAnswer(
         items=items,

@@ -66,7 +66,7 @@ def worth_asking(question: str, found: Retrieved) -> bool:
     """Whether anything found speaks for an answer; a model given nothing to go by invents."""
     if not found.items:
         return False
-    assessed = support.assess(question, found.passages, cosines=found.similarities)
+    assessed = found.support(question)
     return assessed.supported or (assessed.evidence.similarity or 0.0) >= support.WEAK
 
 

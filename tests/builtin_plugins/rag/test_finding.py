@@ -49,8 +49,9 @@ class TestParentContext:
         chunks = (await shelf.ann.get(path_of(shelf.base, shelf.document, "/chunks?limit=500"))).json()[
             "items"
         ]
-        answer = await shelf.ask(parent_context=True, top_k=1)
-        (source,) = answer["sources"]
+        body = {"question": QUESTION, "parent_context": True, "top_k": 1}
+        found = await shelf.ann.post(f"/v1/rag/pipeline/{shelf.pipeline}/search", json=body)
+        (source,) = found.json()["items"]
         assert source["context_type"] == "parent"
         at = source["child_chunk_index"]
         first, last = chunks[max(at - 1, 0)], chunks[min(at + 1, len(chunks) - 1)]
@@ -58,6 +59,7 @@ class TestParentContext:
         span = TEXT[source["char_start"] : source["char_end"]]
         assert source["text"].split() == span.split()
         assert source["chunk_id"] == chunks[at]["chunk_id"]
+        answer = await shelf.ask(parent_context=True)
         assert answer["method_details"]["retrieval"] == "parent_context" and "warden 6" in answer["answer"]
 
     async def test_nothing_is_shown_twice(self, shelf: Shelf) -> None:
