@@ -4,6 +4,7 @@ A removal is announced one release ahead in CHANGELOG.md, under "Plugin authors"
 """
 
 from kernel import contracts
+from kernel.acting import Acting, acting
 from kernel.actions import Action
 from kernel.auth.accounts import ACCOUNTS
 from kernel.auth.administration import ADMINISTRATION
@@ -81,8 +82,12 @@ from kernel.http.streams import OPEN_STREAMS
 from kernel.http.uploads import ReceivedFile, receive_file
 from kernel.http.validation import iter_body, json_object, read_body
 from kernel.jobs.declarations import Job, JobFailed, JobRef, LongJob
+from kernel.jobs.following import cancel as cancel_job
+from kernel.jobs.following import follow as follow_job
+from kernel.jobs.following import get as get_job
 from kernel.jobs.kinds import Lane
 from kernel.jobs.progress import Progress
+from kernel.jobs.schemas import JobOut
 from kernel.live_cache import LiveCache
 from kernel.machine_faults import Fault, MachineFault, is_machine_fault
 from kernel.mail import MailFailed
@@ -158,6 +163,7 @@ __all__ = [
     "Account",
     "AccountChange",
     "AccountStatusRequest",
+    "Acting",
     "Action",
     "Answer",
     "AnswerBroken",
@@ -191,6 +197,7 @@ __all__ = [
     "InsufficientStorage",
     "Job",
     "JobFailed",
+    "JobOut",
     "JobRef",
     "Lane",
     "LiveCache",
@@ -267,8 +274,10 @@ __all__ = [
     "Upload",
     "UtcDateTime",
     "VectorStore",
+    "acting",
     "arguments_from_object",
     "audit",
+    "cancel_job",
     "contracts",
     "data_folder",
     "definition_of",
@@ -277,6 +286,8 @@ __all__ = [
     "env",
     "example",
     "failed_reply",
+    "follow_job",
+    "get_job",
     "hookimpl",
     "hookspec",
     "hybrid_weight",

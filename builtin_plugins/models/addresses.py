@@ -2,11 +2,70 @@
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Final, Literal
 from urllib.parse import SplitResult, urlsplit
 
+from pydantic import SecretStr
+
 OLLAMA_PORT: Final = 11434
+LOCAL: Final = "local"
+_NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _EVERYWHERE: Final = ("", "0.0.0.0", "::")
+
+
+Kind = Literal["ollama", "openai"]
+
+
+@dataclass(frozen=True)
+class NamedRuntime:
+    """A model server as an operator names it."""
+
+    name: str
+    kind: Kind
+    url: str
+    key: SecretStr | None
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it runs on this machine."""
+        host = urlsplit(self.url).hostname or ""
+        try:
+            return ip_address(host).is_loopback
+        except ValueError:
+            return host == "localhost"
+
+
+def named_runtimes(given: str, keys: SecretStr | None) -> list[NamedRuntime]:
+    """The servers of ``name=kind+address, …``. Raises ValueError for what can't be read."""
+    held = dict(_pairs(keys.get_secret_value(), "name=key")) if keys else {}
+    found = [_named(name, address, held.pop(name, None)) for name, address in _pairs(given, _FORM)]
+    if held and given:
+        raise ValueError("a key names a server that is not there")
+    return found
+
+
+_FORM: Final = "name=ollama+http://host:11434 or name=openai+https://host"
+
+
+def _pairs(given: str, form: str) -> list[tuple[str, str]]:
+    pairs = [entry.strip().partition("=") for entry in given.split(",") if entry.strip()]
+    if any(not name or not equals or not value for name, equals, value in pairs):
+        raise ValueError(f"each entry must have the form {form}")
+    return [(name, value) for name, _, value in pairs]
+
+
+def _named(name: str, address: str, key: str | None) -> NamedRuntime:
+    kind, plus, url = address.partition("+")
+    if not _NAME.fullmatch(name) or name == LOCAL:
+        raise ValueError("the name of a server is a short word in lower case, other than 'local'")
+    if not plus or kind not in ("ollama", "openai"):
+        raise ValueError(f"each entry must have the form {_FORM}")
+    port = OLLAMA_PORT if kind == "ollama" else None
+    made: Kind = "ollama" if kind == "ollama" else "openai"
+    return NamedRuntime(name, made, server_address(url, port), None if key is None else SecretStr(key))
 
 
 def server_address(given: str, default_port: int | None = None) -> str:

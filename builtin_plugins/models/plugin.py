@@ -1,36 +1,39 @@
-"""Model runtimes: generation and embeddings through Ollama or an OpenAI-compatible server."""
+"""Models: the service `model-management`, and the door through which the platform asks them."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from builtin_plugins.models.service import Models, open_runtime
+from builtin_plugins.models.handlers import catalogue, pulls, rules, system
+from builtin_plugins.models.models import Base
+from builtin_plugins.models.services.door import MODELS
+from builtin_plugins.models.services.health import check_servers, health_fields
+from builtin_plugins.models.services.opening import open_models
+from builtin_plugins.models.services.pulling import PULL
 from builtin_plugins.models.settings import ModelsSettings
 from kernel.sdk import (
-    OUTGOING,
     Embedded,
     HealthCheck,
-    NotConfigured,
+    JobRef,
     Platform,
     Plugin,
     Resource,
-    ResourceKey,
-    Unhealthy,
+    RouteTable,
+    Service,
+    Tables,
     contracts,
     hookimpl,
 )
 
-MODELS: ResourceKey[Models | None] = ResourceKey("model runtime")
-
 
 class ModelsPlugin(Plugin):
-    """Answers `generate_text` and `embed_texts` where a runtime is configured."""
+    """Models of Ollama, of OpenAI-compatible servers, and in files on this machine."""
 
     name = "models"
-    version = "0.1.0"
-    description = "Model runtimes: Ollama and OpenAI-compatible servers"
+    version = system.VERSION
+    description = "Model runtimes: Ollama, OpenAI-compatible servers, and local GGUF files"
     author = "Platform"
 
     @hookimpl
@@ -38,12 +41,32 @@ class ModelsPlugin(Plugin):
         return ModelsSettings
 
     @hookimpl
-    def register_resources(self) -> Sequence[Resource[Models | None]]:
-        return [Resource(MODELS, self._open)]
+    def register_tables(self) -> Tables:
+        return Tables(Base, Path(__file__).parent / "migrations")
+
+    @hookimpl
+    def register_resources(self) -> Sequence[Resource[Any]]:
+        return [Resource(MODELS, open_models)]
+
+    @hookimpl
+    def register_jobs(self) -> Sequence[JobRef]:
+        return [PULL]
 
     @hookimpl
     def register_health_checks(self) -> Sequence[HealthCheck]:
-        return [HealthCheck("ollama", self._check, service="rag-pipeline")]
+        return [
+            HealthCheck("ollama", check_servers, service=service)
+            for service in ("rag-pipeline", "model-management")
+        ]
+
+    @hookimpl
+    def register_services(self) -> Sequence[Service]:
+        tables: Sequence[RouteTable] = (system.routes, pulls.routes, rules.routes, catalogue.routes)
+        return [
+            Service(
+                "model-management", tables, self.version, health_extra=health_fields, title="Platform models"
+            )
+        ]
 
     @hookimpl
     def generate_text(
@@ -56,54 +79,31 @@ class ModelsPlugin(Plugin):
         options: Mapping[str, Any],
     ) -> contracts.Generation | None:
         models = platform.resource(MODELS)
-        return None if models is None else models.generate(messages, model, temperature, max_tokens, options)
+        if not models.may_have(model):
+            return None
+        return models.generate(messages, model, temperature, max_tokens, options)
 
     @hookimpl
     def chat_with_model(
         self, platform: Platform, request: contracts.ChatRequest
     ) -> contracts.ChatEvents | None:
         models = platform.resource(MODELS)
-        return None if models is None else models.chat(request)
+        return models.chat(request) if models.may_have(request.model) else None
 
     @hookimpl
     async def list_chat_models(self, platform: Platform) -> Sequence[str]:
-        models = platform.resource(MODELS)
-        return [] if models is None else await models.chat_models()
+        return await platform.resource(MODELS).chat_models()
 
     @hookimpl
     async def check_model_runtime(self, platform: Platform) -> bool | None:
-        models = platform.resource(MODELS)
-        return None if models is None else await models.runtime.healthy()
+        return await platform.resource(MODELS).healthy()
 
     @hookimpl(trylast=True)
     async def embed_texts(
         self, platform: Platform, model: str, texts: Sequence[str], purpose: contracts.Purpose
     ) -> Embedded | None:
-        models = platform.resource(MODELS)
-        return None if models is None else await models.embed(model, texts, purpose)
+        return await platform.resource(MODELS).embed(model, texts, purpose)
 
     @hookimpl
     async def list_embedding_models(self, platform: Platform) -> Sequence[str]:
-        models = platform.resource(MODELS)
-        return [] if models is None else await models.embedding_models()
-
-    @asynccontextmanager
-    async def _open(self, platform: Platform) -> AsyncIterator[Models | None]:
-        settings = platform.settings_of(ModelsSettings)
-        named = [url for url in (settings.ollama_url, settings.openai_url) if url]
-        async with platform.resource(OUTGOING).client("models", named=named) as client:
-            found = open_runtime(client, settings)
-            if found is None:
-                yield None
-                return
-            durations = platform.metrics.histogram(
-                "llm_generation_duration_seconds", "Time of one generation.", ("model",)
-            )
-            yield Models(*found, settings, durations)
-
-    async def _check(self, platform: Platform) -> None:
-        models = platform.resource(MODELS)
-        if models is None:
-            raise NotConfigured()
-        if not await models.runtime.healthy():
-            raise Unhealthy("the model runtime does not answer; check its address and that it runs")
+        return await platform.resource(MODELS).embedding_models()

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
-from builtin_plugins.models.addresses import OLLAMA_PORT, server_address
+from builtin_plugins.models.addresses import OLLAMA_PORT, NamedRuntime, named_runtimes, server_address
+from builtin_plugins.models.local.files import named_files
 from kernel.sdk import Settings, env
 
 
 class ModelsSettings(Settings):
-    """Where the model runtime is. Without one, answers are extractive and embeddings local."""
+    """Where model runtimes are. Without one, answers are extractive and embeddings local."""
 
     env_prefix: ClassVar[str] = "PLATFORM_MODELS_"
 
@@ -23,10 +25,18 @@ class ModelsSettings(Settings):
     openai_url: str | None = Field(
         None,
         validation_alias=env("OPENAI_BASE_URL"),
-        description="Address of an OpenAI-compatible server, used when no Ollama address is set.",
+        description="Address of an OpenAI-compatible server.",
     )
     openai_key: SecretStr | None = Field(
         None, validation_alias=env("OPENAI_API_KEY"), description="API key for the OpenAI-compatible server."
+    )
+    runtimes: str = Field(
+        "",
+        description="Further model servers, in the order in which they are asked, before those above: "
+        "`name=ollama+http://host:11434` or `name=openai+https://host`, separated by commas.",
+    )
+    runtime_keys: SecretStr | None = Field(
+        None, description="API keys of these servers: `name=key`, separated by commas."
     )
     llm_model: str = Field(
         "llama3.2",
@@ -46,6 +56,53 @@ class ModelsSettings(Settings):
     )
     total_seconds: float = Field(300, gt=0, description="Time limit in seconds for one whole answer.")
 
+    max_concurrent_pulls: int = Field(
+        1,
+        ge=1,
+        le=16,
+        validation_alias=env("MAX_CONCURRENT_MODEL_PULLS"),
+        description="Models that are pulled at the same time; others wait.",
+    )
+    pull_attempts: int = Field(
+        8, ge=1, description="Connections in a row that a pull may lose without progress before it fails."
+    )
+    pull_pause_seconds: float = Field(
+        2, ge=0, description="Pause before a lost pull goes on; it doubles up to a minute."
+    )
+    store_folder: Path | None = Field(
+        None,
+        description="Folder in which an Ollama server on this machine keeps its models, for checking free "
+        "space before a pull; `~/.ollama/models` if that exists.",
+    )
+    spare_disk_gb: float = Field(1, ge=0, description="Disk space in GB that a pull leaves free.")
+    local_files: str = Field(
+        "",
+        description="GGUF files to serve besides those in `PLATFORM_HOME/models`: `/path/to.gguf` or "
+        "`name=/path/to.gguf`, separated by commas.",
+    )
+    local_loaded: int = Field(1, ge=1, le=16, description="Local models in memory at the same time.")
+    local_idle_seconds: float = Field(
+        300, gt=0, description="Time in seconds after which an unused local model leaves the memory."
+    )
+    local_threads: int | None = Field(
+        None,
+        ge=1,
+        le=256,
+        description="Threads of a local model; one less than there are processors if unset.",
+    )
+    local_context_tokens: int = Field(
+        8192, ge=512, description="Context length of a local model, shared by its simultaneous answers."
+    )
+    local_parallel: int = Field(
+        4, ge=1, le=64, description="Answers that a local model makes at the same time."
+    )
+    local_load_seconds: float = Field(
+        120, gt=0, description="Time limit in seconds for loading a local model."
+    )
+    local_spare_mb: int = Field(
+        512, ge=0, description="Memory in MB that stays free; below it, unused local models are unloaded."
+    )
+
     @field_validator("ollama_url")
     @classmethod
     def _ollama_address(cls, value: str | None) -> str | None:
@@ -55,3 +112,32 @@ class ModelsSettings(Settings):
     @classmethod
     def _openai_address(cls, value: str | None) -> str | None:
         return server_address(value) if value else None
+
+    @field_validator("runtimes")
+    @classmethod
+    def _runtimes(cls, value: str) -> str:
+        named_runtimes(value, None)
+        return value
+
+    @field_validator("local_files")
+    @classmethod
+    def _local_files(cls, value: str) -> str:
+        named_files(value)
+        return value
+
+    @model_validator(mode="after")
+    def _keys(self) -> ModelsSettings:
+        self.named_runtimes()
+        return self
+
+    def named_runtimes(self) -> list[NamedRuntime]:
+        """All configured servers, in their order, with their keys."""
+        found = named_runtimes(self.runtimes, self.runtime_keys)
+        if self.ollama_url:
+            found.append(NamedRuntime("ollama", "ollama", self.ollama_url, None))
+        if self.openai_url:
+            found.append(NamedRuntime("openai", "openai", self.openai_url, self.openai_key))
+        names = [runtime.name for runtime in found]
+        if len(set(names)) != len(names):
+            raise ValueError("two model servers have the same name")
+        return found

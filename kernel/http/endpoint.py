@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 from pydantic import TypeAdapter
 
+from kernel.acting import Acting, acting_var
 from kernel.errors import PlatformError, PluginDisabled, Unauthorized
 from kernel.http.access_control import ACCESS_CONTROL
 from kernel.http.context import Context
@@ -62,6 +63,7 @@ class Endpoint:
         if self.plugin in self._states.switched_off:
             raise PluginDisabled(f"The plugin '{self.plugin}' is disabled; an administrator can enable it")
         params = self._params(ctx)
+        acting_var.set(Acting(self.service, ctx.principal, ctx.principal.id))
         await self._access.check(ctx, self.route, params)
         await self._limits.check_route(ctx, self.route)
         if self.route.fixed:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 from sqlalchemy.exc import SQLAlchemyError
 
+from kernel.acting import Acting, acting_var
 from kernel.db.base import utc_now
 from kernel.db.outages import is_outage
 from kernel.db.tables import JobRecord
@@ -106,6 +107,7 @@ class JobRunner:
     async def _call(
         self, record: JobRecord, job: JobRef, payload: BaseModel, progress: Progress
     ) -> str | None:
+        acting_var.set(Acting(record.name, account_id=record.owner_id))
         if isinstance(job, LongJob):
             async with self._saving(record, progress):
                 return await job.handler(self._platform, payload, progress)

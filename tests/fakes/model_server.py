@@ -51,6 +51,23 @@ _TURN = web.RequestKey("turn", Turn)
 
 
 @dataclass
+class PullScript:
+    """A model that can be pulled: its files' bytes, told in `steps`; what was fetched once stays.
+
+    The connection is lost when that many bytes of all files are there (`lost_at`, each once). With `gate` the
+    pull goes no further than half until it is set. `error` ends it with those words.
+    """
+
+    files: Sequence[int] = (1_000, 4_000)
+    steps: int = 5
+    lost_at: list[int] = field(default_factory=list)
+    gate: asyncio.Event | None = None
+    error: str | None = None
+    completed: int = 0
+    attempts: int = 0
+
+
+@dataclass
 class Script:
     """What the server does.
 
@@ -78,6 +95,7 @@ class Script:
     counts: tuple[int, int] | None = (11, 7)
     embedding: Callable[[str], list[float]] | None = None
     reverse_embeddings: bool = False
+    pulls: dict[str, PullScript] = field(default_factory=dict)
     done_marker: bool = True
     finish_reason: str | None = "stop"
 
@@ -110,6 +128,8 @@ class ModelServer:
                 web.get("/api/version", self._version),
                 web.get("/api/tags", self._tags),
                 web.post("/api/show", self._show),
+                web.post("/api/pull", self._pull),
+                web.delete("/api/delete", self._delete),
                 web.post("/api/chat", self._ollama_chat),
                 web.post("/api/embed", self._ollama_embed),
                 web.get("/v1/models", self._openai_models),
@@ -142,7 +162,7 @@ class ModelServer:
         if self._misbehaves_now():
             return await self._misbehave(request)
         model = body.get("model", request.match_info.get("model"))
-        if model is not None and model not in self.script.models:
+        if model is not None and model not in self.script.models and request.path != "/api/pull":
             return _refuse(request, 404, f"model '{model}' not found")
         turn = self.script.turn(body) if self.script.turn is not None and "messages" in body else None
         if isinstance(turn, Refusal):
@@ -186,6 +206,37 @@ class ModelServer:
 
     async def _show(self, request: web.Request) -> web.Response:
         return web.json_response({"details": {"family": "llama"}, "capabilities": ["completion", "tools"]})
+
+    async def _delete(self, request: web.Request) -> web.Response:
+        gone = (await request.json())["model"]
+        self.script.models = [name for name in self.script.models if name != gone]
+        return web.Response()
+
+    async def _pull(self, request: web.Request) -> web.StreamResponse:
+        model = (await request.json())["model"]
+        response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
+        await response.prepare(request)
+        await response.write(_line({"status": "pulling manifest"}))
+        script = self.script.pulls.get(model)
+        if script is None or script.error:
+            error = script.error if script else "pull model manifest: file does not exist"
+            await response.write(_line({"error": error}))
+            return response
+        script.attempts += 1
+        while script.completed < sum(script.files):
+            if script.lost_at and script.completed >= script.lost_at[0]:
+                script.lost_at.pop(0)
+                return _drop(request)
+            self.streaming.set()
+            if script.gate is not None and script.completed * 2 >= sum(script.files):
+                await script.gate.wait()
+            script.completed = min(sum(script.files), script.completed + sum(script.files) // script.steps)
+            for line in _pull_lines(script):
+                await response.write(_line(line))
+            await asyncio.sleep(0)
+        self.script.models = [*self.script.models, model]
+        await response.write(_line({"status": "writing manifest"}) + _line({"status": "success"}))
+        return response
 
     async def _ollama_chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
@@ -384,6 +435,20 @@ def _drop(request: web.Request) -> web.Response:
     if request.transport is not None:
         request.transport.abort()
     return web.Response()
+
+
+def _pull_lines(script: PullScript) -> list[Json]:
+    """One line for each file that has begun, as Ollama tells them."""
+    lines, left = [], script.completed
+    for number, size in enumerate(script.files):
+        digest = f"sha256:{number:012x}"
+        lines.append(
+            {"status": f"pulling {digest[7:]}", "digest": digest, "total": size, "completed": min(size, left)}
+        )
+        left = max(0, left - size)
+        if not left:
+            break
+    return lines
 
 
 def _ollama_part(model: str, text: str) -> Json:

@@ -97,6 +97,8 @@ async def test_open_routes_are_known(platform: Platform) -> None:
         "GET /v1/marketplace/plugins/search",
         "GET /v1/marketplace/plugins/{plugin_id}",
         "GET /v1/marketplace/plugins/{plugin_id}/ratings",
+        "GET /v1/models",
+        "GET /v1/models/{model_id}",
         "GET /v1/plugins",
         "GET /v1/plugins/ai/tools",
         "GET /v1/plugins/schema",

@@ -17,6 +17,7 @@ OFFERED = {
     "marketplace": 8002,
     "orchestrator": 8003,
     "rag-pipeline": 8004,
+    "model-management": 8005,
     "tts-stt": 8006,
     "graph-rag": 8008,
 }

@@ -74,6 +74,9 @@ def main() -> None:
     from xllamacpp import Server
 
     server = Server(parameters(wanted))
+    with Path(os.devnull).open("wb") as nowhere:  # what it prints in a long life would fill its pipe
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
     Path(wanted["ready"]).write_text(server.listening_address, encoding="ascii")
     threading.Event().wait()
 

@@ -1,4 +1,4 @@
-"""Ollama's native API (docs.ollama.com/api): /api/chat, /api/embed, /api/tags, /api/show."""
+"""Ollama's native API (docs.ollama.com/api): chat, embed, tags, show, pull, delete."""
 
 from __future__ import annotations
 
@@ -7,23 +7,30 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from builtin_plugins.models.runtimes.errors import AnswerMalformed, StreamBroken
+from pydantic import SecretStr
+
+from builtin_plugins.models.runtimes.errors import AnswerMalformed, ModelNotFound, StreamBroken
 from builtin_plugins.models.runtimes.ollama_chat import ChatReader, chat_body, format_of
+from builtin_plugins.models.runtimes.ollama_pull import PullTally
 from builtin_plugins.models.runtimes.protocol import (
     Embeddings,
     GenerationRequest,
     ModelDetails,
     ModelInfo,
+    PullProgress,
     RuntimeLimits,
     TextDelta,
 )
-from builtin_plugins.models.runtimes.transport import Json, RuntimeTransport
+from builtin_plugins.models.runtimes.transport import Json, RuntimeTransport, authorization
 from builtin_plugins.models.runtimes.vectors import batches, is_count, normalised, stacked
 from builtin_plugins.models.runtimes.wire import LineSplitter
 from kernel.sdk import OutgoingClient, contracts
 
 # Ollama reads these beside ``options``; all other parameters belong inside it.
 _TOP_LEVEL = frozenset({"format", "keep_alive", "think"})
+_LONGEST_PULL = 7 * 24 * 3600.0
+# What Ollama says in mid-stream when its registry has no such model.
+_NOT_THERE = "file does not exist"
 
 
 class OllamaRuntime:
@@ -40,8 +47,11 @@ class OllamaRuntime:
         *,
         limits: RuntimeLimits | None = None,
         context_tokens: int | None = None,
+        api_key: SecretStr | str | None = None,
     ) -> None:
-        self._http = RuntimeTransport(client, base_url, limits or RuntimeLimits(), _names_unknown_model)
+        self._http = RuntimeTransport(
+            client, base_url, limits or RuntimeLimits(), _names_unknown_model, authorization(api_key)
+        )
         self._context_tokens = context_tokens
 
     async def generate(self, request: GenerationRequest) -> contracts.Generated:
@@ -103,6 +113,22 @@ class OllamaRuntime:
         """/api/version, which touches no model."""
         return await self._http.answers("/api/version")
 
+    async def pull(self, model: str) -> AsyncGenerator[PullProgress, None]:
+        """/api/pull as a stream. It takes as long as it takes: only silence ends it."""
+        tally = PullTally()
+        body: Json = {"model": model, "stream": True}
+        async with aclosing(self._parts(body, model, "/api/pull", total_s=_LONGEST_PULL)) as parts:
+            async for part in parts:
+                progress = tally.read(part)
+                yield progress
+                if progress.done:
+                    return
+        raise StreamBroken
+
+    async def delete(self, model: str) -> None:
+        """/api/delete."""
+        await self._http.done("DELETE", "/api/delete", {"model": model}, model=model)
+
     def _chat(self, request: GenerationRequest, *, stream: bool) -> Json:
         extra = dict(request.options)
         top_level = {name: extra.pop(name) for name in _TOP_LEVEL & extra.keys()}
@@ -135,16 +161,24 @@ class OllamaRuntime:
             raise AnswerMalformed("it has no message")
         yield answer
 
-    async def _parts(self, body: Json, model: str, *, chat: bool = False) -> AsyncGenerator[Json, None]:
+    async def _parts(
+        self,
+        body: Json,
+        model: str,
+        path: str = "/api/chat",
+        *,
+        chat: bool = False,
+        total_s: float | None = None,
+    ) -> AsyncGenerator[Json, None]:
         splitter = LineSplitter(self._http.limits.max_line_bytes)
-        chunks = self._http.stream("/api/chat", body, model=model, chat=chat)
+        chunks = self._http.stream(path, body, model=model, chat=chat, total_s=total_s)
         async with aclosing(chunks):
             async for chunk in chunks:
                 for line in splitter.feed(chunk):
                     if line.strip():
-                        yield _part(line)
+                        yield _part(line, model)
         for line in splitter.close():
-            yield _part(line)
+            yield _part(line, model)
 
     async def _embed_batch(self, model: str, texts: Sequence[str]) -> Embeddings:
         body: Json = {"model": model, "input": list(texts), "truncate": True}
@@ -157,11 +191,13 @@ def _names_unknown_model(body: object) -> bool:
     return isinstance(body, dict) and isinstance(body.get("error"), str)
 
 
-def _part(line: bytes) -> Json:
+def _part(line: bytes, model: str) -> Json:
     try:
         part = json.loads(line)
     except ValueError as error:
         raise StreamBroken from error
+    if isinstance(part, dict) and _NOT_THERE in str(part.get("error", "")):
+        raise ModelNotFound(model)
     if not isinstance(part, dict) or "error" in part:
         raise StreamBroken
     return part

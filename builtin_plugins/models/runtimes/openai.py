@@ -24,7 +24,7 @@ from builtin_plugins.models.runtimes.protocol import (
     RuntimeLimits,
     TextDelta,
 )
-from builtin_plugins.models.runtimes.transport import Json, RuntimeTransport
+from builtin_plugins.models.runtimes.transport import Json, RuntimeTransport, authorization
 from builtin_plugins.models.runtimes.vectors import batches, is_count, normalised, stacked
 from builtin_plugins.models.runtimes.wire import SseDecoder
 from kernel.sdk import OutgoingClient, contracts
@@ -49,7 +49,7 @@ class OpenAIRuntime:
     ) -> None:
         base = base_url.rstrip("/").removesuffix("/v1")
         self._http = RuntimeTransport(
-            client, base, limits or RuntimeLimits(), _names_unknown_model, _authorization(api_key)
+            client, base, limits or RuntimeLimits(), _names_unknown_model, authorization(api_key)
         )
 
     async def generate(self, request: GenerationRequest) -> contracts.Generated:
@@ -165,11 +165,6 @@ class _Tally:
 
     def finished(self, text: str) -> contracts.Generated:
         return contracts.Generated(text, self._tokens, self._model, self._reason)
-
-
-def _authorization(api_key: SecretStr | str | None) -> dict[str, str]:
-    key = api_key.get_secret_value() if isinstance(api_key, SecretStr) else api_key
-    return {"Authorization": f"Bearer {key}"} if key else {}
 
 
 def _chat(request: GenerationRequest) -> Json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,19 @@ class ModelDetails:
 
 
 @dataclass(frozen=True, slots=True)
+class PullProgress:
+    """How far a pull has got, in bytes of all its files together; `total` grows as they become known.
+
+    `stage` is the runtime's own word for what it does; `done` only in the last one.
+    """
+
+    stage: str
+    completed: int
+    total: int
+    done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RuntimeLimits:
     """Bounds on one call. Times are seconds, sizes bytes.
 
@@ -107,4 +120,20 @@ class ModelRuntime(Protocol):
 
     async def healthy(self) -> bool:
         """Whether the runtime answers now; never raises."""
+        ...
+
+
+@runtime_checkable
+class ManagedRuntime(Protocol):
+    """A runtime whose models can be pulled and deleted from here."""
+
+    def pull(self, model: str) -> AsyncGenerator[PullProgress, None]:
+        """Fetch a model, going on where an earlier pull ended; closing the iterator stops it.
+
+        Raises ModelNotFound where no registry has it, another ModelRuntimeError when the connection is lost.
+        """
+        ...
+
+    async def delete(self, model: str) -> None:
+        """Remove a model. Raises ModelNotFound."""
         ...

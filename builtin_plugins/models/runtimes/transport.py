@@ -7,7 +7,10 @@ import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import replace
 from typing import Any
+
+from pydantic import SecretStr
 
 from builtin_plugins.models.runtimes.errors import (
     AnswerMalformed,
@@ -38,6 +41,7 @@ _ATTEMPTS = 2
 _MAX_ERROR_BYTES = 64 << 10
 _OBJECTIONS = (400, 413, 422)
 _LONGEST_OBJECTION = 500
+_ENDLESS = 1 << 40
 
 
 class RuntimeTransport:
@@ -71,11 +75,19 @@ class RuntimeTransport:
             async with self._answer(method, path, body, model, self._limits(), chat=chat) as reply:
                 return _object(await reply.read())
 
+    async def done(self, method: str, path: str, body: Json, *, model: str) -> None:
+        """A request whose answer is its status alone."""
+        with _translated(AnswerMalformed("it ended early")):
+            async with self._answer(method, path, body, model, self._limits(), chat=False):
+                return
+
     async def stream(
-        self, path: str, body: Json, *, model: str, chat: bool = False
+        self, path: str, body: Json, *, model: str, chat: bool = False, total_s: float | None = None
     ) -> AsyncGenerator[bytes, None]:
         """The chunks of a streamed answer as they arrive; closing the iterator closes the connection."""
         limits = self._limits(silence_s=self.limits.idle_s)
+        if total_s is not None:
+            limits = replace(limits, total_seconds=total_s, body_bytes=_ENDLESS)
         with _translated(StreamBroken()):
             async with (
                 self._answer("POST", path, body, model, limits, chat=chat) as reply,
@@ -138,6 +150,12 @@ class RuntimeTransport:
         # No redirects: one would carry prompts to an address that no operator chose.
         limits = self.limits
         return CallLimits(limits.total_s, limits.connect_s, silence_s, limits.max_body_bytes)
+
+
+def authorization(api_key: SecretStr | str | None) -> dict[str, str]:
+    """The header that carries a key; none without one."""
+    key = api_key.get_secret_value() if isinstance(api_key, SecretStr) else api_key
+    return {"Authorization": f"Bearer {key}"} if key else {}
 
 
 def _objection(body: object) -> str:

@@ -39,6 +39,7 @@ ASK = {
     "POST /v1/ai/responses",
     "POST /v1/chat/completions",
     "POST /v1/embeddings",
+    "POST /v1/models/{model_id}/test",
     "POST /v1/responses",
     "GET /v1/rag/pipeline/{pipeline_id}",
     "POST /v1/rag/pipeline/{pipeline_id}/query",

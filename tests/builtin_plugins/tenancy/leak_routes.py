@@ -398,6 +398,22 @@ ORCHESTRATOR = {
     "POST /v1/embeddings": _EMBEDDING,
 }
 
+MODELS = {
+    "GET /v1/models": OWN,
+    "POST /v1/models": Row({"model_id": "small"}, control=ANY),
+    "GET /v1/models/{model_id}": OWN,
+    "DELETE /v1/models/{model_id}": Row(control=ANY),
+    "POST /v1/models/{model_id}/test": Row({}, control=ANY),
+    "POST /v1/models/{model_id}/constraints": Row({}, control=ANY),
+    "GET /v1/models/{model_id}/constraints": OWN,
+    "GET /v1/models/{model_id}/metrics": OWN,
+    "POST /v1/models/fine-tune": Row({"base_model": "small"}, control=(501,)),
+    "GET /v1/models/pulls": OWN,
+    "GET /v1/models/pulls/{pull_id}": OWN,
+    "GET /v1/models/pulls/{pull_id}/events": OWN,
+    "DELETE /v1/models/pulls/{pull_id}": Row(control=ANY),
+}
+
 SPEECH = {
     "POST /v1/tts": Row({"text": "Hi", "language": "en"}, control=ANY),
     "GET /v1/tts/languages": OWN,
@@ -409,6 +425,7 @@ SPEECH = {
 }
 
 ROWS: dict[str, Row] = {
+    **MODELS,
     **SPEECH,
     **KERNEL,
     **PLUGINS,
@@ -448,6 +465,8 @@ PARAMETERS = {
     "provider": "unknown",
     "bundle": "unknown",
     "tool_name": "unknown",
+    "model_id": "unknown",
+    "pull_id": "unknown",
     "name": "unknown",
     "action": "unknown",
     "model": "unknown",

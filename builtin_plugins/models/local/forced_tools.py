@@ -1,0 +1,85 @@
+"""A call of a tool that the client demands (``tool_choice``), under a grammar of the tools' parameters.
+
+llama.cpp leaves models whose templates know no tools free to chat instead; a grammar leaves them no choice.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any, Final
+
+from builtin_plugins.models.runtimes.errors import AnswerMalformed
+from builtin_plugins.models.runtimes.openai import OpenAIRuntime
+from kernel.sdk import contracts
+
+_ASKING: Final = (
+    "Call the function that helps most. Reply with JSON: its name and its arguments. Functions:\n"
+)
+_FREE: Final = (None, "auto", "none")
+
+
+def forced(request: contracts.ChatRequest) -> contracts.ChatRequest | None:
+    """The same turn with a schema in place of the tools; None where the model is free to call none."""
+    choice = request.options.get("tool_choice")
+    functions = _functions(request, choice) if choice not in _FREE else []
+    if not functions:
+        return None
+    kept = {
+        name: value
+        for name, value in request.options.items()
+        if name not in ("tool_choice", "parallel_tool_calls")
+    }
+    schema = {"anyOf": [_schema(function) for function in functions]}
+    wanted = {"type": "json_schema", "json_schema": {"name": "call", "schema": schema}}
+    told = {"role": "user", "content": _ASKING + "\n".join(json.dumps(function) for function in functions)}
+    return replace(
+        request,
+        messages=[*request.messages, told],
+        tools=(),
+        options={**kept, "response_format": wanted},
+        stream=False,
+    )
+
+
+async def forced_call(
+    runtime: OpenAIRuntime, request: contracts.ChatRequest, model: str
+) -> contracts.ChatEvents:
+    """The call as a whole, and the end of the turn. Raises AnswerMalformed when it was cut off."""
+    text = ""
+    async with aclosing(runtime.chat(request, model)) as events:
+        async for event in events:
+            if isinstance(event, str):
+                text += event
+            elif isinstance(event, contracts.ChatEnd):
+                yield _call(text)
+                yield replace(event, finish_reason="tool_calls")
+
+
+def _call(text: str) -> contracts.ToolCallPart:
+    try:
+        found = json.loads(text)
+        return contracts.ToolCallPart(
+            0, f"call_{secrets.token_hex(8)}", str(found["name"]), json.dumps(found["arguments"])
+        )
+    except (ValueError, KeyError, TypeError):
+        raise AnswerMalformed("its call of a tool was cut off; allow it more tokens") from None
+
+
+def _functions(request: contracts.ChatRequest, choice: Any) -> list[Mapping[str, Any]]:
+    given = [tool["function"] for tool in request.tools if isinstance(tool.get("function"), Mapping)]
+    named = choice.get("function", {}).get("name") if isinstance(choice, Mapping) else None
+    return [function for function in given if named is None or function.get("name") == named]
+
+
+def _schema(function: Mapping[str, Any]) -> dict[str, Any]:
+    parameters = function.get("parameters") or {"type": "object"}
+    return {
+        "type": "object",
+        "properties": {"name": {"const": function.get("name", "")}, "arguments": parameters},
+        "required": ["name", "arguments"],
+        "additionalProperties": False,
+    }

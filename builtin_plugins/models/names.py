@@ -1,0 +1,18 @@
+"""Names of models: an id without a tag equals its ``:latest`` form."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_LATEST: Final = ":latest"
+
+
+def canonical(model: str) -> str:
+    """The form in which two names of one model are equal."""
+    return model.removesuffix(_LATEST)
+
+
+def names_host(model: str) -> bool:
+    """Whether the first of several parts names a registry: nobody pulls from hosts of a client's choice."""
+    first, slash, _ = model.partition("/")
+    return bool(slash) and ("." in first or ":" in first or first.lower() == "localhost")

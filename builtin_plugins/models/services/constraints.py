@@ -1,0 +1,51 @@
+"""Limits on models, set and shown."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from builtin_plugins.models.models import ModelRule
+from builtin_plugins.models.names import canonical
+from builtin_plugins.models.schemas import Constraints, ConstraintsOut
+from builtin_plugins.models.services.catalogue import find
+from builtin_plugins.models.services.door import MODELS
+from builtin_plugins.models.services.rules import CHANGED
+from kernel.sdk import Caller, Context, Unit, audit, utc_now
+
+
+async def change(ctx: Context, model_id: str, wanted: Constraints) -> ConstraintsOut:
+    """Replace the limits on a model. Raises UnknownModel for one that no runtime has."""
+    _, info = await find(ctx.resource(MODELS), model_id)
+    model = canonical(info.id)
+    await ctx.write(_change, ctx.caller, model, wanted)
+    return ConstraintsOut(model=model, **wanted.model_dump())
+
+
+async def show(ctx: Context, model_id: str) -> ConstraintsOut:
+    """The limits on a model; none where none were set."""
+    model = canonical(model_id)
+    return ConstraintsOut(model=model, **await ctx.read(_read, model))
+
+
+def _change(unit: Unit, caller: Caller, model: str, wanted: Constraints) -> None:
+    before = _read(unit.session, model)
+    row = unit.session.get(ModelRule, model)
+    if row is None:
+        row = ModelRule(model=model)
+        unit.session.add(row)
+    row.rate_limit, row.max_tokens = wanted.rate_limit, wanted.max_tokens
+    row.allowed_users, row.allowed_roles = list(wanted.allowed_users), list(wanted.allowed_roles)
+    row.changed_at = utc_now()
+    after = wanted.model_dump(include=set(before))
+    audit(unit, "model.constrained", "model", model, before=before, after=after, origin=caller.origin)
+    unit.notify(CHANGED, model)
+
+
+def _read(session: Session, model: str) -> dict[str, object]:
+    row = session.get(ModelRule, model) or ModelRule(model=model)
+    return {
+        "rate_limit": row.rate_limit,
+        "max_tokens": row.max_tokens,
+        "allowed_users": list(row.allowed_users or ()),
+        "allowed_roles": list(row.allowed_roles or ()),
+    }

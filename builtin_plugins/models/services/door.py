@@ -1,0 +1,274 @@
+"""The one door to models: which runtime has a model, whether the caller may use it, what it took."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from builtin_plugins.models.addresses import Kind
+from builtin_plugins.models.local.runtime import LocalRuntime
+from builtin_plugins.models.names import canonical
+from builtin_plugins.models.purposes import prepared
+from builtin_plugins.models.runtimes.errors import ModelNotFound, ModelRuntimeError, RuntimeRefused
+from builtin_plugins.models.runtimes.protocol import (
+    GenerationRequest,
+    ModelInfo,
+    ModelRuntime,
+    TextDelta,
+)
+from builtin_plugins.models.services.rules import Rule, Rules
+from builtin_plugins.models.services.usage import Usage
+from builtin_plugins.models.settings import ModelsSettings
+from kernel.sdk import Embedded, ResourceKey, Unavailable, contracts
+
+if TYPE_CHECKING:
+    from prometheus_client import Histogram
+
+log = logging.getLogger("platform.models")
+
+_OBJECTIONS: Final = frozenset({400, 422, 501})
+_LISTED_FOR: Final = 30.0
+_ASK_AGAIN: Final = 2.0
+_TOKENS: Final = ("max_completion_tokens", "max_tokens", "num_predict")
+
+
+@dataclass
+class Configured:
+    """A runtime with its name, and what it listed last. `is_here`: it runs on this machine."""
+
+    name: str
+    kind: Kind | Literal["local"]
+    runtime: ModelRuntime
+    is_here: bool
+    listed: Sequence[ModelInfo] = ()
+    listed_at: float = -1e9
+    failed: bool = False
+
+    async def look(self, at_most: float = 0.0) -> Sequence[ModelInfo]:
+        """Its models, no older than `at_most` seconds; the last known ones where it does not answer."""
+        if time.monotonic() - self.listed_at > at_most:
+            self.listed_at = time.monotonic()
+            try:
+                self.listed, self.failed = await self.runtime.models(), False
+            except ModelRuntimeError as error:
+                self.failed = True
+                log.warning("the model runtime '%s' does not list its models: %s", self.name, error.detail)
+        return self.listed
+
+    def lists(self, model: str) -> bool:
+        """Whether it had that model when it was asked last."""
+        if isinstance(self.runtime, LocalRuntime):
+            return self.runtime.knows(model)
+        return any(canonical(info.id) == canonical(model) for info in self.listed)
+
+
+class Models:
+    """All runtimes of one platform, in their order; local files come last."""
+
+    def __init__(
+        self,
+        servers: Sequence[Configured],
+        local: LocalRuntime,
+        settings: ModelsSettings,
+        rules: Rules,
+        usage: Usage,
+        durations: Histogram,
+    ) -> None:
+        self.servers = servers
+        self.local = local
+        self.all = [*servers, Configured("local", "local", local, is_here=True)]
+        """The servers, then this machine's own models."""
+        self.rules = rules
+        self.usage = usage
+        self._settings = settings
+        self._durations = durations
+
+    def may_have(self, model: str | None) -> bool:
+        """Whether it makes sense to ask: there is a server, or a file of that name.
+
+        Local files answer by default only where a setting names one of them: what a person put into a folder
+        to try it out must not replace the extractive answers.
+        """
+        return bool(self.servers) or self.local.knows(self._local_name(model or self._settings.llm_model))
+
+    async def choose(self, model: str) -> tuple[Configured, str]:
+        """Who is asked for a model, and by which name. ``runtime/model`` names a runtime of ours as well."""
+        by_name = {configured.name: configured for configured in self.all}
+        prefix, slash, rest = model.partition("/")
+        if len(self.servers) == 1 and not self.local.has_files and not (slash and prefix in by_name):
+            return self.servers[0], model
+        for configured in self.all:
+            await configured.look(_LISTED_FOR)
+            if configured.lists(model):
+                return configured, model
+        if slash and prefix in by_name:
+            return by_name[prefix], rest
+        return await self._look_again(model)
+
+    async def generate(
+        self,
+        messages: Sequence[contracts.ChatMessage],
+        model: str | None,
+        temperature: float,
+        max_tokens: int,
+        options: Mapping[str, Any],
+    ) -> contracts.Generation:
+        """See the hook `generate_text`."""
+        try:
+            chosen, name = await self.choose(model or self._settings.llm_model)
+        except ModelNotFound as error:
+            raise Unavailable(error.detail) from None
+        rule = await self.rules.admit(name)
+        request = GenerationRequest(
+            model=name,
+            messages=messages,
+            temperature=temperature,
+            max_tokens=_capped(max_tokens, rule),
+            options=_capped_options(options, rule),
+        )
+        started, tokens, failed = time.perf_counter(), None, True
+        try:
+            async with aclosing(_stream(chosen.runtime, request)) as stream:
+                async for item in stream:
+                    if isinstance(item, contracts.Generated):
+                        tokens, failed = item.tokens_used, False
+                    yield item.text if isinstance(item, TextDelta) else item
+        except (GeneratorExit, asyncio.CancelledError):
+            failed = False  # who asked has left: that is no fault of the model
+            raise
+        except ModelRuntimeError as error:
+            raise Unavailable(error.detail) from None
+        finally:
+            self._durations.labels(name).observe(time.perf_counter() - started)
+            self.usage.count(name, time.perf_counter() - started, tokens, failed=failed)
+
+    async def chat(self, request: contracts.ChatRequest) -> contracts.ChatEvents:
+        """See the hook `chat_with_model`."""
+        chosen, name = await self.choose(request.model or self._settings.llm_model)
+        rule = await self.rules.admit(name)
+        asked = replace(request, model=name, options=_capped_options(request.options, rule, add=True))
+        started, tokens, failed = time.perf_counter(), None, True
+        try:
+            async with aclosing(chosen.runtime.chat(asked, name)) as events:
+                async for event in events:
+                    if isinstance(event, contracts.ChatEnd):
+                        tokens, failed = _sum(event), False
+                        # By the runtime's word, so that clients can't invent labels.
+                        self._durations.labels(event.model).observe(time.perf_counter() - started)
+                    yield event
+        except (GeneratorExit, asyncio.CancelledError):
+            failed = False
+            raise
+        except ModelNotFound:
+            name = "unknown"
+            raise
+        finally:
+            self.usage.count(name, time.perf_counter() - started, tokens, failed=failed)
+
+    async def embed(self, model: str, texts: Sequence[str], purpose: contracts.Purpose) -> Embedded | None:
+        """Vectors by a model of a runtime; None when none has it."""
+        if not self.may_have(model):
+            return None
+        chosen, name = await self.choose(model)
+        await self.rules.admit(name)
+        started = time.perf_counter()
+        try:
+            vectors = await chosen.runtime.embed(name, prepared(name, texts, purpose))
+        except ModelNotFound:
+            return None
+        except ModelRuntimeError as error:
+            self.usage.count(name, time.perf_counter() - started, None, failed=True)
+            raise Unavailable(error.detail) from None
+        self.usage.count(name, time.perf_counter() - started, None, failed=False)
+        return Embedded(vectors, f"{chosen.kind}/{name}")
+
+    async def healthy(self) -> bool | None:
+        """Whether a server answers; None where none is configured."""
+        if not self.servers:
+            return None
+        for server in self.servers:
+            if await server.runtime.healthy():
+                return True
+        return False
+
+    async def embedding_models(self) -> list[str]:
+        """Models whose name says that they embed; none of a runtime that does not answer."""
+        return [model for model in await self._names() if embeds(model)]
+
+    async def chat_models(self) -> list[str]:
+        """The other models."""
+        return [model for model in await self._names() if not embeds(model)]
+
+    async def _names(self) -> list[str]:
+        names: dict[str, None] = {}
+        for configured in self.all:
+            listed = await configured.look()
+            names.update(dict.fromkeys(info.id for info in listed if not configured.failed))
+        return list(names)
+
+    async def _look_again(self, model: str) -> tuple[Configured, str]:
+        """A model that nobody had a while ago may be there by now; else the first server says no itself."""
+        for configured in self.servers:
+            await configured.look(_ASK_AGAIN)
+            if configured.lists(model):
+                return configured, model
+        if not self.servers:
+            raise ModelNotFound(model)
+        return self.servers[0], model
+
+    def _local_name(self, model: str) -> str:
+        return model if self.local.knows(model) else model.removeprefix("local/")
+
+
+async def _stream(
+    runtime: ModelRuntime, request: GenerationRequest
+) -> AsyncGenerator[TextDelta | contracts.Generated, None]:
+    """The runtime's stream; a runtime that refuses a `response_format` is asked again without it."""
+    try:
+        async with aclosing(runtime.stream(request)) as stream:
+            async for item in stream:
+                yield item
+    except RuntimeRefused as error:
+        if error.upstream_status not in _OBJECTIONS or "response_format" not in request.options:
+            raise
+    else:
+        return
+    options = {name: value for name, value in request.options.items() if name != "response_format"}
+    async with aclosing(runtime.stream(replace(request, options=options))) as stream:
+        async for item in stream:
+            yield item
+
+
+def embeds(model: str) -> bool:
+    """Whether a model's name says that it embeds."""
+    return "embed" in model.lower()
+
+
+def _capped(tokens: int, rule: Rule) -> int:
+    return tokens if rule.max_tokens is None else min(tokens, rule.max_tokens)
+
+
+def _capped_options(options: Mapping[str, Any], rule: Rule, *, add: bool = False) -> Mapping[str, Any]:
+    """The same with every wish for tokens cut to the cap; with `add`, the cap where there is no wish."""
+    if rule.max_tokens is None:
+        return options
+    wishes = {name: options[name] for name in _TOKENS if isinstance(options.get(name), int)}
+    capped: dict[str, Any] = {
+        name: _capped(wish, rule) if wish > 0 else rule.max_tokens for name, wish in wishes.items()
+    }
+    if isinstance(inner := options.get("options"), Mapping):  # Ollama's place for them
+        capped["options"] = _capped_options(inner, rule)
+    return {**({"max_tokens": rule.max_tokens} if add and not wishes else {}), **options, **capped}
+
+
+def _sum(end: contracts.ChatEnd) -> int | None:
+    known = [count for count in (end.prompt_tokens, end.completion_tokens) if count is not None]
+    return sum(known) if known else None
+
+
+MODELS: ResourceKey[Models] = ResourceKey("models")

@@ -1,0 +1,48 @@
+"""Use of a model by day and part of the platform."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.models.models import ModelUse
+from builtin_plugins.models.names import canonical
+from builtin_plugins.models.schemas import MetricsOut, UseOut
+from builtin_plugins.models.services.door import MODELS
+from kernel.sdk import Context, utc_now
+
+
+async def show(ctx: Context, model_id: str, days: int) -> MetricsOut:
+    """What was counted, this process's latest calls included."""
+    await ctx.resource(MODELS).usage.flush()
+    since = utc_now().date() - timedelta(days=days - 1)
+    rows = await ctx.read(_rows, canonical(model_id), since)
+    shown = [_shown(row) for row in rows]
+    return MetricsOut(
+        model=canonical(model_id),
+        days=shown,
+        calls=sum(row.calls for row in shown),
+        errors=sum(row.errors for row in shown),
+        tokens=sum(row.tokens for row in shown),
+    )
+
+
+def _rows(session: Session, model: str, since: date) -> Sequence[ModelUse]:
+    newest = select(ModelUse).where(ModelUse.model == model, ModelUse.day >= since)
+    return session.scalars(newest.order_by(ModelUse.day.desc(), ModelUse.part)).all()
+
+
+def _shown(row: ModelUse) -> UseOut:
+    return UseOut(
+        day=row.day,
+        part=row.part,
+        calls=row.calls,
+        errors=row.errors,
+        tokens=row.tokens,
+        tokens_unknown=row.tokens_unknown,
+        mean_ms=round(row.total_ms / row.calls) if row.calls else 0,
+        longest_ms=row.longest_ms,
+    )

@@ -1,0 +1,124 @@
+"""Limits on models hold wherever the platform calls one, and every call is counted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from kernel.testing import Actor, Running, Start, audited, somebody
+from tests.fakes.model_server import ModelServer, Script, model_server
+
+pytestmark = pytest.mark.asyncio
+CHAT, EMBEDDINGS = "/v1/ai/chat/completions", "/v1/ai/embeddings"
+
+
+@asynccontextmanager
+async def stage(start: Start) -> AsyncIterator[tuple[Running, Actor, ModelServer]]:
+    """A platform with chats over a scripted runtime, and its administrator."""
+    script = Script(answer="Hello there.", models=("small:latest", "small", "nomic-embed-text"))
+    async with model_server(script) as server:
+        env = {"OLLAMA_BASE_URL": server.url, "RATE_LIMIT_ENABLED": "true"}
+        running = await start("models", "orchestrator", env=env)
+        yield running, await somebody(running, role="admin"), server
+
+
+async def limit(admin: Actor, model: str = "small", **rules: Any) -> None:
+    answer = await admin.post(f"/v1/models/{model}/constraints", json=rules)
+    assert answer.status == 200, answer.body
+
+
+async def chat(actor: Actor, **more: Any) -> Any:
+    body = {"model": "small", "messages": [{"role": "user", "content": "Hello"}], **more}
+    return await actor.post(CHAT, json=body)
+
+
+async def test_only_some_may(start_platform: Start) -> None:
+    """By username, id or role; chats, embeddings and tests alike; lifted by an empty body."""
+    async with stage(start_platform) as (running, admin, _):
+        ann, bob = await somebody(running), await somebody(running)
+        await limit(admin, allowed_users=[ann.user["username"]])
+        await limit(admin, "nomic-embed-text", allowed_roles=["admin"])
+        assert (await chat(ann)).status == 200
+        refused = await chat(bob)
+        assert (refused.status, refused.json()["code"]) == (403, "model_not_allowed")
+        assert (await bob.post("/v1/models/small/test", json={})).status == 403
+        body = {"model": "nomic-embed-text", "input": "text"}
+        assert (await ann.post(EMBEDDINGS, json=body)).status == 403
+        assert (await admin.post(EMBEDDINGS, json=body)).status == 200
+        await limit(admin, allowed_users=[bob.user["id"]])
+        assert ((await chat(bob)).status, (await chat(ann)).status) == (200, 403)
+        await limit(admin)
+        assert (await chat(ann)).status == 200
+
+
+async def test_calls_in_a_minute(start_platform: Start) -> None:
+    """Each account has its own count, over every way in which it calls the model."""
+    async with stage(start_platform) as (running, admin, _):
+        ann, bob = await somebody(running), await somebody(running)
+        await limit(admin, rate_limit=2)
+        assert (await chat(ann)).status == 200
+        assert (await ann.post("/v1/models/small/test", json={})).status == 200
+        refused = await chat(ann)
+        assert (refused.status, refused.json()["code"]) == (429, "model_rate_limited")
+        assert int(refused.headers["Retry-After"]) > 0
+        assert (await chat(bob)).status == 200
+
+
+@pytest.mark.parametrize(
+    "asked", [{}, {"max_tokens": 500}, {"max_completion_tokens": 500}, {"max_tokens": 5}]
+)
+async def test_tokens_are_capped(start_platform: Start, asked: dict[str, int]) -> None:
+    """More than the cap becomes the cap, less stays, nothing said is the cap."""
+    async with stage(start_platform) as (running, admin, server):
+        await limit(admin, max_tokens=50)
+        assert (await chat(await somebody(running), **asked)).status == 200
+        sent = next(one for one in reversed(server.requests) if one.path == "/api/chat")
+        assert sent.body["options"]["num_predict"] == min(50, *(asked.values() or (50,)))
+
+
+async def test_what_can_not_be_kept_is_refused(start_platform: Start) -> None:
+    """No prices, no filter: a limit that nothing would enforce is not accepted."""
+    async with stage(start_platform) as (_, admin, _server):
+        for wrong in (
+            {"cost_limit": 5.0},
+            {"content_filtering": True},
+            {"rate_limit": 0},
+            {"max_tokens": -1},
+        ):
+            assert (await admin.post("/v1/models/small/constraints", json=wrong)).status == 422
+        assert (await admin.post("/v1/models/nothing/constraints", json={})).status == 404
+
+
+async def test_limits_are_shown_and_noted(start_platform: Start) -> None:
+    """To administrators; every change is in the audit log."""
+    async with stage(start_platform) as (running, admin, _):
+        await limit(admin, rate_limit=7)
+        shown = (await admin.get("/v1/models/small/constraints")).json()
+        assert (shown["model"], shown["rate_limit"], shown["max_tokens"]) == ("small", 7, None)
+        ann = await somebody(running)
+        assert (await ann.get("/v1/models/small/constraints")).status == 403
+        assert (await ann.post("/v1/models/small/constraints", json={})).status == 403
+        [entry] = await audited(running, "model.constrained")
+        assert (entry.before_state["rate_limit"], entry.after_state["rate_limit"]) == (None, 7)
+
+
+async def test_use_is_counted(start_platform: Start) -> None:
+    """Calls, tokens, times and errors, by the part of the platform that called."""
+    async with stage(start_platform) as (running, admin, server):
+        ann = await somebody(running)
+        await asyncio.gather(*(chat(ann) for _ in range(3)))
+        await ann.post("/v1/models/small/test", json={})
+        server.script.middle, server.script.middle_after = "drop", 0
+        await chat(ann, stream=True)
+        shown = (await admin.get("/v1/models/small/metrics")).json()
+        parts = {row["part"]: row for row in shown["days"]}
+        assert (parts["orchestrator"]["calls"], parts["orchestrator"]["errors"]) == (4, 1)
+        assert parts["orchestrator"]["tokens"] == 3 * 18
+        assert parts["model-management"]["calls"] == 1
+        assert (shown["calls"], shown["errors"], shown["tokens"]) == (5, 1, 4 * 18)
+        assert (await ann.get("/v1/models/small/metrics")).status == 403
+        assert (await admin.get("/v1/models/unheard/metrics")).json()["calls"] == 0

@@ -1,0 +1,221 @@
+"""A GGUF file on this machine as a model of the platform: loaded when asked for, unloaded, never trusted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import pytest_asyncio
+
+from builtin_plugins.models.local.child import Wanted
+from builtin_plugins.models.services.door import MODELS
+from kernel.sdk import contracts
+from kernel.testing import Actor, Running, eventually, platforms, somebody
+from tests.fakes.small_model import model_file
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+CHAT = "/v1/ai/chat/completions"
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "description": "The weather in a city.",
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string", "maxLength": 12}},
+            "required": ["city"],
+        },
+    },
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
+    """A platform with the small model as ``tiny``, and a file that only says that it is a model."""
+    folder = tmp_path_factory.mktemp("local")
+    liar = folder / "liar.gguf"
+    liar.write_bytes(model_file().read_bytes()[:2_000_000])
+    files = f"tiny={model_file()},{liar},twin={model_file()}"
+    env = {"PLATFORM_MODELS_LOCAL_FILES": files, "PLATFORM_MODELS_LOCAL_THREADS": "1"}
+    async with platforms(folder) as start:
+        yield await start("models", "orchestrator", env=env)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def ann(running: Running) -> Actor:
+    """Somebody who asks."""
+    return await somebody(running)
+
+
+async def ask(actor: Actor, words: str, tokens: int = 12, **more: Any) -> Any:
+    body = {"messages": [{"role": "user", "content": words}], "max_tokens": tokens, "temperature": 0}
+    return await actor.post(CHAT, json={"model": "tiny", **body, **more})
+
+
+def children() -> list[psutil.Process]:
+    """Processes that serve a model now."""
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        try:
+            found += [child] if "builtin_plugins.models.local.child" in child.cmdline() else []
+        except psutil.Error:
+            continue
+    return found
+
+
+async def test_it_is_listed_before_it_is_loaded(running: Running) -> None:
+    """Files are models of the provider `local`; what a person needs to know is read from the file."""
+    assert children() == []
+    page = (await running.anonymous.get("/v1/models")).json()
+    first = page["items"][0]
+    shown = (first["id"], first["provider"], first["type"], first["size"])
+    assert shown == ("tiny", "local", "local", "98.36 MB")
+    assert page["data"][0]["id"] == "tiny"
+    facts = (await running.anonymous.get("/v1/models/tiny")).json()
+    assert facts["details"]["family"] == "llama"
+    assert facts["details"]["context_length"] == 8192
+    assert children() == []
+
+
+async def test_it_answers(running: Running, ann: Actor) -> None:
+    """Loaded by the first question, in a process of lower priority; the second question finds it there."""
+    answer = await ask(ann, "What is the capital of France?")
+    assert answer.status == 200, answer.body
+    body = answer.json()
+    assert body["choices"][0]["message"]["content"]
+    assert body["usage"]["completion_tokens"] <= 12
+    [child] = children()
+    assert child.nice() >= 10
+    assert (await ask(ann, "And of Italy?")).status == 200
+    assert [one.pid for one in children()] == [child.pid]
+    assert running.platform.resource(MODELS).local.loaded() == ["tiny"]
+
+
+async def test_the_server_is_for_us_alone(ann: Actor) -> None:
+    """It listens on loopback only, and answers nobody without its key."""
+    await ask(ann, "Hello")
+    [child] = children()
+    [listening] = [one for one in child.net_connections("tcp") if one.status == psutil.CONN_LISTEN]
+    assert listening.laddr.ip == "127.0.0.1"
+    url = f"http://127.0.0.1:{listening.laddr.port}/v1/chat/completions"
+    stranger = await ann.post(url, json={"messages": [{"role": "user", "content": "hi"}]})
+    assert stranger.status == 401
+    assert not re.search(r"key|sk-", " ".join(child.cmdline()))
+    assert set(Wanted.__annotations__) & set(child.environ()) == set()
+
+
+async def test_it_streams_and_stops(ann: Actor) -> None:
+    """Pieces arrive one by one; leaving in the middle of thousands of tokens frees the model at once."""
+    body = {"model": "tiny", "stream": True, "max_tokens": 4_000, "ignore_eos": True}
+    messages = [{"role": "user", "content": "Tell a story."}]
+    pieces = 0
+    async with ann.running.session.post(
+        ann.running.url + CHAT,
+        json={**body, "messages": messages},
+        headers={"Authorization": f"Bearer {ann.token}"},
+    ) as answer:
+        async for line in answer.content:
+            pieces += line.startswith(b"data:")
+            if pieces > 4:
+                break
+    async with asyncio.timeout(30):
+        assert (await ask(ann, "Hello", 3)).status == 200
+
+
+async def test_json_by_grammar(ann: Actor) -> None:
+    """A schema is obeyed by a model that knows nothing of it."""
+    schema = {"type": "object", "properties": {"yes": {"type": "boolean"}}, "required": ["yes"]}
+    wanted = {"type": "json_schema", "json_schema": {"name": "said", "schema": schema}}
+    answer = await ask(ann, "Is water wet?", 30, response_format=wanted)
+    assert isinstance(json.loads(answer.json()["choices"][0]["message"]["content"])["yes"], bool)
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "weather"}}])
+async def test_a_demanded_tool_is_called(ann: Actor, choice: Any) -> None:
+    """`tool_choice` leaves the model no other way, whatever its template knows of tools."""
+    answer = await ask(ann, "Weather in Paris?", 60, tools=[WEATHER], tool_choice=choice)
+    assert answer.status == 200, answer.body
+    [said] = answer.json()["choices"]
+    assert said["finish_reason"] == "tool_calls"
+    [call] = said["message"]["tool_calls"]
+    assert call["function"]["name"] == "weather"
+    assert isinstance(json.loads(call["function"]["arguments"])["city"], str)
+
+
+async def test_a_damaged_file_hurts_nobody(running: Running, ann: Actor) -> None:
+    """The child dies of it, the client reads why, the platform and the other model go on."""
+    refused = await ask(ann, "Hello", model="liar")
+    assert (refused.status, refused.json()["code"]) == (503, "local_model_unusable"), refused.body
+    assert "damaged" in refused.detail
+    items = (await running.anonymous.get("/v1/models")).json()["items"]
+    assert {item["id"]: item["status"] for item in items} == {
+        "tiny": "ready",
+        "twin": "ready",
+        "liar": "error",
+    }
+    assert (await ask(ann, "Hello", 3)).status == 200
+
+
+async def test_a_killed_model_comes_back(ann: Actor) -> None:
+    """The next question starts it again."""
+    await ask(ann, "Hello", 3)
+    [child] = children()
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait(10)
+    await eventually(lambda: children() == [])
+    assert (await ask(ann, "Hello", 3)).status in (200, 503)
+    assert (await ask(ann, "Hello", 3)).status == 200
+
+
+async def test_one_at_a_time(running: Running, ann: Actor) -> None:
+    """Another model waits for the answers of the loaded one, and then takes its place."""
+    answers = await asyncio.gather(
+        ask(ann, "Hello", 20), ask(ann, "Hello", 3, model="twin"), ask(ann, "Hello", 3)
+    )
+    assert [answer.status for answer in answers] == [200, 200, 200]
+    assert len(children()) == 1
+
+
+async def test_extractive_answers_stay_the_default(running: Running) -> None:
+    """A file in a folder replaces nothing: only a question that names it is answered by it."""
+    hooks, platform = running.platform.hooks, running.platform
+    asked: dict[str, Any] = {"messages": [], "temperature": 0.0, "max_tokens": 5, "options": {}}
+    for model, answered in ((None, False), ("llama3.2", False), ("tiny", True)):
+        stream = hooks.ask_now(contracts.generate_text, platform=platform, model=model, **asked)
+        assert (stream is not None) == answered
+
+
+async def test_memory_is_given_back(tmp_path: Path) -> None:
+    """After its idle time the model's process has gone, without being asked."""
+    env = {
+        "PLATFORM_MODELS_LOCAL_FILES": f"tiny={model_file()}",
+        "PLATFORM_MODELS_LOCAL_IDLE_SECONDS": "0.5",
+        "PLATFORM_MODELS_LOCAL_THREADS": "1",
+    }
+    async with platforms(tmp_path) as start:
+        running = await start("models", "orchestrator", env=env)
+        before = {child.pid for child in children()}
+        assert (await ask(await somebody(running), "Hello", 3)).status == 200
+        await eventually(lambda: not {child.pid for child in children()} - before, 15)
+        assert running.platform.resource(MODELS).local.loaded() == []
+
+
+async def test_no_room_no_model(tmp_path: Path) -> None:
+    """More spare memory than the machine has: the refusal says how much is missing."""
+    env = {
+        "PLATFORM_MODELS_LOCAL_FILES": f"tiny={model_file()}",
+        "PLATFORM_MODELS_LOCAL_SPARE_MB": "99999999",
+    }
+    async with platforms(tmp_path) as start:
+        running = await start("models", "orchestrator", env=env)
+        refused = await ask(await somebody(running), "Hello", 3)
+        assert (refused.status, refused.json()["code"]) == (503, "local_model_memory")
