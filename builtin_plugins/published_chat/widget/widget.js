@@ -413,6 +413,7 @@
         given = which;
         buttons.forEach((one, at) => one.setAttribute("aria-pressed", String(["up", "down"][at] === which)));
         comment.hidden = false;
+        comment.scrollIntoView({ block: "nearest" });
         await tell(() => post({}), false);
       };
       const send = async (event) => {

@@ -255,7 +255,7 @@ GRAPH_RAG = {
 _TALK = "/v1/conversations/{conversation_id}"
 _SHARING = "/v1/rag/pipeline/{pipeline_id}/conversations/{conversation_id}/share"
 _MY_TALK = Row(own=True, consumes=("conversation",))
-_SHARED_TALK = Row(owned="pipeline", changes=False, own=True, consumes=("conversation",))
+_SHARED_TALK = Row(owned="pipeline", changes=False, own=True, consumes=("shared_conversation",))
 CONVERSATIONS = {
     "GET /v1/conversations/mine": Row(query="limit=100"),
     "DELETE /v1/conversations/mine": Row(),

@@ -294,9 +294,9 @@ async def new_listing(world: World) -> str:
     return str(answer.json()["id"])
 
 
-async def new_conversation(world: World) -> str:
-    """A conversation of the victim, which nobody else may read."""
-    word = world.canary("conversation", lambda person: person.id == world.victim.id)
+async def new_conversation(world: World, question: str | None = None) -> str:
+    """A conversation of the victim, which nobody else may read unless it gets shared."""
+    word = question or world.canary("conversation", lambda person: person.id == world.victim.id)
     made = str(uuid.uuid4())
     path = f"/v1/rag/pipeline/{world.ids['pipeline:private']}/query"
     answer = await world.victim.actor.post(path, json={"question": word, "conversation_id": made})

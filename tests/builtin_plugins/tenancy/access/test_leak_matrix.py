@@ -318,6 +318,8 @@ async def renew(world: World, ids: dict[str, Any], row: Row, variant: str) -> No
             ids["listing"] = await new_listing(world)
         elif what == "conversation":
             ids["conversation"] = await new_conversation(world)
+        elif what == "shared_conversation":
+            ids["conversation"] = await new_conversation(world, "What may others read?")
         elif what == "endpoint":
             ids["endpoint"], ids["chat_session"] = await new_endpoint(world)
         elif what == "user":
