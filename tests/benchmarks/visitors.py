@@ -1,0 +1,193 @@
+"""B15: 50 visitors of one published chat at once, streaming, with the general limits as they are.
+
+The visitors come from 50 addresses, through a trusted proxy. The model is a script in a process of its own.
+
+python -m tests.benchmarks.visitors
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from tests.benchmarks.load import load
+from tests.benchmarks.serving import Served, account, free_port, platform, process_of
+from tests.benchmarks.table import Row, print_table
+
+VISITORS = 50
+PIECES = 60
+PAUSE = 0.1
+ORIGIN = "https://www.example.org"
+HANDBOOK = "# Travel handbook\n\nA hotel may cost up to 130 EUR a night. Breakfast is paid by the company.\n"
+QUESTION = "How much may a hotel cost per night?"
+RUNTIME = """
+import asyncio, json, sys, uvloop
+from aiohttp import web
+
+def chunk(text, reason=None):
+    choice = {"index": 0, "delta": {"content": text} if text else {}, "finish_reason": reason}
+    said = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+    return b"data: " + json.dumps(said).encode() + b"\\n\\n"
+
+async def chat(request):
+    await request.read()
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await response.prepare(request)
+    await response.write(chunk("A hotel may cost up to 130 EUR a night [1]. "))
+    for _ in range(int(sys.argv[2])):
+        await asyncio.sleep(float(sys.argv[3]))
+        await response.write(chunk("word "))
+    await response.write(chunk("", "stop") + b"data: [DONE]\\n\\n")
+    await response.write_eof()
+    return response
+
+async def models(request):
+    return web.json_response({"object": "list", "data": [{"id": "m", "object": "model"}]})
+
+async def main():
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", chat)
+    app.router.add_get("/v1/models", models)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", int(sys.argv[1])).start()
+    await asyncio.Event().wait()
+
+uvloop.run(main())
+"""
+
+
+@dataclass
+class Visit:
+    """What one visitor got: the statuses, seconds to the first piece, whether the answer was whole."""
+
+    statuses: list[int]
+    first: float = 0.0
+    whole: bool = False
+
+
+@asynccontextmanager
+async def runtime() -> AsyncIterator[Served]:
+    """The scripted model."""
+    port = free_port()
+    command = [sys.executable, "-c", RUNTIME, str(port), str(PIECES), str(PAUSE)]
+    async with process_of(command, dict(os.environ), port, "/v1/models") as served:
+        yield served
+
+
+async def publish(session: aiohttp.ClientSession, token: str) -> None:
+    """A knowledge base with one document, and a chat over it."""
+    headers = {"Authorization": f"Bearer {token}"}
+
+    async def post(path: str, **options: Any) -> dict[str, Any]:
+        async with session.post(path, headers=headers, **options) as answer:
+            assert answer.status < 300, await answer.text()
+            return dict(await answer.json())
+
+    base = (await post("/v1/rag/knowledge-bases", json={"name": "b", "llm_model": "m"}))["id"]
+    form = aiohttp.FormData()
+    form.add_field("file", HANDBOOK.encode(), filename="handbook.md")
+    document = (await post(f"/v1/rag/knowledge-bases/{base}/upload", data=form))["document_id"]
+    path = f"/v1/rag/knowledge-bases/{base}/documents/{document}"
+    status = "processing"
+    while status == "processing":
+        await asyncio.sleep(0.2)
+        async with session.get(path, headers=headers) as answer:
+            status = (await answer.json())["status"]
+    assert status == "completed"
+    pipeline = await post("/v1/rag/pipeline", json={"name": "p", "knowledge_base_ids": [base]})
+    chat = {"name": "b", "slug": "b", "allowed_origins": ORIGIN, "rate_limit_per_minute": 600}
+    await post("/v1/rag/endpoints", json={**chat, "pipeline_id": pipeline["pipeline_id"]})
+
+
+async def visit(session: aiohttp.ClientSession, number: int, begun: asyncio.Semaphore) -> Visit:
+    """Load the page's data and the widget, begin a session, ask, read the stream, rate the answer."""
+    headers = {"Origin": ORIGIN, "X-Forwarded-For": f"198.51.100.{number + 1}"}
+    made = Visit([])
+    for path in ("/v1/chat/b/widget.js", "/v1/chat/b"):
+        async with session.get(path, headers=headers) as answer:
+            made.statuses.append(answer.status)
+    async with session.post("/v1/chat/b/session", headers=headers) as answer:
+        made.statuses.append(answer.status)
+        headers["Authorization"] = f"Bearer {(await answer.json()).get('token')}"
+    asked, turn = time.perf_counter(), 0
+    streaming = {**headers, "Accept": "text/event-stream"}
+    async with session.post("/v1/chat/b/messages", json={"question": QUESTION}, headers=streaming) as answer:
+        made.statuses.append(answer.status)
+        async for line in answer.content:
+            if not made.first and line.startswith(b"data: "):
+                made.first = time.perf_counter() - asked
+                begun.release()
+            if line.startswith(b'data: {"turn_id"'):
+                turn, made.whole = json.loads(line[6:])["turn_id"], True
+    rating = {"turn_id": turn or 1, "rating": "up"}
+    async with session.post("/v1/chat/b/feedback", json=rating, headers=headers) as answer:
+        made.statuses.append(answer.status)
+    return made
+
+
+async def measure(served: Served, session: aiohttp.ClientSession, token: str) -> list[Row]:
+    """The visitors, and another route idle and beside them."""
+
+    async def p99() -> float:
+        found = await load(served.port, "/v1/permissions", token=token, connections=4, seconds=4, rate=100)
+        return found.p99
+
+    await visit(session, 200, asyncio.Semaphore(0))  # loads what is loaded once
+    idle, begun = await p99(), asyncio.Semaphore(0)
+    visits = asyncio.gather(*(visit(session, number, begun) for number in range(VISITORS)))
+    for _ in range(VISITORS):
+        await begun.acquire()
+    busy = await p99()
+    made = await visits
+    refused = [status for one in made for status in one.statuses if status >= 400]
+    firsts = sorted(one.first * 1000 for one in made)
+    whole = sum(one.whole for one in made)
+    return [
+        Row("B15", f"{VISITORS} visitors: refused", str(len(refused)), "0", not refused),
+        Row("B15", f"{VISITORS} visitors: whole answers", str(whole), str(VISITORS), whole == VISITORS),
+        Row(
+            "B15", "first piece", f"p50 {firsts[len(firsts) // 2]:.0f} ms, p99 {firsts[-1]:.0f} ms", "-", True
+        ),
+        Row(
+            "B15",
+            "another route's p99 beside the streams",
+            f"{busy / idle:.1f} x idle ({busy:.1f} ms against {idle:.1f} ms)",
+            "< 3 x",
+            busy < 3 * idle,
+        ),
+    ]
+
+
+async def main() -> None:
+    """All of it."""
+    limits = aiohttp.TCPConnector(limit=0)
+    with tempfile.TemporaryDirectory() as name:
+        async with runtime() as model:
+            env = {
+                "OPENAI_BASE_URL": model.url,
+                "RATE_LIMIT_PER_MINUTE": "60",
+                "TRUSTED_PROXY_CIDRS": "127.0.0.0/8",
+            }
+            async with (
+                platform(Path(name) / "home", env=env) as served,
+                aiohttp.ClientSession(served.url, connector=limits) as session,
+            ):
+                token = await account(served)
+                await publish(session, token)
+                print_table(await measure(served, session, token))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
