@@ -32,7 +32,7 @@ def pending(as_json: AsJson = False) -> None:
     """List the migrations that are not yet applied. Nothing is changed."""
     from cli import console, running
 
-    found = running.run(_pending())
+    found = running.run(pending_migrations())
     if as_json:
         console.print_json([{"owner": item.owner, "revisions": item.revisions} for item in found])
         return
@@ -40,7 +40,8 @@ def pending(as_json: AsJson = False) -> None:
     console.print_table(("owner", "revisions"), rows, "The database is up to date.")
 
 
-async def _pending() -> list[Pending]:
+async def pending_migrations() -> list[Pending]:
+    """What the database lacks, owner by owner."""
     from cli import running
     from kernel.db.startup import SCHEMA
 

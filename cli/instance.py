@@ -8,7 +8,7 @@ import secrets
 import shutil
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,7 +92,7 @@ async def _start(home: Path, port: int) -> asyncio.subprocess.Process:
     with (home / _LOG).open("ab") as log:
         return await asyncio.create_subprocess_exec(
             *command,
-            env=_environment(os.environ, home),
+            env=isolated_environment(home),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=log,
@@ -100,7 +100,7 @@ async def _start(home: Path, port: int) -> asyncio.subprocess.Process:
         )
 
 
-def _environment(environ: Mapping[str, str], home: Path) -> dict[str, str]:
+def isolated_environment(home: Path) -> dict[str, str]:
     """Embedded defaults in a home of its own; the rate limit does not get in the way of polling."""
     own = {
         "PLATFORM_HOME": str(home),
@@ -110,7 +110,7 @@ def _environment(environ: Mapping[str, str], home: Path) -> dict[str, str]:
         "RATE_LIMIT_ACCOUNT_PER_MINUTE": "6000",
         "HF_HUB_OFFLINE": "1",
     }
-    return {name: value for name, value in environ.items() if not name.startswith(_FOREIGN)} | own
+    return {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)} | own
 
 
 async def _ready(instance: Instance, process: asyncio.subprocess.Process) -> None:

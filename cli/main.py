@@ -40,6 +40,8 @@ ENTRIES = (
     Entry("service-token", "cli.service_token", "Create bearer tokens for other services.", LOOK_AFTER),
     Entry("token", "cli.token", "Create, list and revoke personal access tokens.", LOOK_AFTER),
     Entry("db", "cli.db", "Update the database schema, or see what is pending.", LOOK_AFTER),
+    Entry("backup", "cli.backup", "Make, check, restore and rehearse backups.", LOOK_AFTER),
+    Entry("upgrade", "cli.upgrade", "See what an upgrade would change.", LOOK_AFTER),
     Entry("jobs", "cli.jobs", "Follow and cancel background jobs; list schedules.", LOOK_AFTER),
     Entry("settings", "cli.configuration", "Show all settings and their values.", LOOK_AFTER),
     Entry("plugins", "cli.plugins", "List, explain, install and uninstall plugins.", EXTEND),

@@ -11,6 +11,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from kernel import contracts, hookspecs
 from kernel.auth.accounts import ACCOUNTS, Accounts
 from kernel.auth.administration import ADMINISTRATION, Administration
@@ -26,7 +28,8 @@ from kernel.auth.states import TOPIC as ACCOUNT_TOPIC
 from kernel.auth.tokens import TOKENS, Tokens
 from kernel.collecting import Collector
 from kernel.db.engine import Database
-from kernel.db.startup import SCHEMA, Schema
+from kernel.db.migrate import Pending
+from kernel.db.startup import SCHEMA, Schema, unusable
 from kernel.db.wakeups import wakeups_for
 from kernel.declarations import DECLARATIONS, Declarations
 from kernel.directory import DIRECTORY, Directory
@@ -62,10 +65,11 @@ from kernel.resource_keys import Resources
 from kernel.secrets import SecretStore
 from kernel.settings import KernelSettings, SettingsLoader
 from kernel.settings_checks import split_list
+from kernel.start_guards import Opening, enter_service
 from kernel.starting import Starter
 from kernel.stores.disk import DiskSpace, folders_written
 from kernel.stores.offers import OfferedStores, StoreNeeds
-from kernel.stores.opening import Stores, open_stores, own_stores, prepare_own_vectors
+from kernel.stores.opening import Stores, chosen_own_blobs, open_stores, own_stores, prepare_own_vectors
 from kernel.stores.scratch import Scratch
 from kernel.tools.catalogue import TOOLS, Tools
 from kernel.watchdog import OnStuck, Quarantine, StartWatch, restart_without
@@ -101,6 +105,8 @@ async def open_platform(
         if not supervised:
             plugins.settings.warn_of_unread(settings.plugins_disabled)
         schema = Schema(storage.database, plugins.declarations, plugins.states, strict=role != "tool")
+        opening = Opening(storage.needs, schema.owners, chosen_own_blobs(storage.needs))
+        await _guard(opening, schema, plugins, stack, serving=role != "tool")
         await schema.migrate(apply=apply)
         if role != "tool":
             schema.refuse_pending()
@@ -229,6 +235,24 @@ async def _publish(resources: Resources, events: Sequence[Event]) -> None:
     platform = resources.get(PLATFORM)
     for event in events:
         await platform.hooks.tell(hookspecs.on_event, platform=platform, event=event)
+
+
+async def _guard(
+    opening: Opening, schema: Schema, plugins: _Plugins, stack: AsyncExitStack, *, serving: bool
+) -> None:
+    declared = plugins.declarations.of(hookspecs.register_start_guards)
+    guards = [guard for _, own in declared for guard in own]
+
+    async def before_migrations(pending: Sequence[Pending]) -> None:
+        for guard in guards:
+            await guard.before_migrations(opening, pending)
+
+    schema.before_migrations = before_migrations
+    if serving:
+        try:
+            await enter_service(opening, guards, stack)
+        except (SQLAlchemyError, OSError) as error:
+            raise unusable(error) from error
 
 
 def _offered_stores(plugins: _Plugins) -> OfferedStores:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from kernel.catalogue_words import Dependency as Dependency
@@ -383,3 +384,19 @@ def find_installed_together(
 
 LISTINGS_CHANGED = "marketplace.listings"
 """Topic of the notice that a listing changed; its id is the key."""
+
+
+@hookspec.all(failing="skip")
+def find_backup_folders(platform: Platform) -> Mapping[str, Path] | None:
+    """Folders with files that belong in a backup, each by a name of its own, such as `manifests`.
+
+    What can be made again, such as an index, does not belong there.
+    """
+
+
+@hookspec.all(failing="skip")
+def find_sample_answers(platform: Platform) -> Mapping[str, str] | None:
+    """Questions and the exact answers that the platform gives now, for checking a restored copy of it.
+
+    An answer must depend on nothing but what is stored: no time, no random number, no other server.
+    """

@@ -19,6 +19,7 @@ from kernel.jobs.declarations import Job, LongJob
 from kernel.resource_keys import ResourceKey
 from kernel.resources import Resource
 from kernel.settings import Settings
+from kernel.start_guards import StartGuard
 from kernel.stores.offers import StoreOffer
 
 _ITEMS: Mapping[str, tuple[type[Any], ...]] = {
@@ -32,6 +33,7 @@ _ITEMS: Mapping[str, tuple[type[Any], ...]] = {
     "register_resources": (Resource,),
     "register_routes": (RouteTable,),
     "register_services": (Service,),
+    "register_start_guards": (StartGuard,),
     "register_stores": (StoreOffer,),
 }
 _CLASSES: Mapping[str, type[Any]] = {"register_events": Event}

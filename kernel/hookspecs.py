@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from kernel.resource_keys import ResourceKey
     from kernel.resources import Resource
     from kernel.settings import Settings
+    from kernel.start_guards import StartGuard
     from kernel.stores.offers import StoreOffer
 
 
@@ -98,6 +99,15 @@ def register_stores() -> Sequence[StoreOffer[Any]]:
     `PLATFORM_VECTOR_STORE`, `PLATFORM_BLOB_STORE` and `PLATFORM_CACHE_STORE` choose one by name. Only that
     one is opened, after the migrations, within `PLATFORM_PLUGIN_START_TIMEOUT`. If it is missing or can't be
     opened, the platform does not start.
+    """
+
+
+@hookspec.declaration
+def register_start_guards() -> Sequence[StartGuard]:
+    """What to do before a start touches the database: alone, or before migrations. For backups.
+
+    The platform does not exist yet: a guard gets settings, database, secrets and schema. Commands such as
+    `platformctl users` run none, except before migrations.
     """
 
 

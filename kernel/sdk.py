@@ -29,13 +29,18 @@ from kernel.auth.tokens import TOKENS
 from kernel.children.limits import ChildLimits
 from kernel.children.processes import ChildFailed, Children
 from kernel.data import data_folder
+from kernel.db import holdings
 from kernel.db.base import Tables, UtcDateTime, json_type, plugin_base, utc_now
 from kernel.db.engine import Database, Unit
+from kernel.db.locks import installation_lock
+from kernel.db.migrate import Pending
 from kernel.db.pages import page_of, read_page
 from kernel.db.prepared import Prepared, Record
+from kernel.db.startup import SCHEMA, Schema
 from kernel.db.units import off_the_loop
 from kernel.directory import DIRECTORY
 from kernel.errors import (
+    ANY_ERROR,
     BadGateway,
     BadRequest,
     Conflict,
@@ -88,6 +93,7 @@ from kernel.jobs.following import get as get_job
 from kernel.jobs.kinds import Lane
 from kernel.jobs.progress import Progress
 from kernel.jobs.schemas import JobOut
+from kernel.jobs.queue import JOB_QUEUE, JobQueue, migrate_queue
 from kernel.live_cache import LiveCache
 from kernel.machine_faults import Fault, MachineFault, is_machine_fault
 from kernel.mail import MailFailed
@@ -109,9 +115,12 @@ from kernel.plugins import Plugin, PluginRecord
 from kernel.rate_limits import RATE_LIMITS
 from kernel.resource_keys import ResourceKey
 from kernel.resources import Resource
+from kernel.restarting import request_restart
 from kernel.secrets import SecretStore
 from kernel.settings import Settings, env
+from kernel.start_guards import Opening, StartGuard
 from kernel.store_errors import store_error
+from kernel.stores.blobs import held_blobs
 from kernel.stores.fusion import weight_for as hybrid_weight
 from kernel.stores.offers import BLOB_STORE, CACHE_STORE, VECTOR_STORE, StoreKind, StoreNeeds, StoreOffer
 from kernel.stores.protocols import (
@@ -141,11 +150,13 @@ __all__ = [
     "ADMINISTRATION",
     "ADMIN_OR_SERVICE",
     "ANONYMOUS",
+    "ANY_ERROR",
     "API_VERSION",
     "AUTHENTICATED",
     "BLOB_STORE",
     "CACHE_STORE",
     "DIRECTORY",
+    "JOB_QUEUE",
     "OPEN_STREAMS",
     "OUTGOING",
     "OWNER_SECRETS",
@@ -155,6 +166,7 @@ __all__ = [
     "PUBLIC",
     "PUBLIC_OR_MORE",
     "RATE_LIMITS",
+    "SCHEMA",
     "TOKENS",
     "TOOLS",
     "VECTOR_STORE",
@@ -198,6 +210,7 @@ __all__ = [
     "Job",
     "JobFailed",
     "JobOut",
+    "JobQueue",
     "JobRef",
     "Lane",
     "LiveCache",
@@ -209,6 +222,7 @@ __all__ = [
     "NotConfigured",
     "NotFound",
     "NotSupported",
+    "Opening",
     "OrganizationMembership",
     "OutgoingCall",
     "OutgoingClient",
@@ -219,6 +233,7 @@ __all__ = [
     "Page",
     "PageQuery",
     "PayloadTooLarge",
+    "Pending",
     "Permission",
     "Platform",
     "PlatformError",
@@ -242,6 +257,7 @@ __all__ = [
     "Resource",
     "ResourceKey",
     "RouteTable",
+    "Schema",
     "Scope",
     "ScopeMissing",
     "SecretEntry",
@@ -252,6 +268,7 @@ __all__ = [
     "Settings",
     "SignInMethod",
     "Staged",
+    "StartGuard",
     "StartupError",
     "StoreKind",
     "StoreNeeds",
@@ -288,14 +305,18 @@ __all__ = [
     "failed_reply",
     "follow_job",
     "get_job",
+    "held_blobs",
+    "holdings",
     "hookimpl",
     "hookspec",
     "hybrid_weight",
+    "installation_lock",
     "is_failure",
     "is_machine_fault",
     "iter_body",
     "json_object",
     "json_type",
+    "migrate_queue",
     "off_the_loop",
     "operator_of",
     "page_of",
@@ -305,6 +326,7 @@ __all__ = [
     "read_body",
     "read_page",
     "receive_file",
+    "request_restart",
     "require_access",
     "require_token_scope",
     "revoke_sessions",

@@ -24,6 +24,7 @@ from kernel.metrics_shared import shared_metrics
 from kernel.offers import OFFERS
 from kernel.platform import Platform
 from kernel.plugins import write_report
+from kernel.restarting import restart_requested, start_again
 from kernel.server import Listener, bind, stop_all
 from kernel.settings import SettingsLoader
 
@@ -54,11 +55,12 @@ async def serve_api(
     `only` serves one service at its own root instead of the gateway. `children` are argument lists of
     processes that this one supervises (the worker).
     """
-    stop = stop_on_signals()
     async with AsyncExitStack() as stack:
         platform = await stack.enter_async_context(
             open_platform(loader, role="api", restart=True, supervised=shared_port)
         )
+        stop = stop_on_signals()
+        again = restart_requested(platform, stop)
         if shared_port:
             await stack.enter_async_context(shared_metrics(platform.metrics, platform.settings.home))
         listeners = await _listen(stack, platform, only, shared_port)
@@ -76,6 +78,8 @@ async def serve_api(
         await stop.wait()
         log.info("stopping: running requests have %g s to finish", platform.settings.shutdown_timeout)
         await stop_all(listeners)
+    if again.is_set() and not shared_port:  # one that shares its port is started again by its parent
+        start_again()
 
 
 async def _listen(
@@ -125,14 +129,17 @@ async def run_worker(loader: SettingsLoader, *, supervised: bool = False) -> Non
 
     with suppress(OSError):
         os.nice(_WORKER_NICENESS)
-    stop = stop_on_signals()
     async with (
         open_platform(loader, role="worker", restart=True, supervised=supervised) as platform,
         executor_slot(platform) as executor,
     ):
+        stop = stop_on_signals()
+        again = restart_requested(platform, stop)
         await housekeep(platform)
         collector_timing.settle()
         await Worker(platform, executor).run(stop)
+    if again.is_set() and not supervised:
+        start_again()
     _leave()
 
 

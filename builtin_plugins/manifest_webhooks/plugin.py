@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,10 @@ class ManifestWebhooksPlugin(Plugin):
     @hookimpl
     def register_health_checks(self) -> Sequence[HealthCheck]:
         return [HealthCheck("manifests", _check, service="plugin-registry")]
+
+    @hookimpl
+    def find_backup_folders(self, platform: Platform) -> Mapping[str, Path]:
+        return {"manifests": platform.settings_of(WebhookSettings).manifests_dir}
 
     @hookimpl
     def register_plugin_sources(self) -> Sequence[ResourceKey[PluginSource]]:

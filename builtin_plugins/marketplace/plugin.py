@@ -12,6 +12,7 @@ from kernel.sdk import HealthCheck, Platform, Plugin, Resource, Service, Tables,
 from .handlers import installs, listings, submissions, tools
 from .models import DERIVED, Base
 from .services.refs import find_refs, find_together
+from .services.search import derive
 from .services.self_listing import SELF_LISTING, SelfListing, open_self_listing
 from .settings import MarketplaceSettings
 
@@ -30,7 +31,7 @@ class MarketplacePlugin(Plugin):
 
     @hookimpl
     def register_tables(self) -> Tables:
-        return Tables(Base, Path(__file__).parent / "migrations", DERIVED)
+        return Tables(Base, Path(__file__).parent / "migrations", DERIVED, derive)
 
     @hookimpl
     def register_services(self) -> Sequence[Service]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from sqlalchemy import JSON, DateTime, MetaData
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import Dialect
-from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.types import TypeDecorator
 
 _NAMING = {
@@ -94,9 +95,11 @@ class Tables:
     """An owner's tables: the declarative base and the folder with its numbered Alembic revisions.
 
     `derived` names tables that migrations create in addition to the models, such as a full-text index that
-    differs between databases. A name also covers tables that start with it and ``_``.
+    differs between databases. A name also covers tables that start with it and ``_``. Backups leave them out:
+    `derive(session)` fills them anew, from the owner's other rows, after a restore.
     """
 
     base: type[DeclarativeBase]
     migrations: Path
     derived: tuple[str, ...] = ()
+    derive: Callable[[Session], None] | None = None

@@ -5,8 +5,10 @@ SQLite runs in WAL mode; every acknowledged write is synced (`synchronous=FULL`)
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -22,6 +24,9 @@ from kernel.db.sqlite import SqliteUnits, prepare_sqlite
 from kernel.db.units import Unit as Unit
 
 log = logging.getLogger("platform.db")
+
+_SCRUB_PATIENCE = 30.0
+_SCRUB_PAUSE = 0.2
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -148,14 +153,22 @@ class Database:
     async def scrub(self) -> None:
         """Move what was deleted out of SQLite's write-ahead log; PostgreSQL vacuums by itself.
 
-        Waits for readers that still see it, at most for the busy timeout.
+        Waits for readers that still see it, such as a backup, for 30 s at most; each try holds up writers
+        for 20 ms at most.
         """
         if not self.is_sqlite:
             return
+        until = time.monotonic() + _SCRUB_PATIENCE
         async with self.session_connection() as connection:
-            busy = (await connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")).scalar()
-        if busy:
-            log.warning("a long reader keeps deleted rows in the write-ahead log until the next checkpoint")
+            await connection.exec_driver_sql("PRAGMA busy_timeout=20")
+            try:
+                while (await connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")).scalar():
+                    if time.monotonic() > until:
+                        log.warning("a long reader keeps deleted rows in the write-ahead log for now")
+                        break
+                    await asyncio.sleep(_SCRUB_PAUSE)
+            finally:
+                await connection.exec_driver_sql("PRAGMA busy_timeout=30000")
 
     async def close(self) -> None:
         """Finish what was begun and close every connection; an open one would keep the process alive."""

@@ -6,25 +6,22 @@ advisory lock on PostgreSQL.
 
 from __future__ import annotations
 
-import asyncio
-import fcntl
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import inspect, text
-from sqlalchemy.engine import Connection, make_url
+from sqlalchemy.engine import Connection
 
 from kernel.db.base import Tables
 from kernel.db.engine import Database
+from kernel.db.locks import installation_lock
 
 if TYPE_CHECKING:
     from alembic.config import Config
 
-_LOCK_KEY = 0x706C6174  # "plat": one advisory lock for every owner's migrations
-_LOCK_POLL = 0.2  # seconds
 SCRIPTS = Path(__file__).resolve().parent / "migrations"
 DERIVED = frozenset({"kernel_point_vector"})
 """Tables that no migration makes: they depend on what the server offers (`kernel.stores.pgvector_setup`)."""
@@ -68,31 +65,9 @@ def kernel_owner() -> Owner:
     return Owner("kernel", Tables(Base, SCRIPTS / "versions"))
 
 
-@asynccontextmanager
-async def migration_lock(database: Database) -> AsyncIterator[None]:
+def migration_lock(database: Database) -> AbstractAsyncContextManager[None]:
     """Hold the one lock under which schemas change."""
-    if database.is_sqlite:
-        async with _file_lock(Path(make_url(database.url).database or "platform.db")):
-            yield
-        return
-    # Outside any transaction, and tried instead of waited for: indexes are built concurrently meanwhile,
-    # which waits for every open snapshot, that of a statement that waits for the lock among them.
-    async with database.session_connection() as connection:
-        take = text("SELECT pg_try_advisory_lock(:key)")
-        while not await connection.scalar(take, {"key": _LOCK_KEY}):  # noqa: ASYNC110 - held by another process
-            await asyncio.sleep(_LOCK_POLL)
-        try:
-            yield
-        finally:
-            await connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": _LOCK_KEY})
-
-
-@asynccontextmanager
-async def _file_lock(database_path: Path) -> AsyncIterator[None]:
-    database_path.parent.mkdir(parents=True, exist_ok=True)
-    with database_path.with_suffix(".migrating").open("w") as handle:
-        await asyncio.to_thread(fcntl.flock, handle, fcntl.LOCK_EX)
-        yield
+    return installation_lock(database, "migrating")
 
 
 async def pending(database: Database, owner: Owner) -> Pending:
@@ -114,7 +89,7 @@ async def upgrade(database: Database, owner: Owner, taken: dict[str, str]) -> Pe
     found = await pending(database, owner)
     if found.revisions:
         async with database.schema_change() as connection:
-            await connection.run_sync(_upgrade, owner)
+            await connection.run_sync(upgrade_within, owner)
     return found
 
 
@@ -186,6 +161,11 @@ def _pending(connection: Connection, owner: Owner) -> Pending:
     return Pending(owner.name, _missing(owner, current))
 
 
+def known_revisions(owner: Owner) -> frozenset[str]:
+    """The revisions that `owner` brings migrations to."""
+    return frozenset(_revision_files(owner.tables.migrations))
+
+
 def _revision_files(folder: Path) -> list[str]:
     """Revision ids by file name order; cheap enough for every start, unlike loading the scripts."""
     return [path.stem.partition("_")[0] for path in sorted(folder.glob("[0-9]*.py"))]
@@ -207,10 +187,11 @@ def _missing(owner: Owner, current: str | None) -> tuple[str, ...]:
     return tuple(revision.revision for revision in reversed(list(revisions)))
 
 
-def _upgrade(connection: Connection, owner: Owner) -> None:
+def upgrade_within(connection: Connection, owner: Owner, revision: str = "heads") -> None:
+    """Bring `owner` to a revision in the connection's transaction."""
     from alembic import command
 
-    command.upgrade(alembic_config(owner, connection), "heads")
+    command.upgrade(alembic_config(owner, connection), revision)
 
 
 def _drift(connection: Connection, owner: Owner) -> list[str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
+from sqlalchemy import inspect, select
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from kernel import hookspecs
+from kernel.auth.models import Account
 from kernel.db import migrate
 from kernel.db.engine import Database
 from kernel.db.migrate import Owner, Pending
@@ -16,12 +19,15 @@ from kernel.jobs.queue import migrate_queue
 from kernel.plugin_states import PluginStates
 from kernel.resource_keys import ResourceKey
 
+BeforeMigrations = Callable[[Sequence[Pending]], Awaitable[None]]
+
 
 class Schema:
     """Brings the tables of one platform up to date, owner by owner.
 
     `pending` is what the last look found and did not apply. With `strict` tables without migrations refuse
-    their plugin; a tool that writes migrations lets them pass.
+    their plugin; a tool that writes migrations lets them pass. `before_migrations` is told what is pending
+    before it is applied to a database that holds something; what it raises stops that.
     """
 
     def __init__(
@@ -32,6 +38,7 @@ class Schema:
         self._states = states
         self._strict = strict
         self.pending: list[Pending] = []
+        self.before_migrations: BeforeMigrations | None = None
 
     def owners(self) -> list[Owner]:
         """Who has tables, kernel first; a plugin that claims another owner's table is refused."""
@@ -61,6 +68,12 @@ class Schema:
         if not (found and apply):
             return found
         async with migrate.migration_lock(self._database):
+            # Another process may have applied them meanwhile, and a fresh database holds nothing to lose.
+            left = [state for state in [await self._pending(owner) for owner in owners] if state]
+            waiting = [state for state in left if state.revisions]
+            tell, in_use = self.before_migrations, await self._database.read(_holds_accounts)
+            if waiting and in_use and tell is not None:
+                await tell(waiting)
             await self._upgrade(owners)
         return []
 
@@ -102,6 +115,13 @@ class Schema:
                     raise
                 why = f"its migration failed: {type(error).__name__}: {error}"
                 self._states.fail(owner.name, why)
+
+
+def _holds_accounts(session: Session) -> bool:
+    """Whether anybody ever used the database."""
+    if not inspect(session.connection()).has_table(Account.__tablename__):
+        return False
+    return session.scalar(select(Account.id).limit(1)) is not None
 
 
 SCHEMA: ResourceKey[Schema] = ResourceKey("schema")

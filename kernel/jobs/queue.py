@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pydantic import BaseModel
 from sqlalchemy import select
@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from kernel.db.tables import JobRecord
 from kernel.db.units import off_the_loop
-from kernel.jobs.kinds import JobKind, Lane, Placing
+from kernel.jobs.kinds import UNDER_WAY, JobKind, Lane, Placing
 from kernel.resource_keys import ResourceKey
 
 if TYPE_CHECKING:
@@ -65,8 +65,25 @@ class JobQueue:
             self._place(session, job_id, QUEUES[placing.lane or job.lane])
         return job_id
 
-    def _place(self, session: Session, job_id: str, queue: str) -> None:
-        options: EnqueueOptions = {"queue_name": queue, "workflow_name": WORKFLOW, "workflow_id": job_id}
+    def place_again(self, session: Session) -> int:
+        """Put every job that is under way into its lane, as after a restore; answers how many.
+
+        Under names of their own: the queue's tables were not restored, and may know these jobs as ended.
+        """
+        turn = uuid.uuid4().hex[:8]
+        records = list(session.scalars(select(JobRecord).where(JobRecord.status.in_(UNDER_WAY))))
+        for record in records:
+            record.status = "queued"
+            self._place(session, record.id, QUEUES[cast(Lane, record.lane)], f"{record.id}:{turn}")
+        session.flush()
+        return len(records)
+
+    def _place(self, session: Session, job_id: str, queue: str, workflow_id: str | None = None) -> None:
+        options: EnqueueOptions = {
+            "queue_name": queue,
+            "workflow_name": WORKFLOW,
+            "workflow_id": workflow_id or job_id,
+        }
         self._connected().enqueue_in_transaction(session.connection(), options, job_id)
 
     def _connected(self) -> DBOSClient:

@@ -146,6 +146,14 @@ class FileBlobs:
         return [a.name + b.name for a in self._folder.iterdir() if len(a.name) == 2 for b in a.iterdir()]
 
 
+def held_blobs(session: Session) -> dict[str, int]:
+    """Every content that somebody holds: the SHA-256 of its bytes, and their number."""
+    query = select(BlobRecord.sha256, BlobRecord.size).where(
+        BlobRecord.sha256.in_(select(BlobReference.sha256))
+    )
+    return {row.sha256: row.size for row in session.execute(query)}
+
+
 def _rows_and_held(session: Session) -> tuple[set[str], set[str]]:
     rows = set(session.scalars(select(BlobRecord.sha256)))
     return rows, set(session.scalars(select(BlobReference.sha256).distinct()))

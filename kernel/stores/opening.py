@@ -104,6 +104,11 @@ async def _entered(plugin: str, offer: StoreOffer[T], needs: StoreNeeds, stack: 
         raise StartupError(f"{what} can't be opened: {type(error).__name__}: {error}") from error
 
 
+def chosen_own_blobs(needs: StoreNeeds) -> BlobStore | None:
+    """The kernel's own blob store, if the settings name it."""
+    return _own_blobs(needs) if needs.settings.blob_store in BLOB_STORE.own else None
+
+
 def _own_blobs(needs: StoreNeeds) -> FileBlobs:
     return FileBlobs(needs.database, needs.settings.home / "blobs", needs.disk)
 

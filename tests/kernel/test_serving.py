@@ -20,6 +20,7 @@ OFFERED = {
     "model-management": 8005,
     "tts-stt": 8006,
     "graph-rag": 8008,
+    "platform-ops": 8010,
 }
 
 

@@ -56,10 +56,27 @@ def index(unit: Unit, listing: Listing) -> None:
     forget(unit, listing.number)
     if listing.status != PUBLIC:
         return
-    fields = _fields(unit.session, listing)
-    if unit.is_sqlite:
+    _add_words(unit.session, listing)
+    rows = [
+        {"gram": gram, "number": listing.number}
+        for gram in sorted(grams(f"{listing.name} {listing.display_name}"))
+    ]
+    if rows:
+        unit.session.execute(insert(NameGram), rows)
+
+
+def derive(session: Session) -> None:
+    """Fill the full-text index anew, as after a restore."""
+    session.execute(text("DELETE FROM marketplace_search"))
+    for listing in session.scalars(select(Listing).where(Listing.status == PUBLIC)):
+        _add_words(session, listing)
+
+
+def _add_words(session: Session, listing: Listing) -> None:
+    fields = _fields(session, listing)
+    if session.get_bind().dialect.name == "sqlite":
         values = {f"f{at}": " ".join(field) for at, field in enumerate(fields)}
-        unit.session.execute(
+        session.execute(
             text(
                 "INSERT INTO marketplace_search (rowid, name, display_name, tools, description) "
                 "VALUES (:number, :f0, :f1, :f2, :f3)"
@@ -67,16 +84,10 @@ def index(unit: Unit, listing: Listing) -> None:
             {"number": listing.number, **values},
         )
     else:
-        unit.session.execute(
+        session.execute(
             text("INSERT INTO marketplace_search (number, document) VALUES (:number, CAST(:d AS tsvector))"),
             {"number": listing.number, "d": _vector(fields)},
         )
-    rows = [
-        {"gram": gram, "number": listing.number}
-        for gram in sorted(grams(f"{listing.name} {listing.display_name}"))
-    ]
-    if rows:
-        unit.session.execute(insert(NameGram), rows)
 
 
 def forget(unit: Unit, number: int) -> None:

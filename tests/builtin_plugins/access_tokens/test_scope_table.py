@@ -84,6 +84,7 @@ REFUSED = {
     "POST /v1/auth/platform-admin/claim",
     "POST /v1/auth/tokens",
     "POST /v1/auth/users/{user_id}/reset-password",
+    "POST /v1/backups/{name}/restore",
     "POST /v1/invites/by-token/{token}/redeem",
     "POST /v1/organizations/switch",
     "POST /v1/organizations/{org_id}/management",

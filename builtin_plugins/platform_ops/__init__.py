@@ -1,0 +1,1 @@
+"""The service `platform-ops`: what operators do with a running platform."""

@@ -1,0 +1,134 @@
+"""The archives at one place: listing, reading, checking, keeping the newest. All calls block."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from builtin_plugins.platform_ops.backup.errors import ArchiveBroken, BackupFailed
+from builtin_plugins.platform_ops.backup.manifest import NAME, Content, Manifest, packed, read_manifest
+from builtin_plugins.platform_ops.backup.objects import Objects
+from builtin_plugins.platform_ops.backup.places import Entry, FolderPlace, Place, place_at
+from builtin_plugins.platform_ops.backup.rows import check_rows
+from builtin_plugins.platform_ops.backup.sealing import Sealer, sealer_of
+from builtin_plugins.platform_ops.settings import OpsSettings
+from kernel.sdk import utc_now
+
+Tell = Callable[[str, int], None]
+"""Told what is worked on, and by how much it got further."""
+
+
+def tell_nobody(_what: str, _by: int) -> None:
+    """Nobody follows."""
+
+
+@dataclass(frozen=True)
+class Archive:
+    """An archive by name. `size` counts its manifest and all of its pieces, in bytes."""
+
+    name: str
+    size: int
+    modified_at: datetime
+
+
+class Archives:
+    """What lies at the place that the settings name. Raises BackupFailed for settings that can't be used."""
+
+    def __init__(self, settings: OpsSettings, home: Path, to: str | None = None) -> None:
+        self._settings = settings
+        self.place: Place = place_at(settings.backup_to if to is None else to, home)
+        self.objects = Objects(self.place)
+        self.sealer: Sealer | None = sealer_of(settings)
+
+    def entries(self) -> list[Entry]:
+        """The files of archives, newest name first."""
+        found = [entry for entry in self.place.entries("") if NAME.fullmatch(entry.name)]
+        return sorted(found, key=lambda entry: entry.name, reverse=True)
+
+    def manifest(self, name: str) -> Manifest:
+        """What an archive holds. Raises FileNotFoundError, ArchiveBroken."""
+        if not NAME.fullmatch(name):
+            raise FileNotFoundError(name)
+        return read_manifest(self.place, name)
+
+    def newest(self) -> str:
+        """The name of the newest archive. Raises BackupFailed."""
+        entries = self.entries()
+        if not entries:
+            raise BackupFailed(f"there is no backup in {self.place}; make one: platformctl backup create")
+        return entries[0].name
+
+    def begin(self) -> None:
+        """Remove what a killed backup left half written. Only under the lock of archiving."""
+        if isinstance(self.place, FolderPlace):
+            self.place.sweep()
+        self.objects.load_known()
+
+    def finish(self, manifest: Manifest) -> str:
+        """Write the manifest, which makes the archive exist; answers its name."""
+        taken = {entry.name for entry in self.entries()}
+        moment = utc_now()
+        while (name := f"platform-{moment:%Y%m%d-%H%M%S}.tar.gz") in taken:
+            moment += timedelta(seconds=1)
+        self.place.write(name, packed(manifest))
+        return name
+
+    def keep_newest(self, also: Iterable[str] = ()) -> int:
+        """Remove all archives but the newest and `also`, and what none needs; answers how many archives."""
+        entries = self.entries()
+        kept = {entry.name for entry in entries[: self._settings.backup_keep]} | set(also)
+        old = [entry.name for entry in entries if entry.name not in kept]
+        for name in old:
+            self.place.remove(name)
+        try:
+            needed = {piece for name in kept for piece in self.manifest(name).pieces()}
+        except (ArchiveBroken, FileNotFoundError):
+            return len(old)  # what a damaged archive needs is unknown: everything stays
+        self.objects.remove_all_but(needed)
+        return len(old)
+
+    def verify(self, name: str, tell: Tell = tell_nobody) -> Manifest:
+        """Read every byte of an archive. Raises FileNotFoundError, ArchiveBroken."""
+        manifest = self.manifest(name)
+        for owner in manifest.owners:
+            for table in owner.tables:
+                check_rows(table, self.objects, tell)
+        for content in (*manifest.blobs, *manifest.files):
+            self._check(content)
+            tell("files", 1)
+        return manifest
+
+    def _check(self, content: Content) -> None:
+        digest, size = hashlib.sha256(), 0
+        for piece in self.objects.read_all(content.pieces):
+            digest.update(piece)
+            size += len(piece)
+        if (digest.hexdigest(), size) != (content.sha256, content.size):
+            raise ArchiveBroken(f"the content {content.sha256[:12]}… is not what was archived")
+
+
+class Listing:
+    """Remembers the sizes of archives, which only their manifests tell."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[tuple[str, datetime], int] = {}
+
+    def of(self, archives: Archives) -> list[Archive]:
+        """All archives, newest name first; of one that can't be read, only its own file counts."""
+        found = []
+        for entry in archives.entries():
+            key = (entry.name, entry.modified_at)
+            if key not in self._sizes:
+                self._sizes[key] = entry.size + self._stored(archives, entry.name)
+            found.append(Archive(entry.name, self._sizes[key], entry.modified_at.astimezone(UTC)))
+        return found
+
+    @staticmethod
+    def _stored(archives: Archives, name: str) -> int:
+        try:
+            return archives.manifest(name).stored_bytes
+        except (ArchiveBroken, FileNotFoundError):
+            return 0

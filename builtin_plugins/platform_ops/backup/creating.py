@@ -1,0 +1,159 @@
+"""Making an archive of a platform that goes on serving.
+
+Order makes it consistent. Files of people first, then one snapshot of all rows, then the files that came
+meanwhile: whatever the rows speak of is there. A file that came and went in between is no longer to be had,
+and the snapshot is taken again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from builtin_plugins.platform_ops.backup.archives import Archives, Tell, tell_nobody
+from builtin_plugins.platform_ops.backup.errors import BackupFailed
+from builtin_plugins.platform_ops.backup.manifest import Answer, Content, File, Manifest, Owner
+from builtin_plugins.platform_ops.backup.objects import PIECE, Objects
+from builtin_plugins.platform_ops.backup.rows import take_owners
+from kernel.sdk import BlobStore, Database, SecretStore, held_blobs, installation_lock, utc_now
+
+REBUILT = ["search indexes", "full-text indexes", "knowledge graphs in memory", "the job queue"]
+_TRIES = 5
+_LARGEST_CONFIG = 1024 * 1024
+
+
+Owners = Callable[[], Sequence[Any]]
+"""Who has tables, as the schema says."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What to back up. `blobs` is None where the blob store is not open; `folders` are named by plugins."""
+
+    version: str
+    home: Path
+    database: Database
+    owners: Owners
+    secrets: SecretStore
+    blobs: BlobStore | None
+    folders: Mapping[str, Path] = field(default_factory=dict)
+    answers: Sequence[Answer] = ()
+
+
+async def create(
+    source: Source, archives: Archives, reason: str, tell: Tell = tell_nobody, keep: Sequence[str] = ()
+) -> str:
+    """Make an archive and remove those that are too old; answers its name. Raises BackupFailed.
+
+    `keep` names archives that stay however old they are.
+    """
+    async with installation_lock(source.database, "archiving"):
+        await asyncio.to_thread(archives.begin)
+        owners, blobs = await _rows_and_blobs(source, archives.objects, tell)
+        files = await asyncio.to_thread(_take_folders, source.folders, archives.objects)
+        name = await asyncio.to_thread(_finish, source, archives, reason, (owners, blobs, files))
+        await asyncio.to_thread(archives.keep_newest, [name, *keep])
+        return name
+
+
+async def _rows_and_blobs(source: Source, objects: Objects, tell: Tell) -> tuple[list[Owner], list[Content]]:
+    declared = source.owners()
+    taken: dict[str, Content] = {}
+
+    def read(session: Session) -> tuple[list[Owner], set[str]]:
+        held = set(held_blobs(session))
+        return take_owners(session.connection(), declared, objects, tell), held
+
+    for _ in range(_TRIES):
+        await _take_blobs(source, objects, set(await source.database.read(held_blobs)), taken, tell)
+        owners, held = await source.database.snapshot(read)
+        await _take_blobs(source, objects, held, taken, tell)
+        if source.blobs is None or held <= set(taken):
+            return owners, [taken[digest] for digest in sorted(held & set(taken))]
+    raise BackupFailed("files are missing that the database speaks of; see: platformctl doctor")
+
+
+async def _take_blobs(
+    source: Source, objects: Objects, held: set[str], taken: dict[str, Content], tell: Tell
+) -> None:
+    """Archive contents that are not yet; one that is gone meanwhile is left out."""
+    if source.blobs is None:
+        return
+    for digest in sorted(held - set(taken)):
+        try:
+            path = await source.blobs.local(digest)
+            content = await asyncio.to_thread(_take_file, path, objects)
+        except FileNotFoundError:
+            continue
+        if content.sha256 != digest:
+            raise BackupFailed(f"the stored file {digest[:12]}… is damaged: its content has another hash")
+        taken[digest] = content
+        tell("files", 1)
+
+
+def _take_file(path: Path, objects: Objects) -> Content:
+    digest, size, pieces = hashlib.sha256(), 0, []
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            digest.update(piece)
+            size += len(piece)
+            pieces.append(objects.write(piece))
+    return Content(sha256=digest.hexdigest(), size=size, pieces=pieces)
+
+
+def _take_folders(folders: Mapping[str, Path], objects: Objects) -> list[File]:
+    found = []
+    for name, folder in sorted(folders.items()):
+        for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
+            if path.is_file() and not path.is_symlink():
+                content = _take_file(path, objects)
+                where = {"folder": name, "path": path.relative_to(folder).as_posix()}
+                found.append(File(**content.model_dump(), **where))
+    return found
+
+
+def _finish(
+    source: Source,
+    archives: Archives,
+    reason: str,
+    taken: tuple[list[Owner], list[Content], list[File]],
+) -> str:
+    owners, blobs, files = taken
+    left_out = [] if source.blobs is not None else ["uploaded files"]
+    if archives.sealer is None:
+        left_out += ["secrets", "config.yaml"]
+    manifest = Manifest(
+        created_at=utc_now(),
+        made_by=source.version,
+        database="sqlite" if source.database.is_sqlite else "postgresql",
+        reason=reason,
+        owners=owners,
+        blobs=blobs,
+        files=files,
+        without=left_out,
+        rebuilt=REBUILT,
+        answers=list(source.answers),
+        stored_bytes=0,
+    )
+    manifest.stored_bytes = archives.objects.size_of(manifest.pieces())
+    if archives.sealer is not None:
+        manifest.sealed = archives.sealer.seal(_secret_part(source), manifest.about())
+    return archives.finish(manifest)
+
+
+def _secret_part(source: Source) -> dict[str, object]:
+    config = source.home / "config.yaml"
+    text = config.read_text(encoding="utf-8")[:_LARGEST_CONFIG] if config.is_file() else None
+    stored = {path.name: path.read_text(encoding="utf-8") for path in _secret_files(source)}
+    return {"secrets": stored, "config": text}
+
+
+def _secret_files(source: Source) -> list[Path]:
+    """The stored ones: what the environment says is not the platform's to keep."""
+    return [source.home / "secrets" / name for name in source.secrets.names()]

@@ -1,0 +1,28 @@
+"""What can go wrong with an archive."""
+
+from __future__ import annotations
+
+from kernel.sdk import BadRequest, NotFound
+
+
+class BackupFailed(Exception):
+    """An archive can't be made, read or restored. The text says why and what to do; it is public."""
+
+
+class ArchiveBroken(BackupFailed):
+    """An archive is damaged, incomplete, or not one of the platform's."""
+
+
+class ArchiveNotFound(NotFound):
+    code = "backup_not_found"
+    default_detail = "No such backup"
+
+
+class BackupJobNotFound(NotFound):
+    code = "backup_job_not_found"
+    default_detail = "No such backup job"
+
+
+class NotConfirmed(BadRequest):
+    code = "restore_not_confirmed"
+    default_detail = "confirm_filename must be the name of the backup"

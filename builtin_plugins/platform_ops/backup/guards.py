@@ -1,0 +1,142 @@
+"""At the start of a process: a restore that was ordered, and a backup before migrations."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from builtin_plugins.platform_ops.backup import journal
+from builtin_plugins.platform_ops.backup.archives import Archives
+from builtin_plugins.platform_ops.backup.creating import Source, create
+from builtin_plugins.platform_ops.backup.errors import BackupFailed
+from builtin_plugins.platform_ops.backup.restoring import apply_files, replace_rows
+from builtin_plugins.platform_ops.models import BackupJob
+from builtin_plugins.platform_ops.settings import OpsSettings
+from builtin_plugins.platform_ops.version import VERSION
+from kernel.sdk import ANY_ERROR, Account, JobQueue, Opening, Pending, StartGuard, StartupError
+
+log = logging.getLogger("platform_ops.backup")
+WAITING = ("ordered", "files")
+
+
+async def waits(opening: Opening) -> bool:
+    """Whether a restore was ordered, or broken off before all of its files were in place."""
+    return await opening.needs.database.read(_ordered) is not None
+
+
+async def act(opening: Opening) -> None:
+    """Restore what was ordered. A failure leaves everything as it was, and is written down."""
+    found = await opening.needs.database.read(_ordered)
+    if found is None:
+        return
+    job_id, name, phase, folders = found
+    archives = _archives(opening)
+    try:
+        if phase == "ordered":
+            await _replace(opening, archives, job_id, name)
+        said = await asyncio.to_thread(_files, opening, archives, name, folders)
+    except BackupFailed as error:
+        await _failed(opening, job_id, str(error))
+    except (sa.exc.SQLAlchemyError, OSError):
+        raise  # the machine's fault: the next start tries again
+    except ANY_ERROR as error:  # boundary: the platform must start with what it has
+        log.exception("the restore of %s failed", name)
+        await _failed(opening, job_id, f"{type(error).__name__}: {error}")
+    else:
+        output = await opening.needs.database.read(_output, job_id)
+        text = "\n".join([output, *said, f"restored {name}"])
+        await opening.needs.database.write(journal.end, job_id, output=text)
+        log.info("restored %s", name)
+
+
+async def before_migrations(opening: Opening, pending: Sequence[Pending]) -> None:
+    """Make an archive of a database that is about to change. Raises StartupError if that fails."""
+    settings = opening.needs.settings_of(OpsSettings)
+    if not settings.backup_before_upgrade:
+        return
+    owners = ", ".join(f"{item.owner} {item.revisions[-1]}" for item in pending)
+    try:
+        name = await create(_source(opening), _archives(opening), f"before the upgrade to {owners}")
+    except (BackupFailed, OSError) as error:
+        raise StartupError(
+            f"no backup could be made before the upgrade, so nothing was changed: {error}."
+            " PLATFORM_BACKUP_BEFORE_UPGRADE=false upgrades without one"
+        ) from error
+    log.warning(
+        "made the backup %s before an upgrade. To go back: install the earlier version, then run"
+        " 'platformctl backup restore %s'",
+        name,
+        name,
+    )
+
+
+GUARD = StartGuard(waits, act, before_migrations)
+
+
+async def _replace(opening: Opening, archives: Archives, job_id: str, name: str) -> None:
+    """Back up what is here, then replace it."""
+    manifest = await asyncio.to_thread(_manifest, archives, name)
+    needs = opening.needs
+    output = "nobody had an account before it, so no backup was made of that"
+    if await needs.database.read(_in_use):
+        before = await create(_source(opening), archives, f"before the restore of {name}", keep=[name])
+        output = f"the state before it is kept; to go back: platformctl backup restore {before}"
+    log.info("restoring %s; %s", name, output)
+    queue = JobQueue(needs.settings.sqlalchemy_url)
+    try:
+        done = {"id": job_id, "phase": "files", "output": output}
+        await replace_rows(manifest, archives.objects, needs.database, opening.owners, queue, done)
+    finally:
+        await queue.close()
+
+
+def _files(opening: Opening, archives: Archives, name: str, folders: dict[str, str]) -> list[str]:
+    needs = opening.needs
+    places = {key: Path(path) for key, path in folders.items()}
+    return apply_files(_manifest(archives, name), archives, needs.settings.home, needs.secrets, places)
+
+
+def _manifest(archives: Archives, name: str) -> Any:
+    try:
+        return archives.manifest(name)
+    except FileNotFoundError:
+        raise BackupFailed(f"there is no backup called {name}") from None
+
+
+def _archives(opening: Opening) -> Archives:
+    return Archives(opening.needs.settings_of(OpsSettings), opening.needs.settings.home)
+
+
+def _source(opening: Opening) -> Source:
+    needs = opening.needs
+    return Source(VERSION, needs.settings.home, needs.database, opening.owners, needs.secrets, opening.blobs)
+
+
+def _ordered(session: Session) -> tuple[str, str, str, dict[str, str]] | None:
+    """(job id, archive, phase, folders) of the oldest restore that waits; also of an older schema."""
+    inspector = sa.inspect(session.connection())
+    if not inspector.has_table(BackupJob.__tablename__):
+        return None
+    columns = (BackupJob.id, BackupJob.archive, BackupJob.phase, BackupJob.folders)
+    query = sa.select(*columns).where(BackupJob.phase.in_(WAITING)).order_by(BackupJob.requested_at)
+    row = session.execute(query.limit(1)).first()
+    return None if row is None else (row.id, row.archive, row.phase, row.folders or {})
+
+
+def _in_use(session: Session) -> bool:
+    return session.scalar(sa.select(Account.id).limit(1)) is not None
+
+
+def _output(session: Session, job_id: str) -> str:
+    return session.scalar(sa.select(BackupJob.output).where(BackupJob.id == job_id)) or ""
+
+
+async def _failed(opening: Opening, job_id: str, why: str) -> None:
+    log.error("a restore failed, and nothing was changed: %s", why)
+    await opening.needs.database.write(journal.end, job_id, error=why)

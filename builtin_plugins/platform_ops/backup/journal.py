@@ -1,0 +1,94 @@
+"""The history of backups and restores: what was asked for, and what came of it."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Any
+
+from pydantic import BaseModel, Field
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from builtin_plugins.platform_ops.backup.errors import BackupJobNotFound
+from builtin_plugins.platform_ops.models import BackupJob
+from kernel.sdk import Unit, utc_now
+
+_ID = re.compile(r"[0-9a-f]{32}")
+_SHOWN = 50
+_LAST = 8000
+_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+
+
+class BackupJobOut(BaseModel):
+    """A backup or a restore (wire-facts 9.4). Times are UTC, to the second."""
+
+    id: str
+    action: str = Field(description="`backup` or `restore`.")
+    archive: str | None = Field(description="The archive to restore; for a backup, the one it made.")
+    status: str = Field(description="`pending`, `running`, `done` or `error`.")
+    requested_by: str = Field(description="The id of the account, or `schedule` or `operator`.")
+    requested_at: str
+    started_at: str | None
+    finished_at: str | None
+    error: str | None
+    output: str = Field(description="What it did, at most the last 8,000 characters.")
+
+
+class BackupJobs(BaseModel):
+    """The last jobs, newest first."""
+
+    jobs: list[BackupJobOut]
+
+
+def ask_for(unit: Unit, action: str, requested_by: str, archive: str | None = None) -> str:
+    """Write a job that waits; answers its id."""
+    job = BackupJob(id=uuid.uuid4().hex, action=action, archive=archive, requested_by=requested_by)
+    unit.session.add(job)
+    unit.session.flush()
+    return job.id
+
+
+def change(unit: Unit, job_id: str, **values: Any) -> None:
+    """Write down what became of a job."""
+    unit.session.execute(update(BackupJob).where(BackupJob.id == job_id).values(**values))
+
+
+def start(unit: Unit, job_id: str) -> BackupJob | None:
+    """Begin a job, again if it was interrupted; None if it has ended already."""
+    job = unit.session.get(BackupJob, job_id)
+    if job is None or job.status in ("done", "error"):
+        return None
+    job.status, job.started_at = "running", job.started_at or utc_now()
+    unit.session.flush()
+    return job
+
+
+def end(unit: Unit, /, job_id: str, *, error: str | None = None, **values: Any) -> None:
+    """Close a job."""
+    status = "done" if error is None else "error"
+    change(unit, job_id, status=status, phase="", error=error, finished_at=utc_now(), **values)
+
+
+def shown(session: Session) -> BackupJobs:
+    """The last jobs."""
+    newest = select(BackupJob).order_by(BackupJob.requested_at.desc(), BackupJob.id).limit(_SHOWN)
+    return BackupJobs(jobs=[render(job) for job in session.scalars(newest)])
+
+
+def find(session: Session, job_id: str) -> BackupJobOut:
+    """One job. Raises BackupJobNotFound, also for what can't be an id."""
+    job = session.get(BackupJob, job_id) if _ID.fullmatch(job_id) else None
+    if job is None:
+        raise BackupJobNotFound()
+    return render(job)
+
+
+def render(job: BackupJob) -> BackupJobOut:
+    """A job as clients see it."""
+    moments = {
+        name: None if (moment := getattr(job, name)) is None else moment.strftime(_FORMAT)
+        for name in ("requested_at", "started_at", "finished_at")
+    }
+    names = ("id", "action", "archive", "status", "requested_by", "error")
+    return BackupJobOut(**{name: getattr(job, name) for name in names}, **moments, output=job.output[-_LAST:])

@@ -1,0 +1,129 @@
+"""What archives consist of: pieces of at most 4 MiB, compressed, named by the SHA-256 of their content.
+
+What two archives have in common is stored once. What is read is checked against its name, and never grows
+past the limit while it is decompressed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zlib
+from collections.abc import Iterable, Iterator
+
+import zstandard
+
+from builtin_plugins.platform_ops.backup.errors import ArchiveBroken
+from builtin_plugins.platform_ops.backup.places import Place
+
+PIECE = 4 * 1024 * 1024
+"""Bytes in a piece at most, before compression."""
+FOLDER = "objects"
+_SMALLEST = 256 * 1024
+_LEVEL = 3
+# What zstandard may add to what can't be compressed.
+_STORED = PIECE + 64 * 1024
+
+
+class Objects:
+    """The pieces at one place. Call `load_known` before writing; not for several threads at once."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._known: dict[str, int] = {}
+        self._compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
+        self.written = 0
+
+    def load_known(self) -> None:
+        """Look what is stored already, for not writing it again."""
+        self._known = {_digest(entry.name): entry.size for entry in self._place.entries(FOLDER)}
+
+    def size_of(self, digests: Iterable[str]) -> int:
+        """Bytes that these pieces take at the place."""
+        return sum(self._known.get(digest, 0) for digest in set(digests))
+
+    def write(self, piece: bytes) -> str:
+        """Store a piece unless it is there; answers its name."""
+        digest = hashlib.sha256(piece).hexdigest()
+        if digest not in self._known:
+            stored = self._compressor.compress(piece)
+            self._place.write(_name(digest), stored)
+            self._known[digest] = len(stored)
+            self.written += len(stored)
+        return digest
+
+    def read(self, digest: str) -> bytes:
+        """A piece, checked. Raises ArchiveBroken."""
+        try:
+            stored = self._place.read(_name(digest), _STORED)
+        except FileNotFoundError:
+            raise ArchiveBroken(f"the piece {digest[:12]}… is missing") from None
+        try:
+            with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(stored)) as reader:
+                piece = reader.read(PIECE + 1)
+        except zstandard.ZstdError:
+            raise ArchiveBroken(f"the piece {digest[:12]}… is damaged") from None
+        if len(piece) > PIECE or hashlib.sha256(piece).hexdigest() != digest:
+            raise ArchiveBroken(f"the piece {digest[:12]}… is damaged")
+        return piece
+
+    def read_all(self, digests: Iterable[str]) -> Iterator[bytes]:
+        """The pieces of one content, in order. Raises ArchiveBroken."""
+        return map(self.read, digests)
+
+    def remove_all_but(self, digests: set[str]) -> int:
+        """Remove what no archive needs any more; answers how many pieces that were."""
+        unused = [entry.name for entry in self._place.entries(FOLDER) if _digest(entry.name) not in digests]
+        for name in unused:
+            self._place.remove(name)
+        return len(unused)
+
+
+def _name(digest: str) -> str:
+    return f"{FOLDER}/{digest[:2]}/{digest[2:]}.zst"
+
+
+def _digest(name: str) -> str:
+    return "".join(name.removeprefix(f"{FOLDER}/").removesuffix(".zst").split("/"))
+
+
+class LineCutter:
+    """Cuts a growing text into pieces, at places that depend on the lines around them.
+
+    A line that is added or removed changes the piece that it is in: the pieces after it stay as they were.
+    """
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._waiting = bytearray()
+        self.pieces: list[str] = []
+
+    def add(self, line: bytes) -> None:
+        """Append a line."""
+        self._waiting += line
+        if len(self._waiting) >= _SMALLEST and zlib.crc32(line) & 0xFF == 0:
+            self._cut(len(self._waiting))
+        while len(self._waiting) >= PIECE:
+            self._cut(PIECE)
+
+    def end(self) -> list[str]:
+        """Store what is left; answers all pieces."""
+        if self._waiting:
+            self._cut(len(self._waiting))
+        return self.pieces
+
+    def _cut(self, size: int) -> None:
+        self.pieces.append(self._objects.write(bytes(self._waiting[:size])))
+        del self._waiting[:size]
+
+
+def lines_of(pieces: Iterable[bytes], longest: int) -> Iterator[bytes]:
+    """The lines of a text in pieces, without their ends. Raises ArchiveBroken past `longest` bytes."""
+    waiting = b""
+    for piece in pieces:
+        *lines, waiting = (waiting + piece).split(b"\n")
+        yield from lines
+        if len(waiting) > longest:
+            raise ArchiveBroken("a row is too long")
+    if waiting:
+        raise ArchiveBroken("a table ends in the middle of a row")

@@ -1,0 +1,177 @@
+"""Where archives lie: a folder, or any address that fsspec knows, such as ``s3://bucket/folder``.
+
+A place holds archives by name, and in `objects/` what they consist of. Names are ours, never a caller's. All
+calls block: run them in a thread.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from builtin_plugins.platform_ops.backup.errors import BackupFailed
+
+_TEMPORARY = ".new-"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of a place: its name within, its size in bytes, and when it was written."""
+
+    name: str
+    size: int
+    modified_at: datetime
+
+
+class Place(Protocol):
+    """Files by name. What was written is durable, and complete or absent."""
+
+    def entries(self, folder: str) -> Iterator[Entry]:
+        """The files below `folder`, an empty one if there is no such folder."""
+        ...
+
+    def read(self, name: str, limit: int) -> bytes:
+        """A file's content; at most `limit` + 1 bytes of it. Raises FileNotFoundError."""
+        ...
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file, all of it or nothing."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        ...
+
+
+def place_at(address: str, home: Path) -> Place:
+    """The place of an address; an empty one is `backups` in the home. Raises BackupFailed."""
+    if "://" not in address:
+        return FolderPlace(Path(address).expanduser().absolute() if address else home / "backups")
+    try:
+        import fsspec  # type: ignore[import-untyped]
+
+        filesystem, root = fsspec.core.url_to_fs(address)
+    except ImportError as error:
+        raise BackupFailed(f"{address}: {error}. For S3: pip install 'platform-kernel[s3]'") from None
+    except ValueError as error:
+        raise BackupFailed(f"{address}: {error}") from None
+    if "file" in _protocols(filesystem):
+        return FolderPlace(Path(root))
+    return RemotePlace(filesystem, root.rstrip("/"))
+
+
+def _protocols(filesystem: Any) -> tuple[str, ...]:
+    found = filesystem.protocol
+    return (found,) if isinstance(found, str) else tuple(found)
+
+
+class FolderPlace:
+    """A folder of this machine; only its owner can read it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __str__(self) -> str:
+        return str(self._folder)
+
+    def entries(self, folder: str) -> Iterator[Entry]:
+        top = self._folder / folder
+        pattern = "*/*" if folder else "*"
+        for path in top.glob(pattern) if top.is_dir() else ():
+            with suppress(FileNotFoundError):
+                if path.is_file() and not path.is_symlink() and not path.name.startswith(_TEMPORARY):
+                    found = path.stat()
+                    when = datetime.fromtimestamp(found.st_mtime, UTC)
+                    yield Entry(str(path.relative_to(self._folder)), found.st_size, when)
+
+    def read(self, name: str, limit: int) -> bytes:
+        # Through a link somebody could have another file read as an archive.
+        handle = os.open(self._folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as file:
+            return file.read(limit + 1)
+
+    def write(self, name: str, content: bytes) -> None:
+        target = self._folder / name
+        if not target.parent.is_dir():
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _sync(target.parent.parent)
+        temporary = target.parent / f"{_TEMPORARY}{secrets.token_hex(8)}"
+        try:
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        _sync(target.parent)
+
+    def remove(self, name: str) -> None:
+        (self._folder / name).unlink(missing_ok=True)
+
+    def sweep(self) -> None:
+        """Remove what a killed process had begun to write. Only under the lock of archiving."""
+        for path in self._folder.rglob(f"{_TEMPORARY}*"):
+            path.unlink(missing_ok=True)
+
+
+class RemotePlace:
+    """An address of fsspec's. Writing a file is atomic there, as in object stores."""
+
+    def __init__(self, filesystem: Any, root: str) -> None:
+        self._files = filesystem
+        self._root = root
+
+    def __str__(self) -> str:
+        return str(self._files.unstrip_protocol(self._root))
+
+    def entries(self, folder: str) -> Iterator[Entry]:
+        top = f"{self._root}/{folder}" if folder else self._root
+        self._files.invalidate_cache()
+        try:
+            found = self._files.find(top, detail=True, maxdepth=2 if folder else 1)
+        except FileNotFoundError:
+            return
+        for path, about in found.items():
+            name = path.removeprefix(self._files._strip_protocol(self._root)).lstrip("/")
+            yield Entry(name, int(about["size"] or 0), _moment(about, partial(self._files.modified, path)))
+
+    def read(self, name: str, limit: int) -> bytes:
+        content: bytes = self._files.cat_file(f"{self._root}/{name}", start=0, end=limit + 1)
+        return content
+
+    def write(self, name: str, content: bytes) -> None:
+        path = f"{self._root}/{name}"
+        self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
+        self._files.pipe_file(path, content)
+
+    def remove(self, name: str) -> None:
+        with suppress(FileNotFoundError):
+            self._files.rm_file(f"{self._root}/{name}")
+
+
+def _moment(about: dict[str, Any], ask: Callable[[], Any]) -> datetime:
+    found = about.get("LastModified") or about.get("mtime") or about.get("created")
+    if found is None:
+        found = ask()
+    if isinstance(found, int | float):
+        return datetime.fromtimestamp(found, UTC)
+    when: datetime = found
+    return when if when.tzinfo else when.replace(tzinfo=UTC)
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

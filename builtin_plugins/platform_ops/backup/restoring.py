@@ -1,0 +1,221 @@
+"""Restoring an archive: everything is brought here and checked; then one transaction replaces all rows.
+
+Who is killed before that transaction is committed leaves the old state, and after it the new one. Nobody is
+in service meanwhile (`guards`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+from sqlalchemy.orm import Session
+
+from builtin_plugins.platform_ops.backup.archives import Archives, Tell, tell_nobody
+from builtin_plugins.platform_ops.backup.creating import Owners
+from builtin_plugins.platform_ops.backup.errors import ArchiveBroken, BackupFailed
+from builtin_plugins.platform_ops.backup.manifest import Content, File, Manifest
+from builtin_plugins.platform_ops.backup.objects import Objects
+from builtin_plugins.platform_ops.backup.rows import JOURNAL, compare_rows, put_rows
+from kernel.sdk import BlobStore, Database, JobQueue, SecretStore, Unit, holdings, migrate_queue
+
+_RING = "owner-secrets"
+_SIGNING = "jwt-secret"
+_BLOBS_AT_ONCE = 50
+
+
+async def check(archives: Archives, name: str, owners: Owners, tell: Tell = tell_nobody) -> Manifest:
+    """Read every byte, and see that this program can take it. Raises BackupFailed; nothing was changed."""
+    try:
+        manifest = await asyncio.to_thread(archives.verify, name, tell)
+    except FileNotFoundError:
+        raise BackupFailed(f"there is no backup called {name}") from None
+    problems = holdings.missing_revisions(owners(), manifest.revisions)
+    if problems:
+        raise BackupFailed(
+            f"{name}, made by version {manifest.made_by}, can't be restored here: {'; '.join(problems)}"
+        )
+    if manifest.sealed is not None and archives.sealer is not None:
+        await asyncio.to_thread(archives.sealer.open, manifest.sealed, manifest.about())
+    return manifest
+
+
+def holder_of(job_id: str) -> str:
+    """Who holds the files of an archive until the rows that speak of them are in place."""
+    return f"restore:{job_id}"
+
+
+async def bring_blobs(
+    manifest: Manifest, objects: Objects, database: Database, blobs: BlobStore, holder: str, tell: Tell
+) -> None:
+    """Have the blob store hold every file of the archive."""
+    for content in manifest.blobs:
+        staged = await blobs.stage(_stream(objects, content), max(content.size, 1))
+        if staged.sha256 != content.sha256:
+            staged.discard()
+            raise ArchiveBroken(f"the content {content.sha256[:12]}… is not what was archived")
+        await database.write(blobs.keep, staged, holder)
+        tell("files", 1)
+
+
+async def release_blobs(manifest: Manifest, database: Database, blobs: BlobStore, holder: str) -> None:
+    """Let go of the files of a restore that did not happen."""
+
+    def release(unit: Unit, part: Sequence[Content]) -> None:
+        for content in part:
+            blobs.release(unit, content.sha256, holder)
+
+    for start in range(0, len(manifest.blobs), _BLOBS_AT_ONCE):
+        await database.write(release, manifest.blobs[start : start + _BLOBS_AT_ONCE])
+
+
+async def _stream(objects: Objects, content: Content) -> AsyncIterator[bytes]:
+    for digest in content.pieces:
+        yield await asyncio.to_thread(objects.read, digest)
+
+
+async def replace_rows(
+    manifest: Manifest,
+    objects: Objects,
+    database: Database,
+    owners: Owners,
+    queue: JobQueue,
+    done: dict[str, Any],
+    tell: Tell = tell_nobody,
+) -> None:
+    """Replace everything in the database by the archive's rows, in one transaction. Raises BackupFailed.
+
+    The journal stays, with the job `done["id"]` changed by the other values of `done`.
+    """
+    declared = owners()
+
+    def replace(connection: Connection) -> None:
+        journal = _journal(connection)
+        holdings.build(connection, declared, manifest.revisions)
+        _fill(connection, manifest, objects, tell)
+        holdings.finish(connection, declared)
+        _write_journal(connection, journal, done)
+        with Session(connection, join_transaction_mode="rollback_only") as session:
+            queue.place_again(session)
+
+    await migrate_queue(database.url)
+    async with database.schema_change() as connection:
+        await connection.run_sync(replace)
+
+
+def _fill(connection: Connection, manifest: Manifest, objects: Objects, tell: Tell) -> None:
+    archived = [table for owner in manifest.owners for table in owner.tables]
+    present = holdings.reflected(connection, [table.name for table in archived])
+    constraints = _defer_references(connection, [table.name for table in archived])
+    for table in archived:
+        # Migrations write rows of their own.
+        connection.execute(sa.delete(present.tables[table.name]))
+    for table in archived:
+        put_rows(connection, table, present.tables[table.name], objects, tell)
+    _check_references(connection, constraints)
+    for table in archived:
+        problem = compare_rows(connection, table, present.tables[table.name])
+        if problem is not None:
+            raise BackupFailed(f"the restored rows are not those of the backup: {problem}")
+
+
+def _defer_references(connection: Connection, tables: Sequence[str]) -> list[tuple[str, str]]:
+    """Let rows come in any order. SQLite's references rest during a change of the schema anyway."""
+    if connection.dialect.name == "sqlite":
+        return []
+    inspector, quote = sa.inspect(connection), connection.dialect.identifier_preparer.quote
+    found = []
+    for table in tables:
+        for key in inspector.get_foreign_keys(table):
+            found.append((quote(table), quote(str(key["name"]))))
+    for table, name in found:
+        change = f"ALTER TABLE {table} ALTER CONSTRAINT {name} DEFERRABLE INITIALLY DEFERRED"
+        connection.execute(sa.text(change))
+    return found
+
+
+def _check_references(connection: Connection, constraints: Sequence[tuple[str, str]]) -> None:
+    if not constraints:
+        return
+    connection.execute(sa.text("SET CONSTRAINTS ALL IMMEDIATE"))
+    for table, name in constraints:
+        connection.execute(sa.text(f"ALTER TABLE {table} ALTER CONSTRAINT {name} NOT DEFERRABLE"))
+
+
+def _journal(connection: Connection) -> list[dict[str, Any]]:
+    if not sa.inspect(connection).has_table(JOURNAL):
+        return []
+    table = holdings.reflected(connection, [JOURNAL]).tables[JOURNAL]
+    return [dict(row) for row in connection.execute(sa.select(table)).mappings()]
+
+
+def _write_journal(connection: Connection, rows: list[dict[str, Any]], done: dict[str, Any]) -> None:
+    table = holdings.reflected(connection, [JOURNAL]).tables[JOURNAL]
+    for row in rows:
+        known = {name: value for name, value in row.items() if name in table.columns}
+        connection.execute(sa.insert(table), {**known, **(done if row["id"] == done["id"] else {})})
+
+
+def apply_files(
+    manifest: Manifest, archives: Archives, home: Path, secrets: SecretStore, folders: dict[str, Path]
+) -> list[str]:
+    """Put secrets and the files of plugins into place; answers what was done. Twice is as good as once.
+
+    `config.yaml` is of the machine as much as of the platform: it comes as `config.restored.yaml`.
+    """
+    said = []
+    if manifest.sealed is not None and archives.sealer is not None:
+        content = archives.sealer.open(manifest.sealed, manifest.about())
+        said += _apply_secrets(content["secrets"], secrets)
+        if content["config"] is not None:
+            target = home / "config.restored.yaml"
+            _write_private(target, content["config"].encode())
+            said.append(f"the backup's config.yaml is at {target}; take from it what you need")
+    for name, folder in folders.items():
+        files = [file for file in manifest.files if file.folder == name]
+        said += _apply_folder(files, archives.objects, folder)
+    return said
+
+
+def _apply_secrets(found: dict[str, str], secrets: SecretStore) -> list[str]:
+    """The archive's replace those of the same name; of keys, all stay that rows may be sealed with."""
+    changed = []
+    for name, value in sorted(found.items()):
+        here = secrets.get(name)
+        if name == _RING and here is not None:
+            lines = dict.fromkeys([*value.split("\n"), *here.split("\n")])
+            value = "\n".join(filter(None, lines))
+        if here != value:
+            secrets.set(name, value)
+            changed.append(name)
+    return [f"secrets restored: {', '.join(changed)}"] if changed else []
+
+
+def _apply_folder(files: Sequence[File], objects: Objects, folder: Path) -> list[str]:
+    changed = 0
+    for file in files:
+        target = folder / file.path
+        if target.is_symlink() or not target.resolve().is_relative_to(folder.resolve()):
+            raise ArchiveBroken(f"the path {file.path} leads outside of {folder}")
+        content = b"".join(objects.read_all(file.pieces))
+        if not target.is_file() or target.read_bytes() != content:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _write_private(target, content)
+            changed += 1
+    return [f"{changed} files restored in {folder}"] if changed else []
+
+
+def _write_private(target: Path, content: bytes) -> None:
+    temporary = target.with_name(f".{target.name}.restoring")
+    temporary.unlink(missing_ok=True)
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(target)

@@ -1,0 +1,221 @@
+"""Rows out of a database and into one, table by table, within a transaction of the caller's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from builtin_plugins.platform_ops.backup.errors import ArchiveBroken
+from builtin_plugins.platform_ops.backup.manifest import Column, Owner, Table
+from builtin_plugins.platform_ops.backup.objects import LineCutter, Objects, lines_of
+from builtin_plugins.platform_ops.backup.values import (
+    RowDigest,
+    kind_of,
+    selected,
+    stored_type,
+    to_store,
+    written,
+)
+from kernel.sdk import holdings, off_the_loop
+
+JOURNAL = "platform_ops_backup_job"
+"""The history of this installation's backups: no restore turns it back."""
+_AT_ONCE = 500
+_LONGEST_ROW = 1024 * 1024 * 1024
+
+Report = Callable[[str, int], None]
+"""Told of each table and of rows that were done."""
+
+
+def take_owners(
+    connection: Connection, owners: Sequence[Any], objects: Objects, report: Report
+) -> list[Owner]:
+    """Write all rows of every owner into pieces. `connection` sees one state of the database."""
+    found = []
+    for holding in holdings.holdings(connection, owners):
+        names = [name for name in holding.tables if name != JOURNAL]
+        tables = holdings.reflected(connection, names)
+        taken = [_take_table(connection, tables.tables[name], objects, report) for name in names]
+        found.append(Owner(name=holding.owner, revision=holding.revision, tables=taken))
+    return found
+
+
+def _take_table(connection: Connection, table: sa.Table, objects: Objects, report: Report) -> Table:
+    columns = columns_of(table)
+    cutter, digest = LineCutter(objects), RowDigest(columns)
+    for rows in _batches(_rows(connection, table, columns)):
+        off_the_loop(lambda rows=rows: _write(rows, columns, cutter, digest))  # type: ignore[misc]
+        report(table.name, len(rows))
+    return Table(
+        name=table.name,
+        columns=columns,
+        rows=digest.rows,
+        digest=digest.hex(),
+        highest=_highest(connection, table),
+        pieces=off_the_loop(cutter.end),
+    )
+
+
+def _write(rows: list[Any], columns: Sequence[Column], cutter: LineCutter, digest: RowDigest) -> None:
+    for row in rows:
+        values = [written(value, column.kind) for value, column in zip(row, columns, strict=True)]
+        digest.add(values)
+        line = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+        cutter.add(line.encode("utf-8", "surrogatepass") + b"\n")
+
+
+def columns_of(table: sa.Table) -> list[Column]:
+    """A table's columns, each with its kind. Raises BackupFailed."""
+    return [Column(name=column.name, kind=kind_of(column)) for column in table.columns]
+
+
+def _rows(connection: Connection, table: sa.Table, columns: Sequence[Column]) -> Iterator[Any]:
+    sqlite = connection.dialect.name == "sqlite"
+    wanted = [
+        selected(table.columns[column.name], column.kind, sqlite=sqlite).label(column.name)
+        for column in columns
+    ]
+    query = sa.select(*wanted).select_from(table).order_by(*table.primary_key.columns)
+    with connection.execute(query.execution_options(yield_per=_AT_ONCE)) as result:
+        yield from result
+
+
+def _batches(rows: Iterator[Any]) -> Iterator[list[Any]]:
+    while found := list(islice(rows, _AT_ONCE)):
+        yield found
+
+
+def check_rows(table: Table, objects: Objects, report: Report) -> None:
+    """Read every row of an archived table. Raises ArchiveBroken."""
+    digest = RowDigest(table.columns)
+    for rows in _batches(_archived(table, objects)):
+        for row in rows:
+            digest.add(row)
+        report(table.name, len(rows))
+    if (digest.rows, digest.hex()) != (table.rows, table.digest):
+        raise ArchiveBroken(f"the rows of {table.name} are not those that were archived")
+
+
+def put_rows(
+    connection: Connection, archived: Table, table: sa.Table, objects: Objects, report: Report
+) -> None:
+    """Fill an empty table. Raises ArchiveBroken if it does not fit the archived one."""
+    sqlite = connection.dialect.name == "sqlite"
+    columns = {column.name: column for column in archived.columns}
+    if set(columns) != set(table.columns.keys()):
+        differing = ", ".join(sorted(set(columns) ^ set(table.columns.keys())))
+        raise ArchiveBroken(f"the columns of {archived.name} are not those of its revision: {differing}")
+    types = {
+        name: stored_type(table.columns[name], column.kind, sqlite=sqlite) for name, column in columns.items()
+    }
+    target = sa.table(archived.name, *(sa.column(name, kind) for name, kind in types.items()))
+    insert = sa.insert(target)
+
+    def read(rows: list[Any]) -> list[dict[str, Any]]:
+        return [
+            {
+                column.name: to_store(value, column.kind, sqlite=sqlite)
+                for column, value in zip(archived.columns, row, strict=True)
+            }
+            for row in rows
+        ]
+
+    source = _archived(archived, objects)
+    while rows := off_the_loop(lambda: list(islice(source, _AT_ONCE))):
+        connection.execute(insert, off_the_loop(lambda rows=rows: read(rows)))  # type: ignore[misc]
+        report(archived.name, len(rows))
+    _continue_after(connection, table, archived.highest)
+
+
+def compare_rows(connection: Connection, archived: Table, table: sa.Table) -> str | None:
+    """How a table differs from the archived one; None if it is the same, row by row."""
+    columns = {column.name: column for column in columns_of(table)}
+    ordered = [columns[column.name] for column in archived.columns]
+    digest = RowDigest(archived.columns)
+    for rows in _batches(_rows(connection, table, ordered)):
+        for row in rows:
+            digest.add(
+                [written(value, column.kind) for value, column in zip(row, archived.columns, strict=True)]
+            )
+    if digest.rows != archived.rows:
+        return f"{archived.name}: {digest.rows} rows instead of {archived.rows}"
+    return None if digest.hex() == archived.digest else f"{archived.name}: the rows differ"
+
+
+def _archived(table: Table, objects: Objects) -> Iterator[list[Any]]:
+    width = len(table.columns)
+    for line in lines_of(objects.read_all(table.pieces), _LONGEST_ROW):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            raise ArchiveBroken(f"a row of {table.name} can't be read") from None
+        if not isinstance(row, list) or len(row) != width:
+            raise ArchiveBroken(f"a row of {table.name} does not fit its columns")
+        yield row
+
+
+def _numbered(table: sa.Table) -> sa.Column[Any] | None:
+    """The column whose numbers the database gives, if there is one."""
+    keys = list(table.primary_key.columns)
+    return keys[0] if len(keys) == 1 and isinstance(keys[0].type, sa.Integer) else None
+
+
+def _highest(connection: Connection, table: sa.Table) -> int | None:
+    """The last number given, also to a row that is gone: it must not be given again."""
+    column = _numbered(table)
+    if column is None:
+        return None
+    if connection.dialect.name == "sqlite":
+        if not _has_numbers(connection):
+            return None
+        query = sa.text("SELECT seq FROM sqlite_sequence WHERE name = :name")
+        found = connection.execute(query, {"name": table.name}).scalar()
+        return None if found is None else int(found)
+    sequence = _sequence(connection, table, column)
+    if sequence is None:
+        return None
+    last, called = connection.execute(sa.text(f"SELECT last_value, is_called FROM {sequence}")).one()
+    return int(last) if called else int(last) - 1
+
+
+def _has_numbers(connection: Connection) -> bool:
+    query = sa.text("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_sequence'")
+    return connection.execute(query).scalar() is not None
+
+
+def _sequence(connection: Connection, table: sa.Table, column: sa.Column[Any]) -> str | None:
+    query = sa.text("SELECT pg_get_serial_sequence(:table, :column)")
+    quoted = connection.dialect.identifier_preparer.quote(table.name)
+    found: str | None = connection.execute(query, {"table": quoted, "column": column.name}).scalar()
+    return found
+
+
+def _continue_after(connection: Connection, table: sa.Table, highest: int | None) -> None:
+    column = _numbered(table)
+    if column is None:
+        return
+    last = connection.execute(sa.select(sa.func.max(column))).scalar() or 0
+    number = max(int(last), highest or 0)
+    if connection.dialect.name == "sqlite":
+        if highest is None or not _has_numbers(connection):
+            return
+        values = {"name": table.name, "seq": number}
+        changed = connection.execute(
+            sa.text("UPDATE sqlite_sequence SET seq = :seq WHERE name = :name"), values
+        )
+        if not changed.rowcount:
+            connection.execute(
+                sa.text("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :seq)"), values
+            )
+        return
+    sequence = _sequence(connection, table, column)
+    if sequence is not None:
+        values = {"sequence": sequence, "number": max(number, 1), "called": number >= 1}
+        connection.execute(
+            sa.text("SELECT setval(CAST(CAST(:sequence AS text) AS regclass), :number, :called)"), values
+        )

@@ -1,0 +1,106 @@
+"""Backing up and restoring from within a platform: what routes, jobs and commands share."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+from builtin_plugins.platform_ops.backup import journal
+from builtin_plugins.platform_ops.backup.archives import Archives, Tell, tell_nobody
+from builtin_plugins.platform_ops.backup.creating import Source, create
+from builtin_plugins.platform_ops.backup.errors import ArchiveBroken
+from builtin_plugins.platform_ops.backup.manifest import Answer, Manifest
+from builtin_plugins.platform_ops.backup.restoring import bring_blobs, check, holder_of, release_blobs
+from builtin_plugins.platform_ops.settings import OpsSettings
+from builtin_plugins.platform_ops.version import VERSION
+from kernel.sdk import SCHEMA, Platform, Unit, audit, contracts, request_restart
+
+log = logging.getLogger("platform_ops.backup")
+
+
+def archives_of(platform: Platform, to: str | None = None) -> Archives:
+    """The archives of a platform, or those at another address. Raises BackupFailed."""
+    return Archives(platform.settings_of(OpsSettings), platform.settings.home, to)
+
+
+async def folders_of(platform: Platform) -> dict[str, Path]:
+    """The folders that plugins want backed up, by name."""
+    found: dict[str, Path] = {}
+    for folders in await platform.hooks.ask(contracts.find_backup_folders, platform=platform):
+        found.update(folders)
+    return found
+
+
+async def answers_of(platform: Platform) -> list[Answer]:
+    """Questions of which the answers must be the same after a restore; none from a command."""
+    if platform.role == "tool":
+        return []
+    found: dict[str, str] = {}
+    for answers in await platform.hooks.ask(contracts.find_sample_answers, platform=platform):
+        found.update(answers)
+    return [Answer(question=question, answer=answer) for question, answer in sorted(found.items())]
+
+
+async def source_of(platform: Platform) -> Source:
+    """A platform as what to back up."""
+    return Source(
+        version=VERSION,
+        home=platform.settings.home,
+        database=platform.database,
+        owners=platform.resource(SCHEMA).owners,
+        secrets=platform.secrets,
+        blobs=platform.blobs,
+        folders=await folders_of(platform),
+        answers=await answers_of(platform),
+    )
+
+
+async def back_up(
+    platform: Platform, reason: str, tell: Tell = tell_nobody, to: str | None = None
+) -> tuple[str, Manifest]:
+    """Make an archive; answers its name and what it holds. Raises BackupFailed."""
+    archives = await asyncio.to_thread(archives_of, platform, to)
+    name = await create(await source_of(platform), archives, reason, tell)
+    return name, await asyncio.to_thread(archives.manifest, name)
+
+
+def described(name: str, manifest: Manifest) -> str:
+    """What an archive holds, in a few lines."""
+    rows = sum(table.rows for owner in manifest.owners for table in owner.tables)
+    lines = [
+        f"{name}: {rows} rows of {len(manifest.owners)} owners, {len(manifest.blobs)} uploaded files,"
+        f" {len(manifest.files)} other files"
+    ]
+    if manifest.without:
+        lines.append(f"without: {', '.join(manifest.without)}")
+    return "\n".join(lines)
+
+
+async def prepare_restore(platform: Platform, job_id: str, name: str, tell: Tell = tell_nobody) -> Manifest:
+    """Check an archive and bring its files here. Raises BackupFailed; what is in service is unchanged."""
+    archives = await asyncio.to_thread(archives_of, platform)
+    manifest = await check(archives, name, platform.resource(SCHEMA).owners, tell)
+    await bring_blobs(manifest, archives.objects, platform.database, platform.blobs, holder_of(job_id), tell)
+    return manifest
+
+
+def order_restore(
+    unit: Unit, job_id: str, name: str, folders: Mapping[str, Path], origin: dict[str, object] | None = None
+) -> None:
+    """Have every process in service start again; the first one that is alone replaces the rows."""
+    journal.change(unit, job_id, phase="ordered", folders={key: str(path) for key, path in folders.items()})
+    audit(unit, "backup.restore_ordered", "backup", name, origin=origin)
+    request_restart(unit)
+
+
+async def give_up_restore(platform: Platform, job_id: str, name: str) -> None:
+    """Let go of the files that were brought for a restore that does not happen."""
+    archives = await asyncio.to_thread(archives_of, platform)
+    try:
+        manifest = await asyncio.to_thread(archives.manifest, name)
+    except (ArchiveBroken, FileNotFoundError):
+        log.warning("the files that were brought for the restore of %s stay", name)
+        return
+    await release_blobs(manifest, platform.database, platform.blobs, holder_of(job_id))

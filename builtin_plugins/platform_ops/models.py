@@ -1,0 +1,36 @@
+"""The tables of the service."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import String, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from kernel.sdk import UtcDateTime, json_type, plugin_base, utc_now
+
+Base: Any = plugin_base("platform_ops")
+
+
+class BackupJob(Base):
+    """A backup or a restore, as its requester sees it (wire-facts 9.4).
+
+    `phase` says how far a restore has got: ``ordered`` waits for a start that finds nobody else in service,
+    ``files`` has its rows in place; it is empty otherwise. `folders` are where its files of plugins belong.
+    """
+
+    __tablename__ = "platform_ops_backup_job"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    action: Mapped[str] = mapped_column(String(16))
+    archive: Mapped[str | None] = mapped_column(String(64))
+    status: Mapped[str] = mapped_column(String(16), default="pending", index=True)
+    phase: Mapped[str] = mapped_column(String(16), default="")
+    requested_by: Mapped[str] = mapped_column(String(255))
+    requested_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now, index=True)
+    started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    error: Mapped[str | None] = mapped_column(Text)
+    folders: Mapped[Any] = mapped_column(json_type(), nullable=True)
+    output: Mapped[str] = mapped_column(Text, default="")

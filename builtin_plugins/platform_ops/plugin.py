@@ -1,0 +1,49 @@
+"""Operations: the service `platform-ops`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from builtin_plugins.platform_ops.backup import handlers as backups
+from builtin_plugins.platform_ops.backup.guards import GUARD
+from builtin_plugins.platform_ops.backup.jobs import BACK_UP, RESTORE
+from builtin_plugins.platform_ops.backup.listing import LISTING, open_listing
+from builtin_plugins.platform_ops.models import Base
+from builtin_plugins.platform_ops.settings import OpsSettings
+from builtin_plugins.platform_ops.version import VERSION
+from kernel.sdk import JobRef, Plugin, Resource, Service, StartGuard, Tables, hookimpl
+
+
+class PlatformOpsPlugin(Plugin):
+    """Backup and restore."""
+
+    name = "platform_ops"
+    version = VERSION
+    description = "Operations: backup and restore"
+    author = "Platform"
+
+    @hookimpl
+    def register_settings(self) -> type[OpsSettings]:
+        return OpsSettings
+
+    @hookimpl
+    def register_tables(self) -> Tables:
+        return Tables(Base, Path(__file__).parent / "migrations")
+
+    @hookimpl
+    def register_start_guards(self) -> Sequence[StartGuard]:
+        return [GUARD]
+
+    @hookimpl
+    def register_resources(self) -> Sequence[Resource[Any]]:
+        return [Resource(LISTING, open_listing)]
+
+    @hookimpl
+    def register_jobs(self) -> Sequence[JobRef]:
+        return [BACK_UP, RESTORE]
+
+    @hookimpl
+    def register_services(self) -> Sequence[Service]:
+        return [Service("platform-ops", (backups.routes,), self.version, title="Platform operations")]

@@ -1,0 +1,35 @@
+"""Settings of the service `platform-ops`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field, SecretStr
+
+from kernel.sdk import Settings
+
+
+class OpsSettings(Settings):
+    """Where backups go, when, and what they are sealed with."""
+
+    backup_to: str = Field(
+        "",
+        description="Where backups are stored: a folder, or an address such as s3://bucket/folder; when "
+        "unset, `backups` in PLATFORM_HOME.",
+    )
+    backup_schedule: str = Field(
+        "", description="When to back up: `@daily`, or five cron fields such as `0 3 * * *`; empty: never."
+    )
+    backup_keep: int = Field(7, ge=1, le=1000, description="Number of newest backups to keep.")
+    backup_before_upgrade: bool = Field(
+        True, description="Whether a start that changes the database's tables makes a backup first."
+    )
+    backup_passphrase: SecretStr | None = Field(
+        None,
+        min_length=12,
+        description="Passphrase that encrypts secrets and `config.yaml` in backups; without it and without "
+        "a key file, backups leave both out.",
+    )
+    backup_key_file: Path | None = Field(
+        None, description="File of at least 32 bytes to use instead of a passphrase."
+    )

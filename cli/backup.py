@@ -1,0 +1,164 @@
+"""`platformctl backup`: making, checking and restoring backups, and rehearsing a restore."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from cli.options import AsJson
+from cli.texts import App, examples
+
+if TYPE_CHECKING:
+    from builtin_plugins.platform_ops.backup.archives import Archive
+    from builtin_plugins.platform_ops.backup.manifest import Manifest
+
+T = TypeVar("T")
+
+app = App(
+    no_args_is_help=True,
+    help="A backup holds all rows, uploaded files, manifests and, encrypted, secrets. Backups share what "
+    "they have in common. They are made while the platform serves.",
+    epilog=examples(
+        ("platformctl backup create", "make one now"),
+        ("platformctl backup list", "what there is"),
+        ("platformctl backup drill", "prove that the newest can be restored"),
+        ("platformctl backup restore NAME", "replace everything by a backup"),
+        after="PLATFORM_BACKUP_TO says where they are stored, PLATFORM_BACKUP_SCHEDULE when they are made, "
+        "PLATFORM_BACKUP_PASSPHRASE what encrypts their secrets.",
+    ),
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the backup, as 'backup list' shows it.")]
+OrNewest = Annotated[
+    str | None, typer.Argument(metavar="[NAME]", help="Name of the backup; the newest one when left out.")
+]
+
+
+@app.command(epilog=examples(("platformctl backup create", "also while the platform serves")))
+def create() -> None:
+    """Make a backup, and remove the oldest beyond PLATFORM_BACKUP_KEEP."""
+    from builtin_plugins.platform_ops.backup.service import described
+    from cli import console
+
+    name, manifest = _run(_create())
+    console.done(described(name, manifest))
+    if manifest.sealed is None:
+        console.warn(
+            "Without PLATFORM_BACKUP_PASSPHRASE or PLATFORM_BACKUP_KEY_FILE, secrets and config.yaml are "
+            "left out: keep copies of PLATFORM_HOME/secrets yourself."
+        )
+
+
+async def _create() -> tuple[str, Manifest]:
+    from builtin_plugins.platform_ops.backup.service import back_up
+    from cli import running
+
+    async with running.stored_platform(apply_migrations=False) as platform:
+        running.refuse_behind(platform)
+        return await back_up(platform, "platformctl backup create")
+
+
+@app.command(name="list", epilog=examples(("platformctl backup list --json", "for a program")))
+def show(as_json: AsJson = False) -> None:
+    """List the backups, newest first."""
+    from cli import console
+
+    found = _run(_list())
+    if as_json:
+        console.print_json(
+            [{"name": one.name, "size_bytes": one.size, "modified_at": one.modified_at} for one in found]
+        )
+        return
+    rows = [(one.name, f"{one.size / 1e6:,.1f} MB", f"{one.modified_at:%Y-%m-%d %H:%M}") for one in found]
+    console.print_table(
+        ("name", "size", "made (UTC)"), rows, "There are no backups. To make one: platformctl backup create"
+    )
+
+
+async def _list() -> list[Archive]:
+    from builtin_plugins.platform_ops.backup.archives import Listing
+    from builtin_plugins.platform_ops.backup.service import archives_of
+    from cli import running
+
+    async with running.explained_platform() as platform:
+        return Listing().of(archives_of(platform))
+
+
+@app.command(epilog=examples(("platformctl backup verify", "the newest one")))
+def verify(name: OrNewest = None) -> None:
+    """Read every byte of a backup. Exit code 1 if it is damaged."""
+    from builtin_plugins.platform_ops.backup.service import described
+    from cli import console
+
+    name, manifest = _run(_verify(name))
+    console.done(f"every byte is there: {described(name, manifest)}")
+
+
+async def _verify(name: str | None) -> tuple[str, Manifest]:
+    from builtin_plugins.platform_ops.backup.service import archives_of
+    from cli import running
+    from cli.failures import Missing
+
+    async with running.explained_platform() as platform:
+        archives = archives_of(platform)
+        name = name or archives.newest()
+        archives.objects.load_known()
+        try:
+            return name, archives.verify(name)
+        except FileNotFoundError:
+            raise Missing(f"there is no backup called '{name}'", "See: platformctl backup list") from None
+
+
+@app.command(
+    epilog=examples(
+        ("platformctl backup restore platform-20260131-030000.tar.gz", "asks before it replaces anything"),
+        after="A running platform finishes its requests and starts again. The state before the restore is "
+        "backed up first, so it can be taken back in the same way.",
+    )
+)
+def restore(
+    name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False
+) -> None:
+    """Replace everything by a backup, whether or not the platform runs, on SQLite or PostgreSQL."""
+    from cli import console
+
+    if not yes:
+        typer.confirm(f"Replace all accounts, documents and settings by those of {name}?", abort=True)
+    console.done(_run(_restore(name)))
+
+
+async def _restore(name: str) -> str:
+    from builtin_plugins.platform_ops.backup.operator import restore
+    from cli import running
+
+    async with running.stored_platform() as platform:
+        return await restore(platform, name)
+
+
+@app.command(
+    epilog=examples(
+        ("platformctl backup drill", "exit code 1 if anything differs"),
+        after="The temporary instance has an SQLite database of its own, whichever the platform uses. Its "
+        "folder is removed afterwards.",
+    )
+)
+def drill(name: OrNewest = None) -> None:
+    """Restore a backup into a temporary instance and compare: rows, files, answers to recorded questions."""
+    from cli import console
+    from cli.drill import rehearse
+
+    for line in _run(rehearse(name)):
+        console.done(line)
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    from builtin_plugins.platform_ops.backup.errors import BackupFailed
+    from cli import running
+    from cli.failures import CommandFailed
+
+    try:
+        return running.run(work)
+    except BackupFailed as error:
+        raise CommandFailed(str(error)) from error

@@ -1,0 +1,79 @@
+"""Locks that outlast a transaction, among all processes of an installation.
+
+Files beside a SQLite database (`flock(2)`), advisory locks of sessions on PostgreSQL. A killed process lets
+go of both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Literal, TextIO
+
+from sqlalchemy import text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from kernel.db.engine import Database
+
+LockName = Literal["migrating", "serving", "archiving"]
+"""``migrating``: whose turn it is to change tables. ``serving``: shared by all processes in service, and
+taken alone by whoever replaces the data. ``archiving``: whose turn it is to write or remove archives."""
+
+_KEYS: dict[LockName, int] = {"migrating": 0x706C6174, "serving": 0x706C6175, "archiving": 0x706C6176}
+_POLL = 0.2  # seconds
+
+
+@asynccontextmanager
+async def installation_lock(
+    database: Database, name: LockName, *, shared: bool = False, seconds: float | None = None
+) -> AsyncIterator[None]:
+    """Hold the lock for the time of the block. Raises TimeoutError when it is not to be had in `seconds`."""
+    async with AsyncExitStack() as stack:
+        lock = _file_lock if database.is_sqlite else _advisory_lock
+        async with asyncio.timeout(seconds):
+            await stack.enter_async_context(lock(database, name, shared))
+        yield
+
+
+@asynccontextmanager
+async def _file_lock(database: Database, name: LockName, shared: bool) -> AsyncIterator[None]:
+    path = Path(make_url(database.url).database or "platform.db").with_suffix(f".{name}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as handle:
+        while not _taken(handle, shared):  # noqa: ASYNC110 - held by another process
+            await asyncio.sleep(_POLL)
+        yield
+
+
+def _taken(handle: TextIO, shared: bool) -> bool:
+    try:
+        fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@asynccontextmanager
+async def _advisory_lock(database: Database, name: LockName, shared: bool) -> AsyncIterator[None]:
+    # Outside any transaction, and tried instead of waited for: indexes are built concurrently meanwhile,
+    # which waits for every open snapshot, that of a statement that waits for the lock among them.
+    kind = "_shared" if shared else ""
+    async with database.session_connection() as connection:
+        take = text(f"SELECT pg_try_advisory_lock{kind}(:key)")
+        while not await connection.scalar(take, {"key": _KEYS[name]}):  # noqa: ASYNC110 - held elsewhere
+            await asyncio.sleep(_POLL)
+        try:
+            yield
+        finally:
+            await _release(connection, f"SELECT pg_advisory_unlock{kind}(:key)", _KEYS[name])
+
+
+async def _release(connection: AsyncConnection, statement: str, key: int) -> None:
+    """A server that went away has let go of the lock already."""
+    with suppress(SQLAlchemyError, OSError):
+        await connection.execute(text(statement), {"key": key})

@@ -1,0 +1,60 @@
+"""What plugins do before a start touches the database: with nobody else in service, or before migrations."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from kernel.db.locks import installation_lock
+from kernel.db.migrate import Owner, Pending
+from kernel.stores.offers import StoreNeeds
+from kernel.stores.protocols import BlobStore
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A platform that is about to open: its settings, database and secrets, and who has tables.
+
+    `blobs` is None if the blob store is a plugin's, which is not open yet.
+    """
+
+    needs: StoreNeeds
+    owners: Callable[[], Sequence[Owner]]
+    blobs: BlobStore | None
+
+
+@dataclass(frozen=True)
+class StartGuard:
+    """What a plugin does at the start of each process that serves or works, before the migrations.
+
+    While `waits(opening)` is true, the process waits until no other one is in service, and runs
+    `act(opening)` alone; it must settle what it waited for, failing included. `before_migrations(opening,
+    pending)` runs when a database that holds something is about to be migrated; what it raises stops the
+    start, with nothing changed.
+    """
+
+    waits: Callable[[Opening], Awaitable[bool]]
+    act: Callable[[Opening], Awaitable[None]]
+    before_migrations: Callable[[Opening, Sequence[Pending]], Awaitable[None]]
+
+
+async def enter_service(opening: Opening, guards: Sequence[StartGuard], stack: AsyncExitStack) -> None:
+    """Count among the processes in service until `stack` closes; first do what must be done alone."""
+    database = opening.needs.database
+    while True:
+        if await _waiting(opening, guards):
+            async with installation_lock(database, "serving"):
+                for guard in await _waiting(opening, guards):
+                    await guard.act(opening)
+        entering = AsyncExitStack()
+        await entering.enter_async_context(installation_lock(database, "serving", shared=True))
+        # Somebody may have asked for it between the look and the lock.
+        if not await _waiting(opening, guards):
+            stack.push_async_exit(entering)
+            return
+        await entering.aclose()
+
+
+async def _waiting(opening: Opening, guards: Sequence[StartGuard]) -> list[StartGuard]:
+    return [guard for guard in guards if await guard.waits(opening)]

@@ -1,0 +1,122 @@
+"""Making an archive: what is in it, what it shares, what is left out, and what it does to writers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import text
+
+from builtin_plugins.platform_ops.backup.creating import create
+from builtin_plugins.platform_ops.backup.service import back_up, source_of
+from kernel.sdk import Plugin, Unit, hookimpl
+from kernel.testing import Start
+from tests.builtin_plugins.platform_ops.conftest import Open, Shop
+
+
+async def test_hook_find_sample_answers_and_find_backup_folders(
+    start_platform: Start, tmp_path: Path
+) -> None:
+    """Answers and folders of plugins are in the archive, by their names."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "one.txt").write_text("one")
+
+    class Oracle(Plugin):
+        name = "oracle"
+
+        @hookimpl
+        def find_sample_answers(self, platform: Any) -> Mapping[str, str]:
+            return {"the answer": "42"}
+
+        @hookimpl
+        def find_backup_folders(self, platform: Any) -> Mapping[str, Path]:
+            return {"notes": tmp_path / "notes"}
+
+    running = await start_platform("platform_ops", Oracle)
+    _, manifest = await back_up(running.platform, "test")
+    assert [(item.question, item.answer) for item in manifest.answers] == [("the answer", "42")]
+    assert [(file.folder, file.path, file.size) for file in manifest.files] == [("notes", "one.txt", 3)]
+
+
+async def test_second_archive_shares_with_the_first(open_shop: Open) -> None:
+    """An archive of the same state writes next to nothing; its size counts what it shares."""
+    shop: Shop = await open_shop()
+    rows = [{"n": f"a{n}", "v": "x" * 400 + str(n)} for n in range(4000)]
+
+    def fill(unit: Unit) -> None:
+        unit.session.execute(text("CREATE TABLE platform_ops_sample (n TEXT PRIMARY KEY, v TEXT)"))
+        unit.session.execute(text("INSERT INTO platform_ops_sample VALUES (:n, :v)"), rows)
+
+    await shop.running.platform.database.write(fill)
+    first, again = shop.archives, shop.archives
+    source = await source_of(shop.running.platform)
+    await create(source, first, "first")
+    await create(source, again, "second")
+    assert again.objects.written < first.objects.written / 5
+    listed = (await shop.admin.get("/v1/backups")).json()["archives"]
+    assert [one["name"] for one in listed] == sorted((one["name"] for one in listed), reverse=True)
+    assert listed[0]["size_bytes"] > first.objects.written / 2
+
+
+async def test_keeps_the_newest(open_shop: Open) -> None:
+    """Older archives go, and with them what no other one needs; what is left is complete."""
+    shop: Shop = await open_shop(env={"PLATFORM_BACKUP_KEEP": "2"})
+    names = [await shop.back_up() for _ in range(3)]
+    archives = shop.archives
+    assert [entry.name for entry in archives.entries()] == [names[2], names[1]]
+    needed = {piece for name in names[1:] for piece in archives.verify(name).pieces()}
+    stored = {entry.name for entry in archives.place.entries("objects")}
+    assert len(stored) == len(needed)
+
+
+async def test_secrets_are_sealed_or_left_out(open_shop: Open, tmp_path: Path) -> None:
+    """No secret stands in any stored byte; without a key the archive says what it lacks."""
+    key = tmp_path / "key"
+    key.write_bytes(b"k" * 64)
+    shop: Shop = await open_shop(env={"PLATFORM_BACKUP_KEY_FILE": str(key)})
+    shop.running.platform.secrets.set("deploy", "the-secret-of-deploy")
+    name = await shop.back_up()
+    manifest = shop.archives.manifest(name)
+    assert manifest.without == []
+    assert b"the-secret" not in manifest.model_dump_json().encode()
+    assert shop.archives.sealer is not None and manifest.sealed is not None
+    opened = shop.archives.sealer.open(manifest.sealed, manifest.about())
+    assert opened["secrets"]["deploy"] == "the-secret-of-deploy"
+    other: Shop = await open_shop(home=tmp_path / "other")
+    assert other.archives.manifest(await other.back_up()).without == ["secrets", "config.yaml"]
+
+
+async def test_no_write_waits(database_url: str | None, open_shop: Open) -> None:
+    """While an archive is made, no write takes longer than 100 ms over its usual time."""
+    shop: Shop = await open_shop(env={"DATABASE_URL": database_url})
+    database = shop.running.platform.database
+
+    def fill(unit: Unit) -> None:
+        unit.session.execute(text("CREATE TABLE platform_ops_sample (n INTEGER PRIMARY KEY, v TEXT)"))
+        rows = [{"n": n, "v": "x" * 500 + str(n)} for n in range(20_000)]
+        unit.session.execute(text("INSERT INTO platform_ops_sample VALUES (:n, :v)"), rows)
+
+    def touch(unit: Unit) -> None:
+        unit.session.execute(text("UPDATE platform_ops_sample SET v = 'y' WHERE n = 1"))
+
+    await database.write(fill)
+    source = await source_of(shop.running.platform)
+    usual = max([await timed(database.write(touch)) for _ in range(20)])
+    making = asyncio.create_task(create(source, shop.archives, "test"))
+    waits = []
+    while not making.done():
+        waits.append(await timed(database.write(touch)))
+    await making
+    assert len(waits) > 5
+    # The machine of the tests does other things, too: the largest waits say more of it than of us.
+    assert sorted(waits)[int(len(waits) * 0.98)] < usual + 0.1, (usual, sorted(waits)[-5:])
+
+
+async def timed(work: Any) -> float:
+    """Seconds until it is done."""
+    started = time.monotonic()
+    await work
+    return time.monotonic() - started

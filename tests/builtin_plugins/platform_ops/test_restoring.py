@@ -1,0 +1,111 @@
+"""Restoring an archive: what comes back, on either database, and what is left alone."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from builtin_plugins.platform_ops.backup.operator import restore
+from kernel.testing import Running, Start, audited, platforms
+from tests.builtin_plugins.platform_ops.conftest import PLUGINS, Open, Shop
+
+ENGINES = ("sqlite", "postgresql")
+
+
+def address(kind: str, request: pytest.FixtureRequest, fixture: str = "postgres_url") -> str | None:
+    """None for SQLite, else the address of a database."""
+    return None if kind == "sqlite" else request.getfixturevalue(fixture)
+
+
+async def some_bytes(content: bytes) -> AsyncIterator[bytes]:
+    """A body."""
+    yield content
+
+
+async def upload(running: Running, content: bytes) -> str:
+    """Have the platform hold a file; its hash."""
+    platform = running.platform
+    staged = await platform.blobs.stage(some_bytes(content), 1_000_000)
+    await platform.database.write(platform.blobs.keep, staged, "test")
+    return staged.sha256
+
+
+async def usernames(running: Running) -> set[str]:
+    """Who has an account."""
+    query = text("SELECT username FROM kernel_account")
+    return set(await running.platform.database.read(lambda session: list(session.scalars(query))))
+
+
+@pytest.mark.parametrize("after", ENGINES)
+@pytest.mark.parametrize("before", ENGINES)
+async def test_everything_comes_back(
+    before: str, after: str, request: pytest.FixtureRequest, tmp_path: Path, open_shop: Open
+) -> None:
+    """Accounts, files, audit log and manifests come back on either database; what came later is gone."""
+    store = {
+        "PLATFORM_BACKUP_TO": str(tmp_path / "store"),
+        "PLATFORM_BACKUP_PASSPHRASE": "twelve words or so",
+    }
+    first_url = address(before, request)
+    async with platforms(tmp_path / "first") as start:
+        old = Shop(*await opened(start, {**store, "DATABASE_URL": first_url}))
+        digest = await upload(old.running, b"an original" * 1000)
+        (tmp_path / "first" / "manifests").mkdir(exist_ok=True)
+        (tmp_path / "first" / "manifests" / "note.txt").write_text("kept")
+        await old.running.user("ann")
+        team = await old.admin.post("/v1/teams", json={"name": "Crew"})
+        assert team.status == 201
+        name = await old.back_up()
+        log_before = [entry.action for entry in await audited(old.running)]
+        await old.running.user("late")
+    second_url = None if after == "sqlite" else request.getfixturevalue("empty_postgres_url")
+    home, env = tmp_path / "second", {**store, "DATABASE_URL": second_url}
+    async with platforms(home) as start:
+        tool = await start(*PLUGINS, role="tool", env=env, migrated=False)
+        said = await restore(tool.platform, name)
+        assert "no backup was made" in said
+    async with platforms(home) as start:
+        running = await start(*PLUGINS, env=env)
+        assert {"boss", "ann"} <= await usernames(running)
+        assert "late" not in await usernames(running)
+        assert (await running.platform.blobs.local(digest)).read_bytes() == b"an original" * 1000
+        assert (home / "manifests" / "note.txt").read_text() == "kept"
+        admin = await running.sign_in("boss", old.admin.password)
+        assert [team["name"] for team in (await admin.get("/v1/teams")).json()["items"]] == ["Crew"]
+        actions = [entry.action for entry in await audited(running)]
+        assert actions[: len(log_before) - 1] == log_before[: len(log_before) - 1]
+        # New rows get numbers that no row had before.
+        await running.user("newcomer")
+
+
+async def opened(start: Start, env: dict[str, str | None]) -> tuple[Running, object]:
+    """A platform and its administrator."""
+    running = await start(*PLUGINS, env=env, migrated=False)
+    return running, await running.user("boss", role="admin")
+
+
+async def test_restore_by_the_api(database_url: str | None, tmp_path: Path) -> None:
+    """It replaces nothing until the platform starts again, keeps the journal, and can be taken back."""
+    env = {"DATABASE_URL": database_url}
+    async with platforms(tmp_path / "home") as start:
+        shop = Shop(*await opened(start, env))
+        name = await shop.back_up()
+        late = await shop.running.user("late")
+        started = await shop.order_restore(name)
+        job = await shop.job(started)
+        assert (job["status"], job["archive"]) == ("running", name)
+        assert (await late.get("/v1/jobs")).status == 200
+    async with platforms(tmp_path / "home") as start:
+        running = await start(*PLUGINS, env=env)
+        assert "late" not in await usernames(running)
+        shop = Shop(running, await running.sign_in("boss", shop.admin.password))
+        job = await shop.job(started)
+        assert job["status"] == "done", job
+        before = job["output"].split("platformctl backup restore ")[1].split()[0]
+        await shop.order_restore(before)
+    async with platforms(tmp_path / "home") as start:
+        running = await start(*PLUGINS, env=env)
+        assert "late" in await usernames(running)
