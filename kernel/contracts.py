@@ -388,15 +388,9 @@ LISTINGS_CHANGED = "marketplace.listings"
 
 @hookspec.all(failing="skip")
 def find_backup_folders(platform: Platform) -> Mapping[str, Path] | None:
-    """Folders with files that belong in a backup, each by a name of its own, such as `manifests`.
-
-    What can be made again, such as an index, does not belong there.
-    """
+    """Folders with files that belong in a backup and can't be made again, each by a name of its own."""
 
 
 @hookspec.all(failing="skip")
 def find_sample_answers(platform: Platform) -> Mapping[str, str] | None:
-    """Questions and the exact answers that the platform gives now, for checking a restored copy of it.
-
-    An answer must depend on nothing but what is stored: no time, no random number, no other server.
-    """
+    """Questions with exact answers that depend on stored data alone, to check a restored copy with."""
