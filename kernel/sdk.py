@@ -92,8 +92,8 @@ from kernel.jobs.following import follow as follow_job
 from kernel.jobs.following import get as get_job
 from kernel.jobs.kinds import Lane
 from kernel.jobs.progress import Progress
-from kernel.jobs.schemas import JobOut
 from kernel.jobs.queue import JOB_QUEUE, JobQueue, migrate_queue
+from kernel.jobs.schemas import JobOut
 from kernel.live_cache import LiveCache
 from kernel.machine_faults import Fault, MachineFault, is_machine_fault
 from kernel.mail import MailFailed
