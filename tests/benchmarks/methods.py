@@ -9,27 +9,31 @@ import json
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import median, quantiles
 from typing import Any
 
 import uvloop
 
 from builtin_plugins.rag.questions import asking
+from builtin_plugins.rag.questions.retrieval import Sought, retrieve
 from builtin_plugins.rag.schemas import QueryRequest
 from kernel.sdk import Caller, Plugin, Principal, contracts, hookimpl
 from kernel.testing import Running, platforms, somebody
 from tests.benchmarks.table import Row, print_table
 from tests.benchmarks.texts import article
-from tests.builtin_plugins.rag.rag_support import ingest, make_base, make_pipeline
+from tests.builtin_plugins.rag.rag_support import make_base, make_pipeline, upload
 from tests.fakes.hash_embeddings import HashEmbeddings
 
 METHODS = ("standard", "hyde", "self_rag", "corrective", "raptor", "auto")
-QUESTIONS = 100
+QUESTIONS = 60
+TARGET_MS = 5.0
+CANDIDATES = {"auto": 40}
+IMAGINED = "The engineer in Aarhus repairs the turbine of the harbour."
 DOCUMENTS = 20
 
 _SAID = {
-    "Write one short paragraph": "The engineer in Aarhus repairs the turbine of the harbour.",
+    "Write one short paragraph": IMAGINED,
     "You grade search results": json.dumps({"grade": "ambiguous"}),
     "Rewrite the question": "engineer Aarhus turbine repair harbour",
     "You judge a draft": json.dumps({"grounded": 0.5, "complete": 0.5, "search": "turbine repair"}),
@@ -67,38 +71,64 @@ class QuickModel(Plugin):
         yield contracts.Generated(text, 100, "quick", "stop")
 
 
-async def measured(caller: Caller, pipeline: str, method: str) -> tuple[list[float], int]:
-    """Milliseconds of our own code for each question, and the calls of the last one."""
-    spent, calls = [], 0
+@dataclass(frozen=True)
+class Spent:
+    """Processor time of one question in milliseconds, and what was done in it."""
+
+    whole: float
+    searches: int
+    calls: int
+
+
+def asked(number: int) -> str:
+    """A question that no cache has seen."""
+    return f"Which turbine does the engineer in Aarhus repair, number {number}?"
+
+
+async def answering(caller: Caller, pipeline: str, method: str) -> Spent:
+    """A question from the check of the caller's rights to the answer."""
+    searches = calls = 0
+    started = time.thread_time()
     for number in range(QUESTIONS):
-        question = f"Which turbine does the engineer in Aarhus repair, number {number}?"
-        request = QueryRequest(question=question, method=method, explain=True)
-        started = time.perf_counter()
+        request = QueryRequest(question=asked(number), method=method, explain=True)
         answer = await asking.answer(await asking.prepare(caller, pipeline, request))
-        whole = (time.perf_counter() - started) * 1000
         assert answer.explain is not None and answer.method == method, answer
-        spent.append(whole - sum(one.ms for one in answer.explain.steps if one.step == "search"))
-        calls = answer.model_calls
-    return spent, calls
+        searches += sum(one.step == "search" for one in answer.explain.steps)
+        calls += answer.model_calls
+    whole = (time.thread_time() - started) * 1000 / QUESTIONS
+    return Spent(whole, searches // QUESTIONS, calls // QUESTIONS)
+
+
+async def searching(caller: Caller, pipeline: str, method: str) -> float:
+    """Processor time of one search as the method does it, its embedding included, in milliseconds."""
+    imagined = IMAGINED if method in ("hyde", "auto") else None
+    _, bases = await asking.sources_of(caller, pipeline)
+    started = time.thread_time()
+    for number in range(QUESTIONS):
+        candidates = CANDIDATES.get(method, 5)
+        await retrieve(caller.platform, bases, Sought(asked(number), candidates, imagined=imagined))
+    return (time.thread_time() - started) * 1000 / QUESTIONS
 
 
 async def bench(folder: Path) -> list[Row]:
-    """Each method over the same documents."""
+    """Each method over the same documents, by what the event loop's thread spends."""
     rows = []
     async with platforms(folder) as start:
         running: Running = await start("rag", HashEmbeddings(), QuickModel())
         ann = await somebody(running)
         base = await make_base(ann)
         for number in range(DOCUMENTS):
-            await ingest(running, ann, base, f"{number}.txt", article(number, 60))
+            await upload(ann, base, f"{number}.txt", article(number, 60))
+        await running.run_jobs()
         pipeline = await make_pipeline(ann, base)
         caller = Caller(running.platform, Principal("user", ann.user["username"], ann.user["id"]))
+        await answering(caller, pipeline, "auto")
         for method in METHODS:
-            await measured(caller, pipeline, method)
-            spent, calls = await measured(caller, pipeline, method)
-            p95 = quantiles(spent, n=20)[-1]
-            figure = f"{median(spent):.2f} ms, p95 {p95:.2f} ms, {calls} model calls"
-            rows.append(Row("B14", f"{method}, beyond search and model", figure, "< 5 ms", median(spent) < 5))
+            spent = await answering(caller, pipeline, method)
+            search = await searching(caller, pipeline, method)
+            own = spent.whole - spent.searches * search
+            what = f"{method}, beyond {spent.searches} searches and {spent.calls} model calls"
+            rows.append(Row("B14", what, f"{own:.1f} ms", "< 5 ms", own < TARGET_MS))
     return rows
 
 

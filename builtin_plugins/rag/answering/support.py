@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from builtin_plugins.rag.answering.expectations import offers
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.sentences import split_sentences
-from builtin_plugins.rag.answering.words import content_stems, found_in, initials, named_terms, stem, words
+from builtin_plugins.rag.answering.words import Initials, content_stems, found_in, named_terms, stem, words
 
 NOT_SUPPORTED = "The documents do not contain an answer to this question."
 
@@ -88,13 +88,14 @@ def assess(
     *,
     cosines: Sequence[float] | None = None,
     sentences: Sequence[Scored] | None = None,
+    coverage: Coverage | None = None,
 ) -> Support:
     """Whether ``passages`` can answer ``question``.
 
     ``sentences`` (of the passages, scored) decide best; ``cosines``, one for each passage, decide less well;
     without both, words alone decide. A question without one content word is never supported.
     """
-    evidence = gather(question, passages, cosines=cosines, sentences=sentences)
+    evidence = gather(question, passages, cosines=cosines, sentences=sentences, coverage=coverage)
     score = probability(evidence, weights_for(evidence))
     return Support(bool(passages) and judge(evidence), round(score, 4), evidence)
 
@@ -117,10 +118,10 @@ def gather(
     *,
     cosines: Sequence[float] | None = None,
     sentences: Sequence[Scored] | None = None,
+    coverage: Coverage | None = None,
 ) -> Evidence:
-    """The evidence that ``assess`` weighs."""
-    wanted = content_stems(question)
-    covered = _Coverage(wanted)
+    """The evidence that ``assess`` weighs. ``coverage`` is that of an earlier call for the same question."""
+    covered = coverage or Coverage(question)
     ranked = _ranked(covered, passages, sentences)
     similarities = [sentence.similarity for sentence in sentences] if sentences else list(cosines or ())
     return Evidence(
@@ -130,7 +131,7 @@ def gather(
         sentence_coverage=max((covered.of(text) for text in ranked[:_NEAR]), default=0.0),
         missing_name=_misses_name(question, passages),
         wrong_kind=not offers(question, " ".join(ranked[:_BEST])),
-        has_words=bool(wanted),
+        has_words=bool(covered.wanted),
     )
 
 
@@ -159,20 +160,27 @@ _NEAR = 12
 _NAME_JOINTS = re.compile(r"[\W_]+")
 
 
-def _ranked(covered: _Coverage, passages: Sequence[Passage], scored: Sequence[Scored] | None) -> list[str]:
+def _ranked(covered: Coverage, passages: Sequence[Passage], scored: Sequence[Scored] | None) -> list[str]:
     """Sentences, those nearest to the question first."""
     if scored:
         return [sentence.text for sentence in sorted(scored, key=lambda one: one.similarity, reverse=True)]
-    texts = [sentence.text for passage in passages for sentence in split_sentences(passage.text)]
+    texts = [text for passage in passages for text in covered.sentences(passage.text)]
     return sorted(texts, key=covered.of, reverse=True)
 
 
-class _Coverage:
+class Coverage:
     """The share of a question's content words that a text has; each text is looked at once."""
 
-    def __init__(self, wanted: Sequence[str]) -> None:
-        self._wanted = wanted
+    def __init__(self, question: str) -> None:
+        self.wanted = content_stems(question)
         self._known: dict[str, float] = {}
+        self._sentences: dict[str, list[str]] = {}
+
+    def sentences(self, text: str) -> list[str]:
+        """The sentences of a passage."""
+        if text not in self._sentences:
+            self._sentences[text] = [sentence.text for sentence in split_sentences(text)]
+        return self._sentences[text]
 
     def of(self, text: str) -> float:
         if text not in self._known:
@@ -181,8 +189,9 @@ class _Coverage:
 
     def _share(self, text: str) -> float:
         stems = frozenset(content_stems(text))
-        found = sum(word in stems or found_in(word, stems) or initials(text, word) for word in self._wanted)
-        return found / len(self._wanted) if self._wanted else 0.0
+        initials = Initials(text)
+        found = sum(word in stems or found_in(word, stems) or initials.spell(word) for word in self.wanted)
+        return found / len(self.wanted) if self.wanted else 0.0
 
 
 def _context(passage: Passage) -> str:
@@ -196,4 +205,5 @@ def _misses_name(question: str, passages: Sequence[Passage]) -> bool:
         return False
     text = " ".join(_context(passage) for passage in passages)
     stems = {stem(word) for word in words(text)}
-    return any(not found_in(name, stems) and not initials(text, name) for name in names)
+    initials = Initials(text)
+    return any(not found_in(name, stems) and not initials.spell(name) for name in names)

@@ -79,8 +79,13 @@ def stem(word: str) -> str:
 
 def content_stems(text: str) -> list[str]:
     """Stems of the words that carry meaning, in order, each once."""
-    kept = (word for word in words(text) if fold(word) not in _FOLDED_STOP)
-    return list(dict.fromkeys(found for word in kept if (found := stem(word))))
+    return list(dict.fromkeys(found for word in words(text) if (found := _content_stem(word))))
+
+
+@lru_cache(maxsize=16_384)
+def _content_stem(word: str) -> str:
+    """The stem of a word that carries meaning, empty for another."""
+    return "" if fold(word) in _FOLDED_STOP else stem(word)
 
 
 def same_word(one: str, other: str) -> bool:
@@ -115,21 +120,25 @@ def named_terms(question: str) -> set[str]:
     return {stem(token) for token in names | exact if fold(token) not in _FOLDED_STOP}
 
 
-def initials(text: str, acronym: str) -> bool:
-    """Whether neighbouring words of the text begin with the letters of ``acronym`` (folded): its long form.
+class Initials:
+    """The first letters of a text's words, read when first asked for."""
 
-    Two letters need capitalised words, as they meet by chance.
-    """
-    if not acronym.isalpha() or not 2 <= len(acronym) <= 6:
-        return False
-    return acronym in _first_letters(text, capitals_only=len(acronym) == 2)
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._letters: tuple[str, str] | None = None
 
+    def spell(self, acronym: str) -> bool:
+        """Whether neighbouring words begin with the letters of ``acronym`` (folded): its long form.
 
-@lru_cache(maxsize=256)
-def _first_letters(text: str, *, capitals_only: bool) -> str:
-    """The folded first letters of a text's words."""
-    letters = [word[0] for word in _PLAIN.findall(text)]
-    return fold("".join(letter for letter in letters if not capitals_only or letter.isupper()))
+        Two letters need capitalised words, as they meet by chance.
+        """
+        if not acronym.isalpha() or not 2 <= len(acronym) <= 6:
+            return False
+        if self._letters is None:
+            letters = [word[0] for word in _PLAIN.findall(self._text)]
+            capitals = [letter for letter in letters if letter.isupper()]
+            self._letters = fold("".join(letters)), fold("".join(capitals))
+        return acronym in self._letters[len(acronym) == 2]
 
 
 def has_number(text: str) -> bool:

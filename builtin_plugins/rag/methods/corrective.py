@@ -66,7 +66,7 @@ class Corrective(Method):
             query = await self._rewritten(question)
             more = await find(question, contracts.SearchPlan(query))
         details["refined_query_chars"] = len(query)
-        if not more.items or more.support(question.text).score < found.support(question.text).score:
+        if not more.items or question.support(more).score < question.support(found).score:
             details["still_insufficient"] = True
             return found
         details["corrected"] = True
@@ -100,7 +100,7 @@ class Corrective(Method):
 
 def calibrated(question: Question, found: Retrieved) -> Grade:
     """The grade that the retrieval's own measure gives."""
-    assessed = found.support(question.text)
+    assessed = question.support(found)
     if assessed.supported:
         return "correct" if assessed.score >= _SURE else "ambiguous"
     return "ambiguous" if (assessed.evidence.similarity or 0.0) >= support.WEAK else "incorrect"

@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -110,9 +111,7 @@ class Model:
 
         Raises Unavailable when the runtime fails.
         """
-        schema = verdict.model_json_schema()
-        form = {"type": "json_schema", "json_schema": {"name": "verdict", "schema": schema, "strict": True}}
-        rules = f"Answer with one JSON object and nothing else. Its schema: {json.dumps(schema)}"
+        form, rules = _form_of(verdict)
         asked = [contracts.ChatMessage("system", f"{messages[0].content}\n{rules}"), *messages[1:]]
         tokens = self._platform.settings_of(RagSettings).verdict_tokens
         for _ in range(2):
@@ -194,6 +193,14 @@ async def _next(stream: contracts.Generation, seconds: float) -> str | contracts
     except Exception:  # boundary: another plugin's runtime may fail in any way
         log.exception("generation failed")
         raise GenerationFailed() from None
+
+
+@lru_cache(maxsize=64)
+def _form_of(verdict: type[BaseModel]) -> tuple[Mapping[str, Any], str]:
+    """How a runtime is asked for a verdict's schema, and how the model is."""
+    schema = verdict.model_json_schema()
+    form = {"type": "json_schema", "json_schema": {"name": "verdict", "schema": schema, "strict": True}}
+    return form, f"Answer with one JSON object and nothing else. Its schema: {json.dumps(schema)}"
 
 
 def _length(messages: Sequence[contracts.ChatMessage]) -> int:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from builtin_plugins.rag.answering import support
 from builtin_plugins.rag.answering.prompting import Turn
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.questions.budget import Budget
 from builtin_plugins.rag.questions.model import MAX_TOKENS, Model
+from builtin_plugins.rag.questions.ranked import Retrieved
 from builtin_plugins.rag.questions.trace import Trace
 from builtin_plugins.rag.schemas import GenerationConfig, QueryRequest, SearchRequest
 from builtin_plugins.rag.settings import RagSettings
@@ -27,6 +29,13 @@ class Inquiry:
     request: SearchRequest
     hybrid_said: bool = False
     trace: Trace = field(default_factory=Trace)
+    _coverage: dict[str, support.Coverage] = field(default_factory=dict, repr=False)
+
+    def support(self, found: Retrieved) -> support.Support:
+        """How well passages support an answer to the question; those seen before are not read again."""
+        asked = self.request.question
+        coverage = self._coverage.setdefault(asked, support.Coverage(asked))
+        return support.assess(asked, found.passages, cosines=found.similarities, coverage=coverage)
 
     @property
     def platform(self) -> Platform:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from builtin_plugins.rag.answering import support
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.schemas import LegScores, Source
 from kernel.sdk import Embedded, contracts
@@ -54,14 +53,6 @@ class Retrieved:
 
     items: Sequence[Ranked]
     question: Embedded
-    _assessed: dict[str, support.Support] = field(default_factory=dict, repr=False)
-
-    def support(self, question: str) -> support.Support:
-        """How well the passages support an answer."""
-        if question not in self._assessed:
-            assessed = support.assess(question, self.passages, cosines=self.similarities)
-            self._assessed[question] = assessed
-        return self._assessed[question]
 
     @property
     def passages(self) -> list[Passage]:

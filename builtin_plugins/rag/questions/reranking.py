@@ -22,7 +22,7 @@ from kernel.sdk import OUTGOING, CallLimits, OutgoingClient, OutgoingError, Plat
 log = logging.getLogger("platform.rag.reranking")
 
 LEXICAL_SHARE = 0.3
-"""How much the words count beside the search's own score; see the README for what was measured."""
+"""How much the words count beside the search's own score: enough to part near equals, which it leaves."""
 
 _MOST_BYTES = 4 << 20
 _MOST_CHARS = 4000

@@ -33,7 +33,7 @@ async def _search(caller: Caller, bases: Sequence[KnowledgeBase], request: Searc
     inquiry = Inquiry(caller, bases, request)
     found = await find(inquiry, contracts.SearchPlan(request.question))
     items = [SearchItem(**dict(source_of(item, explain=True))) for item in found.items]
-    supported = found.support(request.question).supported
+    supported = inquiry.support(found).supported
     took = round((time.perf_counter() - started) * 1000, 2)
     return SearchAnswer(
         items=items,

@@ -36,7 +36,7 @@ async def write(question: Question, found: Retrieved) -> AsyncGenerator[Written,
     if stream is None:
         question.trace.degrade(f"generation: {NO_RUNTIME}, the answer quotes the passages")
         written = extracted(question, found, passages)
-    elif not worth_asking(question.text, found):
+    elif not worth_asking(question, found):
         await stream.aclose()
         written = _refusal(question)
     else:
@@ -62,11 +62,11 @@ async def shown(question: Question, made: Draft) -> AsyncGenerator[Written, None
     yield made
 
 
-def worth_asking(question: str, found: Retrieved) -> bool:
+def worth_asking(question: Question, found: Retrieved) -> bool:
     """Whether anything found speaks for an answer; a model given nothing to go by invents."""
     if not found.items:
         return False
-    assessed = found.support(question)
+    assessed = question.support(found)
     return assessed.supported or (assessed.evidence.similarity or 0.0) >= support.WEAK
 
 
