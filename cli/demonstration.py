@@ -105,12 +105,12 @@ async def demonstrate() -> None:
 async def _main_job(instance: Instance, watch: Stopwatch) -> None:
     with watch.step("Creating an account", "created an account over HTTP and signed in"):
         await instance.sign_up("demo")
-    knowledge_base = await _ingest(instance, watch)
+    knowledge_base = await ingest(instance, watch)
     await _collect(instance, watch)
     await _ask_all(instance, watch, knowledge_base)
 
 
-async def _ingest(instance: Instance, watch: Stopwatch) -> str:
+async def ingest(instance: Instance, watch: Stopwatch) -> str:
     """Upload every sample and wait until all are completed; answers the knowledge base's id."""
     body = {"name": "Nordlys Instruments", "description": "The sample documents"}
     made = await instance.call("POST", "/v1/rag/knowledge-bases", json=body)

@@ -25,6 +25,7 @@ ENTRIES = (
         "Try it out: ingest documents, ask, get cited answers. Leaves nothing behind.",
         RUN,
     ),
+    Entry("models", "cli.models", "Try a small language model on this machine.", RUN),
     Entry("doctor", "cli.doctor", "Check the installation and suggest a fix for each problem.", LOOK_AFTER),
     Entry("users", "cli.users", "Create, list and manage accounts.", LOOK_AFTER),
     Entry(

@@ -44,14 +44,14 @@ async def list_pulls(ctx: Context, query: PageQuery) -> Page[PullOut]:
     return await pulls.list_page(ctx.caller, query)
 
 
-@routes.get("/models/pulls/{pull_id:uuid}", access=ADMIN_OR_SERVICE, returns=PullOut, errors=(PullNotFound,))
+@routes.get("/models/pulls/{pull_id}", access=ADMIN_OR_SERVICE, returns=PullOut, errors=(PullNotFound,))
 async def get_pull(ctx: Context, pull_id: str) -> PullOut:
     """Show how far a pull has got."""
     return await pulls.get(ctx.caller, pull_id)
 
 
 @routes.get(
-    "/models/pulls/{pull_id:uuid}/events",
+    "/models/pulls/{pull_id}/events",
     access=ADMIN_OR_SERVICE,
     media_type="text/event-stream",
     returns=PullOut,
@@ -64,7 +64,7 @@ async def follow_pull(ctx: Context, pull_id: str) -> web.StreamResponse:
 
 
 @routes.delete(
-    "/models/pulls/{pull_id:uuid}",
+    "/models/pulls/{pull_id}",
     access=ADMIN_OR_SERVICE,
     status=202,
     returns=PullOut,
