@@ -18,7 +18,7 @@ from kernel import logs
 from kernel.boot import open_platform
 from kernel.errors import PlatformError, StartupError
 from kernel.platform import Platform
-from kernel.serve import Supervisor, serve_api, stop_on_signals, this_command
+from kernel.serve import Ports, Supervisor, published_ports, serve_api, stop_on_signals, this_command
 from kernel.server import bind
 from kernel.settings import KernelSettings, SettingsLoader
 
@@ -64,9 +64,9 @@ def configure_logs(loader: SettingsLoader) -> KernelSettings:
 
 
 async def _serve_one(loader: SettingsLoader, how: Start) -> None:
-    async def announce(platform: Platform, port: int) -> None:
+    async def announce(platform: Platform, ports: Ports) -> None:
         if not how.shared_port:
-            welcome(await gather_facts(platform, loader), port)
+            welcome(await gather_facts(platform, loader), ports)
 
     children = [this_command("worker", "--supervised")] if how.with_worker else []
     await serve_api(loader, only=how.only, shared_port=how.shared_port, announce=announce, children=children)
@@ -80,11 +80,12 @@ async def _serve_many(loader: SettingsLoader, settings: KernelSettings, how: Sta
     with _reserved(settings.host, settings.port) as port:
         async with open_platform(loader) as platform:
             facts = await gather_facts(platform, loader)
+            ports = Ports(port, {} if how.only else published_ports(platform))
         supervisor = Supervisor(_children(settings, how, port))
         await supervisor.start()
         try:
             if await _answering(facts, port, stop):
-                welcome(facts, port)
+                welcome(facts, ports)
             await supervisor.wait(stop)
         finally:
             await supervisor.stop()

@@ -13,6 +13,7 @@ from kernel import __version__
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
+    from kernel.serve import Ports
     from kernel.settings import SettingsLoader
 
 
@@ -61,13 +62,14 @@ async def gather_facts(platform: Platform, loader: SettingsLoader) -> Facts:
     )
 
 
-def welcome(facts: Facts, port: int) -> None:
+def welcome(facts: Facts, ports: Ports) -> None:
     """Print it to standard output."""
     host = f"[{facts.reachable_host}]" if ":" in facts.reachable_host else facts.reachable_host
-    url = f"http://{host}:{port}"
+    url = f"http://{host}:{ports.main}"
+    pages = [(title, f"http://{host}:{port}") for title, port in ports.published.items()]
     out = console.out()
     out.print(f"\n[bold green]Platform {__version__} is ready[/bold green]\n")
-    for label, value in _places(facts, url):
+    for label, value in [*pages, *_places(facts, url)]:
         out.print(f"  [bold]{label:<10}[/bold] {value}", soft_wrap=True)
     for line in _remarks(facts):
         out.print(f"\n  {line}", soft_wrap=True)

@@ -224,6 +224,13 @@ def sign_in_methods(platform: Platform) -> Sequence[SignInMethod] | None:
     """
 
 
+@hookspec.first(failing="skip")
+def find_start_page(ctx: Context) -> web.StreamResponse | None:
+    """What a browser gets at the gateway's `/`. Without an answer, a plain page with links to the API's
+    documents. Programs get JSON in any case.
+    """
+
+
 @hookspec.first
 def find_memberships(
     platform: Platform, account_ids: Sequence[int]

@@ -10,8 +10,9 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
 
 from kernel import collector_timing
 from kernel.app import gateway_app, service_app
@@ -30,7 +31,16 @@ from kernel.settings import SettingsLoader
 
 log = logging.getLogger("platform.serve")
 
-Announce = Callable[[Platform, int], Awaitable[None]]
+
+@dataclass(frozen=True)
+class Ports:
+    """Where a platform listens: the gateway's port, and those of published services by their titles."""
+
+    main: int
+    published: Mapping[str, int]
+
+
+Announce = Callable[[Platform, Ports], Awaitable[None]]
 
 _WORKER_NICENESS = 10
 # How long a thread that computes keeps the event loop waiting. With Python's own 5 ms the loop takes
@@ -64,6 +74,7 @@ async def serve_api(
         if shared_port:
             await stack.enter_async_context(shared_metrics(platform.metrics, platform.settings.home))
         listeners = await _listen(stack, platform, only, shared_port)
+        published = {} if only else await _listen_published(stack, platform, shared_port)
         await asyncio.to_thread(write_report, platform.settings.home, platform.plugins)
         housekeeping = asyncio.create_task(housekeep(platform), name="housekeeping")
         stack.push_async_callback(_cancel, housekeeping)
@@ -74,7 +85,7 @@ async def serve_api(
         collector_timing.settle()
         sys.setswitchinterval(_TURN)
         if announce is not None:
-            await announce(platform, listeners[0].port)
+            await announce(platform, Ports(listeners[0].port, published))
         await stop.wait()
         log.info("stopping: running requests have %g s to finish", platform.settings.shutdown_timeout)
         await stop_all(listeners)
@@ -96,6 +107,29 @@ async def _listen(
                 listeners.append(await _start(platform, app, "127.0.0.1", slot.port, False))
     stack.push_async_callback(stop_all, listeners)
     return listeners
+
+
+def published_ports(platform: Platform) -> dict[str, int]:
+    """The ports that services want besides the gateway's, by service name."""
+    offered = platform.resource(OFFERS).services
+    wanted = {name: s.published(platform) for name, (_, s) in offered.items() if s.published is not None}
+    return {name: port for name, port in wanted.items() if port is not None}
+
+
+async def _listen_published(stack: AsyncExitStack, platform: Platform, shared: bool) -> dict[str, int]:
+    """Serve them; the ports by title. One that is taken is reported: the gateway works without it."""
+    found: dict[str, int] = {}
+    for name, port in published_ports(platform).items():
+        service = _service(platform, name)
+        app = service_app(platform, service)
+        try:
+            listener = await _start(platform, app, platform.settings.host, port, shared)
+        except StartupError as error:
+            log.warning("%s is not served on a port of its own: %s", service.title or name, error)
+            continue
+        stack.push_async_callback(stop_all, [listener])
+        found[service.title or name] = listener.port
+    return found
 
 
 def _service(platform: Platform, name: str) -> Service:

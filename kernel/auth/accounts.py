@@ -27,6 +27,7 @@ from kernel.auth.password_resets import forget_resets
 from kernel.auth.passwords import Passwords
 from kernel.auth.platform_admins import PlatformAdmins
 from kernel.auth.principals import Principal
+from kernel.auth.sessions import revoke_sessions
 from kernel.auth.states import TOPIC, AccountState, AccountStates
 from kernel.auth.tokens import Tokens, account_id
 from kernel.db.engine import Unit
@@ -178,6 +179,10 @@ class Accounts:
         changed = await self._database.write(_replace_password, account, password_hash, origin)
         return await self._mint(changed, "refreshed", claims)
 
+    async def end_sessions(self, account_id: int, origin: dict[str, Any]) -> None:
+        """Refuse every token of the account that was issued until now."""
+        await self._database.write(_end_sessions, account_id, origin)
+
     async def reissue(self, principal: Principal, claims: Mapping[str, Any]) -> str:
         """A token that goes on with the caller's session, asking for further `claims` (`token_claims`)."""
         self._check_cap(principal.claims)
@@ -256,6 +261,11 @@ def _replace_password(unit: Unit, account: Account, password_hash: str, origin: 
     audit(unit, "account.password_changed", "account", account.id, origin=origin)
     unit.notify(TOPIC, str(account.id))
     return changed
+
+
+def _end_sessions(unit: Unit, account_id: int, origin: dict[str, Any]) -> None:
+    revoke_sessions(unit, account_id)
+    audit(unit, "account.signed_out", "account", account_id, origin=origin)
 
 
 def _refuse_taken(session: Session, username: str, email: str) -> None:

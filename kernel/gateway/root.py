@@ -7,7 +7,7 @@ from html import escape
 from aiohttp import hdrs, web
 from pydantic import BaseModel, Field
 
-from kernel import __version__
+from kernel import __version__, hookspecs
 from kernel.gateway.services import GATEWAY
 from kernel.http.context import Context
 from kernel.http.responses import Answer
@@ -55,8 +55,13 @@ class Root(BaseModel):
 
 
 @routes.get("/", access=PUBLIC, returns=Root, also_media_types=("text/html",))
-async def root(ctx: Context) -> Answer | web.Response:
+async def root(ctx: Context) -> Answer | web.StreamResponse:
     """Show what this server is: a page for browsers, JSON for everyone else."""
+    is_browser = "text/html" in ctx.request.headers.get(hdrs.ACCEPT, "")
+    vary = {"Vary": "Accept"}
+    if is_browser and (start := await ctx.platform.hooks.ask(hookspecs.find_start_page, ctx=ctx)) is not None:
+        start.headers.update(vary)
+        return start
     found = Root(
         service=GATEWAY,
         version=__version__,
@@ -68,8 +73,7 @@ async def root(ctx: Context) -> Answer | web.Response:
         status="/v1/status",
         client=ctx.platform.settings.client_url or None,
     )
-    vary = {"Vary": "Accept"}
-    if "text/html" not in ctx.request.headers.get(hdrs.ACCEPT, ""):
+    if not is_browser:
         return Answer(found, headers=vary)
     headers = {**vary, "Content-Security-Policy": _CSP}
     return web.Response(text=_page(found), content_type="text/html", headers=headers)

@@ -19,7 +19,8 @@ class Service:
     """A service that a plugin implements, with routes from the service root.
 
     `aliases` are more prefixes under which the service has the same routes (``/v1``). `health_extra` returns
-    additional fields for its `/health`.
+    additional fields for its `/health`. `published` names a port on which it is always served, beside the
+    gateway's (0: a free one), as spec 1 asks of the web client; None where the settings want none.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Service:
     aliases: tuple[str, ...] = ()
     health_extra: Callable[[Platform], Awaitable[dict[str, Any]]] | None = None
     title: str = ""
+    published: Callable[[Platform], int | None] | None = None
 
 
 @dataclass(frozen=True)

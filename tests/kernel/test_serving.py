@@ -55,7 +55,7 @@ async def test_services_on_their_own_ports(tmp_path: Path) -> None:
 
 
 async def test_no_other_port_by_default(tmp_path: Path) -> None:
-    """Without it only the gateway listens."""
+    """Without it only the gateway and the web client listen."""
     if any(taken(slot.port) for slot in SLOTS):
         pytest.skip("a port from 8000 to 8010 is taken on this machine")
     async with served_platform(tmp_path / "home", "--no-worker", env=SECRET):

@@ -116,6 +116,17 @@ async def change_password(ctx: Context, body: ChangePasswordRequest) -> TokenRes
     return TokenResult(access_token=token, expires_in=ctx.resource(TOKENS).lifetime)
 
 
+@routes.post("/v1/auth/logout", access=AUTHENTICATED, status=204)
+async def logout(ctx: Context) -> None:
+    """End all of the caller's sessions, on every device. Personal access tokens stay.
+
+    An account of an identity provider signs out there too with `POST /v1/auth/oidc/logout`.
+    """
+    if ctx.principal.id is None:
+        raise Unauthorized("A service has no session to end")
+    await ctx.resource(ACCOUNTS).end_sessions(ctx.principal.id, ctx.audit_origin())
+
+
 @routes.get("/v1/auth/capabilities", access=PUBLIC, returns=Capabilities)
 async def capabilities(ctx: Context) -> Capabilities:
     """Show which ways to sign in and register this server offers."""

@@ -80,6 +80,7 @@ REFUSED = {
     "PATCH /v1/auth/users/{user_id}/status",
     "PATCH /v1/organizations/{org_id}/members/{user_id}/account-status",
     "POST /v1/auth/change-password",
+    "POST /v1/auth/logout",
     "POST /v1/auth/oidc/logout",
     "POST /v1/auth/platform-admin/claim",
     "POST /v1/auth/tokens",

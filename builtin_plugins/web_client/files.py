@@ -1,0 +1,82 @@
+"""The client's files: read once, served by name alone, compressed when somebody first asks."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import mimetypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kernel.sdk import ResourceKey
+
+FOLDER: Final = Path(__file__).parent / "static"
+INDEX: Final = "index.html"
+_TYPES: Final = {".js": "text/javascript", ".mjs": "text/javascript", ".svg": "image/svg+xml"}
+_TEXTS: Final = ("text/", "application/json", "image/svg")
+_DIGEST_LENGTH: Final = 16
+
+
+@dataclass(frozen=True)
+class File:
+    """One file as it is sent."""
+
+    content: bytes
+    media_type: str
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it gets smaller by compression."""
+        return self.media_type.startswith(_TEXTS)
+
+
+class Files:
+    """All files by their paths below `static`. `digest` changes with any of them; addresses contain it."""
+
+    def __init__(self, files: Mapping[str, File]) -> None:
+        self._files = files
+        self._compressed: dict[str, bytes] = {}
+        self.digest = _digest(files)
+
+    @classmethod
+    def read(cls, folder: Path = FOLDER) -> Files:
+        """Read the folder; blocks."""
+        paths = sorted(path for path in folder.rglob("*") if path.is_file())
+        return cls({path.relative_to(folder).as_posix(): _file(path) for path in paths})
+
+    def find(self, name: str) -> File | None:
+        """A file; None for a name that isn't one's."""
+        return self._files.get(name)
+
+    def names(self, folder: str) -> list[str]:
+        """The files of a folder and below."""
+        return [name for name in self._files if name.startswith(folder)]
+
+    async def compressed(self, name: str) -> bytes:
+        """Its content in gzip, made in a thread once."""
+        if name not in self._compressed:
+            self._compressed[name] = await asyncio.to_thread(_compress, self._files[name].content)
+        return self._compressed[name]
+
+
+FILES: ResourceKey[Files] = ResourceKey("web_client_files")
+
+
+def _file(path: Path) -> File:
+    media_type = _TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    return File(path.read_bytes(), media_type)
+
+
+def _compress(content: bytes) -> bytes:
+    return gzip.compress(content, compresslevel=9, mtime=0)
+
+
+def _digest(files: Mapping[str, File]) -> str:
+    found = hashlib.sha256()
+    for name, file in files.items():
+        found.update(f"{name}\0{len(file.content)}\0".encode())
+        found.update(file.content)
+    return found.hexdigest()[:_DIGEST_LENGTH]

@@ -1,0 +1,116 @@
+"""The page, which is one for all addresses of the client, and the files that it loads."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import Final
+
+from aiohttp import hdrs, web
+
+from kernel.sdk import PUBLIC, Context, NotFound, RouteTable
+
+from .files import FILES, INDEX
+from .settings import WebClientSettings
+
+files = RouteTable("Web client")
+at_gateway = RouteTable("Web client")
+at_root = RouteTable("Web client")
+
+# Below /static/, which the gateway's general limit leaves alone: a page is many small files.
+_FILES: Final = "/static/client"
+_BASE: Final = "/app"
+_FOR_EVER: Final = "public, max-age=31536000, immutable"
+_HOST: Final = re.compile(r"([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:\d{1,5})?")
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
+    "font-src 'self' data: blob:; media-src blob:; worker-src 'self'; connect-src 'self'{api}; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+@files.get(
+    _FILES + "/{digest}/{name:path}", access=PUBLIC, returns=str, media_type="text/javascript", hidden=True
+)
+async def file(ctx: Context, digest: str, name: str) -> web.Response:
+    """Get one of the client's files. Its address changes when any file does, so browsers keep it."""
+    found = ctx.resource(FILES)
+    wanted = found.find(name)
+    if wanted is None or digest != found.digest:
+        raise NotFound()
+    headers = {
+        hdrs.CACHE_CONTROL: _FOR_EVER,
+        hdrs.CONTENT_TYPE: f"{wanted.media_type}; charset=utf-8" if wanted.is_text else wanted.media_type,
+        "X-Content-Type-Options": "nosniff",
+        hdrs.VARY: hdrs.ACCEPT_ENCODING,
+    }
+    if wanted.is_text and "gzip" in ctx.request.headers.get(hdrs.ACCEPT_ENCODING, ""):
+        headers[hdrs.CONTENT_ENCODING] = "gzip"
+        return web.Response(body=await found.compressed(name), headers=headers)
+    return web.Response(body=wanted.content, headers=headers)
+
+
+@at_gateway.get(_BASE, access=PUBLIC, returns=str, media_type="text/html", hidden=True)
+async def start(ctx: Context) -> web.Response:
+    """Show the web client."""
+    return _at_gateway(ctx)
+
+
+@at_gateway.get(_BASE + "/{view:path}", access=PUBLIC, returns=str, media_type="text/html", hidden=True)
+async def view(ctx: Context, view: str) -> web.Response:
+    """Show a view of the web client; the page reads the address itself."""
+    return _at_gateway(ctx)
+
+
+@at_root.get("/", access=PUBLIC, returns=str, media_type="text/html", hidden=True)
+async def root_start(ctx: Context) -> web.Response:
+    """Show the web client on its own port."""
+    return _page(ctx, base="", api=_api_address(ctx))
+
+
+@at_root.get("/{view:path}", access=PUBLIC, returns=str, media_type="text/html", hidden=True)
+async def root_view(ctx: Context, view: str) -> web.Response:
+    """Show a view of the web client on its own port."""
+    return _page(ctx, base="", api=_api_address(ctx))
+
+
+def start_page(ctx: Context) -> web.Response | None:
+    """Leads a browser from the gateway's root to the client, where it is served."""
+    if not ctx.settings_of(WebClientSettings).at_gateway:
+        return None
+    return web.Response(status=302, headers={hdrs.LOCATION: _BASE, hdrs.CACHE_CONTROL: "no-cache"})
+
+
+def _at_gateway(ctx: Context) -> web.Response:
+    settings = ctx.settings_of(WebClientSettings)
+    if not settings.at_gateway:
+        raise NotFound()
+    return _page(ctx, base=_BASE, api=settings.api_url)
+
+
+def _api_address(ctx: Context) -> str:
+    """The gateway as the browser reaches it: on the host that it asked for the page, by its own port."""
+    own = ctx.settings_of(WebClientSettings).api_url
+    if own:
+        return own
+    host = _HOST.fullmatch(ctx.request.headers.get(hdrs.HOST, ""))
+    name = host[1] if host else ctx.platform.settings.host
+    return f"{ctx.request.scheme}://{name}:{ctx.platform.settings.port}"
+
+
+def _page(ctx: Context, *, base: str, api: str) -> web.Response:
+    found = ctx.resource(FILES)
+    index = found.find(INDEX)
+    assert index is not None
+    assets = f"{_FILES}/{found.digest}"
+    text = index.content.decode().replace("{assets}", assets)
+    text = text.replace("{base}", escape(base)).replace("{api}", escape(api))
+    headers = {
+        hdrs.CACHE_CONTROL: "no-cache",
+        "Content-Security-Policy": _POLICY.format(api=f" {api}" if api else ""),
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Permissions-Policy": "camera=(), geolocation=(), microphone=(self)",
+    }
+    return web.Response(text=text, content_type="text/html", headers=headers)

@@ -1,0 +1,148 @@
+/**
+ * Every call that the client makes, by name. A test compares this list with the API's document.
+ *
+ * A call takes one object: the values of its path's parameters, and `query`, `body`, `signal` and the options
+ * of `send`. It answers the JSON of the answer; `raw` calls answer the `Response`.
+ */
+
+import { send } from "./http.js";
+
+function call(method, template, fixed = {}) {
+  return async ({ query, body, signal, headers, repeatable, anonymous, ...parameters } = {}) => {
+    const path = template.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(parameters[name]));
+    const { raw, ...options } = { query, body, signal, headers, repeatable, anonymous, ...fixed };
+    const answer = await send(method, path, options);
+    if (raw) return answer;
+    return answer.status === 204 ? null : answer.json();
+  };
+}
+
+const OPEN = { anonymous: true };
+const RAW = { raw: true };
+
+export const api = {
+  // This server
+  capabilities: call("GET", "/v1/auth/capabilities", OPEN),
+  status: call("GET", "/v1/status"),
+
+  // Accounts
+  signIn: call("POST", "/v1/auth/login", OPEN),
+  register: call("POST", "/v1/auth/register", OPEN),
+  signOutEverywhere: call("POST", "/v1/auth/logout"),
+  signOutAtProvider: call("POST", "/v1/auth/oidc/logout"),
+  changePassword: call("POST", "/v1/auth/change-password"),
+  askForPasswordReset: call("POST", "/v1/auth/password-reset/request", OPEN),
+  confirmPasswordReset: call("POST", "/v1/auth/password-reset/confirm", OPEN),
+  setupCodeWanted: call("GET", "/v1/auth/platform-admin/claim"),
+  claimWithSetupCode: call("POST", "/v1/auth/platform-admin/claim"),
+  users: call("GET", "/v1/auth/users"),
+  setUserRole: call("PATCH", "/v1/auth/users/{user_id}/role"),
+  setUserStatus: call("PATCH", "/v1/auth/users/{user_id}/status"),
+  resetUserPassword: call("POST", "/v1/auth/users/{user_id}/reset-password"),
+
+  // Keys for programs
+  keys: call("GET", "/v1/auth/tokens"),
+  createKey: call("POST", "/v1/auth/tokens"),
+  revokeKey: call("DELETE", "/v1/auth/tokens/{token_id}"),
+
+  // Knowledge bases and documents
+  knowledgeBases: call("GET", "/v1/rag/knowledge-bases"),
+  knowledgeBase: call("GET", "/v1/rag/knowledge-bases/{kb_id}"),
+  createKnowledgeBase: call("POST", "/v1/rag/knowledge-bases"),
+  changeKnowledgeBase: call("PATCH", "/v1/rag/knowledge-bases/{kb_id}"),
+  deleteKnowledgeBase: call("DELETE", "/v1/rag/knowledge-bases/{kb_id}"),
+  documents: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents"),
+  document: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}"),
+  deleteDocument: call("DELETE", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}"),
+  passages: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/chunks"),
+  content: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/content", RAW),
+  // The same bytes are one document, however often they arrive.
+  upload: call("POST", "/v1/rag/knowledge-bases/{kb_id}/upload", { repeatable: true }),
+
+  // Pipelines and questions
+  methods: call("GET", "/v1/rag/capabilities"),
+  pipelines: call("GET", "/v1/rag/pipeline"),
+  createPipeline: call("POST", "/v1/rag/pipeline"),
+  changePipeline: call("PATCH", "/v1/rag/pipeline/{pipeline_id}"),
+  deletePipeline: call("DELETE", "/v1/rag/pipeline/{pipeline_id}"),
+  ask: call("POST", "/v1/rag/pipeline/{pipeline_id}/query", { ...RAW, headers: { Accept: "text/event-stream" } }),
+
+  // Jobs
+  jobs: call("GET", "/v1/jobs"),
+  cancelJob: call("POST", "/v1/jobs/{job_id}/cancel"),
+
+  // Plugins, marketplace, tools, licences
+  plugins: call("GET", "/v1/plugins"),
+  plugin: call("GET", "/v1/plugins/{name}"),
+  enablePlugin: call("POST", "/v1/plugins/{name}/enable"),
+  disablePlugin: call("POST", "/v1/plugins/{name}/disable"),
+  pluginSettings: call("GET", "/v1/plugins/{name}/config"),
+  changePluginSettings: call("PUT", "/v1/plugins/{name}/config"),
+  listings: call("GET", "/v1/marketplace/plugins"),
+  searchListings: call("GET", "/v1/marketplace/plugins/search"),
+  listing: call("GET", "/v1/marketplace/plugins/{plugin_id}"),
+  installListing: call("POST", "/v1/marketplace/plugins/{plugin_id}/install"),
+  uninstallListing: call("DELETE", "/v1/marketplace/plugins/{plugin_id}/uninstall"),
+  enableListing: call("POST", "/v1/marketplace/plugins/{plugin_id}/enable"),
+  disableListing: call("POST", "/v1/marketplace/plugins/{plugin_id}/disable"),
+  ratings: call("GET", "/v1/marketplace/plugins/{plugin_id}/ratings"),
+  rate: call("POST", "/v1/marketplace/plugins/{plugin_id}/ratings"),
+  installations: call("GET", "/v1/marketplace/installations/me"),
+  mySubmissions: call("GET", "/v1/marketplace/submissions/mine"),
+  submitListing: call("POST", "/v1/marketplace/submissions/{plugin_id}/submit"),
+  submissions: call("GET", "/v1/marketplace/submissions"),
+  claimSubmission: call("POST", "/v1/marketplace/submissions/{plugin_id}/claim"),
+  approveSubmission: call("POST", "/v1/marketplace/submissions/{plugin_id}/approve"),
+  rejectSubmission: call("POST", "/v1/marketplace/submissions/{plugin_id}/reject"),
+  licences: call("GET", "/v1/marketplace/licenses"),
+  tools: call("GET", "/v1/ai/functions/definitions"),
+  runTool: call("POST", "/v1/ai/functions/{name}"),
+
+  // Teams and organizations
+  teams: call("GET", "/v1/teams"),
+  team: call("GET", "/v1/teams/{team_id}"),
+  createTeam: call("POST", "/v1/teams"),
+  deleteTeam: call("DELETE", "/v1/teams/{team_id}"),
+  changeTeamMember: call("PATCH", "/v1/teams/{team_id}/members/{user_id}"),
+  removeTeamMember: call("DELETE", "/v1/teams/{team_id}/members/{user_id}"),
+  exportTeam: call("GET", "/v1/teams/{team_id}/export"),
+  teamInvites: call("GET", "/v1/invites"),
+  inviteToTeam: call("POST", "/v1/invites"),
+  revokeTeamInvite: call("POST", "/v1/invites/{invite_id}/revoke"),
+  invite: call("GET", "/v1/invites/by-token/{token}", OPEN),
+  acceptInvite: call("POST", "/v1/invites/by-token/{token}/redeem"),
+  myOrganizations: call("GET", "/v1/organizations/mine"),
+  organizations: call("GET", "/v1/organizations"),
+  organization: call("GET", "/v1/organizations/{org_id}"),
+  createOrganization: call("POST", "/v1/organizations"),
+  subOrganizations: call("GET", "/v1/organizations/{org_id}/organizations"),
+  members: call("GET", "/v1/organizations/{org_id}/members"),
+  setMember: call("POST", "/v1/organizations/{org_id}/members"),
+  removeMember: call("DELETE", "/v1/organizations/{org_id}/members/{user_id}"),
+  suspendMember: call("PUT", "/v1/organizations/{org_id}/members/{user_id}/suspension"),
+  restoreMember: call("DELETE", "/v1/organizations/{org_id}/members/{user_id}/suspension"),
+  organizationInvites: call("GET", "/v1/organizations/{org_id}/invites"),
+  inviteToOrganization: call("POST", "/v1/organizations/{org_id}/invites"),
+  revokeOrganizationInvite: call("POST", "/v1/organizations/{org_id}/invites/{invite_id}/revoke"),
+  exportOrganization: call("GET", "/v1/organizations/{org_id}/export"),
+  permissions: call("GET", "/v1/permissions"),
+  roles: call("GET", "/v1/organizations/{org_id}/roles"),
+  createRole: call("POST", "/v1/organizations/{org_id}/roles"),
+  deleteRole: call("DELETE", "/v1/organizations/{org_id}/roles/{role_id}"),
+  memberRoles: call("GET", "/v1/organizations/{org_id}/members/{user_id}/roles"),
+  assignRole: call("POST", "/v1/organizations/{org_id}/members/{user_id}/roles"),
+  unassignRole: call("DELETE", "/v1/organizations/{org_id}/members/{user_id}/roles/{role_id}"),
+  effectivePermissions: call("GET", "/v1/organizations/{org_id}/members/{user_id}/effective-permissions"),
+  audit: call("GET", "/v1/audit"),
+};
+
+/** Everything of a list that comes in pages. */
+export async function everything(fetchPage, parameters = {}, most = 20_000) {
+  const items = [];
+  for (;;) {
+    const query = { ...parameters.query, limit: 500, offset: items.length };
+    const page = await fetchPage({ ...parameters, query });
+    items.push(...page.items);
+    if (!page.items.length || items.length >= Math.min(page.total, most)) return items;
+  }
+}

@@ -1,0 +1,134 @@
+/**
+ * One request to the API: the token, a second try after a new sign-in or an outage, errors as people read them.
+ */
+
+import { signal } from "./html.js";
+import { API } from "./place.js";
+import { account, end, interrupted, refresh, tokenToSend } from "./session.js";
+import { t } from "./words.js";
+
+/** A refusal or failure; `message` can be shown as it is. */
+export class ApiError extends Error {
+  constructor(status, code, message, { fields = {}, requestId = "", retryAfter = 0, detail = null } = {}) {
+    super(message);
+    Object.assign(this, { status, code, fields, requestId, retryAfter, detail });
+  }
+}
+
+/** Whether the API can't be reached at the moment. */
+export const unreachable = signal(false);
+
+const IDEMPOTENT = new Set(["GET", "PUT", "DELETE"]);
+const LONGEST_PAUSE = 8_000;
+const TRIES_WHEN_BUSY = 3;
+
+let recovering = null;
+
+/**
+ * Send a request and return the answer's `Response`, whose status is a success.
+ *
+ * `repeatable` says that sending it twice does no harm: then it waits until the API is back. With `anonymous`
+ * no token is sent, and a 401 is an answer like any other.
+ */
+export async function send(method, path, { query, body, signal: stop, headers = {}, repeatable, anonymous } = {}) {
+  const options = { method, headers: { Accept: "application/json", ...headers }, signal: stop };
+  if (body instanceof FormData || body instanceof Blob) options.body = body;
+  else if (body !== undefined) {
+    options.body = JSON.stringify(body);
+    options.headers["Content-Type"] = "application/json";
+  }
+  const url = API + path + queryText(query);
+  const patient = repeatable ?? IDEMPOTENT.has(method);
+  for (let tries = 1; ; tries += 1) {
+    const answer = await attempt(url, options, patient, anonymous);
+    if (answer.ok) return answer;
+    const error = await errorOf(answer);
+    if (answer.status === 401 && !anonymous && account.value) await signInAgain();
+    else if (patient && [429, 503].includes(answer.status) && error.retryAfter && tries < TRIES_WHEN_BUSY)
+      await pause(error.retryAfter * 1000);
+    else throw error;
+  }
+}
+
+async function attempt(url, options, patient, anonymous) {
+  for (;;) {
+    const token = anonymous ? null : await tokenToSend();
+    const headers = token ? { ...options.headers, Authorization: `Bearer ${token}` } : options.headers;
+    try {
+      const answer = await fetch(url, { ...options, headers });
+      unreachable.value = false;
+      return answer;
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      const back = recover();
+      if (!patient) throw new ApiError(0, "unreachable", t("The server can’t be reached. Nothing was lost; try again."));
+      await back;
+    }
+  }
+}
+
+/** A refresh, or else the person's own sign-in over the page; throws when they leave instead. */
+async function signInAgain() {
+  if (await refresh()) return;
+  interrupted.value = true;
+  await new Promise((resolve, reject) => {
+    const ended = new ApiError(401, "signed_out", t("You are signed out."));
+    const stop = interrupted.subscribe((still) => {
+      if (still) return;
+      queueMicrotask(() => stop());
+      if (account.value) resolve();
+      else reject(ended);
+    });
+  });
+}
+
+/** Leave instead of signing in again. */
+export function giveUp() {
+  end();
+}
+
+/** Ask until the API answers; everybody who waits shares one question. */
+function recover() {
+  unreachable.value = true;
+  recovering ??= (async () => {
+    for (let wait = 500; unreachable.value; wait = Math.min(wait * 2, LONGEST_PAUSE)) {
+      await pause(wait);
+      unreachable.value = !(await isAlive());
+    }
+    recovering = null;
+  })();
+  return recovering;
+}
+
+async function isAlive() {
+  try {
+    return (await fetch(`${API}/livez`, { cache: "no-store" })).ok;
+  } catch {
+    return false;
+  }
+}
+
+const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+function queryText(query = {}) {
+  const kept = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  return kept.length ? `?${new URLSearchParams(kept.map(([key, value]) => [key, String(value)]))}` : "";
+}
+
+/** The error that an answer tells of: `detail` is a text, or a list with one entry for each wrong field. */
+export async function errorOf(answer) {
+  const body = await answer.json().catch(() => ({}));
+  const { detail, code = `status_${answer.status}` } = body ?? {};
+  const fields = {};
+  if (Array.isArray(detail)) {
+    for (const problem of detail) fields[problem.loc?.at(-1) ?? ""] ??= problem.msg;
+  }
+  const listed = Object.entries(fields).map(([name, text]) => (name ? `${name}: ${text}` : text));
+  const text = typeof detail === "string" ? detail : listed.join("; ") || detail?.message;
+  return new ApiError(answer.status, code, text || t("The request failed ({status}).", { status: answer.status }), {
+    fields,
+    detail,
+    requestId: answer.headers.get("X-Request-ID") ?? "",
+    retryAfter: Number(answer.headers.get("Retry-After")) || 0,
+  });
+}

@@ -1,0 +1,60 @@
+/** What a view loads: loading, loaded, failed, again. */
+
+import { useCallback, useEffect, useRef, useState } from "./html.js";
+
+/**
+ * The result of `load(signal)`, loaded anew when `keys` change: {data, error, loading, reload, set}.
+ *
+ * While it is loaded again, what was there stays; an answer that came too late is dropped.
+ */
+export function useResource(load, keys = []) {
+  const [state, setState] = useState({ data: null, error: null, loading: true });
+  const stop = useRef(null);
+  const reload = useCallback(async () => {
+    stop.current?.abort();
+    const mine = new AbortController();
+    stop.current = mine;
+    setState((was) => ({ ...was, loading: true }));
+    try {
+      const data = await load(mine.signal);
+      if (!mine.signal.aborted) setState({ data, error: null, loading: false });
+    } catch (error) {
+      if (!mine.signal.aborted) setState((was) => ({ data: was.data, error, loading: false }));
+    }
+  }, keys);
+  useEffect(() => {
+    setState((was) => ({ ...was, data: null, error: null }));
+    reload();
+    return () => stop.current?.abort();
+  }, keys);
+  const set = useCallback((data) => setState({ data, error: null, loading: false }), []);
+  return { ...state, reload, set };
+}
+
+/** Call `fn` every `milliseconds` while `active`, but not while nobody looks. */
+export function usePolling(fn, milliseconds, active = true) {
+  const latest = useRef(fn);
+  latest.current = fn;
+  useEffect(() => {
+    if (!active) return undefined;
+    const timer = setInterval(() => document.hidden || latest.current(), milliseconds);
+    return () => clearInterval(timer);
+  }, [milliseconds, active]);
+}
+
+/** Something that is being done: {run, busy, error, clear}. `run` answers whether it worked. */
+export function useAction(fn) {
+  const [state, setState] = useState({ busy: false, error: null });
+  const run = async (...args) => {
+    setState({ busy: true, error: null });
+    try {
+      await fn(...args);
+      setState({ busy: false, error: null });
+      return true;
+    } catch (error) {
+      setState({ busy: false, error: error.name === "AbortError" ? null : error });
+      return false;
+    }
+  };
+  return { ...state, run, clear: () => setState({ busy: false, error: null }) };
+}

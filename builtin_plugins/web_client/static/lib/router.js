@@ -1,0 +1,63 @@
+/** Addresses: each view has its own, can be linked, reloaded and opened in another tab. */
+
+import { computed, html, signal } from "./html.js";
+import { BASE } from "./place.js";
+
+const here = signal(read());
+
+/** The path without the client's base, and the query. */
+export const path = computed(() => here.value.path);
+export const query = computed(() => new URLSearchParams(here.value.search));
+
+function read() {
+  const found = location.pathname.startsWith(BASE) ? location.pathname.slice(BASE.length) : location.pathname;
+  return { path: found.replace(/\/+$/, "") || "/", search: location.search };
+}
+
+/** The whole address of a path of the client. */
+export const addressOf = (to) => BASE + (to === "/" && BASE ? "" : to);
+
+/** Go to a view. With `replace`, Back does not return to this one. */
+export function go(to, { replace = false } = {}) {
+  history[replace ? "replaceState" : "pushState"](null, "", addressOf(to));
+  here.value = read();
+  if (!replace) window.scrollTo(0, 0);
+}
+
+addEventListener("popstate", () => {
+  here.value = read();
+});
+
+/** Change parts of the query; empty values are left out. */
+export function setQuery(changes) {
+  const found = new URLSearchParams(here.value.search);
+  for (const [key, value] of Object.entries(changes)) {
+    if (value === null || value === undefined || value === "") found.delete(key);
+    else found.set(key, value);
+  }
+  const text = found.toString();
+  go(path.value + (text ? `?${text}` : ""), { replace: true });
+}
+
+/** A link within the client; other clicks than a plain one are the browser's. */
+export function Link({ to, children, ...rest }) {
+  const follow = (event) => {
+    if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    go(to);
+  };
+  return html`<a href=${addressOf(to)} onClick=${follow} ...${rest}>${children}</a>`;
+}
+
+/** The values of `:names` in a pattern such as "/documents/:base"; null where it doesn't fit. */
+export function match(pattern, actual) {
+  const wanted = pattern.split("/");
+  const parts = actual.split("/");
+  if (wanted.length !== parts.length) return null;
+  const values = {};
+  for (const [index, part] of wanted.entries()) {
+    if (part.startsWith(":")) values[part.slice(1)] = decodeURIComponent(parts[index]);
+    else if (part !== parts[index]) return null;
+  }
+  return values;
+}

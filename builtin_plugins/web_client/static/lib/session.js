@@ -1,0 +1,157 @@
+/**
+ * Who is signed in. The token lives in this tab: in memory, and in sessionStorage so that a reload keeps it.
+ * A new tab asks the others; signing out tells them.
+ */
+
+import { computed, signal } from "./html.js";
+import { API } from "./place.js";
+
+const KEPT = "platform.session";
+const EARLY = 0.25; // of a token's life: when that is left, it is exchanged
+const SHORTEST_WAIT = 5_000;
+
+const session = signal(null);
+let timer = 0;
+let refreshing = null;
+
+/** The claims of the token, or null. They are hints: the API decides. */
+export const account = computed(() => session.value?.claims ?? null);
+
+/** Whether a temporary password must be replaced before anything else. */
+export const mustChangePassword = computed(() => session.value?.mustChange ?? false);
+
+/** Set while a signed-in person has to prove again who they are; the page stays as it is underneath. */
+export const interrupted = signal(false);
+
+export const isAdmin = computed(() => account.value?.role === "admin" || account.value?.platform_admin === true);
+export const isPlatformAdmin = computed(() => account.value?.platform_admin === true);
+
+const tabs = "BroadcastChannel" in window ? new BroadcastChannel("platform.session") : null;
+tabs?.addEventListener("message", ({ data }) => {
+  if (data.kind === "ask" && session.value) tabs.postMessage({ kind: "session", session: forOthers() });
+  if (data.kind === "session" && !session.value) keep(data.session);
+  if (data.kind === "signed-out") forget();
+});
+
+/** Take up what a reload or another tab left; answers whether somebody is signed in. */
+export async function resume() {
+  const kept = parsed(sessionStorage.getItem(KEPT));
+  if (kept) {
+    keep(kept);
+    if (remaining() < 60_000) await refresh();
+  } else if (tabs) {
+    await fromOtherTabs();
+  }
+  return session.value !== null;
+}
+
+function fromOtherTabs() {
+  tabs.postMessage({ kind: "ask" });
+  return new Promise((resolve) => {
+    const stop = setTimeout(resolve, 80);
+    tabs.addEventListener("message", ({ data }) => {
+      if (data.kind === "session") {
+        clearTimeout(stop);
+        resolve();
+      }
+    });
+  });
+}
+
+/** Begin a session with what a sign-in answered. */
+export function begin({ access_token: token, expires_in: seconds, user }) {
+  const mustChange = user?.must_change_password ?? false;
+  keep({ token, mustChange, until: Date.now() + seconds * 1000, lifetime: seconds * 1000 });
+  interrupted.value = false;
+}
+
+/** Begin a session with a token alone, as single sign-on leaves it in the address. */
+export function beginWithToken(token) {
+  const claims = claimsOf(token);
+  begin({ access_token: token, expires_in: claims.exp - claims.iat });
+}
+
+/** The token to send, fresh enough to arrive; null for nobody. */
+export async function tokenToSend() {
+  if (session.value && remaining() < SHORTEST_WAIT) await refresh();
+  return session.value?.token ?? null;
+}
+
+/** Exchange the token for a new one; answers whether that worked. One exchange serves all who ask meanwhile. */
+export function refresh() {
+  refreshing ??= exchange().finally(() => {
+    refreshing = null;
+  });
+  return refreshing;
+}
+
+async function exchange() {
+  const used = session.value;
+  if (!used) return false;
+  let answer;
+  try {
+    const headers = { Authorization: `Bearer ${used.token}` };
+    answer = await fetch(`${API}/v1/auth/refresh`, { method: "POST", headers });
+  } catch {
+    schedule(SHORTEST_WAIT);
+    return false;
+  }
+  if (answer.ok) begin({ ...(await answer.json()), user: { must_change_password: used.mustChange } });
+  else if (answer.status === 429) schedule(15_000);
+  return answer.ok;
+}
+
+/** End this tab's session, and that of the browser's other tabs. */
+export function end() {
+  forget();
+  tabs?.postMessage({ kind: "signed-out" });
+}
+
+function keep(found) {
+  const claims = claimsOf(found.token);
+  if (!claims) return;
+  session.value = { ...found, claims };
+  sessionStorage.setItem(KEPT, JSON.stringify(forOthers()));
+  schedule(Math.max(remaining() - found.lifetime * EARLY, SHORTEST_WAIT));
+}
+
+function forget() {
+  clearTimeout(timer);
+  sessionStorage.removeItem(KEPT);
+  session.value = null;
+  interrupted.value = false;
+}
+
+function forOthers() {
+  const { token, mustChange, until, lifetime } = session.value;
+  return { token, mustChange, until, lifetime };
+}
+
+const remaining = () => (session.value?.until ?? 0) - Date.now();
+
+function schedule(milliseconds) {
+  clearTimeout(timer);
+  timer = setTimeout(refresh, milliseconds);
+}
+
+// A laptop that slept has run no timers.
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && session.value && remaining() < session.value.lifetime * EARLY) refresh();
+});
+
+function claimsOf(token) {
+  try {
+    const text = atob(token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/"));
+    return JSON.parse(new TextDecoder().decode(Uint8Array.from(text, (char) => char.charCodeAt(0))));
+  } catch {
+    return null;
+  }
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,51 @@
+/** Server-sent events over `fetch`, which can send a token and a body (WHATWG HTML, section 9.2). */
+
+import { ApiError } from "./http.js";
+import { t } from "./words.js";
+
+/** The events of an answer, each as {name, data}; an `error` event throws. */
+export async function* eventsOf(answer) {
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  try {
+    for (;;) {
+      const { value, done } = await reader.read().catch((error) => {
+        if (error.name === "AbortError") throw error;
+        throw new ApiError(0, "cut_off", t("The connection was lost before the answer was complete."));
+      });
+      if (done) return;
+      const blocks = (rest + value).replace(/\r\n?/g, "\n").split("\n\n");
+      rest = blocks.pop();
+      for (const block of blocks) {
+        const event = parse(block);
+        if (event?.name === "error") throw failed(event.data);
+        if (event) yield event;
+      }
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+function parse(block) {
+  let name = "message";
+  const data = [];
+  for (const line of block.split("\n")) {
+    const [field, ...rest] = line.split(":");
+    const value = rest.join(":").replace(/^ /, "");
+    if (field === "event") name = value;
+    else if (field === "data") data.push(value);
+  }
+  if (!data.length) return null;
+  const text = data.join("\n");
+  try {
+    return { name, data: JSON.parse(text) };
+  } catch {
+    return { name, data: text };
+  }
+}
+
+function failed(data) {
+  const text = typeof data?.detail === "string" ? data.detail : t("The answer could not be completed.");
+  return new ApiError(data?.status ?? 0, data?.code ?? "stream_failed", text);
+}

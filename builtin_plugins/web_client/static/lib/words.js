@@ -1,0 +1,90 @@
+/**
+ * Texts in the reader's language. English texts are their own keys; any other language is one file that
+ * maps them, loaded only for those who read it.
+ */
+
+import { signal } from "./html.js";
+
+/** Languages by code: what they call themselves, and where their texts are. */
+export const LANGUAGES = {
+  en: { name: "English", load: async () => ({}) },
+};
+
+const KEPT = "platform.language";
+const texts = signal({});
+export const language = signal("en");
+
+/** Load the texts of the language that was chosen, else of the first known one that the browser names. */
+export async function loadLanguage(wanted = chosen()) {
+  const code = wanted in LANGUAGES ? wanted : "en";
+  texts.value = await LANGUAGES[code].load();
+  language.value = code;
+  document.documentElement.lang = code;
+}
+
+/** Choose a language, here and on the next visit. */
+export function chooseLanguage(code) {
+  localStorage.setItem(KEPT, code);
+  return loadLanguage(code);
+}
+
+function chosen() {
+  const kept = localStorage.getItem(KEPT);
+  if (kept in LANGUAGES) return kept;
+  return navigator.languages.map((tag) => tag.slice(0, 2)).find((code) => code in LANGUAGES) ?? "en";
+}
+
+/** A text, with `{name}` filled in. */
+export function t(text, values = {}) {
+  return fill(texts.value[text] ?? text, values);
+}
+
+/** A text that depends on a number, which fills in `{n}`. */
+export function plural(count, one, other) {
+  return t(count === 1 ? one : other, { n: number(count) });
+}
+
+function fill(text, values) {
+  return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
+}
+
+/** Dates and numbers follow the browser's locale where it speaks the chosen language. */
+const locale = () => navigator.languages.find((tag) => tag.startsWith(language.value)) ?? language.value;
+
+export const number = (value, options) => new Intl.NumberFormat(locale(), options).format(value);
+
+export const percent = (share) => number(share, { style: "percent", maximumFractionDigits: 0 });
+
+export function bytes(count) {
+  const units = ["byte", "kilobyte", "megabyte", "gigabyte"];
+  let value = count;
+  let index = 0;
+  while (value >= 1000 && index < units.length - 1) {
+    value /= 1000;
+    index += 1;
+  }
+  const digits = index && value < 10 ? 1 : 0;
+  return number(value, { style: "unit", unit: units[index], unitDisplay: "short", maximumFractionDigits: digits });
+}
+
+export const dateTime = (text) =>
+  new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeStyle: "short" }).format(new Date(text));
+
+export const day = (text) => new Intl.DateTimeFormat(locale(), { dateStyle: "medium" }).format(new Date(text));
+
+const STEPS = [
+  [60, "second", 1],
+  [3600, "minute", 60],
+  [86400, "hour", 3600],
+  [7 * 86400, "day", 86400],
+];
+
+/** "3 minutes ago"; a date for what is longer ago than a week. */
+export function ago(text) {
+  const seconds = (Date.now() - new Date(text).getTime()) / 1000;
+  if (Math.abs(seconds) < 45) return t("just now");
+  const step = STEPS.find(([limit]) => Math.abs(seconds) < limit);
+  if (!step) return day(text);
+  const format = new Intl.RelativeTimeFormat(locale(), { numeric: "auto" });
+  return format.format(-Math.round(seconds / step[2]), step[1]);
+}

@@ -1,0 +1,85 @@
+/** The start: who is signed in, which view the address names, and the frame around it. */
+
+import { html, render, useEffect, useState } from "./lib/html.js";
+import { account, beginWithToken, mustChangePassword, resume } from "./lib/session.js";
+import { go, match, path } from "./lib/router.js";
+import { loadLanguage, t } from "./lib/words.js";
+import { Notice, Skeleton } from "./parts/basics.js";
+import { Messages } from "./parts/layers.js";
+import { Outage } from "./parts/outage.js";
+import { OPEN_VIEWS, VIEWS } from "./views.js";
+
+/** Single sign-on leaves the token, or what went wrong, in the fragment, which no server sees (spec 5.5). */
+function takeFragment() {
+  const found = new URLSearchParams(location.hash.slice(1));
+  if (path.value !== "/auth/callback") return "";
+  const back = sessionStorage.getItem("platform.return") ?? "/";
+  sessionStorage.removeItem("platform.return");
+  const token = found.get("token");
+  if (token) beginWithToken(token);
+  go(token ? back : "/login", { replace: true });
+  return token ? "" : (found.get("error_description") ?? found.get("error") ?? "");
+}
+
+function viewOf(actual) {
+  const views = account.value && !mustChangePassword.value ? [...VIEWS, ...OPEN_VIEWS] : OPEN_VIEWS;
+  for (const view of views) {
+    const values = match(view.path, actual);
+    if (values) return { view, values };
+  }
+  return null;
+}
+
+/** The view of an address; its code arrives when it is first wanted. */
+function View({ view, values }) {
+  const [found, setFound] = useState(null);
+  useEffect(() => {
+    let wanted = true;
+    view.load().then(
+      (module) => wanted && setFound({ view, Page: module.default }),
+      () => wanted && setFound({ view, Page: Outdated }),
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [view]);
+  useEffect(() => {
+    document.title = view.title ? `${t(view.title)} · Platform` : "Platform";
+  }, [view]);
+  if (found?.view !== view) return html`<div class="page"><${Skeleton} lines=${5} /></div>`;
+  return html`<${found.Page} key=${view.path} ...${values} />`;
+}
+
+/** The server was updated while this page was open: its old files are gone. */
+const Outdated = () => html`<div class="page">
+  <${Notice} tone="warn" title=${t("This page has been updated on the server")} onRetry=${() => location.reload()}>
+    ${t("Reload it to go on.")}
+  <//>
+</div>`;
+
+function App({ problem }) {
+  const here = path.value;
+  const [Frame, setFrame] = useState(null);
+  const signedIn = account.value !== null && !mustChangePassword.value;
+  useEffect(() => {
+    if (signedIn && !Frame) import("./parts/frame.js").then((module) => setFrame(() => module.Frame));
+  }, [signedIn]);
+  const found = viewOf(here);
+  if (!signedIn && !found) {
+    const SignIn = OPEN_VIEWS[0];
+    return html`<${View} view=${SignIn} values=${{ problem }} /><${Outage} /><${Messages} />`;
+  }
+  if (found && OPEN_VIEWS.includes(found.view)) {
+    return html`<${View} view=${found.view} values=${{ ...found.values, problem }} /><${Outage} /><${Messages} />`;
+  }
+  if (!Frame) return html`<div class="page"><${Skeleton} lines=${5} /></div>`;
+  return html`<${Frame}>${found ? html`<${View} view=${found.view} values=${found.values} />` : html`<${Unknown} />`}<//><${Messages} />`;
+}
+
+const Unknown = () => html`<div class="page">
+  <${Notice} tone="warn" title=${t("There is no page at this address")}>${t("It may have been moved or deleted.")}<//>
+</div>`;
+
+const problem = takeFragment();
+await Promise.all([loadLanguage(), resume()]);
+render(html`<${App} problem=${problem} />`, document.getElementById("app"));

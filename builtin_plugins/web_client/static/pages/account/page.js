@@ -1,0 +1,57 @@
+/** One's own account: who one is, the password, the language, signing out, becoming Platform Admin. */
+
+import { html, useState } from "../../lib/html.js";
+import { api } from "../../lib/api.js";
+import { useAction, useResource } from "../../lib/resource.js";
+import { account, isPlatformAdmin, refresh } from "../../lib/session.js";
+import { LANGUAGES, chooseLanguage, language, t } from "../../lib/words.js";
+import { Badge, Button, Head } from "../../parts/basics.js";
+import { Field, Form } from "../../parts/forms.js";
+import { Confirm, say } from "../../parts/layers.js";
+import { signOut, signOutEverywhere } from "../sign-in/sign-out.js";
+import { ChangePassword } from "./password.js";
+
+export default function Account() {
+  const { username, email, role } = account.value ?? {};
+  const [leaving, setLeaving] = useState(false);
+  return html`<div class="page narrow">
+    <${Head} title=${t("Your account")} />
+    <section class="panel">
+      <dl class="facts">
+        <dt>${t("Username")}</dt><dd>${username}</dd>
+        <dt>${t("E-mail")}</dt><dd>${email}</dd>
+        <dt>${t("Role")}</dt><dd class="row"><${Badge}>${role === "admin" ? t("Administrator") : t("User")}<//>${isPlatformAdmin.value && html`<${Badge} tone="accent">Platform Admin<//>`}</dd>
+      </dl>
+      <${Field} as="select" label=${t("Language")} value=${language.value} onInput=${chooseLanguage}>
+        ${Object.entries(LANGUAGES).map(([code, { name }]) => html`<option value=${code}>${name}</option>`)}
+      <//>
+    </section>
+    <${Claim} />
+    <section class="panel"><h2>${t("Password")}</h2><${ChangePassword} /></section>
+    <section class="panel"><h2>${t("Sessions")}</h2>
+      <p class="muted">${t("Signing out everywhere ends your sessions on all devices. Keys for programs stay.")}</p>
+      <div class="row"><${Button} icon="sign_out" onClick=${signOut}>${t("Sign out")}<//><${Button} onClick=${() => setLeaving(true)}>${t("Sign out everywhere")}<//></div>
+    </section>
+    ${leaving && html`<${Confirm} title=${t("Sign out everywhere?")} confirm=${t("Sign out everywhere")} onConfirm=${signOutEverywhere} onClose=${() => setLeaving(false)}>
+      <p>${t("You have to sign in again on every device, this one included.")}</p><//>`}
+  </div>`;
+}
+
+/** An upgraded server lets an administrator become its first Platform Admin with a code from the terminal. */
+function Claim() {
+  const wanted = useResource((signal) => api.setupCodeWanted({ signal }).catch(() => ({ setup_code_required: false })));
+  const [code, setCode] = useState("");
+  const action = useAction(async () => {
+    await api.claimWithSetupCode({ body: { code } });
+    await refresh();
+    say(t("You are the Platform Admin now."));
+    wanted.reload();
+  });
+  if (!wanted.data?.setup_code_required || isPlatformAdmin.value) return null;
+  return html`<section class="panel"><h2>${t("Become the Platform Admin")}</h2>
+    <p class="muted">${t("Nobody administers this server across organizations yet. The command “platform-admin setup-code” prints a code on the server.")}</p>
+    <${Form} action=${action} submit=${t("Claim")} disabled=${!code.trim()}>
+      <${Field} label=${t("Setup code")} value=${code} onInput=${setCode} placeholder="XXXXXX-XXXXXX-XXXXXX" autocomplete="one-time-code" />
+    <//>
+  </section>`;
+}

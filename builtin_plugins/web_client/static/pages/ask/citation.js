@@ -1,0 +1,32 @@
+/** A citation: its passage on hover or focus, its place in the document on a click. */
+
+import { html, useId, useRef, useState } from "../../lib/html.js";
+import { t } from "../../lib/words.js";
+
+const EDGE = 8;
+const LONGEST = 480;
+
+export function Citation({ source, label, onShow }) {
+  const [place, setPlace] = useState(null);
+  const id = useId();
+  const button = useRef(null);
+  const open = () => {
+    const box = button.current.getBoundingClientRect();
+    const width = Math.min(380, innerWidth - 2 * EDGE);
+    const left = Math.max(EDGE, Math.min(box.left - 24, innerWidth - width - EDGE));
+    const below = box.bottom < innerHeight * 0.55;
+    setPlace({ left: `${left}px`, width: `${width}px`, ...(below ? { top: `${box.bottom + 6}px` } : { bottom: `${innerHeight - box.top + 6}px` }) });
+  };
+  const close = () => setPlace(null);
+  return html`<span class="citation" onMouseEnter=${open} onMouseLeave=${close}>
+    <button type="button" ref=${button} aria-label=${t("Source {n}: {name}", { n: label, name: source.source })} aria-describedby=${place ? id : undefined}
+      onFocus=${open} onBlur=${close} onClick=${onShow} onKeyDown=${(event) => event.key === "Escape" && close()}>${label}</button>
+    ${
+      place &&
+      html`<span class="passage-card" role="tooltip" id=${id} style=${place}>
+        <strong class="clip">${source.source}${source.page ? ` · ${t("page {n}", { n: source.page })}` : ""}</strong>
+        <span>${source.text.length > LONGEST ? `${source.text.slice(0, LONGEST)} …` : source.text}</span>
+      </span>`
+    }
+  </span>`;
+}

@@ -1,0 +1,95 @@
+/** Where a question is typed. What is typed survives a reload and the end of a session. */
+
+import { html, useEffect, useRef, useState } from "../../lib/html.js";
+import { api } from "../../lib/api.js";
+import { useResource } from "../../lib/resource.js";
+import { t } from "../../lib/words.js";
+import { Button } from "../../parts/basics.js";
+import { Check, Field } from "../../parts/forms.js";
+import { Icon } from "../../parts/icons.js";
+import { answering, stopAnswer } from "./conversation.js";
+
+const DRAFT = "platform.draft";
+const TALLEST = 220;
+const LONGEST = 8000;
+
+export function Composer({ sources, choice, onChoose, onSend }) {
+  const [text, setText] = useState(sessionStorage.getItem(DRAFT) ?? "");
+  const [settings, setSettings] = useState({});
+  const [open, setOpen] = useState(false);
+  const box = useRef(null);
+  useEffect(() => {
+    if (matchMedia("(pointer: fine)").matches) box.current.focus();
+  }, []);
+  useEffect(() => {
+    sessionStorage.setItem(DRAFT, text);
+    box.current.style.height = "auto";
+    box.current.style.height = `${Math.min(box.current.scrollHeight, TALLEST)}px`;
+  }, [text]);
+  const send = async () => {
+    const question = text.trim();
+    if (!question || answering.value || !choice) return;
+    setText("");
+    try {
+      await onSend(question, settings);
+    } catch {
+      setText(question);
+    }
+  };
+  const keys = (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    send();
+  };
+  return html`<div class="composer">
+    <div class="composer-inside">
+      ${open && html`<${Options} value=${settings} onChange=${setSettings} />`}
+      <textarea ref=${box} rows="1" maxlength=${LONGEST} aria-label=${t("Your question")} placeholder=${t("Ask your documents …")}
+        value=${text} onInput=${(event) => setText(event.target.value)} onKeyDown=${keys}></textarea>
+      <div class="composer-foot">
+        <${SourceChoice} sources=${sources} value=${choice} onChange=${onChoose} />
+        <${Button} kind="quiet" small icon="settings" aria-label=${t("How to answer")} aria-expanded=${open} onClick=${() => setOpen(!open)} />
+        <span class="grow"></span>
+        ${
+          answering.value
+            ? html`<${Button} kind="primary" icon="stop" aria-label=${t("Stop")} onClick=${stopAnswer} />`
+            : html`<${Button} kind="primary" icon="send" aria-label=${t("Ask")} disabled=${!text.trim() || !choice} onClick=${send} />`
+        }
+      </div>
+    </div>
+  </div>`;
+}
+
+function SourceChoice({ sources, value, onChange }) {
+  return html`<label class="source-choice"><${Icon} name="documents" size=${16} /><span class="hidden">${t("What to ask")}</span>
+    <select value=${value} onChange=${(event) => onChange(event.target.value)}>
+      ${sources.pipelines.length > 0 && html`<optgroup label=${t("Pipelines")}>
+        ${sources.pipelines.map((item) => html`<option key=${item.id} value=${`pipeline:${item.id}`}>${item.name}</option>`)}
+      </optgroup>`}
+      ${sources.alone.length > 0 && html`<optgroup label=${t("Knowledge bases")}>
+        ${sources.alone.map((base) => html`<option key=${base.id} value=${`base:${base.id}`}>${base.name}</option>`)}
+      </optgroup>`}
+    </select>
+  </label>`;
+}
+
+/** What this server can do besides the usual; nothing is offered that it can't. */
+function Options({ value, onChange }) {
+  const offered = useResource((signal) => api.methods({ signal }));
+  if (!offered.data) return null;
+  const { methods, enhancers, retrievers } = offered.data;
+  const names = Object.keys(methods).filter((name) => methods[name]);
+  const set = (changes) => onChange({ ...value, ...changes });
+  return html`<div class="options">
+    ${names.length > 1 && html`<${Field} as="select" label=${t("Method")} value=${value.method ?? "standard"} onInput=${(method) => set({ method })}>
+      ${names.map((name) => html`<option value=${name}>${name}</option>`)}
+    <//>`}
+    <${Field} label=${t("Passages to read")} type="number" min="1" max="50" value=${value.top_k ?? 5} onInput=${(text) => set({ top_k: Number(text) || 5 })} />
+    <div class="options-checks">
+      ${retrievers.hybrid?.available && html`<${Check} label=${t("Search by words too")} checked=${value.hybrid ?? true} onChange=${(hybrid) => set({ hybrid })} />`}
+      ${enhancers.rerank?.available && html`<${Check} label=${t("Rank again")} checked=${value.rerank ?? false} onChange=${(rerank) => set({ rerank })} />`}
+      ${enhancers.compress?.available && html`<${Check} label=${t("Shorten passages")} checked=${value.compress ?? false} onChange=${(compress) => set({ compress })} />`}
+      ${retrievers.parent_child?.available && html`<${Check} label=${t("Read around passages")} checked=${value.parent_context ?? false} onChange=${(on) => set({ parent_context: on })} />`}
+    </div>
+  </div>`;
+}

@@ -1,0 +1,5 @@
+/** Recent conversations, in the navigation. */
+
+export function Recent() {
+  return null;
+}

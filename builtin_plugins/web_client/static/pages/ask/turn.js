@@ -1,0 +1,107 @@
+/** A question and its answer: the steps, the text with its citations, the sources. */
+
+import { html, useState } from "../../lib/html.js";
+import { number, percent, plural, t } from "../../lib/words.js";
+import { Button, Failure, Spinner } from "../../parts/basics.js";
+import { Icon } from "../../parts/icons.js";
+import { Markdown } from "../../parts/markdown.js";
+import { say } from "../../parts/layers.js";
+import { Citation } from "./citation.js";
+import { askAgain, answering } from "./conversation.js";
+
+export function Turn({ turn, onShow }) {
+  const refused = turn.state === "done" && turn.sources.length === 0;
+  const show = (source, index) => onShow({ ...source, number: index + 1, bases: turn.pipeline.knowledge_base_ids });
+  const cite = (label) => {
+    const source = turn.sources[label - 1];
+    return source ? html`<${Citation} source=${source} label=${label} onShow=${() => show(source, label - 1)} />` : `[${label}]`;
+  };
+  return html`<article class="turn" aria-busy=${["searching", "writing"].includes(turn.state)}>
+    <div class="question"><p>${turn.question}</p></div>
+    <div class="answer">
+      <${Steps} turn=${turn} />
+      ${refused ? html`<${Refusal} turn=${turn} />` : turn.text && html`<${Markdown} text=${turn.text} cite=${cite} />`}
+      ${turn.state === "stopped" && html`<p class="muted">${t("Stopped.")}</p>`}
+      <${Failure} error=${turn.error} onRetry=${answering.value ? undefined : () => askAgain(turn)} />
+      ${turn.state === "done" && !refused && html`<${Sources} turn=${turn} onShow=${show} />`}
+      ${["done", "stopped"].includes(turn.state) && html`<${Actions} turn=${turn} />`}
+    </div>
+  </article>`;
+}
+
+/** What happens, and afterwards what happened. */
+function Steps({ turn }) {
+  const bases = turn.pipeline.knowledge_base_ids.length;
+  if (turn.state === "searching") {
+    return html`<p class="steps" role="status"><${Spinner} />${turn.steps.at(-1)?.message ?? plural(bases, "Searching one knowledge base …", "Searching {n} knowledge bases …")}</p>`;
+  }
+  const seconds = turn.took ? number(turn.took / 1000, { maximumFractionDigits: 1 }) : "";
+  const read = plural(turn.sources.length, "Read one passage", "Read {n} passages");
+  return html`<details class="steps-done">
+    <summary>${turn.state === "writing" ? html`<${Spinner} />` : html`<${Icon} name="check" size=${15} />`}${read}${seconds && ` · ${t("{n} s", { n: seconds })}`}</summary>
+    <${Trace} turn=${turn} />
+  </details>`;
+}
+
+function Trace({ turn }) {
+  const { done } = turn;
+  if (!done) return null;
+  const { degraded = [], retrieval, ...rest } = done.method_details;
+  const facts = [
+    [t("Method"), done.method],
+    retrieval && [t("Search"), retrieval],
+    [t("Model"), done.model_used],
+    [t("Confidence"), percent(done.confidence)],
+    done.tokens_used && [t("Tokens"), number(done.tokens_used)],
+    ...Object.entries(rest)
+      .filter(([, value]) => ["string", "number", "boolean"].includes(typeof value))
+      .map(([key, value]) => [key.replaceAll("_", " "), String(value)]),
+  ].filter(Boolean);
+  return html`<dl class="facts trace">${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
+    ${turn.steps.map((step) => html`<p class="faint">${step.message ?? step.name}</p>`)}
+    ${degraded.map((text) => html`<p class="faint">${text}</p>`)}`;
+}
+
+/** An honest "no" looks like an answer, not like a failure. */
+function Refusal({ turn }) {
+  return html`<div class="refusal">
+    <span class="empty-icon"><${Icon} name="search" size=${22} /></span>
+    <div class="stack close">
+      <h2>${t("Your documents don’t say")}</h2>
+      <p>${turn.text}</p>
+      <p class="muted">${t("Ask in other words, choose another source below, or add a document that covers it.")}</p>
+      <div class="row"><${Button} small icon="upload" to=${`/documents/${turn.pipeline.knowledge_base_ids[0]}`}>${t("Add documents")}<//></div>
+    </div>
+  </div>`;
+}
+
+function Sources({ turn, onShow }) {
+  const cited = new Set([...turn.text.matchAll(/\[(\d+)\]/g)].map((found) => Number(found[1])));
+  const [all, setAll] = useState(false);
+  const list = turn.sources.map((source, index) => ({ source, index })).filter(({ index }) => all || cited.has(index + 1) || !cited.size);
+  const others = turn.sources.length - list.length;
+  return html`<div class="sources">
+    <ul>
+      ${list.map(
+        ({ source, index }) => html`<li key=${source.chunk_id}>
+          <button type="button" class="source" onClick=${() => onShow(source, index)}>
+            <span class="source-number">${index + 1}</span><span class="clip">${source.source}</span>
+            ${source.page && html`<small>${t("page {n}", { n: source.page })}</small>`}
+          </button>
+        </li>`,
+      )}
+    </ul>
+    ${others > 0 && html`<${Button} kind="link" onClick=${() => setAll(true)}>${plural(others, "One more passage was read", "{n} more passages were read")}<//>`}
+  </div>`;
+}
+
+function Actions({ turn }) {
+  const copy = async () => {
+    await navigator.clipboard.writeText(turn.text);
+    say(t("Copied"));
+  };
+  return html`<div class="row turn-actions">
+    <${Button} kind="quiet" small icon="copy" aria-label=${t("Copy the answer")} onClick=${copy} />
+    <${Button} kind="quiet" small icon="retry" aria-label=${t("Ask again")} disabled=${answering.value} onClick=${() => askAgain(turn)} />
+  </div>`;
+}

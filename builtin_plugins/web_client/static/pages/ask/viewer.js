@@ -1,0 +1,36 @@
+/** The place of a passage, beside the conversation. */
+
+import { html, useEffect, useRef } from "../../lib/html.js";
+import { api } from "../../lib/api.js";
+import { useResource } from "../../lib/resource.js";
+import { t } from "../../lib/words.js";
+import { Button, Loaded } from "../../parts/basics.js";
+import { Reader } from "../documents/reader.js";
+
+/** A source doesn't name its knowledge base: the one of the pipeline's that has the document. */
+async function find(passage, signal) {
+  const tries = passage.bases.map(async (base) => ({
+    base,
+    document: await api.document({ kb_id: base, document_id: passage.document_id, signal }),
+  }));
+  return Promise.any(tries).catch((error) => {
+    throw error.errors?.[0] ?? error;
+  });
+}
+
+export function Viewer({ passage, onClose }) {
+  const found = useResource((signal) => find(passage, signal), [passage.document_id]);
+  const box = useRef(null);
+  useEffect(() => box.current.focus(), [passage]);
+  const keys = (event) => event.key === "Escape" && onClose();
+  const where = new URLSearchParams({ from: passage.char_start, to: passage.char_end, ...(passage.page ? { page: passage.page } : {}) });
+  return html`<aside class="viewer" tabindex="-1" ref=${box} onKeyDown=${keys} aria-label=${t("Source {n}: {name}", { n: passage.number, name: passage.source })}>
+    <header class="viewer-head">
+      <span class="source-number">${passage.number}</span>
+      <h2 class="clip grow">${passage.source}</h2>
+      ${found.data && html`<${Button} small to=${`/documents/${found.data.base}/${passage.document_id}?${where}`}>${t("Open")}<//>`}
+      <${Button} kind="quiet" small icon="close" aria-label=${t("Close")} onClick=${onClose} />
+    </header>
+    <${Loaded} of=${found}>${({ base, document }) => html`<${Reader} base=${base} document=${document} passage=${passage} />`}<//>
+  </aside>`;
+}

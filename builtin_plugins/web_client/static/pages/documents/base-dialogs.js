@@ -1,0 +1,43 @@
+/** Changing and deleting a knowledge base. */
+
+import { html, useState } from "../../lib/html.js";
+import { api } from "../../lib/api.js";
+import { useAction, useResource } from "../../lib/resource.js";
+import { plural, t } from "../../lib/words.js";
+import { Notice } from "../../parts/basics.js";
+import { Field, Form } from "../../parts/forms.js";
+import { Confirm, Dialog, say } from "../../parts/layers.js";
+import { VisibilityChoice } from "./visibility.js";
+
+export function EditBase({ base, onSaved, onClose }) {
+  const [name, setName] = useState(base.name);
+  const [description, setDescription] = useState(base.description);
+  const [seen, setSeen] = useState({ visibility: base.visibility, team_id: base.team_id, organization_id: base.organization_id });
+  const action = useAction(async () => {
+    onSaved(await api.changeKnowledgeBase({ kb_id: base.id, body: { name, description, ...seen } }));
+    onClose();
+    say(t("Saved"));
+  });
+  return html`<${Dialog} title=${base.name} onClose=${onClose}>
+    <${Form} action=${action} submit=${t("Save")} onCancel=${onClose} disabled=${!name.trim()}>
+      <${Field} label=${t("Name")} value=${name} onInput=${setName} required />
+      <${Field} label=${t("Description")} as="textarea" value=${description} onInput=${setDescription} optional />
+      <${VisibilityChoice} value=${seen} onChange=${setSeen} />
+    <//>
+  <//>`;
+}
+
+/** Pipelines that would have nothing left to search must be named in the request: they go too. */
+export function DeleteBase({ base, count, onDeleted, onClose }) {
+  const pipelines = useResource((signal) => api.pipelines({ query: { limit: 500 }, signal }));
+  const gone = (pipelines.data?.items ?? []).filter((item) => item.knowledge_base_ids.every((id) => id === base.id));
+  const remove = async () => {
+    const receipt = await api.deleteKnowledgeBase({ kb_id: base.id, body: { confirm_delete_pipeline_ids: gone.map((item) => item.id) } });
+    say(receipt.message);
+    onDeleted();
+  };
+  return html`<${Confirm} title=${t("Delete “{name}”?", { name: base.name })} confirm=${t("Delete")} onConfirm=${remove} onClose=${onClose}>
+    <p>${plural(count, "Its only document is removed for good.", "All {n} documents are removed for good.")}</p>
+    ${gone.length > 0 && html`<${Notice} tone="warn">${t("These pipelines search nothing else and are deleted too: {names}", { names: gone.map((item) => item.name).join(", ") })}<//>`}
+  <//>`;
+}

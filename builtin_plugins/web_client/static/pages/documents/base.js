@@ -1,0 +1,91 @@
+/** A knowledge base: its documents, what is on its way, and who sees it. */
+
+import { html, useMemo, useState } from "../../lib/html.js";
+import { api } from "../../lib/api.js";
+import { useResource } from "../../lib/resource.js";
+import { go, query, setQuery } from "../../lib/router.js";
+import { account, isPlatformAdmin } from "../../lib/session.js";
+import { plural, t } from "../../lib/words.js";
+import { Button, Empty, Failure, Head, Skeleton } from "../../parts/basics.js";
+import { Menu } from "../../parts/layers.js";
+import { LongList } from "../../parts/long-list.js";
+import { DeleteBase, EditBase } from "./base-dialogs.js";
+import { DropZone } from "./drop-zone.js";
+import { useDocuments } from "./live.js";
+import { ROW, Row } from "./row.js";
+import { addFiles, removeUpload, retryUpload, uploads } from "./uploads.js";
+import { VisibilityBadge } from "./visibility.js";
+
+const STATES = { "": "All", processing: "Being read", failed: "Failed" };
+
+export default function Base({ base: id }) {
+  const base = useResource((signal) => api.knowledgeBase({ kb_id: id, signal }), [id]);
+  const live = useDocuments(id);
+  const [dialog, setDialog] = useState("");
+  if (!base.data) return html`<div class="page">${base.error ? html`<${Failure} error=${base.error} onRetry=${base.reload} />` : html`<${Skeleton} />`}</div>`;
+  const mine = String(base.data.owner_id) === String(account.value?.sub) || isPlatformAdmin.value;
+  return html`<div class="page">
+    <${Head} title=${base.data.name} about=${base.data.description} back=${{ to: "/documents", title: t("Documents") }}>
+      <${Button} kind="primary" icon="ask" to=${`/?base=${id}`}>${t("Ask")}<//>
+      ${mine && html`<${Menu} label=${t("More")} kind="plain" small=${false} items=${[
+        { title: t("Rename or describe"), icon: "edit", onSelect: () => setDialog("edit") },
+        { title: t("Who sees this?"), icon: "people", onSelect: () => setDialog("edit") },
+        { title: t("Delete"), icon: "trash", danger: true, onSelect: () => setDialog("delete") },
+      ]} />`}
+    <//>
+    <div class="row"><${VisibilityBadge} of=${base.data} />
+      <span class="muted">${live.documents && plural(live.documents.length, "One document", "{n} documents")}</span></div>
+    ${mine && html`<${DropZone} onFiles=${(files) => addFiles(id, files)} />`}
+    <${OnTheWay} base=${id} />
+    <${Failure} error=${live.error} onRetry=${live.reload} />
+    ${!live.documents && !live.error && html`<${Skeleton} lines=${6} />`}
+    ${live.documents && html`<${Documents} base=${id} live=${live} mine=${mine} />`}
+    ${dialog === "edit" && html`<${EditBase} base=${base.data} onSaved=${base.set} onClose=${() => setDialog("")} />`}
+    ${dialog === "delete" && html`<${DeleteBase} base=${base.data} count=${live.documents?.length ?? 0} onDeleted=${() => go("/documents")} onClose=${() => setDialog("")} />`}
+  </div>`;
+}
+
+function Documents({ base, live, mine }) {
+  const text = query.value.get("q") ?? "";
+  const state = query.value.get("state") ?? "";
+  const shown = useMemo(() => {
+    const wanted = text.toLowerCase();
+    return live.documents
+      .filter((item) => (!state || item.status === state) && item.filename.toLowerCase().includes(wanted))
+      .map((item) => ({ ...item, key: item.document_id }));
+  }, [live.documents, text, state]);
+  const count = (status) => live.documents.filter((item) => item.status === status).length;
+  if (!live.documents.length) {
+    return html`<${Empty} icon="documents" title=${t("Nothing in here yet")}>${t("Add files above. You can ask as soon as the first one has been read.")}<//>`;
+  }
+  return html`<section class="stack" aria-label=${t("Documents")}>
+    <div class="filters">
+      <input class="input search" type="search" placeholder=${t("Find a document")} aria-label=${t("Find a document")} value=${text} onInput=${(event) => setQuery({ q: event.target.value })} />
+      ${Object.entries(STATES).map(
+        ([value, title]) => html`<${Button} small key=${value} aria-pressed=${state === value} class=${state === value ? "pressed" : ""} onClick=${() => setQuery({ state: value })}>
+          ${t(title)}${value && ` ${count(value)}`}
+        <//>`,
+      )}
+    </div>
+    ${shown.length === 0 && html`<p class="muted">${t("No document fits.")}</p>`}
+    <div class="table-box"><${LongList} label=${t("Documents")} items=${shown} rowHeight=${ROW} row=${(item) => html`<${Row} base=${base} document=${item} job=${live.jobs.get(item.document_id)} live=${live} mine=${mine} />`} /></div>
+  </section>`;
+}
+
+/** Files that the server doesn't have yet, or didn't take. */
+function OnTheWay({ base }) {
+  const items = uploads.value.filter((item) => item.base === base);
+  if (!items.length) return null;
+  const refused = items.filter((item) => item.state === "refused");
+  const waiting = items.length - refused.length;
+  return html`<section class="stack close" aria-label=${t("Uploads")} aria-live="polite">
+    ${waiting > 0 && html`<p class="row"><span class="spinner" aria-hidden="true"></span>${plural(waiting, "Sending one file …", "Sending {n} files …")}</p>`}
+    ${refused.map(
+      (item) => html`<div class="notice notice-bad" key=${item.id} role="alert">
+        <div class="notice-text"><strong>${item.name}</strong><span>${item.error.message}</span></div>
+        <${Button} small icon="retry" onClick=${() => retryUpload(item.id)}>${t("Try again")}<//>
+        <${Button} small kind="quiet" icon="close" aria-label=${t("Dismiss")} onClick=${() => removeUpload(item.id)} />
+      </div>`,
+    )}
+  </section>`;
+}

@@ -1,0 +1,82 @@
+/** One document: itself, its passages, and what is known about it. */
+
+import { html, useState } from "../../lib/html.js";
+import { api } from "../../lib/api.js";
+import { usePolling, useResource } from "../../lib/resource.js";
+import { go, query, setQuery } from "../../lib/router.js";
+import { bytes, dateTime, number, plural, t } from "../../lib/words.js";
+import { Badge, Button, Head, Loaded, Notice, Skeleton, Tabs } from "../../parts/basics.js";
+import { say } from "../../parts/layers.js";
+import { Reader } from "./reader.js";
+import { DeleteDocument, State, download, readAgain } from "./row.js";
+
+export default function DocumentPage({ base, id }) {
+  const found = useResource((signal) => api.document({ kb_id: base, document_id: id, signal }), [base, id]);
+  const [deleting, setDeleting] = useState(false);
+  usePolling(found.reload, 1500, found.data?.status === "processing");
+  const tab = query.value.get("tab") ?? "read";
+  const here = `/documents/${base}/${id}`;
+  const passage = placeOf(query.value);
+  return html`<div class="page">
+    <${Loaded} of=${found}>${(document) => html`
+      <${Head} title=${document.filename} back=${{ to: `/documents/${base}`, title: t("Documents") }}
+        about=${[bytes(document.size_bytes), document.page_count && plural(document.page_count, "one page", "{n} pages")].filter(Boolean).join(" · ")}>
+        <${Button} icon="download" onClick=${() => download(base, document).catch((error) => say(error.message, "bad"))}>${t("Download")}<//>
+        <${Button} icon="trash" aria-label=${t("Delete")} onClick=${() => setDeleting(true)} />
+      <//>
+      ${document.status === "failed" && html`<${Notice} tone="bad" title=${t("This document could not be read")} onRetry=${() => readAgain(base, document).then(found.set, (error) => say(error.message, "bad"))}>${document.error}<//>`}
+      ${document.status === "processing" && html`<${Notice} title=${t("This document is being read")}><${State} document=${document} /><//>`}
+      <${Tabs} label=${t("Views of this document")} current=${`${here}?tab=${tab}`} tabs=${[
+        { title: t("Read"), to: `${here}?tab=read` },
+        { title: t("Passages"), to: `${here}?tab=passages`, count: document.chunk_count },
+        { title: t("Details"), to: `${here}?tab=details` },
+      ]} />
+      ${document.status === "completed" && tab === "read" && html`<${Reader} base=${base} document=${document} passage=${passage} />`}
+      ${tab === "passages" && html`<${Passages} base=${base} id=${id} />`}
+      ${tab === "details" && html`<${Details} document=${document} />`}
+      ${deleting && html`<${DeleteDocument} base=${base} document=${document} onDeleted=${() => go(`/documents/${base}`)} onClose=${() => setDeleting(false)} />`}
+    `}<//>
+  </div>`;
+}
+
+/** The passage that an address marks. */
+function placeOf(values) {
+  if (!values.get("to")) return null;
+  const page = Number(values.get("page")) || null;
+  return { char_start: Number(values.get("from")), char_end: Number(values.get("to")), page };
+}
+
+const AT_ONCE = 50;
+
+function Passages({ base, id }) {
+  const offset = Number(query.value.get("offset")) || 0;
+  const found = useResource((signal) => api.passages({ kb_id: base, document_id: id, query: { limit: AT_ONCE, offset }, signal }), [base, id, offset]);
+  if (!found.data && !found.error) return html`<${Skeleton} />`;
+  return html`<${Loaded} of=${found}>${({ items, total }) => html`
+    <p class="muted">${t("What a search finds: the document in pieces, as they were cut.")}</p>
+    <ol class="list">${items.map(
+      (item) => html`<li class="panel" key=${item.chunk_id}>
+        <div class="row"><${Badge}>${number(item.chunk_index + 1)}<//>${item.page && html`<span class="faint">${t("page {n}", { n: item.page })}</span>`}
+          <span class="faint">${t("characters {from} to {to}", { from: number(item.char_start), to: number(item.char_end) })}</span></div>
+        <p class="passage-text">${item.text}</p>
+      </li>`,
+    )}</ol>
+    ${total > AT_ONCE && html`<div class="row center">
+      <${Button} icon="back" aria-label=${t("Previous")} disabled=${offset === 0} onClick=${() => setQuery({ offset: Math.max(0, offset - AT_ONCE) || null })} />
+      <span class="muted">${t("{from} to {to} of {total}", { from: number(offset + 1), to: number(offset + items.length), total: number(total) })}</span>
+      <${Button} icon="next" aria-label=${t("Next")} disabled=${offset + AT_ONCE >= total} onClick=${() => setQuery({ offset: offset + AT_ONCE })} />
+    </div>`}`}<//>`;
+}
+
+function Details({ document }) {
+  const facts = [
+    [t("Type"), document.content_type],
+    [t("Size"), bytes(document.size_bytes)],
+    [t("Passages"), number(document.chunk_count)],
+    [t("Uploaded"), dateTime(document.uploaded_at)],
+    document.completed_at && [t("Read"), dateTime(document.completed_at)],
+    ["SHA-256", html`<code>${document.sha256}</code>`],
+    [t("Id"), html`<code>${document.document_id}</code>`],
+  ].filter(Boolean);
+  return html`<dl class="facts">${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
+}

@@ -1,0 +1,86 @@
+/** Pages of a PDF, drawn by PDF.js in this browser; a passage is found among the page's words and marked. */
+
+import { GlobalWorkerOptions, getDocument } from "../../vendor/pdf.js";
+import { t } from "../../lib/words.js";
+
+GlobalWorkerOptions.workerSrc = new URL("../../vendor/pdf.worker.js", import.meta.url).href;
+
+const SHARPEST = 2;
+
+/** {pages, draw(number, canvas, marks, passage), close}. */
+export async function openPdf(data) {
+  const task = getDocument({ data, isEvalSupported: false, enableXfa: false });
+  const file = await task.promise.catch(() => {
+    throw new Error(t("This PDF can’t be shown here. Download it, or read its text."));
+  });
+  let drawing = null;
+  let latest = 0;
+  return {
+    pages: file.numPages,
+    close: () => task.destroy(),
+    async draw(number, canvas, marks, passage) {
+      latest += 1;
+      const mine = latest;
+      drawing?.cancel();
+      await drawing?.promise.catch(() => {});
+      const page = await file.getPage(Math.min(Math.max(number, 1), file.numPages));
+      const width = canvas.parentElement.clientWidth;
+      if (!width || mine !== latest) return;
+      const scale = width / page.getViewport({ scale: 1 }).width;
+      const viewport = page.getViewport({ scale });
+      const sharpness = Math.min(devicePixelRatio || 1, SHARPEST);
+      canvas.width = Math.floor(viewport.width * sharpness);
+      canvas.height = Math.floor(viewport.height * sharpness);
+      canvas.style.height = `${viewport.height}px`;
+      drawing = page.render({ canvas, viewport, transform: [sharpness, 0, 0, sharpness, 0, 0] });
+      await drawing.promise.catch((error) => {
+        if (error.name !== "RenderingCancelledException") throw error;
+      });
+      if (mine === latest) await mark(page, viewport, marks, passage);
+    },
+  };
+}
+
+const bare = (text) => text.normalize("NFKC").replace(/[\s\u00ad]+/g, "").toLowerCase();
+
+/** Lay a mark over each piece of text that the passage covers, compared without spaces. */
+async function mark(page, viewport, marks, passage) {
+  marks.replaceChildren();
+  const wanted = bare(passage ?? "");
+  if (!wanted) return;
+  const { items } = await page.getTextContent();
+  const texts = items.map((item) => bare(item.str ?? ""));
+  const whole = texts.join("");
+  let from = whole.indexOf(wanted);
+  let to = from + wanted.length;
+  if (from < 0) [from, to] = byItsEnds(whole, wanted);
+  let at = 0;
+  for (const [index, text] of texts.entries()) {
+    if (text && at < to && at + text.length > from) marks.append(box(items[index], viewport));
+    at += text.length;
+  }
+  marks.firstElementChild?.scrollIntoView({ block: "center" });
+}
+
+/** A passage that goes over a page's edge, or whose middle reads otherwise: by its first and last words. */
+function byItsEnds(whole, wanted) {
+  const length = Math.min(40, Math.floor(wanted.length / 2));
+  const from = whole.indexOf(wanted.slice(0, length));
+  const end = whole.lastIndexOf(wanted.slice(-length));
+  if (from < 0 && end < 0) return [0, 0];
+  return [from < 0 ? 0 : from, end < 0 ? whole.length : end + length];
+}
+
+function box(item, viewport) {
+  const [, , , , x, y] = item.transform;
+  const [left, bottom] = viewport.convertToViewportPoint(x, y);
+  const element = document.createElement("span");
+  const height = item.height * viewport.scale;
+  Object.assign(element.style, {
+    left: `${(left / viewport.width) * 100}%`,
+    top: `${((bottom - height) / viewport.height) * 100}%`,
+    width: `${((item.width * viewport.scale) / viewport.width) * 100}%`,
+    height: `${((height * 1.25) / viewport.height) * 100}%`,
+  });
+  return element;
+}

@@ -1,0 +1,96 @@
+/** A document to read, with a passage marked in its place: the page of a PDF, or the text. */
+
+import { html, useEffect, useRef, useState } from "../../lib/html.js";
+import { api, everything } from "../../lib/api.js";
+import { useResource } from "../../lib/resource.js";
+import { number, t } from "../../lib/words.js";
+import { Button, Failure, Loaded, Skeleton } from "../../parts/basics.js";
+
+const AROUND = 40_000; // characters shown before and after a passage in a very long text
+
+export function Reader({ base, document, passage }) {
+  const isPdf = document.content_type === "application/pdf";
+  const [original, setOriginal] = useState(isPdf);
+  return html`<div class="reader">
+    ${isPdf && html`<div class="row reader-modes">
+      <${Button} small aria-pressed=${original} class=${original ? "pressed" : ""} onClick=${() => setOriginal(true)}>${t("Page")}<//>
+      <${Button} small aria-pressed=${!original} class=${original ? "" : "pressed"} onClick=${() => setOriginal(false)}>${t("Text")}<//>
+    </div>`}
+    ${original ? html`<${Pages} base=${base} document=${document} passage=${passage} />` : html`<${Text} base=${base} document=${document} passage=${passage} />`}
+  </div>`;
+}
+
+/** The text as it was read, put together from its passages, which overlap. */
+function joined(passages) {
+  let text = "";
+  let start = passages[0]?.char_start ?? 0;
+  const first = start;
+  for (const { char_start: from, text: part } of passages) {
+    const at = from - first;
+    if (at > text.length) text += "\n\n".padEnd(at - text.length, " ").slice(0, at - text.length);
+    text = text.slice(0, at) + part;
+    start = from;
+  }
+  return { text, first, start };
+}
+
+function Text({ base, document, passage }) {
+  const found = useResource(
+    (signal) => everything(api.passages, { kb_id: base, document_id: document.document_id, signal }),
+    [base, document.document_id],
+  );
+  const mark = useRef(null);
+  useEffect(() => {
+    mark.current?.scrollIntoView({ block: "center" });
+  }, [found.data, passage?.char_start]);
+  return html`<${Loaded} of=${found} lines=${8}>${(passages) => {
+    if (!passages.length) return html`<p class="muted">${t("There is no text.")}</p>`;
+    const { text, first } = joined(passages);
+    const from = passage ? passage.char_start - first : 0;
+    const to = passage ? passage.char_end - first : 0;
+    const begin = passage ? Math.max(0, from - AROUND) : 0;
+    const end = passage ? to + AROUND : AROUND * 5;
+    return html`<div class="document-text" tabindex="0" role="region" aria-label=${document.filename}>${begin > 0 && "… "}${text.slice(begin, from)}${
+      passage && html`<mark ref=${mark}>${text.slice(from, to)}</mark>`
+    }${text.slice(to, end)}${end < text.length && " …"}</div>`;
+  }}<//>`;
+}
+
+function Pages({ base, document, passage }) {
+  const file = useResource(
+    async (signal) => {
+      const [{ openPdf }, answer] = await Promise.all([
+        import("./pdf.js"),
+        api.content({ kb_id: base, document_id: document.document_id, signal }),
+      ]);
+      return openPdf(await answer.arrayBuffer());
+    },
+    [base, document.document_id],
+  );
+  const [page, setPage] = useState(passage?.page ?? 1);
+  const [problem, setProblem] = useState(null);
+  const canvas = useRef(null);
+  const marks = useRef(null);
+  useEffect(() => setPage(passage?.page ?? 1), [passage?.char_start, passage?.page]);
+  useEffect(() => () => file.data?.close(), [file.data]);
+  useEffect(() => {
+    if (!file.data || !canvas.current) return undefined;
+    const text = passage?.page === page ? passage.text : "";
+    const draw = () => file.data.draw(page, canvas.current, marks.current, text).then(() => setProblem(null), setProblem);
+    // It calls once at the beginning, too.
+    const observer = new ResizeObserver(draw);
+    observer.observe(canvas.current.parentElement);
+    return () => observer.disconnect();
+  }, [file.data, page, passage]);
+  if (file.error) return html`<${Failure} error=${file.error} onRetry=${file.reload} />`;
+  if (!file.data) return html`<${Skeleton} lines=${10} />`;
+  return html`<div class="pdf">
+    <div class="row center">
+      <${Button} small icon="back" aria-label=${t("Previous page")} disabled=${page <= 1} onClick=${() => setPage(page - 1)} />
+      <span class="muted" aria-live="polite">${t("Page {n} of {total}", { n: number(page), total: number(file.data.pages) })}</span>
+      <${Button} small icon="next" aria-label=${t("Next page")} disabled=${page >= file.data.pages} onClick=${() => setPage(page + 1)} />
+    </div>
+    <${Failure} error=${problem} />
+    <div class="pdf-page"><canvas ref=${canvas} role="img" aria-label=${t("Page {n} of {total}", { n: page, total: file.data.pages })}></canvas><div class="pdf-marks" ref=${marks}></div></div>
+  </div>`;
+}

@@ -1,0 +1,79 @@
+/** One document in its list: how far it is, why it failed, what can be done. */
+
+import { html, useState } from "../../lib/html.js";
+import { api } from "../../lib/api.js";
+import { Link, go } from "../../lib/router.js";
+import { useAction } from "../../lib/resource.js";
+import { ago, bytes, plural, t } from "../../lib/words.js";
+import { Badge, Button, Meter } from "../../parts/basics.js";
+import { Icon } from "../../parts/icons.js";
+import { Confirm, Menu, say } from "../../parts/layers.js";
+import { saveBlob } from "../../parts/save.js";
+
+export const ROW = 62;
+
+/** Let the browser keep the original bytes. */
+export async function download(base, document) {
+  const answer = await api.content({ kb_id: base, document_id: document.document_id });
+  saveBlob(await answer.blob(), document.filename);
+}
+
+/** Read it again: the same bytes are the same document. */
+export async function readAgain(base, document) {
+  const answer = await api.content({ kb_id: base, document_id: document.document_id });
+  const body = new FormData();
+  body.append("file", new File([await answer.blob()], document.filename));
+  return api.upload({ kb_id: base, body });
+}
+
+export function Row({ base, document, job, live, mine }) {
+  const [deleting, setDeleting] = useState(false);
+  const again = useAction(async () => live.put([await readAgain(base, document)]));
+  const cancel = useAction(async () => {
+    await api.cancelJob({ job_id: job.id });
+    say(t("It will stop in a moment."));
+  });
+  const address = `/documents/${base}/${document.document_id}`;
+  const failed = document.status === "failed";
+  return html`<div class="document">
+    <span class=${`document-icon is-${document.status}`}><${Icon} name=${failed ? "alert" : "documents"} /></span>
+    <div class="grow">
+      <${Link} class="name clip block" to=${address} title=${document.filename}>${document.filename}<//>
+      <small class=${failed ? "bad clip block" : "faint clip block"} title=${document.error ?? ""}>${failed ? document.error : about(document)}</small>
+    </div>
+    <${State} document=${document} job=${job} />
+    ${failed && mine && html`<${Button} small icon="retry" busy=${again.busy} onClick=${again.run}>${t("Try again")}<//>`}
+    ${job && mine && document.status === "processing" && html`<${Button} small kind="quiet" icon="close" aria-label=${t("Cancel reading {name}", { name: document.filename })} busy=${cancel.busy || job.cancel_requested} onClick=${cancel.run} />`}
+    <${Menu} label=${t("More on {name}", { name: document.filename })} items=${[
+      { title: t("Open"), icon: "documents", onSelect: () => go(address) },
+      { title: t("Download"), icon: "download", onSelect: () => download(base, document).catch((error) => say(error.message, "bad")) },
+      mine && { title: t("Delete"), icon: "trash", danger: true, onSelect: () => setDeleting(true) },
+    ]} />
+    ${deleting && html`<${DeleteDocument} base=${base} document=${document} onDeleted=${() => live.drop(document.document_id)} onClose=${() => setDeleting(false)} />`}
+  </div>`;
+}
+
+const about = (document) =>
+  [bytes(document.size_bytes), document.page_count && plural(document.page_count, "one page", "{n} pages"), ago(document.uploaded_at)].filter(Boolean).join(" · ");
+
+export function State({ document, job }) {
+  if (document.status === "failed") return html`<${Badge} tone="bad">${t("Failed")}<//>`;
+  if (document.status === "completed") return html`<span class="faint wide-only nowrap">${plural(document.chunk_count, "one passage", "{n} passages")}</span>`;
+  const { done = 0, total = null } = job?.progress ?? {};
+  return html`<span class="document-progress">
+    <small class="faint clip">${job?.status === "running" ? job.message || t("Reading") : t("Waiting")}</small>
+    <${Meter} value=${done} max=${total} label=${t("Reading {name}", { name: document.filename })} />
+  </span>`;
+}
+
+export function DeleteDocument({ base, document, onDeleted, onClose }) {
+  const remove = async () => {
+    const receipt = await api.deleteDocument({ kb_id: base, document_id: document.document_id });
+    onDeleted();
+    say(receipt.message);
+  };
+  return html`<${Confirm} title=${t("Delete this document?")} confirm=${t("Delete")} onConfirm=${remove} onClose=${onClose}>
+    <p><strong>${document.filename}</strong></p>
+    <p>${t("Its text, its passages and the original file are removed for good. Answers no longer use it.")}</p>
+  <//>`;
+}

@@ -1,0 +1,57 @@
+/** The audit log: who did what, with the state before and after. */
+
+import { html, useState } from "../../lib/html.js";
+import { api } from "../../lib/api.js";
+import { useResource } from "../../lib/resource.js";
+import { query, setQuery } from "../../lib/router.js";
+import { dateTime, number, t } from "../../lib/words.js";
+import { Button, Empty, Head, Loaded } from "../../parts/basics.js";
+import { Dialog } from "../../parts/layers.js";
+import { Json } from "../../parts/json.js";
+
+const AT_ONCE = 50;
+
+export default function Audit() {
+  const values = Object.fromEntries(query.value);
+  const offset = Number(values.offset) || 0;
+  const filters = { action: values.action, actor_id: values.actor, target_type: values.type, target_id: values.target };
+  const found = useResource((signal) => api.audit({ query: { ...filters, limit: AT_ONCE, offset }, signal }), [JSON.stringify(values)]);
+  const [shown, setShown] = useState(null);
+  const filter = (name, label) => html`<input class="input small" aria-label=${label} placeholder=${label} value=${values[name] ?? ""} onChange=${(event) => setQuery({ [name]: event.target.value.trim(), offset: null })} />`;
+  return html`<div class="page">
+    <${Head} title=${t("Audit log")} about=${t("Changes of accounts, rights and settings. Nobody can alter it.")} />
+    <div class="filters">${filter("action", t("Action"))}${filter("actor", t("Account id"))}${filter("type", t("Kind of thing"))}${filter("target", t("Id of the thing"))}</div>
+    <${Loaded} of=${found}>${({ entries, total }) =>
+      !entries.length
+        ? html`<${Empty} icon="audit" title=${t("No entries")}>${t("Nothing fits these filters, or nothing happened yet.")}<//>`
+        : html`<div class="table-box" tabindex="0" role="region" aria-label=${t("Audit log")}><table>
+            <thead><tr><th>${t("When")}</th><th>${t("Action")}</th><th>${t("By")}</th><th>${t("On")}</th><th><span class="hidden">${t("Details")}</span></th></tr></thead>
+            <tbody>${entries.map(
+              (entry) => html`<tr key=${entry.id}>
+                <td class="nowrap">${dateTime(entry.created_at)}</td><td><code>${entry.action}</code></td>
+                <td class="nowrap">${entry.actor_id === null ? t("the operator") : t("account {id}", { id: entry.actor_id })}</td>
+                <td>${entry.target_type} ${entry.target_id}</td>
+                <td class="right"><${Button} small onClick=${() => setShown(entry)}>${t("Details")}<//></td></tr>`,
+            )}</tbody></table></div>
+            <div class="row center">
+              <${Button} icon="back" aria-label=${t("Newer")} disabled=${offset === 0} onClick=${() => setQuery({ offset: Math.max(0, offset - AT_ONCE) || null })} />
+              <span class="muted">${t("{from} to {to} of {total}", { from: number(offset + 1), to: number(offset + entries.length), total: number(total) })}</span>
+              <${Button} icon="next" aria-label=${t("Older")} disabled=${offset + AT_ONCE >= total} onClick=${() => setQuery({ offset: offset + AT_ONCE })} />
+            </div>`
+    }<//>
+    ${shown && html`<${Entry} entry=${shown} onClose=${() => setShown(null)} />`}
+  </div>`;
+}
+
+const Entry = ({ entry, onClose }) => html`<${Dialog} title=${entry.action} onClose=${onClose} wide>
+  <dl class="facts">
+    <dt>${t("When")}</dt><dd>${dateTime(entry.created_at)}</dd>
+    <dt>${t("On")}</dt><dd>${entry.target_type} ${entry.target_id}</dd>
+    ${entry.ip_address && html`<dt>${t("From")}</dt><dd>${entry.ip_address}</dd>`}
+    ${entry.user_agent && html`<dt>${t("Program")}</dt><dd>${entry.user_agent}</dd>`}
+  </dl>
+  <div class="halves">
+    <div class="stack close"><h3>${t("Before")}</h3><${Json} label=${t("Before")} value=${entry.before_state ?? t("nothing")} /></div>
+    <div class="stack close"><h3>${t("After")}</h3><${Json} label=${t("After")} value=${entry.after_state ?? t("nothing")} /></div>
+  </div>
+<//>`;

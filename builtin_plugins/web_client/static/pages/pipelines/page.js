@@ -1,0 +1,118 @@
+/** Pipelines: which knowledge bases are asked together, and what this server can do with them. */
+
+import { html, useState } from "../../lib/html.js";
+import { api, everything } from "../../lib/api.js";
+import { useAction, useResource } from "../../lib/resource.js";
+import { query, setQuery } from "../../lib/router.js";
+import { account, isPlatformAdmin } from "../../lib/session.js";
+import { ago, plural, t } from "../../lib/words.js";
+import { Badge, Button, Empty, Head, Loaded } from "../../parts/basics.js";
+import { Check, Field, Form } from "../../parts/forms.js";
+import { Confirm, Dialog, Menu, say } from "../../parts/layers.js";
+import { VisibilityBadge, VisibilityChoice } from "../documents/visibility.js";
+
+async function load(signal) {
+  const [pipelines, bases, offered] = await Promise.all([
+    everything(api.pipelines, { signal }),
+    everything(api.knowledgeBases, { signal }),
+    api.methods({ signal }),
+  ]);
+  return { pipelines, bases, offered };
+}
+
+export default function Pipelines() {
+  const found = useResource(load);
+  const [dialog, setDialog] = useState(null);
+  const creating = query.value.get("new") === "1";
+  const create = () => setQuery({ new: 1 });
+  return html`<div class="page">
+    <${Head} title=${t("Pipelines")} about=${t("A pipeline asks one or more knowledge bases together. Programs use it as a model.")}>
+      <${Button} kind="primary" icon="plus" onClick=${create}>${t("New pipeline")}<//>
+    <//>
+    <${Loaded} of=${found}>${({ pipelines, bases, offered }) => html`
+      ${
+        pipelines.length === 0
+          ? html`<${Empty} icon="pipelines" title=${t("No pipelines yet")} action=${html`<${Button} kind="primary" icon="plus" onClick=${create}>${t("New pipeline")}<//>`}>
+              ${t("You need none to ask a knowledge base. Make one to ask several at once.")}<//>`
+          : html`<div class="cards">${pipelines.map((item) => html`<${Tile} key=${item.id} item=${item} bases=${bases} onDialog=${setDialog} />`)}</div>`
+      }
+      <${Methods} offered=${offered} />
+      ${creating && html`<${Edit} bases=${bases} onSaved=${found.reload} onClose=${() => setQuery({ new: null })} />`}
+      ${dialog?.kind === "edit" && html`<${Edit} item=${dialog.item} bases=${bases} onSaved=${found.reload} onClose=${() => setDialog(null)} />`}
+      ${dialog?.kind === "delete" && html`<${Delete} item=${dialog.item} onDeleted=${found.reload} onClose=${() => setDialog(null)} />`}
+    `}<//>
+  </div>`;
+}
+
+function Tile({ item, bases, onDialog }) {
+  const names = item.knowledge_base_ids.map((id) => bases.find((base) => base.id === id)?.name ?? t("one you can’t see"));
+  const mine = String(item.owner_user_id) === String(account.value?.sub) || isPlatformAdmin.value;
+  return html`<article class="tile">
+    <div class="row tight"><h2 class="grow">${item.name}</h2>
+      <${Menu} label=${t("More on {name}", { name: item.name })} items=${
+        mine && [
+          { title: t("Change"), icon: "edit", onSelect: () => onDialog({ kind: "edit", item }) },
+          { title: t("Delete"), icon: "trash", danger: true, onSelect: () => onDialog({ kind: "delete", item }) },
+        ]
+      } /></div>
+    <p>${names.join(", ")}</p>
+    <div class="tile-foot"><${VisibilityBadge} of=${item} /><span>${ago(item.created_at)}</span><span class="grow"></span>
+      <${Button} small icon="ask" to=${`/?pipeline=${item.id}`}>${t("Ask")}<//></div>
+  </article>`;
+}
+
+function Edit({ item, bases, onSaved, onClose }) {
+  const [name, setName] = useState(item?.name ?? "");
+  const [chosen, setChosen] = useState(item?.knowledge_base_ids ?? []);
+  const [seen, setSeen] = useState({ visibility: item?.visibility ?? "private", team_id: item?.team_id, organization_id: item?.organization_id });
+  const action = useAction(async () => {
+    const body = { name, knowledge_base_ids: chosen, ...seen };
+    if (item) await api.changePipeline({ pipeline_id: item.id, body });
+    else await api.createPipeline({ body });
+    say(t("Saved"));
+    onClose();
+    onSaved();
+  });
+  const toggle = (id, on) => setChosen(on ? [...chosen, id] : chosen.filter((other) => other !== id));
+  return html`<${Dialog} title=${item ? item.name : t("New pipeline")} onClose=${onClose}>
+    <${Form} action=${action} submit=${item ? t("Save") : t("Create")} onCancel=${onClose} disabled=${!name.trim() || !chosen.length}>
+      <${Field} label=${t("Name")} value=${name} onInput=${setName} required autofocus />
+      <fieldset class="choice scroll"><legend>${t("Knowledge bases to ask")}</legend>
+        ${bases.map((base) => html`<${Check} key=${base.id} label=${base.name} hint=${plural(base.document_count, "One document", "{n} documents")} checked=${chosen.includes(base.id)} onChange=${(on) => toggle(base.id, on)} />`)}
+        ${!bases.length && html`<p class="muted">${t("Make a knowledge base first.")}</p>`}
+      </fieldset>
+      <${VisibilityChoice} value=${seen} onChange=${setSeen} />
+    <//>
+  <//>`;
+}
+
+const Delete = ({ item, onDeleted, onClose }) => html`<${Confirm} title=${t("Delete “{name}”?", { name: item.name })} confirm=${t("Delete")} onClose=${onClose}
+  onConfirm=${async () => {
+    const { message } = await api.deletePipeline({ pipeline_id: item.id });
+    say(message);
+    onDeleted();
+  }}><p>${t("The knowledge bases and their documents stay.")}</p><//>`;
+
+const ABOUT = {
+  standard: "Search once, answer from the best passages.",
+  hyde: "Imagine an answer first, and search for what is like it.",
+  self_rag: "Check each passage and the answer, and search again if they don’t hold.",
+  auto: "Choose the method by the question.",
+  corrective: "Judge what was found, and search anew if it is weak.",
+  raptor: "Search summaries of documents as well as passages.",
+  conversational: "Read follow-up questions together with what was said before.",
+};
+
+/** What the server offers, and what it doesn't. */
+function Methods({ offered }) {
+  return html`<section class="stack" aria-labelledby="methods">
+    <div><h2 id="methods">${t("Methods")}</h2><p class="muted">${t("Ways to answer. Choose one beside the question; those that need a model are off without one.")}</p></div>
+    <div class="table-box" tabindex="0" role="region" aria-labelledby="methods"><table>
+      <thead><tr><th>${t("Method")}</th><th>${t("What it does")}</th><th>${t("State")}</th></tr></thead>
+      <tbody>${Object.entries(offered.methods).map(
+        ([name, on]) => html`<tr key=${name}><td class="nowrap"><code>${name}</code></td><td>${ABOUT[name] ? t(ABOUT[name]) : ""}</td>
+          <td>${on ? html`<${Badge} tone="good">${t("Available")}<//>` : html`<${Badge}>${t("Not on this server")}<//>`}</td></tr>`,
+      )}</tbody>
+    </table></div>
+  </section>`;
+}

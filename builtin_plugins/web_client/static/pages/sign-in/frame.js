@@ -1,0 +1,24 @@
+/** The frame of views that need no account: one card in the middle. */
+
+import { html } from "../../lib/html.js";
+import { LANGUAGES, chooseLanguage, language, t } from "../../lib/words.js";
+import { Icon } from "../../parts/icons.js";
+
+export function Card({ title, about, children, foot }) {
+  return html`<div class="door">
+    <main class="card">
+      <div class="brand"><span class="mark" aria-hidden="true"><${Icon} name="menu" size=${16} /></span><span>Platform</span></div>
+      <h1>${title}</h1>
+      ${about && html`<p class="muted">${about}</p>`}
+      ${children}
+    </main>
+    <footer class="door-foot">
+      ${foot}
+      <label class="language"><span class="hidden">${t("Language")}</span>
+        <select value=${language.value} onChange=${(event) => chooseLanguage(event.target.value)}>
+          ${Object.entries(LANGUAGES).map(([code, { name }]) => html`<option value=${code}>${name}</option>`)}
+        </select>
+      </label>
+    </footer>
+  </div>`;
+}

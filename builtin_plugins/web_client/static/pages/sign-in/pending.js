@@ -1,0 +1,7 @@
+/** An invite that waits until its reader has signed in. */
+
+const KEPT = "platform.invite";
+
+export const pendingInvite = () => sessionStorage.getItem(KEPT);
+export const keepInvite = (token) => sessionStorage.setItem(KEPT, token);
+export const forgetInvite = () => sessionStorage.removeItem(KEPT);

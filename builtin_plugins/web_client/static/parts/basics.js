@@ -1,0 +1,108 @@
+/** Small things that every page shows: buttons, badges, notices, empty states. */
+
+import { classes, html, useState } from "../lib/html.js";
+import { Link } from "../lib/router.js";
+import { t } from "../lib/words.js";
+import { Icon } from "./icons.js";
+
+/** A button; `to` makes it a link, `busy` shows that it works. */
+export function Button({ kind = "plain", icon, busy, small, to, children, class: extra, disabled, ...rest }) {
+  const look = classes("button", `button-${kind}`, { small, "only-icon": !children }, extra);
+  const inside = html`${busy ? html`<${Spinner} />` : icon && html`<${Icon} name=${icon} size=${small ? 16 : 18} />`}
+    ${children && html`<span>${children}</span>`}`;
+  if (to) return html`<${Link} to=${to} class=${look} ...${rest}>${inside}<//>`;
+  return html`<button type="button" class=${look} disabled=${disabled || busy} aria-busy=${busy ? "true" : undefined} ...${rest}>
+    ${inside}
+  </button>`;
+}
+
+export const Spinner = () => html`<span class="spinner" aria-hidden="true"></span>`;
+
+export const Badge = ({ tone = "neutral", children }) => html`<span class=${`badge badge-${tone}`}>${children}</span>`;
+
+/** Something to know; an error says what happened and what to do. */
+export function Notice({ tone = "info", title, children, onRetry, action }) {
+  const icon = { info: "info", bad: "alert", warn: "alert", good: "check" }[tone];
+  return html`<div class=${`notice notice-${tone}`} role=${tone === "bad" ? "alert" : "status"}>
+    <${Icon} name=${icon} />
+    <div class="notice-text">${title && html`<strong>${title}</strong>`}${children && html`<div>${children}</div>`}</div>
+    ${onRetry && html`<${Button} small icon="retry" onClick=${onRetry}>${t("Try again")}<//>`}${action}
+  </div>`;
+}
+
+/** What went wrong, with the id by which an operator finds it in the log. */
+export function Failure({ error, onRetry, title }) {
+  if (!error) return null;
+  return html`<${Notice} tone="bad" title=${title ?? error.message} onRetry=${onRetry}>
+    ${title && html`<span>${error.message}</span>`}
+    ${error.status >= 500 && error.requestId && html` <span class="faint">${t("Request {id}", { id: error.requestId })}</span>`}
+  <//>`;
+}
+
+/** A list that has nothing yet, and how to begin. */
+export function Empty({ icon, title, children, action }) {
+  return html`<div class="empty">
+    <span class="empty-icon"><${Icon} name=${icon} size=${26} /></span>
+    <h2>${title}</h2>
+    ${children && html`<p>${children}</p>`}${action && html`<div class="row center">${action}</div>`}
+  </div>`;
+}
+
+/** Grey lines where text is about to be. */
+export function Skeleton({ lines = 4 }) {
+  const widths = ["92%", "78%", "85%", "64%", "88%", "70%"];
+  return html`<div class="skeleton" role="status" aria-label=${t("Loading")}>
+    ${Array.from({ length: lines }, (_, index) => html`<span style=${{ width: widths[index % widths.length] }}></span>`)}
+  </div>`;
+}
+
+/** What a resource holds: grey lines, a failure, or the page that `children` makes of it. */
+export function Loaded({ of, lines, children }) {
+  if (of.data !== null) return html`<${Failure} error=${of.error} onRetry=${of.reload} />${children(of.data)}`;
+  if (of.error) return html`<${Failure} error=${of.error} onRetry=${of.reload} />`;
+  return html`<${Skeleton} lines=${lines} />`;
+}
+
+/** The head of a page. */
+export function Head({ title, about, back, children }) {
+  return html`<header class="head">
+    <div class="head-text">
+      ${back && html`<${Link} class="back" to=${back.to}><${Icon} name="back" size=${16} />${back.title}<//>`}
+      <h1>${title}</h1>
+      ${about && html`<p>${about}</p>`}
+    </div>
+    <div class="head-actions">${children}</div>
+  </header>`;
+}
+
+/** Views of one page, each with its own address. */
+export function Tabs({ label, tabs, current }) {
+  return html`<nav class="tabs" aria-label=${label}>
+    ${tabs.map(
+      (tab) => html`<${Link} to=${tab.to} aria-current=${tab.to === current ? "page" : undefined}>
+        ${tab.title}${tab.count !== undefined && html` <span class="count">${tab.count}</span>`}
+      <//>`,
+    )}
+  </nav>`;
+}
+
+export function Meter({ value, max, label }) {
+  const share = max ? Math.min(1, value / max) : 0;
+  return html`<span class="meter" role="progressbar" aria-label=${label} aria-valuemin="0" aria-valuemax=${max ?? 0} aria-valuenow=${value}>
+    <span style=${{ width: `${share * 100}%` }} class=${classes({ unknown: !max })}></span>
+  </span>`;
+}
+
+/** Text with a button that copies it. */
+export function Copyable({ text, label, block }) {
+  const [done, setDone] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    setDone(true);
+    setTimeout(() => setDone(false), 1600);
+  };
+  return html`<div class=${classes("copyable", { block })}>
+    <pre tabindex="0" aria-label=${label}><code>${text}</code></pre>
+    <${Button} small kind="quiet" icon=${done ? "check" : "copy"} aria-label=${t("Copy")} onClick=${copy} />
+  </div>`;
+}

@@ -1,0 +1,55 @@
+/** Fields with their labels, hints and errors. */
+
+import { html, useId } from "../lib/html.js";
+import { t } from "../lib/words.js";
+import { Button, Failure } from "./basics.js";
+
+/** A labelled field; `as` is input, textarea or select. */
+export function Field({ label, hint, error, as: Kind = "input", children, onInput, optional, ...rest }) {
+  const id = useId();
+  const told = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(" ") || undefined;
+  const take = (event) => onInput?.(event.target.value);
+  return html`<div class="field">
+    <label for=${id}>${label}${optional && html` <span class="faint">${t("optional")}</span>`}</label>
+    <${Kind} id=${id} onInput=${take} aria-describedby=${told} aria-invalid=${error ? "true" : undefined} ...${rest}>${children}<//>
+    ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}
+    ${error && html`<p class="hint bad" id=${`${id}-error`}>${error}</p>`}
+  </div>`;
+}
+
+/** One of a few, shown in full. */
+export function Choice({ legend, options, value, onChange, name }) {
+  const id = useId();
+  return html`<fieldset class="choice">
+    <legend>${legend}</legend>
+    ${options.map(
+      (option) => html`<label key=${option.value} class="option">
+        <input type="radio" name=${name ?? id} value=${option.value} checked=${option.value === value} onChange=${() => onChange(option.value)} />
+        <span><strong>${option.title}</strong>${option.about && html`<small>${option.about}</small>`}</span>
+      </label>`,
+    )}
+  </fieldset>`;
+}
+
+export function Check({ label, hint, checked, onChange, ...rest }) {
+  return html`<label class="option">
+    <input type="checkbox" checked=${checked} onChange=${(event) => onChange(event.target.checked)} ...${rest} />
+    <span>${label}${hint && html`<small>${hint}</small>`}</span>
+  </label>`;
+}
+
+/** A form: Enter sends it, its error stands above its buttons. */
+export function Form({ action, submit, submitKind = "primary", onCancel, children, disabled, ...rest }) {
+  const take = (event) => {
+    event.preventDefault();
+    if (!action.busy && !disabled) action.run();
+  };
+  return html`<form class="form" onSubmit=${take} ...${rest}>
+    ${children}
+    <${Failure} error=${action.error} />
+    <div class="form-actions">
+      ${onCancel && html`<${Button} onClick=${onCancel}>${t("Cancel")}<//>`}
+      <${Button} type="submit" kind=${submitKind} busy=${action.busy} disabled=${disabled}>${submit}<//>
+    </div>
+  </form>`;
+}

@@ -1,0 +1,80 @@
+/** The frame around every view of somebody who is signed in. */
+
+import { html, useEffect, useState } from "../lib/html.js";
+import { useShortcuts } from "../lib/keyboard.js";
+import { Link, go, path } from "../lib/router.js";
+import { account, interrupted } from "../lib/session.js";
+import { LANGUAGES, chooseLanguage, language, t } from "../lib/words.js";
+import { signOut } from "../pages/sign-in/sign-out.js";
+import { navigation } from "../views.js";
+import { Button } from "./basics.js";
+import { Icon } from "./icons.js";
+import { Menu } from "./layers.js";
+import { Outage } from "./outage.js";
+import { Palette } from "./palette.js";
+import { SignInAgain } from "./sign-in-again.js";
+import { Recent } from "../pages/ask/recent.js";
+
+export function Frame({ children }) {
+  const [open, setOpen] = useState(false);
+  const [palette, setPalette] = useState(false);
+  const views = navigation();
+  useShortcuts({
+    "mod+k": () => setPalette(true),
+    "?": () => setPalette(true),
+    ...Object.fromEntries(views.filter((view) => view.keys).map((view) => [view.keys, () => go(view.path)])),
+    "g n": () => go("/"),
+  });
+  useEffect(() => setOpen(false), [path.value]);
+  return html`<div class="frame">
+    <a class="skip" href="#main" onClick=${skip}>${t("Skip to the content")}</a>
+    <div class="topbar">
+      <${Button} kind="quiet" icon="menu" aria-label=${t("Navigation")} aria-expanded=${open} onClick=${() => setOpen(!open)} />
+      <${Link} to="/" class="brand"><${Brand} /><//>
+      <${Button} kind="quiet" icon="search" aria-label=${t("Find anything")} onClick=${() => setPalette(true)} />
+    </div>
+    ${open && html`<div class="shade" onClick=${() => setOpen(false)}></div>`}
+    <aside class=${open ? "sidebar open" : "sidebar"}>
+      <${Link} to="/" class="brand"><${Brand} /><//>
+      <button type="button" class="find" onClick=${() => setPalette(true)}>
+        <${Icon} name="search" size=${16} /><span>${t("Find anything")}</span><kbd>${modifier}K</kbd>
+      </button>
+      <nav aria-label=${t("Main")}>${views.map((view) => html`<${Place} key=${view.path} view=${view} />`)}</nav>
+      <${Recent} />
+      <div class="sidebar-end"><${AccountMenu} /></div>
+    </aside>
+    <main id="main" tabindex="-1">${children}</main>
+    <${Outage} />
+    ${palette && html`<${Palette} onClose=${() => setPalette(false)} />`}
+    ${interrupted.value && html`<${SignInAgain} />`}
+  </div>`;
+}
+
+const modifier = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘" : "Ctrl ";
+
+function skip(event) {
+  event.preventDefault();
+  document.getElementById("main").focus();
+}
+
+export const Brand = () => html`<span class="mark" aria-hidden="true"><${Icon} name="menu" size=${16} /></span><span>Platform</span>`;
+
+function Place({ view }) {
+  const here = path.value;
+  const current = view.path === "/" ? here === "/" : here === view.path || here.startsWith(`${view.path}/`);
+  return html`<${Link} to=${view.path} aria-current=${current ? "page" : undefined}>
+    <${Icon} name=${view.icon} /><span>${t(view.title)}</span>
+  <//>`;
+}
+
+function AccountMenu() {
+  const { username, email } = account.value ?? {};
+  const trigger = html`<span class="avatar" aria-hidden="true">${username?.slice(0, 1).toUpperCase()}</span>
+    <span class="who"><strong>${username}</strong><small>${email}</small></span>`;
+  const other = Object.keys(LANGUAGES).filter((code) => code !== language.value);
+  return html`<${Menu} label=${t("Your account")} trigger=${trigger} up items=${[
+    { title: t("Your account"), icon: "account", onSelect: () => go("/account") },
+    ...other.map((code) => ({ title: LANGUAGES[code].name, icon: "globe", onSelect: () => chooseLanguage(code) })),
+    { title: t("Sign out"), icon: "sign_out", onSelect: () => signOut() },
+  ]} />`;
+}

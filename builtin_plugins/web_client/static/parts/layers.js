@@ -1,0 +1,120 @@
+/** What lies over the page: dialogs, menus, short messages. */
+
+import { html, signal, useEffect, useId, useRef, useState } from "../lib/html.js";
+import { useAction } from "../lib/resource.js";
+import { t } from "../lib/words.js";
+import { Button } from "./basics.js";
+import { Form } from "./forms.js";
+import { Icon } from "./icons.js";
+
+/** A dialog of the browser's own: it keeps the focus, and Escape closes it. */
+export function Dialog({ title, onClose, children, wide, closable = true }) {
+  const box = useRef(null);
+  const id = useId();
+  useEffect(() => {
+    const dialog = box.current;
+    const before = document.activeElement;
+    dialog.showModal();
+    return () => {
+      dialog.close();
+      before?.focus?.();
+    };
+  }, []);
+  const cancel = (event) => {
+    event.preventDefault();
+    if (closable) onClose();
+  };
+  const outside = (event) => closable && event.target === box.current && onClose();
+  return html`<dialog ref=${box} class=${wide ? "dialog wide" : "dialog"} aria-labelledby=${id} onCancel=${cancel} onMouseDown=${outside}>
+    <div class="dialog-inside">
+      <header>
+        <h2 id=${id}>${title}</h2>
+        ${closable && html`<${Button} kind="quiet" small icon="close" aria-label=${t("Close")} onClick=${onClose} />`}
+      </header>
+      ${children}
+    </div>
+  </dialog>`;
+}
+
+/** Asks before something that can't be taken back. `onConfirm` may fail: then the dialog says why. */
+export function Confirm({ title, children, confirm, onConfirm, onClose }) {
+  const action = useAction(async () => {
+    await onConfirm();
+    onClose();
+  });
+  return html`<${Dialog} title=${title} onClose=${onClose}>
+    <${Form} action=${action} submit=${confirm} submitKind="danger" onCancel=${onClose}><div class="prose">${children}</div><//>
+  <//>`;
+}
+
+/** A button with a list of commands: [{title, icon, onSelect, danger}]. Arrow keys move, Escape closes. */
+export function Menu({ label, icon = "more", items, trigger, kind = "quiet", small = true, up }) {
+  const [open, setOpen] = useState(false);
+  const root = useRef(null);
+  useEffect(() => {
+    if (!open) return undefined;
+    const away = (event) => root.current?.contains(event.target) || setOpen(false);
+    document.addEventListener("pointerdown", away);
+    root.current.querySelector("[role=menuitem]")?.focus();
+    return () => document.removeEventListener("pointerdown", away);
+  }, [open]);
+  const keys = (event) => {
+    const found = [...root.current.querySelectorAll("[role=menuitem]")];
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) {
+      event.preventDefault();
+      found.at((found.indexOf(document.activeElement) + step) % found.length)?.focus();
+    }
+    if (event.key === "Escape" || event.key === "Tab") {
+      setOpen(false);
+      if (event.key === "Escape") root.current.querySelector("button").focus();
+    }
+  };
+  const choose = (item) => {
+    setOpen(false);
+    root.current.querySelector("button").focus();
+    item.onSelect();
+  };
+  const shown = items.filter(Boolean);
+  if (!shown.length) return null;
+  return html`<div class="menu" ref=${root} onKeyDown=${open ? keys : undefined}>
+    ${
+      trigger
+        ? html`<button type="button" class="menu-trigger" aria-haspopup="menu" aria-expanded=${open} onClick=${() => setOpen(!open)}>${trigger}</button>`
+        : html`<${Button} kind=${kind} small=${small} icon=${icon} aria-label=${label} aria-haspopup="menu" aria-expanded=${open} onClick=${() => setOpen(!open)} />`
+    }
+    ${
+      open &&
+      html`<div class=${up ? "menu-list up" : "menu-list"} role="menu" aria-label=${label}>
+        ${shown.map(
+          (item) => html`<button type="button" role="menuitem" tabindex="-1" key=${item.title} class=${item.danger ? "danger" : ""} onClick=${() => choose(item)}>
+            ${item.icon && html`<${Icon} name=${item.icon} size=${16} />`}<span>${item.title}</span>
+          </button>`,
+        )}
+      </div>`
+    }
+  </div>`;
+}
+
+const messages = signal([]);
+let count = 0;
+
+/** Say something for a few seconds. */
+export function say(text, tone = "good") {
+  count += 1;
+  const message = { id: count, text, tone };
+  messages.value = [...messages.value.slice(-2), message];
+  setTimeout(() => {
+    messages.value = messages.value.filter((other) => other !== message);
+  }, tone === "bad" ? 9000 : 4000);
+}
+
+export function Messages() {
+  return html`<div class="messages" role="status" aria-live="polite">
+    ${messages.value.map(
+      (message) => html`<div key=${message.id} class=${`message message-${message.tone}`}>
+        <${Icon} name=${message.tone === "bad" ? "alert" : "check"} />${message.text}
+      </div>`,
+    )}
+  </div>`;
+}

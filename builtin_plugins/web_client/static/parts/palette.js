@@ -1,0 +1,88 @@
+/** The command palette: go anywhere and do anything by its name. */
+
+import { html, useEffect, useMemo, useRef, useState } from "../lib/html.js";
+import { api } from "../lib/api.js";
+import { useResource } from "../lib/resource.js";
+import { go } from "../lib/router.js";
+import { LANGUAGES, chooseLanguage, t } from "../lib/words.js";
+import { signOut } from "../pages/sign-in/sign-out.js";
+import { VIEWS, navigation } from "../views.js";
+import { Icon } from "./icons.js";
+
+const MOST = 12;
+
+/** What can be done; what leads to a view that this account doesn't have is left out. */
+function commands() {
+  const places = [
+    { title: t("Your account"), icon: "account", to: "/account" },
+    { title: t("New knowledge base"), icon: "plus", to: "/documents?new=1" },
+    { title: t("New pipeline"), icon: "plus", to: "/pipelines?new=1" },
+    { title: t("New key for a program"), icon: "plus", to: "/keys?new=1" },
+    { title: t("Organizations"), icon: "organization", to: "/people/organizations" },
+    { title: t("Marketplace"), icon: "plugins", to: "/plugins/marketplace" },
+  ].filter(({ to }) => VIEWS.some((view) => view.path === to.split("?")[0]));
+  return [
+    ...navigation().map((view) => ({ title: t(view.title), icon: view.icon, keys: view.keys, run: () => go(view.path) })),
+    ...places.map((place) => ({ ...place, run: () => go(place.to) })),
+    ...Object.entries(LANGUAGES).map(([code, { name }]) => ({ title: name, icon: "globe", run: () => chooseLanguage(code) })),
+    { title: t("Sign out"), icon: "sign_out", run: () => signOut() },
+  ];
+}
+
+async function things(signal) {
+  const query = { limit: 100 };
+  const [bases, pipelines] = await Promise.all([api.knowledgeBases({ query, signal }), api.pipelines({ query, signal })]);
+  return [
+    ...bases.items.map((base) => ({ title: base.name, about: t("Knowledge base"), icon: "documents", run: () => go(`/documents/${base.id}`) })),
+    ...pipelines.items.map((item) => ({ title: item.name, about: t("Ask"), icon: "ask", run: () => go(`/?pipeline=${item.id}`) })),
+  ];
+}
+
+export function Palette({ onClose }) {
+  const [text, setText] = useState("");
+  const [chosen, setChosen] = useState(0);
+  const box = useRef(null);
+  const found = useResource(things, []);
+  useEffect(() => {
+    box.current.showModal();
+    return () => box.current?.close();
+  }, []);
+  const shown = useMemo(() => {
+    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+    const all = [...commands(), ...(found.data ?? [])];
+    return all.filter((item) => words.every((word) => item.title.toLowerCase().includes(word))).slice(0, MOST);
+  }, [text, found.data]);
+  const run = (item) => {
+    onClose();
+    item?.run();
+  };
+  const keys = (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) {
+      event.preventDefault();
+      setChosen((was) => (was + step + shown.length) % Math.max(shown.length, 1));
+    }
+    if (event.key === "Enter") run(shown[chosen]);
+  };
+  const type = (event) => {
+    setText(event.target.value);
+    setChosen(0);
+  };
+  return html`<dialog ref=${box} class="palette" aria-label=${t("Find anything")} onCancel=${onClose} onMouseDown=${(event) => event.target === box.current && onClose()}>
+    <div class="palette-inside">
+      <div class="palette-input"><${Icon} name="search" />
+        <input type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant=${`palette-${chosen}`}
+          aria-label=${t("Find anything")} placeholder=${t("Go to a page, a knowledge base, a command …")} value=${text} onInput=${type} onKeyDown=${keys} autofocus />
+      </div>
+      <ul id="palette-list" role="listbox" aria-label=${t("Commands")}>
+        ${shown.map(
+          (item, index) => html`<li id=${`palette-${index}`} role="option" aria-selected=${index === chosen} onMouseMove=${() => setChosen(index)} onClick=${() => run(item)}>
+            <${Icon} name=${item.icon} /><span class="grow clip">${item.title}</span>
+            ${item.about && html`<small>${item.about}</small>`}${item.keys && html`<kbd>${item.keys}</kbd>`}
+          </li>`,
+        )}
+        ${!shown.length && html`<li class="nothing" role="option" aria-selected="false">${t("Nothing is called that.")}</li>`}
+      </ul>
+    </div>
+  </dialog>`;
+}

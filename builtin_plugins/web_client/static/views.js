@@ -1,0 +1,42 @@
+/** Every view: its address, its code, and who finds it in the navigation. A title is a key of the texts. */
+
+import { isAdmin, isPlatformAdmin } from "./lib/session.js";
+
+/** Views that need no account. The first is what anybody without one sees. */
+export const OPEN_VIEWS = [
+  { path: "/login", title: "Sign in", load: () => import("./pages/sign-in/page.js") },
+  { path: "/register", title: "Create an account", load: () => import("./pages/sign-in/register.js") },
+  { path: "/forgot-password", title: "Forgot your password?", load: () => import("./pages/sign-in/forgot.js") },
+  { path: "/reset-password", title: "Choose a new password", load: () => import("./pages/sign-in/reset.js") },
+  { path: "/invites", title: "Invitation", load: () => import("./pages/sign-in/invite.js") },
+];
+
+const ask = () => import("./pages/ask/page.js");
+const organization = () => import("./pages/people/organization.js");
+
+export const VIEWS = [
+  { path: "/", title: "Ask", icon: "ask", load: ask, keys: "g a" },
+  { path: "/documents", title: "Documents", icon: "documents", load: () => import("./pages/documents/page.js"), keys: "g d" },
+  { path: "/documents/:base", title: "Documents", load: () => import("./pages/documents/base.js") },
+  { path: "/documents/:base/:id", title: "Document", load: () => import("./pages/documents/document.js") },
+  { path: "/pipelines", title: "Pipelines", icon: "pipelines", load: () => import("./pages/pipelines/page.js"), keys: "g p" },
+  { path: "/tools", title: "Tools", icon: "tools", load: () => import("./pages/plugins/tools.js"), keys: "g t" },
+  { path: "/plugins", title: "Plugins", icon: "plugins", load: () => import("./pages/plugins/page.js"), keys: "g l" },
+  { path: "/plugins/marketplace", title: "Marketplace", load: () => import("./pages/plugins/marketplace.js") },
+  { path: "/plugins/marketplace/:id", title: "Marketplace", load: () => import("./pages/plugins/listing.js") },
+  { path: "/plugins/licences", title: "Licences", load: () => import("./pages/plugins/licences.js") },
+  { path: "/plugins/:name", title: "Plugin", load: () => import("./pages/plugins/plugin.js") },
+  { path: "/people", title: "People", icon: "people", load: () => import("./pages/people/teams.js"), keys: "g e" },
+  { path: "/people/teams/:id", title: "Team", load: () => import("./pages/people/team.js") },
+  { path: "/people/organizations", title: "Organizations", load: () => import("./pages/people/organizations.js") },
+  { path: "/people/organizations/:id", title: "Organization", load: organization },
+  { path: "/people/organizations/:id/:tab", title: "Organization", load: organization },
+  { path: "/people/accounts", title: "Accounts", load: () => import("./pages/people/accounts.js"), needs: isPlatformAdmin },
+  { path: "/keys", title: "Keys for programs", icon: "keys", load: () => import("./pages/account/keys.js"), keys: "g k" },
+  { path: "/audit", title: "Audit log", icon: "audit", load: () => import("./pages/operations/audit.js"), needs: isAdmin, keys: "g u" },
+  { path: "/operations", title: "Operations", icon: "operations", load: () => import("./pages/operations/page.js"), keys: "g o" },
+  { path: "/account", title: "Your account", load: () => import("./pages/account/page.js") },
+];
+
+/** What the navigation shows to this account. */
+export const navigation = () => VIEWS.filter((view) => view.icon && (!view.needs || view.needs.value));

@@ -1,0 +1,284 @@
+"""The client in a real browser, against a real platform: one test for each thing that people do."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.async_api import Route, expect
+
+from kernel.sdk import Account, Unit
+from kernel.testing import Running
+from tests.builtin_plugins.web_client.visits import Visitor, knowledge_base
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+HOSTILE = "<img src=x onerror=\"document.title='caught'\"> \u202egnp.exe"
+QUESTION = "How much may a hotel in Oslo cost per night?"
+
+
+async def test_signing_in_and_out(site: Running, visitor: Visitor) -> None:
+    """A wrong password is told; a reload and a new tab stay signed in; signing out ends all tabs."""
+    ana = await site.user()
+    page = await visitor.open()
+    await page.get_by_label("Username").fill(ana.user["username"])
+    await page.get_by_label("Password").fill("not this one")
+    await page.get_by_role("button", name="Sign in", exact=True).click()
+    await expect(page.get_by_role("alert")).to_contain_text("Invalid")
+    await visitor.sign_in(ana)
+    await page.reload()
+    await page.locator(".sidebar").wait_for()
+    other = await visitor.new_tab()
+    await other.goto(f"{site.url}/app/documents")
+    await expect(other.get_by_role("heading", name="Documents", level=1)).to_be_visible()
+    assert "eyJ" not in await page.evaluate("JSON.stringify(localStorage)")
+    await page.locator(".sidebar-end button").click()
+    await page.get_by_role("menuitem", name="Sign out").click()
+    await expect(page.get_by_label("Password")).to_be_visible()
+    await expect(other.get_by_label("Password")).to_be_visible()
+
+
+async def test_registering(site: Running, visitor: Visitor) -> None:
+    """Whoever makes an account is signed in, and shown how to begin."""
+    page = await visitor.open("/register")
+    await page.get_by_label("Username").fill("newcomer")
+    await page.get_by_label("E-mail").fill("newcomer@example.org")
+    await page.get_by_label("Password").fill("a long password")
+    await page.get_by_role("button", name="Create the account").click()
+    await expect(page.get_by_role("heading", name="Ask your own documents")).to_be_visible()
+
+
+async def test_temporary_password(site: Running, visitor: Visitor) -> None:
+    """Whoever was given a temporary password chooses another one before anything else."""
+    root, ana = await site.user(role="admin"), await site.user()
+    await site.platform.database.write(_make_platform_admin, root.user["id"])
+    path = f"/v1/auth/users/{ana.user['id']}/reset-password"
+    ana.password = (await root.post(path, json={"mode": "generate"})).json()["temporary_password"]
+    page = await visitor.open()
+    await page.get_by_label("Username").fill(ana.user["username"])
+    await page.get_by_label("Password").fill(ana.password)
+    await page.get_by_role("button", name="Sign in", exact=True).click()
+    await page.get_by_label("New password", exact=True).fill("my own password")
+    await page.get_by_label("New password, again").fill("my own password")
+    await page.get_by_role("button", name="Change the password").click()
+    await expect(page.locator(".sidebar")).to_be_visible()
+    await site.sign_in(ana.user["username"], "my own password")
+
+
+async def test_sign_out_everywhere(site: Running, visitor: Visitor) -> None:
+    """It ends sessions of other devices, too."""
+    ana = await site.user()
+    page = await visitor.sign_in(ana, "/account")
+    await page.get_by_role("button", name="Sign out everywhere").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Sign out everywhere").click()
+    await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    assert (await ana.get("/v1/rag/knowledge-bases")).status == 401
+
+
+async def test_from_nothing_to_a_cited_answer(site: Running, visitor: Visitor) -> None:
+    """A new account drops a file, asks, and sees the passage in its place."""
+    page = await visitor.arrive(await site.user())
+    files = [{"name": "travel.md", "mimeType": "text/markdown", "buffer": b"A hotel in Oslo costs 185 euro."}]
+    await page.locator("input[type=file]").set_input_files(files)  # type: ignore[arg-type]
+    await expect(page.locator(".document", has_text="travel.md")).to_contain_text("one passage")
+    await page.get_by_role("link", name="Ask", exact=True).last.click()
+    await visitor.ask("What does a hotel in Oslo cost?")
+    citation = page.get_by_role("button", name="Source 1: travel.md")
+    await expect(page.locator(".markdown")).to_contain_text("185 euro")
+    await citation.hover()
+    await expect(page.get_by_role("tooltip")).to_contain_text("A hotel in Oslo costs 185 euro.")
+    await citation.click()
+    await expect(page.locator("mark")).to_have_text("A hotel in Oslo costs 185 euro.")
+
+
+async def test_what_the_documents_do_not_say(site: Running, visitor: Visitor) -> None:
+    """A question without an answer gets an honest one, with what to do; a follow-up stays in the talk."""
+    ana = await site.user()
+    await knowledge_base(ana)
+    page = await visitor.arrive(ana)
+    await visitor.ask("Who wins the football championship?")
+    await expect(page.get_by_role("heading", name="Your documents don’t say")).to_be_visible()
+    await visitor.ask(QUESTION)
+    await expect(page.locator(".turn").last).to_contain_text("185 euro")
+    await expect(page.locator(".turn")).to_have_count(2)
+
+
+async def test_many_files(site: Running, visitor: Visitor) -> None:
+    """Each file shows what became of it: read, or failed with the reason; refused ones can be sent away."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    files = [
+        {"name": f"note-{n}.txt", "mimeType": "text/plain", "buffer": b"Note %d." % n} for n in range(20)
+    ]
+    files.append({"name": "broken.pdf", "mimeType": "application/pdf", "buffer": b"%PDF-1.7 nothing"})
+    files.append({"name": "empty.txt", "mimeType": "text/plain", "buffer": b""})
+    await page.locator("input[type=file]").set_input_files(files)  # type: ignore[arg-type]
+    await expect(page.get_by_text("22 documents")).to_be_visible()
+    refused = page.get_by_role("alert").filter(has_text="empty.txt")
+    await refused.get_by_role("button", name="Dismiss").click()
+    await expect(refused).to_have_count(0)
+    await page.get_by_role("button", name="Failed 1").click()
+    failed = page.locator(".document", has_text="broken.pdf")
+    await expect(failed.locator(".bad").first).not_to_be_empty()
+    await expect(failed.get_by_role("button", name="Try again")).to_be_visible()
+    await page.get_by_role("button", name="Being read 0").wait_for()
+    await failed.get_by_role("button", name="More on broken.pdf").click()
+    await page.get_by_role("menuitem", name="Delete").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+    await expect(failed).to_have_count(0)
+
+
+async def test_sharing(site: Running, visitor: Visitor) -> None:
+    """Who sees a knowledge base is chosen in plain words; another member then finds it."""
+    ana, bob = await site.user(), await site.user()
+    base = await knowledge_base(ana, "For everyone")
+    path = f"/v1/rag/knowledge-bases/{base['id']}"
+    assert (await bob.get(path)).status == 404
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await page.get_by_role("button", name="More", exact=True).click()
+    await page.get_by_role("menuitem", name="Who sees this?").click()
+    await page.get_by_role("radio", name=re.compile("Everyone here")).check()
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.locator("main .badge")).to_have_text("Everyone here")
+    assert (await bob.get(path)).status == 200
+
+
+async def test_pipelines(site: Running, visitor: Visitor) -> None:
+    """A pipeline over two knowledge bases is made, and can be asked."""
+    ana = await site.user()
+    await knowledge_base(ana, "One")
+    await knowledge_base(ana, "Two", "The canteen opens at noon.")
+    page = await visitor.arrive(ana, "/pipelines?new=1")
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Name").fill("Both")
+    await dialog.get_by_role("checkbox", name=re.compile("^One ")).check()
+    await dialog.get_by_role("checkbox", name=re.compile("^Two ")).check()
+    await dialog.get_by_role("button", name="Create").click()
+    tile = page.locator("article", has_text="Both")
+    await expect(tile).to_contain_text("One, Two")
+    await tile.get_by_role("link", name="Ask").click()
+    await visitor.ask("When does the canteen open?")
+    await expect(page.locator(".turn")).to_contain_text("noon")
+
+
+async def test_teams(site: Running, visitor: Visitor) -> None:
+    """A team is made, and somebody invited with a link or token to pass on."""
+    page = await visitor.arrive(await site.user(), "/people")
+    await page.get_by_role("button", name="New team").first.click()
+    await page.get_by_label("Name").fill("Field crew")
+    await page.get_by_role("button", name="Create").click()
+    await expect(page.get_by_role("heading", name="Field crew")).to_be_visible()
+    await page.get_by_role("button", name="Invite", exact=True).click()
+    await page.get_by_label("E-mail").fill("guest@example.org")
+    await page.get_by_role("dialog").get_by_role("button", name="Invite").click()
+    await expect(page.get_by_role("dialog")).to_contain_text("Pass it on yourself")
+    await page.get_by_role("button", name="Done").click()
+    await expect(page.get_by_role("region", name="Invites")).to_contain_text("guest@example.org")
+
+
+async def test_keys(site: Running, visitor: Visitor) -> None:
+    """A key is shown once, works with its scope, and not after it is revoked."""
+    page = await visitor.arrive(await site.user(), "/keys?new=1")
+    await page.get_by_label("Name").fill("agent")
+    await page.get_by_role("dialog").get_by_role("button", name="Create").click()
+    key = (await page.locator(".notice code").inner_text()).strip()
+    headers = {"Authorization": f"Bearer {key}"}
+    assert (await site.anonymous.get("/v1/rag/knowledge-bases", headers=headers)).status == 200
+    await page.get_by_role("button", name="Revoke").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    await expect(page.get_by_role("heading", name="No keys yet")).to_be_visible()
+    assert (await site.anonymous.get("/v1/rag/knowledge-bases", headers=headers)).status == 401
+
+
+async def test_plugins(site: Running, visitor: Visitor) -> None:
+    """Plugins are listed with their state; somebody who isn't an administrator gets no switches."""
+    page = await visitor.arrive(await site.user(), "/plugins")
+    await page.get_by_label("Find a plugin").fill("rag")
+    await page.get_by_role("link", name=re.compile("^rag")).click()
+    await expect(page.get_by_role("heading", name="rag", level=1)).to_be_visible()
+    await expect(page.get_by_role("button", name=re.compile("^Turn"))).to_have_count(0)
+    await expect(page.get_by_role("link", name="Audit log")).to_have_count(0)
+
+
+async def test_keyboard(site: Running, visitor: Visitor) -> None:
+    """The palette finds pages and knowledge bases; two keys lead to a page."""
+    ana = await site.user()
+    await knowledge_base(ana, "Rosebud")
+    page = await visitor.arrive(ana, "/keys")
+    await page.get_by_role("heading", name="No keys yet").wait_for()
+    await page.keyboard.press("Control+k")
+    await page.get_by_role("combobox").fill("rosebud")
+    await expect(page.get_by_role("option", name=re.compile("Knowledge base"))).to_be_visible()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="Rosebud")).to_be_visible()
+    await page.keyboard.press("g")
+    await page.keyboard.press("p")
+    await expect(page.get_by_role("heading", name="Pipelines", level=1)).to_be_visible()
+
+
+async def test_hostile_names_are_text(site: Running, visitor: Visitor) -> None:
+    """Markup, reversed writing and endless names are shown as text and break nothing."""
+    ana = await site.user()
+    base = await knowledge_base(ana, HOSTILE, f"{HOSTILE} costs 12 euro. " + "x" * 10_000)
+    await ana.post("/v1/teams", json={"name": HOSTILE[:60]})
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await expect(page.get_by_role("heading", level=1)).to_have_text(HOSTILE)
+    for path in ("/documents", "/people", "/pipelines"):
+        await visitor.open(path)
+        await page.locator("main h1").wait_for()
+        await page.locator(".tile").first.wait_for(state="attached") if path != "/pipelines" else None
+        assert await page.locator("main img").count() == 0
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    await visitor.open("")
+    await visitor.ask("How much does it cost?")
+    await page.locator(".turn").wait_for()
+    assert "caught" not in await page.title()
+
+
+async def test_session_ends_while_typing(site: Running, visitor: Visitor) -> None:
+    """A revoked session asks for the password over the page; the question is answered afterwards."""
+    ana = await site.user()
+    await knowledge_base(ana)
+    page = await visitor.sign_in(ana)
+    await page.get_by_label("Your question").fill(QUESTION)
+    await ana.post("/v1/auth/logout")
+    await page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog")
+    await expect(dialog).to_contain_text("Your session has ended")
+    await dialog.get_by_label("Password").fill(ana.password)
+    await dialog.get_by_role("button", name="Sign in", exact=True).click()
+    await expect(page.locator(".turn")).to_contain_text("185 euro")
+
+
+async def test_the_api_is_away(site: Running, visitor: Visitor) -> None:
+    """An outage is said, what was asked is sent again once the API is back, and nothing is lost."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    await ana.post("/v1/rag/pipeline", json={"name": "Handbook", "knowledge_base_ids": [base["id"]]})
+    page = await visitor.arrive(ana)
+    await page.get_by_label("Your question").fill(QUESTION)
+
+    async def refuse(route: Route) -> None:
+        await route.abort("connectionrefused")
+
+    pattern = re.compile(r"/(v1|livez)")
+    await page.route(pattern, refuse)
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text("The server doesn’t answer.")).to_be_visible()
+    await page.unroute(pattern)
+    await expect(page.locator(".turn")).to_contain_text("185 euro")
+    await expect(page.get_by_text("The server doesn’t answer.")).to_have_count(0)
+
+
+async def test_first_view_is_small(site: Running, visitor: Visitor) -> None:
+    """What a new visitor loads stays below 100 kB compressed."""
+    page = await visitor.open()
+    await page.get_by_label("Password").wait_for()
+    sizes = "performance.getEntriesByType('resource').map(entry => entry.encodedBodySize)"
+    loaded = await page.evaluate(sizes)
+    assert 0 < sum(loaded) < 100_000
+
+
+def _make_platform_admin(unit: Unit, account_id: int) -> None:
+    unit.session.get_one(Account, account_id).platform_admin = True

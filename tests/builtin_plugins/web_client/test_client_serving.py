@@ -1,0 +1,105 @@
+"""What is served: the page at each address, files that never change, a policy that lets in no other code."""
+
+from __future__ import annotations
+
+import gzip
+import re
+
+from kernel.testing import Reply, Start
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+PLAIN = ("lib/html.js", "main.js", "styles.css", "icon.svg")
+
+
+def asset_folder(page: Reply) -> str:
+    """Where the page's files are."""
+    found = re.search(rb'src="(/static/client/[0-9a-f]{16})/main\.js"', page.body)
+    assert found is not None
+    return found[1].decode()
+
+
+async def test_the_gateway_leads_to_the_client(start_platform: Start) -> None:
+    """A browser at `/` gets to the client, whose page stands for all its addresses; a program gets JSON."""
+    running = await start_platform("web_client")
+    first = await running.anonymous.get("/", headers=BROWSER, allow_redirects=False)
+    assert (first.status, first.headers["Location"], first.headers["Vary"]) == (302, "/app", "Accept")
+    assert (await running.anonymous.get("/")).json()["service"] == "api-gateway"
+    pages = [await running.anonymous.get(path, headers=BROWSER) for path in ("/app", "/app/documents/x/y")]
+    assert {page.status for page in pages} == {200}
+    assert pages[0].body == pages[1].body
+    assert b'<meta name="platform-base" content="/app">' in pages[0].body
+
+
+async def test_policy(start_platform: Start) -> None:
+    """No inline script, no eval, no other host, no frame; the page has neither inline script nor style."""
+    running = await start_platform("web_client")
+    page = await running.anonymous.get("/app")
+    policy = dict(part.strip().split(" ", 1) for part in page.headers["Content-Security-Policy"].split(";"))
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+    assert policy["frame-ancestors"] == policy["base-uri"] == policy["form-action"] == "'none'"
+    assert re.findall(rb"<script(?![^>]*src=)|<style|style=|https?://", page.body) == []
+    assert page.headers["Cache-Control"] == "no-cache"
+    assert page.headers["Referrer-Policy"] == "no-referrer"
+
+
+async def test_files(start_platform: Start) -> None:
+    """Files may be kept for ever under an address with their digest, and come compressed if wanted."""
+    running = await start_platform("web_client")
+    folder = asset_folder(await running.anonymous.get("/app"))
+    for name in PLAIN:
+        plain = await running.anonymous.get(f"{folder}/{name}", headers={"Accept-Encoding": "identity"})
+        packed = await running.anonymous.get(f"{folder}/{name}", headers={"Accept-Encoding": "gzip"})
+        assert (plain.status, packed.headers["Content-Encoding"]) == (200, "gzip"), name
+        assert gzip.decompress(packed.body) == plain.body
+        assert "immutable" in plain.headers["Cache-Control"]
+        assert plain.headers["X-Content-Type-Options"] == "nosniff"
+    script = await running.anonymous.get(f"{folder}/main.js")
+    assert script.headers["Content-Type"] == "text/javascript; charset=utf-8"
+
+
+async def test_only_its_files(start_platform: Start) -> None:
+    """A name is looked up among the files, never on the disk; another release's files are gone."""
+    running = await start_platform("web_client")
+    folder = asset_folder(await running.anonymous.get("/app"))
+    for name in ("../plugin.py", "..%2fplugin.py", "%2e%2e/plugin.py", "/etc/passwd", "vendor", "none.js"):
+        assert (await running.anonymous.get(f"{folder}/{name}")).status == 404, name
+    assert (await running.anonymous.get("/static/client/0123456789abcdef/main.js")).status == 404
+
+
+async def test_many_files_are_no_flood(start_platform: Start) -> None:
+    """The gateway's limit for addresses doesn't count the page's files."""
+    env = {"RATE_LIMIT_ENABLED": "true", "RATE_LIMIT_PER_MINUTE": "5"}
+    running = await start_platform("web_client", env=env)
+    folder = asset_folder(await running.anonymous.get("/app"))
+    answers = [await running.anonymous.get(f"{folder}/main.js") for _ in range(20)]
+    assert {answer.status for answer in answers} == {200}
+
+
+async def test_not_at_the_gateway(start_platform: Start) -> None:
+    """With the setting off, the gateway has its plain page, and nothing at /app."""
+    running = await start_platform("web_client", env={"PLATFORM_WEB_CLIENT_AT_GATEWAY": "false"})
+    page = await running.anonymous.get("/", headers=BROWSER)
+    assert (page.status, b"This is the address of the API." in page.body) == (200, True)
+    assert (await running.anonymous.get("/app")).status == 404
+
+
+async def test_its_own_port(start_platform: Start) -> None:
+    """At its own root every address is the page, which knows the API by the host that was asked for."""
+    running = await start_platform("web_client", only="web-client", env={"PLATFORM_PORT": "8000"})
+    page = await running.anonymous.get("/documents/1", headers={"Host": "box.example:8009"})
+    assert (page.status, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert b'<meta name="platform-api" content="http://box.example:8000">' in page.body
+    assert "connect-src 'self' http://box.example:8000;" in page.headers["Content-Security-Policy"]
+    assert (await running.anonymous.get("/health")).json()["service"] == "web-client"
+    hostile = await running.anonymous.get("/", headers={"Host": "x; script-src *"})
+    assert "script-src *" not in hostile.headers.get("Content-Security-Policy", "")
+
+
+async def test_a_named_api(start_platform: Start) -> None:
+    """Behind a proxy, the setting says where the API is."""
+    env = {"PLATFORM_WEB_CLIENT_API_URL": "https://api.example.org/"}
+    running = await start_platform("web_client", env=env)
+    page = await running.anonymous.get("/app")
+    assert b'content="https://api.example.org"' in page.body
+    assert "connect-src 'self' https://api.example.org;" in page.headers["Content-Security-Policy"]

@@ -1,0 +1,119 @@
+"""The client's source, as far as it can be read: vendored files, calls to the API, texts, sizes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+STATIC = ROOT / "builtin_plugins/web_client/static"
+VENDOR = STATIC / "vendor"
+LONGEST = 300
+
+CALL = re.compile(r'call\("(GET|POST|PUT|PATCH|DELETE)", "([^"]+)"')
+VENDORED = json.loads((VENDOR / "vendor.json").read_text(encoding="utf-8"))
+
+
+def own_modules() -> Iterator[Path]:
+    """Every module that is ours."""
+    return (path for path in sorted(STATIC.rglob("*.js")) if VENDOR not in path.parents)
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(STATIC))
+
+
+@pytest.mark.parametrize("item", VENDORED, ids=lambda item: item["file"])
+def test_vendored_file_is_what_npm_has(item: dict[str, object]) -> None:
+    """Each file has the digest that is written down; undoing the listed changes gives the published file."""
+    text = (VENDOR / str(item["file"])).read_bytes().decode()
+    assert hashlib.sha256(text.encode()).hexdigest() == item["sha256"]
+    changes = item["changes"]
+    assert isinstance(changes, list)
+    for before, after in reversed(changes):
+        text = text.replace(after, before) if after else text + before
+    assert hashlib.sha256(text.encode()).hexdigest() == item["source_sha256"]
+    assert item["licence"] in ("MIT", "Apache-2.0")
+    assert re.fullmatch(r"\d+\.\d+\.\d+", str(item["version"]))
+
+
+def test_every_vendored_file_is_listed() -> None:
+    """No code comes in without version, licence and digest, and each licence's text is there."""
+    assert {path.name for path in VENDOR.glob("*.js")} == {item["file"] for item in VENDORED}
+    for item in VENDORED:
+        name = item["package"].strip("@").replace("/", "-")
+        assert (VENDOR / f"LICENSE.{name}.txt").is_file()
+
+
+def test_every_call_is_in_the_document() -> None:
+    """The client calls what the API offers: each method and path stands in its document."""
+    document = json.loads((ROOT / "schemas/openapi.json").read_text(encoding="utf-8"))
+    calls = CALL.findall((STATIC / "lib/api.js").read_text(encoding="utf-8"))
+    assert len(calls) > 80
+    unknown = [f"{m} {path}" for m, path in calls if m.lower() not in document["paths"].get(path, {})]
+    assert unknown == []
+
+
+def test_calls_stand_in_one_place() -> None:
+    """No other module writes a path of the API, but the refresh of a session, which a request waits for."""
+    found = {
+        name_of(path) for path in own_modules() if '"/v1/' in (text := path.read_text()) or "`/v1/" in text
+    }
+    assert found == {"lib/api.js"}
+    assert (STATIC / "lib/session.js").read_text().count("/v1/") == 1
+
+
+def test_every_call_is_used_and_exists() -> None:
+    """Each name of the list is called somewhere, and no page calls a name that isn't there."""
+    text = (STATIC / "lib/api.js").read_text(encoding="utf-8")
+    named = set(re.findall(r"^  (\w+): call\(", text, re.MULTILINE))
+    elsewhere = (path.read_text(encoding="utf-8") for path in own_modules() if path.name != "api.js")
+    used = {name for other in elsewhere for name in re.findall(r"(?<!/)\bapi\.(\w+)", other)}
+    assert used - named == set()
+    assert named - used == set()
+
+
+def test_modules_are_short() -> None:
+    """No page over 300 lines."""
+    long = {name_of(path): len(path.read_text().splitlines()) for path in own_modules()}
+    assert {name: lines for name, lines in long.items() if lines > LONGEST} == {}
+
+
+def test_modules_say_what_they_are_for() -> None:
+    """Each begins with a comment."""
+    assert [name_of(path) for path in own_modules() if not path.read_text().startswith("/**")] == []
+
+
+def test_imports_lead_somewhere() -> None:
+    """What a module imports is there; nothing comes from another host."""
+    wrong = []
+    for path in own_modules():
+        for wanted in re.findall(r'(?:\bfrom |\bimport\()"([^"]+)"', path.read_text(encoding="utf-8")):
+            if not wanted.startswith(".") or not (path.parent / wanted).resolve().is_file():
+                wrong.append(f"{name_of(path)}: {wanted}")
+    assert wrong == []
+
+
+def test_no_text_becomes_markup() -> None:
+    """Nothing parses text as HTML or runs it: hostile names stay text."""
+    barred = ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function")
+    found = [
+        f"{name_of(path)}: {word}" for path in own_modules() for word in barred if word in path.read_text()
+    ]
+    assert found == []
+
+
+def test_tokens_are_not_left_behind() -> None:
+    """No token goes to localStorage, which outlives the browser: only choices do."""
+    kept = {
+        key
+        for path in own_modules()
+        for key in re.findall(r"localStorage\.setItem\((\w+)", path.read_text(encoding="utf-8"))
+    }
+    assert kept == {"KEPT"}
+    assert "localStorage" not in (STATIC / "lib/session.js").read_text()

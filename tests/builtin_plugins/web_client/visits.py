@@ -1,0 +1,93 @@
+"""What a person does in a browser, in the words of the tests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import BrowserContext, ConsoleMessage, Page
+
+from kernel.testing import Actor, Running, services_required
+
+CHROMIUM = Path("/usr/bin/chromium")
+HANDBOOK = (
+    "# Travel\n\nA hotel in Oslo may cost up to 185 euro per night.\n\n"
+    "# Remote work\n\nEmployees may work from home three days a week.\n"
+)
+
+
+def missing_browser() -> None:
+    """Skip for want of Chromium; fail where everything must be there (CI)."""
+    reason = f"{CHROMIUM} is missing; apt-get install chromium"
+    pytest.fail(reason) if services_required() else pytest.skip(reason)
+
+
+class Visitor:
+    """Somebody with a browser."""
+
+    def __init__(self, site: Running, context: BrowserContext) -> None:
+        self.site = site
+        self.context = context
+        self.problems: list[str] = []
+        self._page: Page | None = None
+
+    @property
+    def page(self) -> Page:
+        """The open page."""
+        assert self._page is not None
+        return self._page
+
+    async def open(self, path: str = "") -> Page:
+        """Go to an address of the client, in the tab that is open already."""
+        if self._page is None:
+            self._page = await self.new_tab()
+        await self._page.goto(f"{self.site.url}/app{path}")
+        return self._page
+
+    async def new_tab(self) -> Page:
+        """Another tab of the same browser."""
+        page = await self.context.new_page()
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.on("console", self._hear)
+        return page
+
+    def _hear(self, message: ConsoleMessage) -> None:
+        if "Content Security Policy" in message.text or "Uncaught" in message.text:
+            self.problems.append(message.text)
+
+    async def sign_in(self, actor: Actor, path: str = "") -> Page:
+        """Open the client and sign in with a password."""
+        page = await self.open(path)
+        await page.get_by_label("Username").fill(actor.user["username"])
+        await page.get_by_label("Password").fill(actor.password)
+        await page.get_by_role("button", name="Sign in", exact=True).click()
+        await page.locator(".frame").wait_for()
+        return page
+
+    async def arrive(self, actor: Actor, path: str = "") -> Page:
+        """Open the client with the session of somebody who is signed in already: quicker than a password."""
+        kept = {"token": actor.token, "mustChange": False, "until": 9e15, "lifetime": 9e5}
+        text = json.dumps(json.dumps(kept))
+        script = f"if (!sessionStorage['platform.session']) sessionStorage['platform.session'] = {text}"
+        await self.context.add_init_script(script)
+        page = await self.open(path)
+        await page.locator(".frame").wait_for()
+        return page
+
+    async def ask(self, question: str) -> None:
+        """Type a question and send it."""
+        await self.page.get_by_label("Your question").fill(question)
+        await self.page.keyboard.press("Enter")
+
+
+async def knowledge_base(actor: Actor, name: str = "Handbook", text: str = HANDBOOK) -> dict[str, Any]:
+    """A knowledge base with one document that has been read."""
+    made = (await actor.post("/v1/rag/knowledge-bases", json={"name": name})).json()
+    path = f"/v1/rag/knowledge-bases/{made['id']}"
+    answer = await actor.upload(f"{path}/upload", "handbook.md", text.encode(), "text/markdown")
+    assert answer.status == 202, answer.body
+    await actor.running.run_jobs()
+    found: dict[str, Any] = (await actor.get(path)).json()
+    return found
