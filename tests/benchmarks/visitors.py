@@ -1,6 +1,7 @@
 """B15: 50 visitors of one published chat at once, streaming, with the general limits as they are.
 
-The visitors come from 50 addresses, through a trusted proxy. The model is a script in a process of its own.
+The visitors come from 50 addresses, through a trusted proxy. The model is a script in a process of its
+own; its answers don't tick in step, as no model's do.
 
 python -m tests.benchmarks.visitors
 """
@@ -32,7 +33,7 @@ ORIGIN = "https://www.example.org"
 HANDBOOK = "# Travel handbook\n\nA hotel may cost up to 130 EUR a night. Breakfast is paid by the company.\n"
 QUESTION = "How much may a hotel cost per night?"
 RUNTIME = """
-import asyncio, json, sys, uvloop
+import asyncio, json, random, sys, uvloop
 from aiohttp import web
 
 def chunk(text, reason=None):
@@ -46,7 +47,7 @@ async def chat(request):
     await response.prepare(request)
     await response.write(chunk("A hotel may cost up to 130 EUR a night [1]. "))
     for _ in range(int(sys.argv[2])):
-        await asyncio.sleep(float(sys.argv[3]))
+        await asyncio.sleep(float(sys.argv[3]) * random.uniform(0.5, 1.5))
         await response.write(chunk("word "))
     await response.write(chunk("", "stop") + b"data: [DONE]\\n\\n")
     await response.write_eof()
