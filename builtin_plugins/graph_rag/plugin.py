@@ -19,7 +19,10 @@ from builtin_plugins.graph_rag.handlers import graphs, texts
 from builtin_plugins.graph_rag.health import checks
 from builtin_plugins.graph_rag.models import Base
 from builtin_plugins.graph_rag.settings import GraphSettings
+from builtin_plugins.graph_rag.walk import enhancing
+from builtin_plugins.graph_rag.walk.following import WALKS, open_walks
 from kernel.sdk import (
+    Caller,
     Event,
     HealthCheck,
     JobRef,
@@ -29,6 +32,7 @@ from kernel.sdk import (
     Service,
     Tables,
     Unit,
+    contracts,
     hookimpl,
 )
 
@@ -61,7 +65,7 @@ class GraphRagPlugin(Plugin):
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
-        return [Resource(ENGINES, open_engines)]
+        return [Resource(ENGINES, open_engines), Resource(WALKS, open_walks)]
 
     @hookimpl
     def register_health_checks(self) -> Sequence[HealthCheck]:
@@ -83,3 +87,13 @@ class GraphRagPlugin(Plugin):
     @hookimpl
     def on_graph_switched(self, unit: Unit, knowledge_base_id: str, owner_id: int | None) -> None:
         on_switched(unit, knowledge_base_id, owner_id)
+
+    @hookimpl(optionalhook=True)
+    async def enhance_ranking(
+        self,
+        caller: Caller,
+        question: str,
+        passages: Sequence[contracts.CitedPassage],
+        scope: contracts.RankingScope,
+    ) -> Sequence[contracts.RankedPassage]:
+        return await enhancing.enhance(caller.platform, question, passages, scope)

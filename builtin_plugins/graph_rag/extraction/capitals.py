@@ -93,7 +93,7 @@ def _names(written: str) -> bool:
     small = [word for word in words if not word[0].isupper()]
     if not 1 < len(words) <= _MOST_WORDS or not capitals or any(len(word) > 4 for word in small):
         return False
-    return folded(words[0]) not in OPENERS or (len(capitals) > 1 and len(words) > 2)
+    return folded(words[0]) not in OPENERS or len(capitals) > 1
 
 
 def is_german(text: str) -> bool:

@@ -14,6 +14,8 @@ from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import contracts
 
 MOST_CANDIDATES = 200
+GRAPH_CANDIDATES = 50
+"""Passages that a graph may move: what it adds is compared with the last of them."""
 
 
 async def find(inquiry: Inquiry, plan: contracts.SearchPlan) -> Retrieved:
@@ -47,10 +49,12 @@ async def find(inquiry: Inquiry, plan: contracts.SearchPlan) -> Retrieved:
 
 
 def _candidates(inquiry: Inquiry, top_k: int) -> int:
-    if not inquiry.request.rerank:
-        return top_k
+    request = inquiry.request
+    least = max(top_k, GRAPH_CANDIDATES) if request.graph else top_k
+    if not request.rerank:
+        return least
     more = top_k * inquiry.platform.settings_of(RagSettings).rerank_candidates
-    return max(top_k, min(more, MOST_CANDIDATES))
+    return max(least, min(more, MOST_CANDIDATES))
 
 
 def _trees(inquiry: Inquiry, plan: contracts.SearchPlan) -> bool:

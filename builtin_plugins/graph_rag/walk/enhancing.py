@@ -1,0 +1,72 @@
+"""A ranking of RAG's, with what a walk over the graph reaches (hook `enhance_ranking`)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from builtin_plugins.graph_rag.walk.following import WALKS, BaseIndex
+from builtin_plugins.graph_rag.walk.ranking import raised
+from builtin_plugins.graph_rag.walk.segments import Segment
+from builtin_plugins.graph_rag.walk.steps import SOURCES, Source, Step, steps
+from kernel.sdk import Platform, contracts
+
+
+async def enhance(
+    platform: Platform,
+    question: str,
+    passages: Sequence[contracts.CitedPassage],
+    scope: contracts.RankingScope,
+) -> list[contracts.RankedPassage]:
+    """New scores for the passages that the walk reaches, with the way to each.
+
+    Only indexes of the scope's knowledge bases are walked, and of these only the scope's documents.
+    """
+    walks = platform.resource(WALKS)
+    bases = [await walks.of(one) for one in scope.knowledge_base_ids]
+    return await asyncio.to_thread(_enhanced, bases, question, passages, scope)
+
+
+def _enhanced(
+    bases: Sequence[BaseIndex],
+    question: str,
+    passages: Sequence[contracts.CitedPassage],
+    scope: contracts.RankingScope,
+) -> list[contracts.RankedPassage]:
+    segments: list[Segment] = []
+    owners: dict[str, BaseIndex] = {}
+    for base in bases:
+        segments += base.index.segments
+        owners |= dict.fromkeys(base.titles, base)
+    ranked = [Source(one.document_id, one.chunk_id, one.score, one.text) for one in passages[:SOURCES]]
+    found = steps(segments, question, ranked, scope.document_ids)
+    places = {(one.document_id, one.chunk_id): at for at, one in enumerate(passages)}
+    reached = [(places.get((step.group, step.passage_id)), step.worth) for step in found]
+    scores = raised([one.score for one in passages], reached)
+    lifted = [_lifted(passages[place], score) for place, score in scores.kept.items()]
+    return lifted + [
+        contracts.RankedPassage(
+            owners[step.group].knowledge_base_id,
+            step.group,
+            step.passage_id,
+            min(1.0, score),
+            _path(step, passages[step.source].source, owners[step.group].titles[step.group]),
+            chunk_index=step.position,
+        )
+        for step, score in zip(found, scores.reached, strict=True)
+        if score is not None and step.group in owners
+    ]
+
+
+def _lifted(passage: contracts.CitedPassage, score: float) -> contracts.RankedPassage:
+    """One of the first, so that it stays before what was raised."""
+    base = passage.knowledge_base_id or ""
+    return contracts.RankedPassage(base, passage.document_id, passage.chunk_id, min(1.0, score))
+
+
+def _path(step: Step, source: str, target: str) -> list[contracts.PathStep]:
+    relation = "names" if step.is_title else "is mentioned in"
+    return [
+        contracts.PathStep(source, "mentions", step.entity),
+        contracts.PathStep(step.entity, relation, target),
+    ]

@@ -1,0 +1,112 @@
+"""Under which keys a passage can be reached: its entities, and the other forms in which they may stand.
+
+"Shirley Temple Black" is reached as "Shirley Temple" as well, "University of Oxford" as "Oxford", and two
+names with a small word between them as one. Rare keys carry a walk, so a form too many costs little; what
+half of the collection shares is not walked.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import regex
+
+from builtin_plugins.graph_rag.extraction.caseless import CASELESS
+from builtin_plugins.graph_rag.extraction.mentions import Mention, folded, key_of
+from builtin_plugins.graph_rag.extraction.wordlists import JOINERS
+
+_LINKS: Final = frozenset(
+    {
+        " and ",
+        " & ",
+        " in ",
+        " for ",
+        " on ",
+        " to ",
+        ", ",
+        " with ",
+        " from ",
+        " the ",
+        " und ",
+        " et ",
+        " y ",
+        " e ",
+        " at ",
+        " a ",
+    }
+)
+_LONGEST: Final = 60
+_HAN = regex.compile(r"\p{Han}{2,}")
+_UNSPACED = regex.compile(r"[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]{4,}")
+_SPACED = regex.compile(
+    r"[\p{Arabic}\p{Hebrew}\p{Devanagari}\p{Bengali}\p{Tamil}\p{Telugu}\p{Georgian}\p{M}]{3,}"
+)
+_CLITIC = regex.compile(r"^(?:وال|بال|كال|فال|لل|ال|و|ב|ה|ל|מ|ש|ו)(?=.{3})")
+_PIECE: Final = 6
+_KEPT_OF: Final = 4
+
+
+class Reach(NamedTuple):
+    """A key with the place in the passage where it stands."""
+
+    key: str
+    start: int
+    end: int
+
+
+def reaches(text: str, mentions: Sequence[Mention]) -> list[Reach]:
+    """All keys of a passage, each at its first place."""
+    found: dict[str, Reach] = {}
+    for reach in _all(text, mentions):
+        if reach.key and len(reach.key) <= _LONGEST:
+            found.setdefault(reach.key, reach)
+    return list(found.values())
+
+
+def _all(text: str, mentions: Sequence[Mention]) -> Iterator[Reach]:
+    for mention in mentions:
+        yield Reach(mention.key, mention.start, mention.end)
+    for mention in mentions:
+        if mention.label != "DATE":
+            yield from (Reach(form, mention.start, mention.end) for form in _forms(mention.key))
+    for one, other in pairwise(mentions):
+        between = text[one.end : other.start]
+        if between in _LINKS and "DATE" not in (one.label, other.label):
+            yield Reach(key_of(text[one.start : other.end]), one.start, other.end)
+    if not text.isascii() and CASELESS.search(text):
+        yield from _caseless(text)
+
+
+def _forms(key: str) -> Iterator[str]:
+    words = key.split(" ")
+    if len(words) > 2:
+        yield " ".join(words[1:])
+        yield " ".join(words[:-1])
+        joints = [at for at, word in enumerate(words) if word in JOINERS or word == "the"]
+        if joints and joints[-1] + 1 < len(words):
+            yield " ".join(words[joints[-1] + 1 :])
+
+
+def _caseless(text: str) -> Iterator[Reach]:
+    for run in _HAN.finditer(text):
+        for size in (2, 3, 4):
+            yield from _pieces(text, run.start(), run.end(), size)
+    for run in _UNSPACED.finditer(text):
+        for piece in _pieces(text, run.start(), run.end(), _PIECE):
+            if zlib.crc32(piece.key.encode()) % _KEPT_OF == 0:
+                yield piece
+    words = [
+        Reach(_CLITIC.sub("", folded(word[0])), word.start(), word.end()) for word in _SPACED.finditer(text)
+    ]
+    yield from words
+    for one, other in pairwise(words):
+        if other.start - one.end == 1:
+            yield Reach(f"{one.key} {other.key}", one.start, other.end)
+
+
+def _pieces(text: str, start: int, end: int, size: int) -> Iterator[Reach]:
+    for at in range(start, end - size + 1):
+        yield Reach(text[at : at + size], at, at + size)

@@ -1,0 +1,32 @@
+"""How much of a question stands in each sentence of a passage."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from builtin_plugins.graph_rag.walk.words import content_words
+
+_END = re.compile(r"(?<=[.!?])[\"'”’»)\]]*\s+(?=[^\Wa-z])|[。！？؟۔।]|\n+")
+_MOST_CHARS = 8_192
+
+
+def sentence_shares(text: str, question: Sequence[str], places: Sequence[int]) -> npt.NDArray[np.float64]:
+    """For each place in `text` the share, 0 to 1, of the question's words that its sentence holds."""
+    text = text[:_MOST_CHARS]
+    starts = [0, *(found.end() for found in _END.finditer(text))]
+    wanted = set(question)
+    known: dict[int, float] = {}
+    shares = np.zeros(len(places))
+    for at, place in enumerate(places):
+        number = bisect_right(starts, place) - 1
+        if number not in known:
+            end = starts[number + 1] if number + 1 < len(starts) else len(text)
+            held = wanted.intersection(content_words(text[starts[number] : end]))
+            known[number] = len(held) / max(1, len(wanted))
+        shares[at] = known[number]
+    return shares

@@ -1,0 +1,79 @@
+"""What a passage is about, by name: its headings, the subject of its first sentence, its document's title."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from builtin_plugins.graph_rag.extraction.capitals import subject
+from builtin_plugins.graph_rag.extraction.mentions import Mention, key_of
+
+_LONGEST = 100
+_HEADING = re.compile(r"^#{1,6}[ \t]+(.{1,100}?)[ \t]*#*$", re.MULTILINE)
+_LABELLED = re.compile(r"\s*(?:[Tt]itle:[ \t]*)?([^\W_][^:\n.!?]{1,80}):\s")
+_DOTTED = re.compile(r"\s*([^\W_a-z][^.\n!?]{1,80})\.\s+(?=[^\Wa-z])")
+_BRACKETS = re.compile(r"\s*[(（\[][^()（）\[\]]*[)）\]]\s*$")
+_ENDING = re.compile(r"\.[A-Za-z0-9]{1,5}$")
+_NUMBERED = re.compile(
+    r"(?:doc|docs|document|passage|file|article|text|chunk|page|scan|img|image|untitled|upload|item|para"
+    r"|paragraph|part|entry|record|sample|test|[a-z])?[\W_]*[\da-f]*(?:[\W_]+[\da-f]+)*",
+    re.IGNORECASE,
+)
+_START = re.compile(r"[\s#*\"'“”„«《「『(]*(?:The\s|Dr\.\s)?")
+_SENTENCE = re.compile(r"[.!?。！？;,:]$")
+
+
+def title_keys(text: str, mentions: Sequence[Mention] = (), document: str | None = None) -> list[str]:
+    """Keys of the names that the passage stands under, with and without what follows them in brackets.
+
+    `mentions` are those of the passage: a name of several words with which it begins is its subject.
+    `document` is the title or file name of the document that begins with this passage.
+    """
+    found: dict[str, None] = {}
+    if (first := _first(text, mentions)) is not None:
+        found[first.key] = None
+    for title in _titles(text, document):
+        for form in (title, _BRACKETS.sub("", title)):
+            if key := key_of(form):
+                found[key] = None
+    return list(found)
+
+
+def _first(text: str, mentions: Sequence[Mention]) -> Mention | None:
+    first = next(iter(mentions), None)
+    if first is None or first.label == "DATE" or not _START.fullmatch(text, 0, first.start):
+        return None
+    return first if " " in first.key or not first.key.isascii() else None
+
+
+def _titles(text: str, document: str | None) -> Iterator[str]:
+    if document is not None and (named := _of_file(document)):
+        yield named
+    yield from _HEADING.findall(text)
+    line, _, rest = text.lstrip().partition("\n")
+    body = text
+    if rest.strip() and _is_heading(line):
+        yield line.strip().lstrip("#").strip()
+        body = rest.lstrip()
+    elif (found := _LABELLED.match(text)) or ((found := _DOTTED.match(text)) and _is_name(found[1])):
+        yield found[1]
+        body = text[found.end() :]
+    for span in subject(body):
+        yield body[span.start : span.end]
+
+
+def _is_name(title: str) -> bool:
+    """Whether the longer words of a sentence without a verb begin with capitals: it is a title."""
+    words = [word for word in _BRACKETS.sub("", title).split() if len(word) > 3]
+    return all(word[0].isupper() or not word[0].isalpha() for word in words)
+
+
+def _of_file(name: str) -> str:
+    """A title out of a file's name; empty where it is just a number, a digest or the like."""
+    plain = _ENDING.sub("", name.rpartition("/")[2]).replace("_", " ").strip()
+    return "" if _NUMBERED.fullmatch(plain) else plain
+
+
+def _is_heading(line: str) -> bool:
+    line = line.strip()
+    return 0 < len(line) <= _LONGEST and not _SENTENCE.search(line) and any(map(str.isalnum, line))
