@@ -409,7 +409,7 @@ ORCHESTRATOR = {
 
 MODELS = {
     "GET /v1/models": OWN,
-    "POST /v1/models": Row({"model_id": "small"}, control=ANY),
+    "POST /v1/models": Row({"model_id": "small"}, control=(503,)),
     "GET /v1/models/{model_id}": OWN,
     "DELETE /v1/models/{model_id}": Row(control=ANY),
     "POST /v1/models/{model_id}/test": Row({}, control=ANY),
