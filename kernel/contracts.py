@@ -229,6 +229,31 @@ def read_document(
     """The text of a document, or of one passage of it. Raises NotFound, PayloadTooLarge."""
 
 
+@hookspec.first
+def open_knowledge_base(caller: Caller, known: str | None, name: str, description: str) -> str | None:
+    """The knowledge base with the id `known` while the caller may write to it, else the id of a new one.
+
+    One that a service makes is open to every account.
+    """
+
+
+@hookspec.first
+def store_document(caller: Caller, knowledge_base_id: str, filename: str, content: bytes) -> str | None:
+    """Put a document into a knowledge base of the caller; answers its id as soon as it is stored durably.
+
+    The same bytes again are the same document. Raises NotFound, Forbidden, UnsupportedMediaType,
+    PayloadTooLarge, InsufficientStorage.
+    """
+
+
+@hookspec.first
+def delete_document(caller: Caller, knowledge_base_id: str, document_id: str) -> bool | None:
+    """Delete a document of the caller's knowledge base; no search that starts later finds it.
+
+    True if it was there. Raises Forbidden.
+    """
+
+
 @hookspec.all(failing="skip")
 def collect_data(platform: Platform) -> Mapping[str, Any] | None:
     """Collect what the plugin gathers from elsewhere, now; answers what there is to say of it, as JSON.

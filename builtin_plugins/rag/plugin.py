@@ -20,7 +20,7 @@ from builtin_plugins.rag.models import Base
 from builtin_plugins.rag.parsing.runner import parser_processes
 from builtin_plugins.rag.permissions import PERMISSIONS
 from builtin_plugins.rag.questions.reranking import RERANK_SERVER, open_rerank_server
-from builtin_plugins.rag.services import graphs, lookup, reading
+from builtin_plugins.rag.services import feeding, graphs, lookup, reading
 from builtin_plugins.rag.services.health import health_fields
 from builtin_plugins.rag.services.ingest import INGEST
 from builtin_plugins.rag.services.offering import ask_pipeline, list_pipelines, pipeline_tools
@@ -177,6 +177,22 @@ class RagPlugin(Plugin):
         self, platform: Platform, knowledge_base_id: str, document_id: str, limit: int, offset: int
     ) -> contracts.DocumentPassages:
         return await graphs.read_passages(platform, knowledge_base_id, document_id, limit, offset)
+
+    @hookimpl
+    async def open_knowledge_base(
+        self, caller: Caller, known: str | None, name: str, description: str
+    ) -> str:
+        return await feeding.open_knowledge_base(caller, known, name, description)
+
+    @hookimpl
+    async def store_document(
+        self, caller: Caller, knowledge_base_id: str, filename: str, content: bytes
+    ) -> str:
+        return await feeding.store_document(caller, knowledge_base_id, filename, content)
+
+    @hookimpl
+    async def delete_document(self, caller: Caller, knowledge_base_id: str, document_id: str) -> bool:
+        return await feeding.delete_document(caller, knowledge_base_id, document_id)
 
     @hookimpl(optionalhook=True)
     def export_rows(

@@ -1,0 +1,1 @@
+"""News from RSS and Atom feeds, as documents."""

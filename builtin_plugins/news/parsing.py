@@ -1,0 +1,75 @@
+"""Runs in a child process: reads a feed, whose maker may be anybody."""
+
+from __future__ import annotations
+
+import calendar
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import feedparser
+from lxml import html
+
+_LONGEST_TEXT = 50_000
+_LONGEST_TITLE, _LONGEST_LINK = 500, 2_000
+
+
+def read_feed(source: str, base: str, most: int) -> dict[str, Any]:
+    """The title and the newest items of the feed in the file `source`; `base` is where it comes from.
+
+    Raises ValueError for what is no feed.
+    """
+    found = feedparser.parse(
+        Path(source).read_bytes(), response_headers={"content-location": base}, sanitize_html=False
+    )
+    if not found.version:
+        raise ValueError("it is neither RSS nor Atom")
+    items = sorted((_item(entry) for entry in found.entries), key=lambda item: -item["published"])
+    return {
+        "title": _text(found.feed.get("title", ""))[:255],
+        "items": [item for item in items if item["title"]][:most],
+    }
+
+
+def _item(entry: Any) -> dict[str, Any]:
+    title = _text(entry.get("title", ""))
+    body = _text(_body(entry))[:_LONGEST_TEXT]
+    link = str(entry.get("link", ""))[:_LONGEST_LINK]
+    when = entry.get("published_parsed") or entry.get("updated_parsed")
+    identity = str(entry.get("id") or link or title)
+    return {
+        "key": hashlib.sha256(identity.encode(errors="replace")).hexdigest(),
+        "title": (title or body[:80])[:_LONGEST_TITLE],
+        "link": link if link.startswith(("http://", "https://")) else "",
+        "text": body,
+        "published": _seconds(when),
+    }
+
+
+def _body(entry: Any) -> str:
+    contents = [str(part.get("value", "")) for part in entry.get("content", ())]
+    return max([*contents, str(entry.get("summary", ""))], key=len)
+
+
+def _text(markup: str) -> str:
+    """What markup says, as one text; whatever tags it has are gone."""
+    if "<" not in markup and "&" not in markup:
+        return " ".join(markup.split())
+    try:
+        root = html.fromstring(f"<div>{markup}</div>")
+    except (ValueError, html.etree.ParserError):
+        return ""
+    for hidden in root.xpath("//script|//style"):
+        hidden.drop_tree()
+    for block in root.xpath("//p|//br|//li|//div|//h1|//h2|//h3|//tr"):
+        block.tail = "\n" + (block.tail or "")
+    lines = (" ".join(line.split()) for line in root.text_content().splitlines())
+    return "\n".join(line for line in lines if line)
+
+
+def _seconds(when: Any) -> float:
+    """Seconds since 1970; 0 for none, or one that is none."""
+    try:
+        return float(max(calendar.timegm(when), 0)) if when else 0.0
+    except (TypeError, ValueError, OverflowError):
+        return 0.0

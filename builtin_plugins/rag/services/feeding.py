@@ -1,0 +1,67 @@
+"""Documents that other plugins put in and take out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+from builtin_plugins.rag.errors import (
+    DocumentNotFound,
+    EmptyDocument,
+    KnowledgeBaseNotFound,
+    NotOwner,
+    UnsupportedDocument,
+)
+from builtin_plugins.rag.schemas import KnowledgeBaseCreate
+from builtin_plugins.rag.services import documents, knowledge_bases
+from builtin_plugins.rag.services.models import check_embedding_model
+from builtin_plugins.rag.services.parsers import PARSERS
+from builtin_plugins.rag.settings import RagSettings
+from kernel.sdk import Caller
+
+_MEGABYTE = 1024 * 1024
+
+
+async def open_knowledge_base(caller: Caller, known: str | None, name: str, description: str) -> str:
+    """See the hook of this name."""
+    if known is not None:
+        with suppress(KnowledgeBaseNotFound, NotOwner):
+            await documents.check_upload(caller, known)
+            return known
+    wanted = KnowledgeBaseCreate(name=name, description=description)
+    model = await check_embedding_model(caller.platform, wanted.embedding_model)
+    return (await knowledge_bases.create(caller, wanted, model)).id
+
+
+async def store_document(caller: Caller, knowledge_base_id: str, filename: str, content: bytes) -> str:
+    """See the hook of this name."""
+    if not content:
+        raise EmptyDocument(
+            [{"type": "value_error", "loc": ["content"], "msg": "it is empty", "input": None}]
+        )
+    await documents.check_upload(caller, knowledge_base_id)
+    platform = caller.platform
+    limit = platform.settings_of(RagSettings).max_upload_size_mb * _MEGABYTE
+    staged = await platform.blobs.stage(_whole(content), limit)
+    try:
+        content_type = await platform.resource(PARSERS).detect(staged.path, filename)
+        if content_type is None:
+            raise UnsupportedDocument()
+        arrived = documents.Arrived(staged, filename, content_type)
+        record, _ = await documents.add(caller, knowledge_base_id, arrived)
+    finally:
+        staged.discard()
+    return record.document_id
+
+
+async def delete_document(caller: Caller, knowledge_base_id: str, document_id: str) -> bool:
+    """See the hook of this name."""
+    try:
+        await documents.remove(caller, knowledge_base_id, document_id)
+    except (KnowledgeBaseNotFound, DocumentNotFound):
+        return False
+    return True
+
+
+async def _whole(content: bytes) -> AsyncIterator[bytes]:
+    yield content
