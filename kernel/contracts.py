@@ -36,7 +36,11 @@ from kernel.graphs import GraphDocument as GraphDocument
 from kernel.hook_types import hookspec
 from kernel.purchases import CheckoutNotice as CheckoutNotice
 from kernel.purchases import CheckoutOrder as CheckoutOrder
+from kernel.purchases import CheckoutPage as CheckoutPage
+from kernel.purchases import Dependency as Dependency
+from kernel.purchases import InstalledTogether as InstalledTogether
 from kernel.purchases import LicenseVerdict as LicenseVerdict
+from kernel.purchases import ListingRef as ListingRef
 from kernel.questions import PathStep as PathStep
 from kernel.questions import QueryMethod as QueryMethod
 from kernel.questions import QuestionWork as QuestionWork
@@ -360,14 +364,6 @@ def check_license(
 @hookspec.first
 def find_required_tiers(platform: Platform) -> Mapping[str, str] | None:
     """The tiers that administrators demand of whole plugins, by the plugins' names."""
-
-
-@dataclass(frozen=True, slots=True)
-class CheckoutPage:
-    """Where a buyer pays, and the provider whose notices alone settle the order (50 characters at most)."""
-
-    provider: str
-    url: str
 
 
 @hookspec.first
