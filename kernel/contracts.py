@@ -37,10 +37,7 @@ from kernel.hook_types import hookspec
 from kernel.purchases import CheckoutNotice as CheckoutNotice
 from kernel.purchases import CheckoutOrder as CheckoutOrder
 from kernel.purchases import CheckoutPage as CheckoutPage
-from kernel.purchases import Dependency as Dependency
-from kernel.purchases import InstalledTogether as InstalledTogether
 from kernel.purchases import LicenseVerdict as LicenseVerdict
-from kernel.purchases import ListingRef as ListingRef
 from kernel.questions import PathStep as PathStep
 from kernel.questions import QueryMethod as QueryMethod
 from kernel.questions import QuestionWork as QuestionWork

@@ -1,4 +1,4 @@
-"""Plugins as products: listings, licences, purchases; words of `kernel.contracts`."""
+"""Licences and purchases, in the words that plugins use among each other (`kernel.contracts`)."""
 
 from __future__ import annotations
 
@@ -37,38 +37,8 @@ class CheckoutNotice:
 
 
 @dataclass(frozen=True, slots=True)
-class ListingRef:
-    """A listing of the catalog of plugins; `approved` ones are open to everybody."""
-
-    id: str
-    name: str
-    display_name: str
-    approved: bool
-    version: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class CheckoutPage:
     """Where a buyer pays, and the provider whose notices alone settle the order (50 characters at most)."""
 
     provider: str
     url: str
-
-
-@dataclass(frozen=True, slots=True)
-class Dependency:
-    """A plugin of the catalog that another one requires, `depth` steps away."""
-
-    plugin_id: str
-    name: str
-    depth: int
-
-
-@dataclass(frozen=True, slots=True)
-class InstalledTogether:
-    """A plugin that accounts have beside others: `accounts` of the `of` that have one of those."""
-
-    plugin_id: str
-    name: str
-    accounts: int
-    of: int
