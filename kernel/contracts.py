@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+=======
+from collections.abc import Mapping, Sequence
+>>>>>>> ef36433 (Move bundles and parsers out of the contracts' module)
 from typing import TYPE_CHECKING, Any, Literal
 
+from kernel.bundles import ImportedRow as ImportedRow
+from kernel.bundles import ImportOutcome as ImportOutcome
+from kernel.bundles import ImportPlan as ImportPlan
+from kernel.bundles import ImportPolicy as ImportPolicy
 from kernel.catalogue_words import Dependency as Dependency
 from kernel.catalogue_words import InstalledTogether as InstalledTogether
 from kernel.catalogue_words import ListingRef as ListingRef
@@ -30,6 +38,7 @@ from kernel.conversations import RecordedTurn as RecordedTurn
 from kernel.conversations import Thought as Thought
 from kernel.conversations import ToolCallPart as ToolCallPart
 from kernel.conversations import TurnCitation as TurnCitation
+from kernel.document_parsers import DocumentParser as DocumentParser
 from kernel.graphs import DocumentPassage as DocumentPassage
 from kernel.graphs import DocumentPassages as DocumentPassages
 from kernel.graphs import GraphDocument as GraphDocument
@@ -58,55 +67,6 @@ if TYPE_CHECKING:
     from kernel.tools.tool import Tool
 
 Purpose = Literal["passage", "query"]
-
-
-ImportPolicy = Literal["skip", "rename", "fail"]
-ImportOutcome = Literal["created", "skipped", "renamed", "failed", "collision"]
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedRow:
-    """What became of a row of a bundle (`import_rows`). `kind` is what it is, such as ``pipeline``."""
-
-    outcome: ImportOutcome
-    kind: str
-    name: str
-    reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ImportPlan:
-    """The sections of a bundle that a plugin takes, and the plain function that writes them.
-
-    `write` answers by section one outcome for each row, in their order.
-    """
-
-    sections: Sequence[str]
-    write: Callable[[Unit], Mapping[str, Sequence[ImportedRow]]]
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentParser:
-    """A parser of further document types (`register_parsers`). Raises ValueError for what can't be one.
-
-    `target` (``package.module:function``) takes the file's path and yields texts or ``(text, page)`` pairs;
-    it runs in a limited subprocess. `detect` is called with the first 64 KiB of an upload and answers one of
-    the media types, or None.
-    """
-
-    name: str
-    media_types: Sequence[str]
-    target: str
-    detect: Callable[[bytes], str | None]
-
-    def __post_init__(self) -> None:
-        if not self.name or not self.media_types or isinstance(self.media_types, str):
-            raise ValueError("a parser has a name and a list of media types")
-        if not _TARGET.fullmatch(self.target):
-            raise ValueError(f"the target of the parser '{self.name}' is 'package.module:function'")
-
-
-_TARGET = re.compile(r"[\w.]+:\w+")
 
 
 @hookspec.first
