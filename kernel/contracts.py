@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-=======
 from collections.abc import Mapping, Sequence
->>>>>>> ef36433 (Move bundles and parsers out of the contracts' module)
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from kernel.bundles import ImportedRow as ImportedRow
