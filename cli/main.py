@@ -47,6 +47,7 @@ ENTRIES = (
     Entry("settings", "cli.configuration", "Show all settings and their values.", LOOK_AFTER),
     Entry("plugins", "cli.plugins", "List, explain, install and uninstall plugins.", EXTEND),
     Entry("manifests", "cli.manifests", "Validate and list webhook manifests.", EXTEND),
+    Entry("graph", "cli.graph", "Draw the knowledge graph of documents.", EXTEND),
     Entry("hooks", "cli.hooks", "Show all hooks that a plugin can implement.", EXTEND),
     Entry("openapi", "cli.openapi", "Print the API's OpenAPI document.", EXTEND),
     Entry("bench", "cli.bench", "Run the benchmarks of a source checkout.", EXTEND),

@@ -58,6 +58,7 @@ WALKS = (
     Walk("identity-walks", 3, 8, "Walks through the states of identity."),
     Walk("role-worlds", 12, 15, "Worlds of roles that are held against the model."),
     Walk("leak-steps", 160, 500, "Steps of the leak fuzzer."),
+    Walk("graph-steps", 300, 10_000, "Steps of adding and deleting documents with graphs."),
     Walk("kills", 5, 20, "How often the durability test kills a process."),
     Walk("webhook-kills", 1, 3, "How often a server is killed in mid-delivery."),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernel.sdk import Conflict, NotFound
+from kernel.sdk import BadRequest, Conflict, NotFound
 
 
 class EntityNotFound(NotFound):
@@ -16,3 +16,13 @@ class DocumentOfKnowledgeBase(Conflict):
         "This graph follows from a document of a knowledge base; delete the document there, "
         "or set graph to false on the knowledge base"
     )
+
+
+class GraphNotFound(NotFound):
+    code = "graph_not_found"
+    default_detail = "There is no such graph among those that you can see"
+
+
+class QueryTooExpensive(BadRequest):
+    code = "query_too_expensive"
+    default_detail = "The query needs more than this server allows; narrow it"

@@ -15,13 +15,17 @@ from builtin_plugins.graph_rag.building.jobs import (
     on_ingested,
     on_switched,
 )
-from builtin_plugins.graph_rag.handlers import graphs, texts
+from builtin_plugins.graph_rag.handlers import graphs, insight, rdf, texts
 from builtin_plugins.graph_rag.health import checks
 from builtin_plugins.graph_rag.models import Base
+from builtin_plugins.graph_rag.rdf.asking import RDF_CHILDREN, open_children
+from builtin_plugins.graph_rag.rdf.endpoint import ENDPOINT, open_endpoint
+from builtin_plugins.graph_rag.rdf.live import RDF_GRAPHS, open_rdf
 from builtin_plugins.graph_rag.settings import GraphSettings
 from builtin_plugins.graph_rag.walk import enhancing
 from builtin_plugins.graph_rag.walk.following import WALKS, open_walks
 from kernel.sdk import (
+    Action,
     Caller,
     Event,
     HealthCheck,
@@ -65,7 +69,13 @@ class GraphRagPlugin(Plugin):
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
-        return [Resource(ENGINES, open_engines), Resource(WALKS, open_walks)]
+        return [
+            Resource(ENGINES, open_engines),
+            Resource(RDF_GRAPHS, open_rdf),
+            Resource(RDF_CHILDREN, open_children),
+            Resource(ENDPOINT, open_endpoint),
+            Resource(WALKS, open_walks),
+        ]
 
     @hookimpl
     def register_health_checks(self) -> Sequence[HealthCheck]:
@@ -73,8 +83,12 @@ class GraphRagPlugin(Plugin):
 
     @hookimpl
     def register_services(self) -> Sequence[Service]:
-        tables = (texts.routes, graphs.routes)
+        tables = (texts.routes, graphs.routes, insight.routes, rdf.routes)
         return [Service("graph-rag", tables, self.version, title="Platform Graph-RAG")]
+
+    @hookimpl
+    def register_actions(self) -> Sequence[Action]:
+        return [insight.FIND_CORRELATIONS]
 
     @hookimpl
     async def on_event(self, platform: Platform, event: Event) -> None:

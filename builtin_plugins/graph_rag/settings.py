@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, SecretStr, model_validator
 
-from kernel.sdk import Settings
+from kernel.sdk import Settings, env
 
 
 class GraphSettings(Settings):
@@ -15,8 +15,36 @@ class GraphSettings(Settings):
     env_prefix: ClassVar[str] = "PLATFORM_GRAPH_RAG_"
 
     engine: str = Field(
-        "rules", description="Engine that finds entities: rules, or the name of a plugin's engine."
+        "rules", description="Engine that finds entities: rules, spacy, or the name of a plugin's engine."
+    )
+    spacy_model: str = Field(
+        "en_core_web_sm",
+        validation_alias=env("SPACY_MODEL"),
+        description="Package of the pipeline that the engine spacy loads.",
     )
     max_text_chars: int = Field(
         5_000_000, ge=1, le=20_000_000, description="Longest text of one request to build a graph of."
     )
+    sparql_seconds: int = Field(10, ge=1, le=250, description="Time limit in seconds for one SPARQL query.")
+    sparql_memory_mb: int = Field(1024, ge=64, description="Memory that one SPARQL query may use, in MB.")
+    sparql_rows: int = Field(
+        10_000, ge=1, le=100_000, description="Most rows, or statements, of the answer to a SPARQL query."
+    )
+    sparql_url: str | None = Field(
+        None,
+        description="Query address of a SPARQL 1.1 server that is to hold the graphs, such as "
+        "http://127.0.0.1:7878/query; without it they are embedded.",
+    )
+    sparql_store_url: str | None = Field(
+        None,
+        description="Address of that server's Graph Store HTTP Protocol, such as http://127.0.0.1:7878/store.",
+    )
+    sparql_key: SecretStr | None = Field(None, description="Bearer token for that server.")
+
+    @model_validator(mode="after")
+    def _both_addresses(self) -> Self:
+        if (self.sparql_url is None) != (self.sparql_store_url is None):
+            raise ValueError(
+                "set PLATFORM_GRAPH_RAG_SPARQL_URL and PLATFORM_GRAPH_RAG_SPARQL_STORE_URL together"
+            )
+        return self

@@ -62,10 +62,16 @@ def build(
     language: str | None = None,
 ) -> BuiltGraph:
     """Extract, resolve and relate. Slow for long texts: call it in a thread."""
-    texts = [passage.text for passage in passages]
-    analysed = extractor.analyse(texts, language)
+    analysed = extractor.analyse([passage.text for passage in passages], language)
+    return assemble(passages, analysed, relationships=relationships)
+
+
+def assemble(
+    passages: Sequence[contracts.DocumentPassage], analysed: Sequence[Found], *, relationships: bool
+) -> BuiltGraph:
+    """The graph of what was found in each passage."""
     found = [_usable(one.mentions) for one in analysed]
-    aliases = resolve(texts, found)
+    aliases = resolve([passage.text for passage in passages], found)
     mentions = [[_resolved(mention, aliases) for mention in one] for one in found]
     entities = _entities(passages, mentions)
     links = _links(analysed, mentions, aliases) if relationships else []

@@ -9,6 +9,7 @@ from kernel.sdk import Platform, ResourceKey, Unavailable
 
 from .. import hookspecs
 from ..settings import GraphSettings
+from .grammar import GrammarEngine
 from .protocol import Extractor, Found
 
 RULES_VERSION = "1"
@@ -63,7 +64,8 @@ async def open_engines(platform: Platform) -> AsyncIterator[Engines]:
     """The engines of this process."""
     offered = platform.hooks.ask_now(hookspecs.register_extractors)
     settings = platform.settings_of(GraphSettings)
-    yield Engines(settings.engine, (engine for _, engines in offered for engine in engines))
+    others = (engine for _, engines in offered for engine in engines)
+    yield Engines(settings.engine, (GrammarEngine(settings.spacy_model).extractor(), *others))
 
 
 ENGINES: ResourceKey[Engines] = ResourceKey("graph-rag engines")

@@ -10,7 +10,18 @@ from ..errors import DocumentOfKnowledgeBase
 
 routes = RouteTable("Graph-RAG")
 VERSION = "0.1.0"
-CAPABILITIES = ["extract", "construct-graph", "retrieve", "entity-context", "graph/search"]
+CAPABILITIES = [
+    "extract",
+    "construct-graph",
+    "retrieve",
+    "entity-context",
+    "graph/search",
+    "graph/correlate",
+    "overview",
+    "sparql",
+    "graph/export",
+    "graph/import",
+]
 _LARGEST = 64 * 1024 * 1024
 
 

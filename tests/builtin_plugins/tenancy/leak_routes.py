@@ -256,6 +256,14 @@ GRAPH_RAG = {
     "POST /v1/graph-rag/retrieve": Row({"query": "What is in Senja?", "limit": 100}),
     "POST /v1/graph-rag/entity-context": Row({"entity_text": "Senja", "context_window": 10}, control=(404,)),
     "POST /v1/graph-rag/graph/search": Row({"query": "canary", "limit": 50}),
+    "POST /v1/graph-rag/graph/correlate": Row({"entity": "Senja", "limit": 100}, control=(404,)),
+    "GET /v1/graph-rag/graph/correlations": Row(query="limit=100"),
+    "POST /v1/graph-rag/overview": Row({}),
+    "POST /v1/graph-rag/sparql": Row(
+        {"query": "SELECT * WHERE { ?entity <http://www.w3.org/2004/02/skos/core#prefLabel> ?name }"}
+    ),
+    "GET /v1/graph-rag/graph/export": Row(control=(404,)),
+    "POST /v1/graph-rag/graph/import": Row({"document_id": "@fresh", "content": "<urn:a> <urn:b> <urn:c> ."}),
     "GET /v1/graph-rag/graph/stats": OWN,
     "GET /v1/graph-rag/graph/documents": Row(query="limit=500"),
     "DELETE /v1/graph-rag/graph/document/{document_id}": Row(control=(409,)),

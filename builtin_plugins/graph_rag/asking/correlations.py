@@ -1,0 +1,219 @@
+"""What documents, and entities, have in common beyond words: scored, with sentences that show it.
+
+Two documents correlate by the entities that both name: each counts by its rarity among the documents that the
+caller sees (the cosine of vectors of inverse document frequencies; Salton and Buckley, 1988). Two entities
+correlate by how much of all their relations they have with each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import Session
+
+from kernel.sdk import Caller
+
+from .. import schemas_insight as schemas
+from ..errors import EntityNotFound, GraphNotFound
+from ..models import Entity, Graph, Relation
+from ..storing.access import Sight, sight_of
+from . import entities
+from .evidence import Place, first_places, passages_at
+from .sentences import around
+
+_MOST_DOCUMENTS = 5_000
+_COMMONEST = 30  # documents that name an entity which still tells something
+_SHOWN = 3  # shared entities that are shown by sentences
+_NAMED = 20  # those that are listed
+_MOST_NEIGHBOURS = 500
+# What many texts hold by chance.
+_CHANCE = ("DATE", "TIME", "CARDINAL", "ORDINAL", "PERCENT", "QUANTITY", "MONEY")
+
+
+async def correlate(caller: Caller, request: schemas.CorrelateRequest) -> schemas.Correlations:
+    """Correlations of a document, of an entity, or the strongest of all.
+
+    Raises GraphNotFound, EntityNotFound.
+    """
+    sight = await sight_of(caller)
+    found = await caller.platform.database.snapshot(_correlate, sight, request)
+    return schemas.Correlations(items=found, total=len(found))
+
+
+def _correlate(
+    session: Session, sight: Sight, request: schemas.CorrelateRequest
+) -> list[schemas.Correlation]:
+    if request.entity is not None:
+        return _of_entity(session, sight, request.entity, request)
+    wanted = None
+    if request.document_id is not None:
+        named = select(Graph.id).where(sight.condition, Graph.document_id == request.document_id)
+        wanted = set(session.scalars(named))
+        if not wanted:
+            raise GraphNotFound()
+    pairs = _pairs(session, sight, wanted)
+    kept = [pair for pair in pairs if pair.score >= request.min_score][: request.limit]
+    return _shown(session, kept)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    source: int
+    target: int
+    score: float
+    shared: Sequence[str]
+
+
+def _pairs(session: Session, sight: Sight, wanted: set[int] | None) -> list[_Pair]:
+    """Pairs of documents that share something, the strongest first; of `wanted` with others, if given."""
+    named = _named(session, sight, wanted)
+    holders: defaultdict[str, list[int]] = defaultdict(list)
+    for graph_id in sorted(named):
+        for key in named[graph_id]:
+            holders[key].append(graph_id)
+    total = len(named)
+    worth = {key: math.log(1 + total / len(graphs)) ** 2 for key, graphs in holders.items()}
+    lengths = {graph: math.fsum(worth[key] for key in sorted(keys)) for graph, keys in named.items()}
+    shared: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
+    for key in sorted(holders):
+        graphs = holders[key]
+        if 2 <= len(graphs) <= max(_COMMONEST, 2):
+            for pair in _wanted_pairs(graphs, wanted):
+                shared[pair].append(key)
+    found = []
+    for (source, target), keys in shared.items():
+        score = math.fsum(worth[key] for key in keys) / math.sqrt(lengths[source] * lengths[target])
+        best = sorted(keys, key=lambda key: (-worth[key], key))
+        found.append(_Pair(source, target, round(score, 4), best))
+    return sorted(found, key=lambda pair: (-pair.score, pair.source, pair.target))
+
+
+def _wanted_pairs(graphs: Sequence[int], wanted: set[int] | None) -> Iterable[tuple[int, int]]:
+    if wanted is None:
+        return combinations(graphs, 2)
+    mine = [graph for graph in graphs if graph in wanted]
+    return ((one, other) for one in mine for other in graphs if other not in wanted)
+
+
+def _named(session: Session, sight: Sight, wanted: set[int] | None) -> dict[int, set[str]]:
+    """What each of the newest documents names, and each of `wanted`."""
+    newest = select(Graph.id).where(sight.condition).order_by(Graph.id.desc()).limit(_MOST_DOCUMENTS)
+    graphs = {*session.scalars(newest), *(wanted or ())}
+    told = Entity.label.not_in(_CHANCE)
+    query = select(Entity.graph_id, Entity.key).where(Entity.graph_id.in_(sight.graphs), told)
+    found: dict[int, set[str]] = {graph: set() for graph in graphs}
+    for graph_id, key in session.execute(query):
+        if graph_id in found:
+            found[graph_id].add(key)
+    return found
+
+
+def _shown(session: Session, pairs: Sequence[_Pair]) -> list[schemas.Correlation]:
+    best = [(graph, key) for pair in pairs for graph in _ends(pair) for key in pair.shared[:_SHOWN]]
+    places = first_places(session, best)
+    passages = passages_at(session, places.values())
+    ids = {graph for pair in pairs for graph in _ends(pair)}
+    columns = select(Graph.id, Graph.document_id).where(Graph.id.in_(ids))
+    documents = {row.id: row.document_id for row in session.execute(columns)}
+    names = _names(session, {(pair.source, key) for pair in pairs for key in pair.shared[:_NAMED]})
+
+    def evidence(graph: int, key: str) -> schemas.Evidence | None:
+        shown = passages.get(places[graph, key])
+        sentence = shown.sentence(key) if shown else None
+        if shown is None or sentence is None:
+            return None
+        return schemas.Evidence(document_id=shown.document_id, title=shown.title, snippet=sentence)
+
+    found = []
+    for pair in pairs:
+        sentences = [evidence(graph, key) for key in pair.shared[:_SHOWN] for graph in _ends(pair)]
+        found.append(
+            schemas.Correlation(
+                source=documents[pair.source],
+                target=documents[pair.target],
+                score=pair.score,
+                evidence=[one for one in sentences if one is not None],
+                kind="SHARED_ENTITIES",
+                shared=[names[pair.source, key] for key in pair.shared[:_NAMED]],
+            )
+        )
+    return found
+
+
+def _ends(pair: _Pair) -> tuple[int, int]:
+    return pair.source, pair.target
+
+
+def _names(session: Session, wanted: Iterable[tuple[int, str]]) -> dict[tuple[int, str], str]:
+    pairs = set(wanted)
+    graphs = {graph for graph, _ in pairs}
+    query = select(Entity.graph_id, Entity.key, Entity.name).where(Entity.graph_id.in_(graphs))
+    rows = session.execute(query)
+    return {(row.graph_id, row.key): row.name for row in rows if (row.graph_id, row.key) in pairs}
+
+
+def _of_entity(
+    session: Session, sight: Sight, text: str, request: schemas.CorrelateRequest
+) -> list[schemas.Correlation]:
+    entity = entities.find(session, sight, text)
+    if entity is None:
+        raise EntityNotFound()
+    rows = _around(session, sight, entity.keys)
+    first: dict[str, Relation] = {}
+    weights: defaultdict[str, float] = defaultdict(float)
+    for row in rows:
+        other = row.object if row.subject in entity.keys else row.subject
+        if other not in entity.keys:
+            weights[other] += row.weight
+            first.setdefault(other, row)
+    totals = _totals(session, sight, weights.keys())
+    own = math.fsum(row.weight for row in rows)
+    scores = {key: round(min(1.0, weights[key] / math.sqrt(own * totals[key])), 4) for key in weights}
+    best = sorted(scores, key=lambda key: (-scores[key], key))
+    kept = [key for key in best if scores[key] >= request.min_score][: request.limit]
+    known = entities.describe(session, sight, kept)
+    passages = passages_at(session, [Place(first[key].graph_id, first[key].position) for key in kept])
+
+    def render(key: str) -> schemas.Correlation:
+        row = first[key]
+        shown = passages[Place(row.graph_id, row.position)]
+        snippet = around(shown.text, row.start, row.end)
+        evidence = schemas.Evidence(document_id=shown.document_id, title=shown.title, snippet=snippet)
+        name, score = known[key].name, scores[key]
+        return schemas.Correlation(
+            source=entity.name,
+            target=name,
+            score=score,
+            evidence=[evidence],
+            kind="SVO" if row.kind == "SVO" else "CO_OCCURRENCE",
+            shared=[],
+        )
+
+    return [render(key) for key in kept]
+
+
+def _around(session: Session, sight: Sight, keys: Iterable[str]) -> Sequence[Relation]:
+    near = or_(Relation.subject.in_(keys), Relation.object.in_(keys))
+    query = select(Relation).where(Relation.graph_id.in_(sight.graphs), near)
+    ordered = query.order_by(Relation.weight.desc(), Relation.graph_id, Relation.number)
+    return session.scalars(ordered.limit(_MOST_NEIGHBOURS)).all()
+
+
+def _totals(session: Session, sight: Sight, keys: Iterable[str]) -> Mapping[str, float]:
+    """The weight of all relations of each entity."""
+    wanted = list(keys)
+    found: defaultdict[str, float] = defaultdict(float)
+    for side in (Relation.subject, Relation.object):
+        query = (
+            select(side, func.sum(Relation.weight))
+            .where(Relation.graph_id.in_(sight.graphs), side.in_(wanted))
+            .group_by(side)
+        )
+        for key, weight in session.execute(query):
+            found[key] += float(weight)
+    return found

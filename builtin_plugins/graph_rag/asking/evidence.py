@@ -1,0 +1,65 @@
+"""The sentences that show what an answer says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import select, tuple_
+from sqlalchemy.orm import Session
+
+from ..models import Entity, Graph, Passage
+from .sentences import around
+
+_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A passage of a graph."""
+
+    graph_id: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A passage with what its document is called."""
+
+    document_id: str
+    title: str | None
+    text: str
+    mentions: Sequence[Sequence[object]]
+
+    def sentence(self, key: str) -> str | None:
+        """The first sentence that names the entity."""
+        for start, end, named, _ in self.mentions:
+            if named == key:
+                return around(self.text, int(str(start)), int(str(end)))
+        return None
+
+
+def first_places(session: Session, pairs: Iterable[tuple[int, str]]) -> dict[tuple[int, str], Place]:
+    """Where a graph names an entity first, by graph and key. The graphs must be seen."""
+    wanted, found = sorted(set(pairs)), {}
+    for at in range(0, len(wanted), _AT_ONCE):
+        part = tuple_(Entity.graph_id, Entity.key).in_(wanted[at : at + _AT_ONCE])
+        for row in session.execute(select(Entity.graph_id, Entity.key, Entity.position).where(part)):
+            found[row.graph_id, row.key] = Place(row.graph_id, row.position)
+    return found
+
+
+def passages_at(session: Session, places: Iterable[Place]) -> Mapping[Place, Shown]:
+    """The passages at these places. The graphs must be seen."""
+    wanted = sorted({(place.graph_id, place.position) for place in places})
+    found: dict[Place, Shown] = {}
+    for at in range(0, len(wanted), _AT_ONCE):
+        query = (
+            select(Passage, Graph.document_id, Graph.title)
+            .join(Graph, Graph.id == Passage.graph_id)
+            .where(tuple_(Passage.graph_id, Passage.position).in_(wanted[at : at + _AT_ONCE]))
+        )
+        for passage, document_id, title in session.execute(query):
+            place = Place(passage.graph_id, passage.position)
+            found[place] = Shown(document_id, title, passage.text, passage.mentions)
+    return found

@@ -1,0 +1,145 @@
+"""What a collection is about: communities of its entities, told by sentences of its documents.
+
+Communities are those of Louvain's method (Blondel and others, 2008) over the weighted relations, with a fixed
+seed and an order of nodes, so that the same graphs give the same answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from kernel.sdk import Caller
+
+from .. import schemas_insight as schemas
+from ..errors import GraphNotFound
+from ..models import Entity, Graph, Relation
+from ..storing.access import Sight, sight_of
+from .entities import describe
+from .evidence import Place, Shown, passages_at
+from .sentences import all_of
+
+_MOST_RELATIONS = 20_000
+_TITLE = 3  # entities of a title
+_NAMED = 12  # entities that are listed
+_READ = 8  # passages that a summary is chosen from
+_SENTENCES = 2
+_SEED = 1
+
+Edge = tuple[str, str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Community:
+    members: Sequence[str]  # the most central first
+    weights: Mapping[str, float]
+
+
+async def overview(caller: Caller, request: schemas.OverviewRequest) -> schemas.Overview:
+    """The topics of what the caller sees. Raises GraphNotFound for a knowledge base without a graph."""
+    started = time.perf_counter()
+    database, sight = caller.platform.database, await sight_of(caller)
+    documents, edges = await database.snapshot(_edges, sight, request.kb_id)
+    communities = await asyncio.to_thread(_communities, edges)
+    topics = await database.snapshot(_topics, sight, request, communities[: request.limit])
+    return schemas.Overview(
+        documents=documents,
+        entities=len({key for edge in edges for key in edge[:2]}),
+        topics=topics,
+        took_ms=round((time.perf_counter() - started) * 1000, 2),
+    )
+
+
+def _edges(session: Session, sight: Sight, kb_id: str | None) -> tuple[int, list[Edge]]:
+    """How many documents there are, and the heaviest relations of them all."""
+    where = sight.condition if kb_id is None else sight.condition & (Graph.knowledge_base_id == kb_id)
+    documents = session.scalar(select(func.count()).select_from(Graph).where(where)) or 0
+    if kb_id is not None and not documents:
+        raise GraphNotFound()
+    weight = func.sum(Relation.weight).label("weight")
+    query = (
+        select(Relation.subject, Relation.object, weight)
+        .where(Relation.graph_id.in_(select(Graph.id).where(where)))
+        .group_by(Relation.subject, Relation.object)
+        .order_by(weight.desc(), Relation.subject, Relation.object)
+        .limit(_MOST_RELATIONS)
+    )
+    return documents, [(row.subject, row.object, float(row.weight)) for row in session.execute(query)]
+
+
+def _communities(edges: Sequence[Edge]) -> list[_Community]:
+    """The largest first; entities by the weight of their relations."""
+    import networkx
+
+    graph = networkx.Graph()
+    graph.add_nodes_from(sorted({key for edge in edges for key in edge[:2]}))
+    for subject, target, weight in edges:
+        before = graph.get_edge_data(subject, target, {"weight": 0.0})["weight"]
+        graph.add_edge(subject, target, weight=before + weight)
+    weights = {key: float(weight) for key, weight in graph.degree(weight="weight")}
+    groups = networkx.community.louvain_communities(graph, seed=_SEED) if edges else []
+    found = [sorted(group, key=lambda key: (-weights[key], key)) for group in groups]
+    found.sort(key=lambda group: (-sum(weights[key] for key in group), group[0]))
+    return [_Community(group, weights) for group in found]
+
+
+def _topics(
+    session: Session, sight: Sight, request: schemas.OverviewRequest, found: Sequence[_Community]
+) -> list[schemas.Topic]:
+    where = sight.condition
+    if request.kb_id is not None:
+        where &= Graph.knowledge_base_id == request.kb_id
+    graphs = select(Graph.id).where(where)
+    known = describe(session, sight, {key for one in found for key in one.members[:_NAMED]})
+    topics = []
+    for one in found:
+        named = one.members[:_NAMED]
+        places = _places(session, graphs, named)
+        passages = passages_at(session, places)
+        names = [known[key].name for key in named if key in known]
+        topics.append(
+            schemas.Topic(
+                title=", ".join(names[:_TITLE]),
+                summary=_summary([passages[place] for place in places if place in passages], one.weights),
+                entities=names,
+                documents=list(dict.fromkeys(passages[place].document_id for place in places)),
+                size=len(one.members),
+            )
+        )
+    return topics
+
+
+def _places(session: Session, graphs: object, keys: Collection[str]) -> list[Place]:
+    """The passages that introduce most of these entities."""
+    query = (
+        select(Entity.graph_id, Entity.position, func.count().label("named"))
+        .where(Entity.graph_id.in_(graphs), Entity.key.in_(keys))  # type: ignore[arg-type]  # a subquery
+        .group_by(Entity.graph_id, Entity.position)
+        .order_by(func.count().desc(), Entity.graph_id, Entity.position)
+        .limit(_READ)
+    )
+    return [Place(row.graph_id, row.position) for row in session.execute(query)]
+
+
+def _summary(passages: Sequence[Shown], weights: Mapping[str, float]) -> str:
+    """The sentences that name the most central entities, in the order of the passages; none says it again."""
+    worth: list[tuple[float, int, int, str, frozenset[str]]] = []
+    for number, passage in enumerate(passages):
+        for start, end in all_of(passage.text):
+            keys = frozenset(str(key) for at, _, key, _ in passage.mentions if start <= int(str(at)) < end)
+            score = sum(weights.get(key, 0.0) for key in keys)
+            worth.append((-score, number, start, " ".join(passage.text[start:end].split()), keys))
+    chosen: list[tuple[int, int, str]] = []
+    told: defaultdict[str, int] = defaultdict(int)
+    for score, number, start, text, keys in sorted(worth):
+        if score < 0 and any(not told[key] for key in keys) and len(chosen) < _SENTENCES:
+            chosen.append((number, start, text))
+            for key in keys:
+                told[key] += 1
+    return " ".join(text for _, _, text in sorted(chosen))

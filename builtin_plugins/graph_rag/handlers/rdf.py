@@ -1,0 +1,82 @@
+"""Routes of RDF: queries, export, import."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from kernel.sdk import AUTHENTICATED, Answer, Context, RouteTable, Unavailable
+
+from .. import schemas, schemas_rdf
+from ..building import imported
+from ..errors import GraphNotFound, QueryTooExpensive
+from ..rdf import asking, exporting
+from ..rdf.reading import MEDIA_TYPES
+
+routes = RouteTable("Graph-RAG")
+_RESULTS = "application/sparql-results+json"
+_GRAPHS = ("text/turtle", "application/n-triples", "application/ld+json")
+_LARGEST = 32 * 1024 * 1024
+
+
+@routes.post(
+    "/graph-rag/sparql",
+    access=AUTHENTICATED,
+    body=schemas_rdf.SparqlRequest,
+    returns=schemas_rdf.SparqlResults,
+    also_media_types=(_RESULTS, *_GRAPHS),
+    errors=(QueryTooExpensive, Unavailable),
+    long=True,
+    token_scopes=("ask",),
+)
+async def sparql(ctx: Context, body: schemas_rdf.SparqlRequest) -> web.StreamResponse | Answer:
+    """Ask the graphs that the caller sees by SPARQL.
+
+    The default graph is all of them, and each is a named graph. SELECT and ASK answer JSON; CONSTRUCT and
+    DESCRIBE answer Turtle, N-Triples or JSON-LD, as the header `Accept` says. SERVICE, updates, and FROM with
+    graphs that the caller can't see are refused; time, memory and rows are limited (`X-Truncated: true`).
+    """
+    accepted = ctx.request.headers.get("Accept", "")
+    wanted = next((media_type for media_type in _GRAPHS if media_type in accepted), _GRAPHS[0])
+    found = await asking.ask(ctx.caller, body.query, wanted)
+    cut = {"X-Truncated": "true"} if found.truncated else {}
+    if found.results is not None:
+        headers = {**cut, "Content-Type": _RESULTS} if _RESULTS in accepted else cut
+        return Answer(schemas_rdf.SparqlResults(**found.results, truncated=found.truncated), headers=headers)
+    return web.Response(text=found.graph or "", content_type=wanted, charset="utf-8", headers=cut)
+
+
+@routes.get(
+    "/graph-rag/graph/export",
+    access=AUTHENTICATED,
+    query=schemas_rdf.ExportQuery,
+    returns=bytes,
+    media_type="text/turtle",
+    also_media_types=("application/n-quads", "application/ld+json"),
+    errors=(GraphNotFound,),
+    long=True,
+    token_scopes=("ask",),
+)
+async def export(ctx: Context, query: schemas_rdf.ExportQuery) -> web.StreamResponse:
+    """Export the graphs that the caller sees: all, or those of a knowledge base or document."""
+    pieces = await exporting.export(ctx.caller, query)
+    media_type = MEDIA_TYPES[query.format]
+    response = web.StreamResponse(headers={"Content-Type": f"{media_type}; charset=utf-8"})
+    await response.prepare(ctx.request)
+    async for piece in pieces:
+        await response.write(piece)
+    await response.write_eof()
+    return response
+
+
+@routes.post(
+    "/graph-rag/graph/import",
+    access=AUTHENTICATED,
+    body=schemas_rdf.ImportRequest,
+    returns=schemas.Constructed,
+    errors=(QueryTooExpensive, Unavailable),
+    long=True,
+    max_body=_LARGEST,
+)
+async def take_in(ctx: Context, body: schemas_rdf.ImportRequest) -> schemas.Constructed:
+    """Keep RDF as a graph of the caller's own: statements between things that have names, as relations."""
+    return await imported.take_in(ctx.caller, body)

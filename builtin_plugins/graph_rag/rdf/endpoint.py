@@ -1,0 +1,163 @@
+"""An external SPARQL 1.1 server in place of the embedded store, kept to the rows' state before each query.
+
+A graph carries its own stamp, written with it in one request (SPARQL 1.1 Graph Store HTTP Protocol), so any
+process can see what is out of date there, and writing the same twice does no harm.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlencode
+
+from kernel.sdk import (
+    OUTGOING,
+    CallLimits,
+    OutgoingClient,
+    OutgoingError,
+    Platform,
+    ResourceKey,
+    Unavailable,
+    Unprocessable,
+)
+
+from ..settings import GraphSettings
+from ..storing.writing import GRAPHS_CHANGED
+from .rows import Listed, rows_of, there
+from .store import STAMP
+from .triples import quads
+
+log = logging.getLogger("platform.graph_rag")
+
+_NOTHING = "urn:platform:nothing"  # a server takes no dataset at all for all that it has
+RESULTS = "application/sparql-results+json"
+_STAMPS = f"SELECT ?g ?s WHERE {{ GRAPH ?g {{ ?g <{STAMP}> ?s }} }}"
+_BYTES = 64 * 1024 * 1024
+
+
+class SparqlEndpoint:
+    """One server, spoken to over a client that somebody else opens and closes."""
+
+    def __init__(self, platform: Platform, client: OutgoingClient, settings: GraphSettings) -> None:
+        self._platform = platform
+        self._client = client
+        self._query_url = settings.sparql_url or ""
+        self._store_url = settings.sparql_store_url or ""
+        key = settings.sparql_key
+        self._headers = {} if key is None else {"Authorization": f"Bearer {key.get_secret_value()}"}
+        self._limits = CallLimits(total_seconds=settings.sparql_seconds, connect_seconds=5, body_bytes=_BYTES)
+        self._turn = asyncio.Lock()
+        self._clearing: asyncio.Task[None] | None = None
+
+    def note_change(self, _graph: str) -> None:
+        """A graph was written or dropped somewhere: what is gone has to leave the server."""
+        if self._clearing is None:
+            self._clearing = asyncio.get_running_loop().create_task(self._clear())
+
+    async def bring(self, graphs: Sequence[Listed]) -> None:
+        """Let the server hold these graphs as they are listed. Raises Unavailable."""
+        async with self._turn:
+            known = await self._stamps()
+            for one in graphs:
+                if known.get(one.name) != one.stamp:
+                    await self._put(one)
+
+    async def ask(self, query: str, default: Sequence[str], named: Sequence[str], accept: str) -> bytes:
+        """The answer to a checked query over these graphs. Raises Unavailable, Unprocessable."""
+        form = [
+            ("query", query),
+            *(("default-graph-uri", name) for name in default or (_NOTHING,)),
+            *(("named-graph-uri", name) for name in named or (_NOTHING,)),
+        ]
+        return await self._send(
+            "POST", self._query_url, urlencode(form), "application/x-www-form-urlencoded", accept
+        )
+
+    async def check(self) -> None:
+        """Raise Unavailable where the server does not answer."""
+        await self.ask("ASK {}", (), (), RESULTS)
+
+    async def _stamps(self) -> dict[str, str]:
+        body = urlencode({"query": _STAMPS})
+        kind = "application/x-www-form-urlencoded"
+        answer = await self._send("POST", self._query_url, body, kind, RESULTS)
+        try:
+            rows = json.loads(answer)["results"]["bindings"]
+            return {row["g"]["value"]: row["s"]["value"] for row in rows}
+        except (ValueError, KeyError, TypeError):
+            raise Unavailable("The SPARQL server sent an answer that can't be read") from None
+
+    async def _put(self, one: Listed) -> None:
+        rows = await self._platform.database.snapshot(rows_of, one.id)
+        if rows is None:
+            return
+        stamp = rows.graph.stamp
+        body = await asyncio.to_thread(lambda: _written(one.name, stamp, list(quads(rows))))
+        await self._send("PUT", self._graph_url(one.name), body, "application/n-triples", "*/*")
+
+    def _graph_url(self, name: str) -> str:
+        joint = "&" if "?" in self._store_url else "?"
+        return f"{self._store_url}{joint}{urlencode({'graph': name})}"
+
+    async def _clear(self) -> None:
+        self._clearing = None
+        async with self._turn:
+            try:
+                known = await self._platform.database.read(there)
+                for name, stamp in (await self._stamps()).items():
+                    if (name, stamp) not in known:
+                        await self._send("DELETE", self._graph_url(name), "", "text/plain", "*/*")
+            except Unavailable:
+                log.warning("deleted graphs stay on the SPARQL server until it answers again")
+
+    async def _send(self, method: str, url: str, body: str | bytes, kind: str, accept: str) -> bytes:
+        headers = {**self._headers, "Content-Type": kind, "Accept": accept}
+        try:
+            reply = await self._client.call(method, url, headers=headers, body=body, limits=self._limits)
+            async with reply:
+                answer = await reply.read()
+        except OutgoingError as error:
+            log.warning("the SPARQL server does not answer: %s", type(error).__name__)
+            raise Unavailable("The SPARQL server does not answer") from None
+        if reply.status == 400 and method == "POST":
+            raise Unprocessable.field(("body", "query"), "the SPARQL server does not understand the query")
+        if reply.status >= 300 and not (method == "DELETE" and reply.status == 404):
+            log.warning("the SPARQL server refuses %s with %d", method, reply.status)
+            raise Unavailable("The SPARQL server refuses the request")
+        return answer
+
+    async def close(self) -> None:
+        """Wait for what is under way."""
+        if self._clearing is not None:
+            await asyncio.gather(self._clearing, return_exceptions=True)
+
+
+def _written(name: str, stamp: str, found: list[Any]) -> bytes:
+    import pyoxigraph as ox
+
+    mark = ox.Triple(ox.NamedNode(name), ox.NamedNode(STAMP), ox.Literal(stamp))
+    return ox.serialize([mark, *(quad.triple for quad in found)], format=ox.RdfFormat.N_TRIPLES) or b""
+
+
+@asynccontextmanager
+async def open_endpoint(platform: Platform) -> AsyncIterator[SparqlEndpoint | None]:
+    """The external server, if the operator names one; told of every change in any process."""
+    settings = platform.settings_of(GraphSettings)
+    if settings.sparql_url is None or settings.sparql_store_url is None:
+        yield None
+        return
+    named = (settings.sparql_url, settings.sparql_store_url)
+    async with platform.resource(OUTGOING).client("sparql", named=named) as client:
+        endpoint = SparqlEndpoint(platform, client, settings)
+        platform.notices.listen(GRAPHS_CHANGED, endpoint.note_change)
+        try:
+            yield endpoint
+        finally:
+            await endpoint.close()
+
+
+ENDPOINT: ResourceKey[SparqlEndpoint | None] = ResourceKey("graph-rag SPARQL server")

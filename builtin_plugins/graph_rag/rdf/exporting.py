@@ -1,0 +1,65 @@
+"""Graphs written as Turtle, N-Quads or JSON-LD, from the rows, a graph at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from kernel.sdk import Caller
+
+from .. import schemas_rdf as schemas
+from ..errors import GraphNotFound
+from ..models import Graph
+from ..storing.access import Sight, sight_of
+from .names import PREFIXES
+from .reading import MEDIA_TYPES
+from .rows import rows_of
+from .triples import quads
+
+
+async def export(caller: Caller, query: schemas.ExportQuery) -> AsyncIterator[bytes]:
+    """The graphs that the caller sees and the query names, in pieces. Raises GraphNotFound."""
+    sight = await sight_of(caller)
+    ids = await caller.platform.database.snapshot(_ids, sight, query)
+    if not ids:
+        raise GraphNotFound()
+    return _pieces(caller, ids, query.format)
+
+
+def _ids(session: Session, sight: Sight, query: schemas.ExportQuery) -> Sequence[int]:
+    where = sight.condition
+    if query.kb_id is not None:
+        where &= Graph.knowledge_base_id == query.kb_id
+    if query.document_id is not None:
+        where &= Graph.document_id == query.document_id
+    return session.scalars(select(Graph.id).where(where).order_by(Graph.id)).all()
+
+
+async def _pieces(caller: Caller, ids: Sequence[int], wanted: str) -> AsyncIterator[bytes]:
+    """Each format lets graphs follow each other: JSON-LD as elements of one array."""
+    first = True
+    for graph_id in ids:
+        rows = await caller.platform.database.snapshot(rows_of, graph_id)
+        if rows is None:
+            continue
+        text = await asyncio.to_thread(_written, list(quads(rows)), wanted)
+        if wanted == "json-ld":
+            text = (b"[" if first else b",") + text.strip().removeprefix(b"[").removesuffix(b"]")
+        first = False
+        yield text
+    if wanted == "json-ld":
+        yield b"[]" if first else b"]"
+
+
+def _written(found: list[Any], wanted: str) -> bytes:
+    import pyoxigraph as ox
+
+    kind = ox.RdfFormat.from_media_type(MEDIA_TYPES[wanted])
+    named = wanted != "turtle"
+    items = found if named else [quad.triple for quad in found]
+    prefixes = PREFIXES if wanted == "turtle" else None
+    return ox.serialize(items, format=kind, prefixes=prefixes) or b""

@@ -1,0 +1,42 @@
+"""Names of things in RDF: the published vocabulary, and addresses made of rows. Every part is escaped."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote
+
+VOCABULARY: Final = "https://platform.dev/ns/graph-rag#"
+SKOS: Final = "http://www.w3.org/2004/02/skos/core#"
+PROV: Final = "http://www.w3.org/ns/prov#"
+SCHEMA: Final = "https://schema.org/"
+RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+PREFIXES: Final = {"graph": VOCABULARY, "skos": SKOS, "prov": PROV, "schema": SCHEMA, "rdf": RDF}
+
+CLASSES: Final = {"PERSON": "Person", "ORG": "Organization", "GPE": "Place", "LOC": "Place", "FAC": "Place"}
+"""Labels for which schema.org has a class."""
+
+_URN = "urn:platform:"
+
+
+def graph(maker: str, document_id: str) -> str:
+    """The named graph of a document."""
+    return f"{_URN}graph:{_part(maker or 'base')}:{_part(document_id)}"
+
+
+def document(maker: str, document_id: str) -> str:
+    """The document itself; what is in it begins with this name."""
+    return f"{_URN}document:{_part(maker or 'base')}:{_part(document_id)}"
+
+
+def entity(key: str) -> str:
+    """An entity, the same in all documents."""
+    return f"{_URN}entity:{_part(key)}"
+
+
+def predicate(name: str) -> str:
+    """A relation's predicate."""
+    return f"{VOCABULARY}coOccursWith" if name == "CO_OCCURS_WITH" else f"{_URN}predicate:{_part(name)}"
+
+
+def _part(text: str) -> str:
+    return quote(text, safe="")

@@ -1,0 +1,86 @@
+"""What a SPARQL query may be, checked before it runs: a question of graphs that the caller sees, no more.
+
+Two ways of reading must agree that nothing reaches beyond the store: rdflib's parser, whose tree is searched
+for federated patterns, and a scan of the text, since Oxigraph reads it by a parser of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+LONGEST = 20_000
+_QUIET = re.compile(
+    r"#[^\n\r]*"
+    r"|<[^<>\"{}|^`\\\x00-\x20]*>"
+    r"|\"\"\"(?:\"{0,2}(?:[^\"\\]|\\.))*\"\"\"|'''(?:'{0,2}(?:[^'\\]|\\.))*'''"
+    r"|\"(?:[^\"\\\n\r]|\\.)*\"|'(?:[^'\\\n\r]|\\.)*'"
+    r"|[?$]\w+",
+    re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
+_FORMS = {
+    "SelectQuery": "SELECT",
+    "AskQuery": "ASK",
+    "ConstructQuery": "CONSTRUCT",
+    "DescribeQuery": "DESCRIBE",
+}
+
+
+class QueryRefused(ValueError):
+    """The query is not allowed, or is none. The text is for its author."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """An allowed query. `default` and `named` are the graphs of FROM and FROM NAMED; None without either."""
+
+    form: str
+    default: list[str] | None
+    named: list[str] | None
+
+
+def check(text: str) -> Checked:
+    """Raise QueryRefused for what may not run."""
+    if "service" in _QUIET.sub(" ", _unescaped(text)).lower():
+        raise QueryRefused("SERVICE is not allowed: a query can't reach other servers")
+    tree = _parsed(text)
+    form = _FORMS.get(getattr(tree, "name", ""))
+    if form is None:
+        raise QueryRefused("only SELECT, ASK, CONSTRUCT and DESCRIBE are allowed")
+    if any(getattr(node, "name", "") == "ServiceGraphPattern" for node in _nodes(tree)):
+        raise QueryRefused("SERVICE is not allowed: a query can't reach other servers")
+    if "datasetClause" not in tree:
+        return Checked(form, None, None)
+    clauses = tree["datasetClause"]
+    default = [str(clause.default) for clause in clauses if "default" in clause]
+    return Checked(form, default, [str(clause.named) for clause in clauses if "named" in clause])
+
+
+def _parsed(text: str) -> Any:
+    from pyparsing.exceptions import ParseBaseException
+    from rdflib.plugins.sparql.parser import parseQuery
+
+    try:
+        return parseQuery(text)[1]
+    except ParseBaseException as error:
+        place = f"line {error.lineno}, column {error.column}"
+        raise QueryRefused(f"not a SPARQL query (SELECT, ASK, CONSTRUCT, DESCRIBE): {place}") from None
+
+
+def _unescaped(text: str) -> str:
+    """Escapes of code points count before anything else is read (SPARQL 1.1, section 19.2)."""
+    return _ESCAPE.sub(lambda match: chr(min(int(match[1] or match[2], 16), 0x10FFFF)), text)
+
+
+def _nodes(node: Any) -> Iterator[Any]:
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        if isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, list | tuple) or hasattr(one, "asList"):
+            waiting += list(one)

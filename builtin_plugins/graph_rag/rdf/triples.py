@@ -1,0 +1,117 @@
+"""The statements of a graph (`schemas/graph-rag.ttl`). Each leads to its document, passage and characters.
+
+There are no blank nodes: two graphs of the same rows are equal as sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from . import names
+from .names import CLASSES, PROV, RDF, SCHEMA, SKOS, VOCABULARY
+from .rows import GraphRows
+
+Quads = Iterator[Any]
+
+
+def quads(rows: GraphRows) -> Quads:
+    """All statements of one named graph."""
+    import pyoxigraph as ox
+
+    graph = ox.NamedNode(names.graph(rows.graph.maker, rows.graph.document_id))
+    for subject, predicate, value in _statements(rows):
+        made = value if isinstance(value, ox.NamedNode | ox.Literal) else ox.Literal(value)
+        yield ox.Quad(ox.NamedNode(subject), ox.NamedNode(predicate), made, graph)
+
+
+def _statements(rows: GraphRows) -> Iterator[tuple[str, str, Any]]:
+    document = names.document(rows.graph.maker, rows.graph.document_id)
+    yield from _document(rows, document)
+    yield from _passages(rows, document)
+    yield from _entities(rows, document)
+    yield from _relations(rows, document)
+
+
+def _document(rows: GraphRows, document: str) -> Iterator[tuple[str, str, Any]]:
+    import pyoxigraph as ox
+
+    yield document, f"{RDF}type", ox.NamedNode(f"{SCHEMA}CreativeWork")
+    yield document, f"{SCHEMA}identifier", rows.graph.document_id
+    if rows.graph.title is not None:
+        yield document, f"{SCHEMA}name", rows.graph.title
+    if rows.graph.source is not None:
+        yield document, f"{SCHEMA}isBasedOn", rows.graph.source
+
+
+def _passages(rows: GraphRows, document: str) -> Iterator[tuple[str, str, Any]]:
+    import pyoxigraph as ox
+
+    kind, part = ox.NamedNode(f"{VOCABULARY}Passage"), ox.NamedNode(document)
+    for passage in rows.passages:
+        name = f"{document}/passage/{passage.position}"
+        yield name, f"{RDF}type", kind
+        yield name, f"{SCHEMA}isPartOf", part
+        yield name, f"{VOCABULARY}start", passage.char_start
+        yield name, f"{VOCABULARY}end", passage.char_end
+        if passage.page is not None:
+            yield name, f"{VOCABULARY}page", passage.page
+        for start, end, key, _ in passage.mentions:
+            yield from _mention(document, name, passage.char_start + start, passage.char_start + end, key)
+
+
+def _mention(document: str, passage: str, start: int, end: int, key: str) -> Iterator[tuple[str, str, Any]]:
+    import pyoxigraph as ox
+
+    name = f"{document}/mention/{start}-{end}"
+    yield name, f"{RDF}type", ox.NamedNode(f"{VOCABULARY}Mention")
+    yield name, f"{VOCABULARY}names", ox.NamedNode(names.entity(key))
+    yield name, f"{PROV}wasDerivedFrom", ox.NamedNode(passage)
+    yield name, f"{VOCABULARY}start", start
+    yield name, f"{VOCABULARY}end", end
+
+
+def _entities(rows: GraphRows, document: str) -> Iterator[tuple[str, str, Any]]:
+    import pyoxigraph as ox
+
+    for entity in rows.entities:
+        name = names.entity(entity.key)
+        yield name, f"{RDF}type", ox.NamedNode(f"{SKOS}Concept")
+        if entity.label in CLASSES:
+            yield name, f"{RDF}type", ox.NamedNode(SCHEMA + CLASSES[entity.label])
+        yield name, f"{SKOS}prefLabel", entity.name
+        yield name, f"{VOCABULARY}label", entity.label
+    for alias in rows.aliases:
+        name = names.entity(alias.key)
+        why = f"{document}/naming/{names.entity(alias.alias).rpartition(':')[2]}"
+        yield name, f"{SKOS}altLabel", alias.name
+        yield why, f"{RDF}type", ox.NamedNode(f"{VOCABULARY}Naming")
+        yield why, f"{VOCABULARY}names", ox.NamedNode(name)
+        yield why, f"{SKOS}altLabel", alias.name
+        yield why, f"{VOCABULARY}reason", alias.reason
+        yield from _place(rows, document, why, alias)
+
+
+def _relations(rows: GraphRows, document: str) -> Iterator[tuple[str, str, Any]]:
+    import pyoxigraph as ox
+
+    for relation in rows.relations:
+        name = f"{document}/relation/{relation.number}"
+        subject, target = names.entity(relation.subject), ox.NamedNode(names.entity(relation.object))
+        predicate = names.predicate(relation.predicate)
+        yield subject, predicate, target
+        yield name, f"{RDF}type", ox.NamedNode(f"{RDF}Statement")
+        yield name, f"{RDF}subject", ox.NamedNode(subject)
+        yield name, f"{RDF}predicate", ox.NamedNode(predicate)
+        yield name, f"{RDF}object", target
+        yield name, f"{VOCABULARY}weight", relation.weight
+        yield from _place(rows, document, name, relation)
+
+
+def _place(rows: GraphRows, document: str, name: str, row: Any) -> Iterator[tuple[str, str, Any]]:
+    import pyoxigraph as ox
+
+    offset = rows.passages[row.position].char_start
+    yield name, f"{PROV}wasDerivedFrom", ox.NamedNode(f"{document}/passage/{row.position}")
+    yield name, f"{VOCABULARY}start", offset + row.start
+    yield name, f"{VOCABULARY}end", offset + row.end

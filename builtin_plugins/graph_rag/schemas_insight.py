@@ -1,0 +1,77 @@
+"""Bodies and answers of correlations and overviews (decisions.md)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field
+
+from kernel.sdk import example
+
+from .schemas import DocumentId, Query
+
+
+class CorrelateRequest(BaseModel):
+    """Of what to find correlations: a document, an entity, or everything. With both, of the entity."""
+
+    model_config = example(document_id="minutes-7", limit=10)
+
+    document_id: DocumentId | None = Field(None, description="Correlations of this document with others.")
+    entity: Query | None = Field(None, description="Correlations of this entity with others.")
+    limit: Annotated[int, Field(ge=1, le=100)] = 20
+    min_score: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0
+
+
+class Evidence(BaseModel):
+    """A sentence that shows it."""
+
+    document_id: str
+    title: str | None
+    snippet: str
+
+
+class Correlation(BaseModel):
+    """Two documents (by id) or entities (by name) and how strongly they belong together, from 0 to 1."""
+
+    source: str
+    target: str
+    score: float
+    evidence: list[Evidence]
+    kind: Literal["SHARED_ENTITIES", "CO_OCCURRENCE", "SVO"]
+    shared: list[str] = Field(description="What two documents have in common, the rarest first.")
+
+
+class Correlations(BaseModel):
+    """Correlations, the strongest first."""
+
+    items: list[Correlation]
+    total: int
+
+
+class OverviewRequest(BaseModel):
+    """What to tell of: everything that the caller sees, or one knowledge base."""
+
+    model_config = example(limit=5)
+
+    kb_id: Annotated[str, Field(max_length=255)] | None = None
+    limit: Annotated[int, Field(ge=1, le=50)] = Field(8, description="Largest number of topics.")
+
+
+class Topic(BaseModel):
+    """Entities that belong together, and sentences of the documents that tell of them."""
+
+    title: str
+    summary: str
+    entities: list[str]
+    documents: list[str]
+    size: int = Field(description="How many entities belong to it.")
+
+
+class Overview(BaseModel):
+    """What a collection is about, the largest topic first."""
+
+    success: bool = True
+    documents: int
+    entities: int
+    topics: list[Topic]
+    took_ms: float

@@ -1,0 +1,61 @@
+"""A worker whose engine stops at the second document, until it is killed.
+
+Run as ``python -m tests.builtin_plugins.graph_rag.build_worker``; `REACHED` names the file that it writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from builtin_plugins.graph_rag.building.engines import rules
+from builtin_plugins.graph_rag.building.protocol import Extractor, Found
+from kernel.boot import open_platform
+from kernel.housekeeping import housekeep
+from kernel.jobs.worker import Worker, executor_slot
+from kernel.sdk import Plugin, hookimpl
+from kernel.serve import stop_on_signals
+from kernel.settings import SettingsLoader
+from kernel.testing import candidates_of
+from tests.fakes.hash_embeddings import HashEmbeddings
+
+
+class StoppingPlugin(Plugin):
+    """The rules, which never come back from the second document where a file is named."""
+
+    name = "stopping"
+
+    def __init__(self, reached: str = "") -> None:
+        self.reached = reached
+        self.documents = 0
+
+    @hookimpl
+    def register_extractors(self) -> Sequence[Extractor]:
+        return [Extractor("stopping", "1", self._analyse)]
+
+    def _analyse(self, texts: Sequence[str], language: str | None) -> Sequence[Found]:
+        self.documents += 1
+        if self.reached and self.documents == 2:
+            Path(self.reached).touch()
+            threading.Event().wait()
+        return rules().analyse(texts, language)
+
+
+async def main() -> None:
+    """Work until SIGTERM."""
+    stop = stop_on_signals()
+    candidates = candidates_of("rag", "graph_rag", HashEmbeddings(), StoppingPlugin(os.environ["REACHED"]))
+    async with (
+        open_platform(SettingsLoader.from_home(), role="worker", candidates=candidates) as platform,
+        executor_slot(platform) as executor,
+    ):
+        await housekeep(platform)
+        await Worker(platform, executor).run(stop)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,144 @@
+"""Correlations and overviews: scored, shown by sentences, the same every time, and blind to hidden graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kernel.testing import Actor, Running, platforms, somebody
+from tests.builtin_plugins.graph_rag.graph_support import API, call, construct
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+HARBOUR = "Captain Ilse Brandt anchors the Polar Star in Hammerfest. The Polar Star carries copper ore."
+MUSEUM = "The Arctic Museum shows a model of the Polar Star. Ilse Brandt opened the Arctic Museum."
+BAKERY = "Emil Dahl bakes bread in Bergen. The Dahl Bakery opens at six."
+
+
+async def items(actor: Actor, **body: object) -> list[dict[str, Any]]:
+    found = await call(actor, "graph/correlate", **body)
+    assert found["total"] == len(found["items"])
+    return list(found["items"])
+
+
+async def make(actor: Actor) -> None:
+    for name, text in (("harbour", HARBOUR), ("museum", MUSEUM), ("bakery", BAKERY)):
+        await construct(actor, name, text, title=name.title())
+
+
+class TestCorrelate:
+    async def test_of_a_document(self, running: Running) -> None:
+        """Documents that name the same rare things, with a sentence from each for each of these."""
+        ann = await somebody(running)
+        await make(ann)
+        [one] = await items(ann, document_id="museum")
+        assert (one["source"], one["target"], one["kind"]) == ("museum", "harbour", "SHARED_ENTITIES")
+        assert 0 < one["score"] < 1
+        assert set(one["shared"]) == {"Polar Star", "Ilse Brandt"}
+        told = {(each["document_id"], each["title"], each["snippet"]) for each in one["evidence"]}
+        assert ("museum", "Museum", "Ilse Brandt opened the Arctic Museum.") in told
+        assert any(document == "harbour" and "Polar Star" in snippet for document, _, snippet in told)
+
+    async def test_of_an_entity(self, running: Running) -> None:
+        """Entities that are related to it, the closest first, and where one can see that."""
+        ann = await somebody(running)
+        await make(ann)
+        found = await items(ann, entity="dahl bakery")
+        assert {one["target"] for one in found} == {"Bergen", "Emil Dahl"}
+        best = found[0]
+        assert best["source"] == "Dahl Bakery" and best["kind"] == "CO_OCCURRENCE"
+        assert [one["score"] for one in found] == sorted((one["score"] for one in found), reverse=True)
+        assert best["evidence"][0]["document_id"] == "bakery" and "Bakery" in best["evidence"][0]["snippet"]
+
+    async def test_strongest_of_all(self, running: Running) -> None:
+        """Without a document or an entity: all pairs, by GET and POST alike."""
+        ann = await somebody(running)
+        await make(ann)
+        [one] = await items(ann)
+        assert {one["source"], one["target"]} == {"harbour", "museum"}
+        got = (await ann.get(f"{API}/graph/correlations?limit=5")).json()
+        assert got["items"] == [one]
+        assert await items(ann, min_score=1) == []
+
+    async def test_same_every_time(self, running: Running) -> None:
+        """Equal graphs give equal answers, whatever the order in which they came."""
+        ann, bob = await somebody(running), await somebody(running)
+        texts = {f"d{number}": f"Ship {number} meets the Polar Star in Bergen." for number in range(6)}
+        for name in texts:
+            await construct(ann, name, texts[name])
+        for name in reversed(texts):
+            await construct(bob, name, texts[name])
+
+        def plain(found: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+            return sorted((*sorted((one["source"], one["target"])), one["score"]) for one in found)
+
+        first = await items(ann, limit=100)
+        assert first == await items(ann, limit=100)
+        assert plain(first) == plain(await items(bob, limit=100))
+
+    async def test_unknown(self, running: Running) -> None:
+        """404, for what is hidden as for what there is not."""
+        ann, bob = await somebody(running), await somebody(running)
+        await make(ann)
+        for body, code in (
+            ({"document_id": "museum"}, "graph_not_found"),
+            ({"entity": "Polar Star"}, "entity_not_found"),
+        ):
+            refused = await bob.post(f"{API}/graph/correlate", json=body)
+            assert (refused.status, refused.json()["code"]) == (404, code)
+
+    async def test_hidden_documents_weigh_nothing(self, running: Running) -> None:
+        """Scores count only what the caller sees: others' documents make nothing more common."""
+        ann, bob = await somebody(running), await somebody(running)
+        await make(ann)
+        before = await items(ann)
+        for number in range(5):
+            await construct(bob, f"b{number}", HARBOUR)
+        assert await items(ann) == before
+
+    @pytest.mark.parametrize(
+        "body", [{"limit": 0}, {"limit": 101}, {"min_score": -0.1}, {"min_score": 1.1}, {"document_id": ""}]
+    )
+    async def test_bounds(self, running: Running, body: dict[str, object]) -> None:
+        """Out of range is 422."""
+        ann = await somebody(running)
+        assert (await ann.post(f"{API}/graph/correlate", json=body)).status == 422
+
+
+class TestOverview:
+    async def test_topics(self, running: Running) -> None:
+        """What belongs together is one topic, told by sentences of its documents."""
+        ann = await somebody(running)
+        await make(ann)
+        found = await call(ann, "overview")
+        assert (found["documents"], found["success"]) == (3, True)
+        ship = next(topic for topic in found["topics"] if "Polar Star" in topic["entities"])
+        bread = next(topic for topic in found["topics"] if "Emil Dahl" in topic["entities"])
+        assert ship is not bread
+        assert set(bread["documents"]) == {"bakery"} and "Emil Dahl bakes bread" in bread["summary"]
+        assert ship["title"] and "Polar Star" in ship["summary"]
+        again = await call(ann, "overview")
+        assert again["topics"] == found["topics"]
+        assert len((await call(ann, "overview", limit=1))["topics"]) == 1
+
+    async def test_nothing(self, running: Running) -> None:
+        """Without graphs there are no topics; a knowledge base without a visible graph is 404."""
+        ann = await somebody(running)
+        found = await call(ann, "overview")
+        assert (found["documents"], found["entities"], found["topics"]) == (0, 0, [])
+        refused = await ann.post(f"{API}/overview", json={"kb_id": "somewhere"})
+        assert (refused.status, refused.json()["code"]) == (404, "graph_not_found")
+
+
+async def test_action(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Programs and models find correlations by the tool of this name, as whoever calls."""
+    async with platforms(tmp_path_factory.mktemp("action")) as start:
+        running = await start("graph_rag", "plugin_registry")
+        ann, bob = await somebody(running), await somebody(running)
+        await make(ann)
+        path = "/v1/plugins/graph_rag/actions/find_correlations"
+        found = await ann.post(path, json={"document_id": "museum"})
+        assert found.status == 200, found.body
+        assert "harbour" in found.body.decode()
+        assert (await bob.post(path, json={"document_id": "museum"})).status == 404
