@@ -36,18 +36,18 @@ function View({ view, values }) {
   useEffect(() => {
     let wanted = true;
     view.load().then(
-      (module) => wanted && setFound({ view, Page: module.default }),
-      () => wanted && setFound({ view, Page: Outdated }),
+      (module) => wanted && setFound({ load: view.load, Page: module.default }),
+      () => wanted && setFound({ load: view.load, Page: Outdated }),
     );
     return () => {
       wanted = false;
     };
-  }, [view]);
+  }, [view.load]);
   useEffect(() => {
     document.title = view.title ? `${t(view.title)} · Platform` : "Platform";
   }, [view]);
-  if (found?.view !== view) return html`<div class="page"><${Skeleton} lines=${5} /></div>`;
-  return html`<${found.Page} key=${view.path} ...${values} />`;
+  if (found?.load !== view.load) return html`<div class="page"><${Skeleton} lines=${5} /></div>`;
+  return html`<${found.Page} key=${view.load} ...${values} />`;
 }
 
 /** The server was updated while this page was open: its old files are gone. */

@@ -16,6 +16,7 @@ const organization = () => import("./pages/people/organization.js");
 
 export const VIEWS = [
   { path: "/", title: "Ask", icon: "ask", load: ask, keys: "g a" },
+  { path: "/ask/:conversation", title: "Ask", load: ask },
   { path: "/documents", title: "Documents", icon: "documents", load: () => import("./pages/documents/page.js"), keys: "g d" },
   { path: "/documents/:base", title: "Documents", load: () => import("./pages/documents/base.js") },
   { path: "/documents/:base/:id", title: "Document", load: () => import("./pages/documents/document.js") },

@@ -103,6 +103,35 @@ async def test_what_the_documents_do_not_say(site: Running, visitor: Visitor) ->
     await expect(page.locator(".turn")).to_have_count(2)
 
 
+async def test_conversations(site: Running, visitor: Visitor) -> None:
+    """A conversation has an address, survives a reload with its citations, is renamed and deleted."""
+    ana = await site.user()
+    await knowledge_base(ana)
+    page = await visitor.arrive(ana)
+    await visitor.ask(QUESTION)
+    recent = page.get_by_role("navigation", name="Conversations")
+    await expect(recent).to_contain_text("Oslo")
+    await page.reload()
+    await expect(page.locator(".markdown")).to_contain_text("185 euro")
+    await page.get_by_role("button", name="Source 1: handbook.md").click()
+    await expect(page.locator("mark")).to_contain_text("185 euro")
+    await (
+        page.get_by_role("complementary", name=re.compile("Source 1"))
+        .get_by_role("button", name="Close")
+        .click()
+    )
+    await page.locator(".head").get_by_role("button", name="More").click()
+    await page.get_by_role("menuitem", name="Rename").click()
+    await page.get_by_role("textbox", name="Name").fill("Hotels")
+    await page.get_by_role("button", name="Save").click()
+    await expect(recent).to_contain_text("Hotels")
+    await page.locator(".head").get_by_role("button", name="More").click()
+    await page.get_by_role("menuitem", name="Delete").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+    await expect(page.get_by_role("heading", name="What would you like to know?")).to_be_visible()
+    await expect(recent).to_have_count(0)
+
+
 async def test_many_files(site: Running, visitor: Visitor) -> None:
     """Each file shows what became of it: read, or failed with the reason; refused ones can be sent away."""
     ana = await site.user()

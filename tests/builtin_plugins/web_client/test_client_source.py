@@ -80,7 +80,8 @@ def test_every_call_is_used_and_exists() -> None:
 
 def test_modules_are_short() -> None:
     """No page over 300 lines."""
-    long = {name_of(path): len(path.read_text().splitlines()) for path in own_modules()}
+    pages = (path for path in own_modules() if path.parent.name != "languages")
+    long = {name_of(path): len(path.read_text().splitlines()) for path in pages}
     assert {name: lines for name, lines in long.items() if lines > LONGEST} == {}
 
 
@@ -117,3 +118,34 @@ def test_tokens_are_not_left_behind() -> None:
     }
     assert kept == {"KEPT"}
     assert "localStorage" not in (STATIC / "lib/session.js").read_text()
+
+
+STRING = r'"((?:[^"\\]|\\.)+)"'
+DIRECT = re.compile(rf"\bt\(\s*(?:[^()\"]*\?\s*)?{STRING}(?:\s*:\s*{STRING})?")
+COUNTED = re.compile(rf"\bplural\([^\"]*?{STRING},\s*{STRING}")
+TITLED = re.compile(rf"\btitle: {STRING}")
+ENTRY = re.compile(rf"^  (?:(\w+)|{STRING}): {STRING},$", re.MULTILINE)
+LANGUAGES = sorted((STATIC / "languages").glob("*.js"))
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda path: path.stem)
+def test_language_is_complete(language: Path) -> None:
+    """Every text that a page shows is there with the same places to fill in, and no text that none shows."""
+    texts = {name or quoted: text for name, quoted, text in ENTRY.findall(language.read_text("utf-8"))}
+    sources = [path.read_text(encoding="utf-8") for path in own_modules() if path.parent.name != "languages"]
+    shown = {
+        text
+        for source in sources
+        for pattern in (DIRECT, COUNTED, TITLED)
+        for found in pattern.findall(source)
+        for text in ([found] if isinstance(found, str) else found)
+        if text
+    }
+    assert len(texts) > 400
+    assert shown - texts.keys() == set()
+    everything = "\n".join(sources)
+    assert [key for key in texts if f'"{key}"' not in everything and f"{key}:" not in everything] == []
+    places = re.compile(r"\{\w+\}")
+    assert {
+        key for key, text in texts.items() if set(places.findall(key)) != set(places.findall(text))
+    } == set()

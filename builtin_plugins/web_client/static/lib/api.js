@@ -67,6 +67,16 @@ export const api = {
   deletePipeline: call("DELETE", "/v1/rag/pipeline/{pipeline_id}"),
   ask: call("POST", "/v1/rag/pipeline/{pipeline_id}/query", { ...RAW, headers: { Accept: "text/event-stream" } }),
 
+  // Conversations
+  conversations: call("GET", "/v1/conversations/mine"),
+  conversation: call("GET", "/v1/conversations/{conversation_id}"),
+  turns: call("GET", "/v1/conversations/{conversation_id}/turns"),
+  renameConversation: call("PATCH", "/v1/conversations/{conversation_id}"),
+  deleteConversation: call("DELETE", "/v1/conversations/{conversation_id}"),
+  exportConversation: call("GET", "/v1/conversations/{conversation_id}/export"),
+  shareConversation: call("POST", "/v1/rag/pipeline/{pipeline_id}/conversations/{conversation_id}/share"),
+  unshareConversation: call("DELETE", "/v1/rag/pipeline/{pipeline_id}/conversations/{conversation_id}/share"),
+
   // Jobs
   jobs: call("GET", "/v1/jobs"),
   cancelJob: call("POST", "/v1/jobs/{job_id}/cancel"),

@@ -8,6 +8,7 @@ import { signal } from "./html.js";
 /** Languages by code: what they call themselves, and where their texts are. */
 export const LANGUAGES = {
   en: { name: "English", load: async () => ({}) },
+  de: { name: "Deutsch", load: async () => (await import("../languages/de.js")).default },
 };
 
 const KEPT = "platform.language";

@@ -13,6 +13,7 @@ import { Menu } from "./layers.js";
 import { Outage } from "./outage.js";
 import { Palette } from "./palette.js";
 import { SignInAgain } from "./sign-in-again.js";
+import { startOver } from "../pages/ask/conversation.js";
 import { Recent } from "../pages/ask/recent.js";
 
 export function Frame({ children }) {
@@ -23,7 +24,10 @@ export function Frame({ children }) {
     "mod+k": () => setPalette(true),
     "?": () => setPalette(true),
     ...Object.fromEntries(views.filter((view) => view.keys).map((view) => [view.keys, () => go(view.path)])),
-    "g n": () => go("/"),
+    "g n": () => {
+      startOver();
+      go("/");
+    },
   });
   useEffect(() => setOpen(false), [path.value]);
   return html`<div class="frame">
@@ -61,7 +65,7 @@ export const Brand = () => html`<span class="mark" aria-hidden="true"><${Icon} n
 
 function Place({ view }) {
   const here = path.value;
-  const current = view.path === "/" ? here === "/" : here === view.path || here.startsWith(`${view.path}/`);
+  const current = view.path === "/" ? here === "/" || here.startsWith("/ask/") : here === view.path || here.startsWith(`${view.path}/`);
   return html`<${Link} to=${view.path} aria-current=${current ? "page" : undefined}>
     <${Icon} name=${view.icon} /><span>${t(view.title)}</span>
   <//>`;

@@ -1,23 +1,32 @@
 /** The conversation on screen. It outlives its page, so that an answer goes on while one looks elsewhere. */
 
 import { signal } from "../../lib/html.js";
-import { api } from "../../lib/api.js";
+import { api, everything } from "../../lib/api.js";
 import { eventsOf } from "../../lib/stream.js";
 
-/** Turns, oldest first: {id, question, state, text, sources, done, error, started, pipeline}. */
+/** Turns, oldest first: {id, question, state, text, sources, steps, done, error, started, pipeline}. */
 export const turns = signal([]);
+
+/** The conversation's id, chosen here with its first question; null before. */
+export const current = signal(null);
 
 /** Whether an answer is on its way. */
 export const answering = signal(false);
+
+/** Goes up with each stored turn: lists of conversations are loaded anew. */
+export const changed = signal(0);
+
+/** Whether this server keeps conversations; known once it was asked. */
+export const kept = signal(true);
 
 let stop = null;
 let count = 0;
 
 /** Ask, and show the answer as it comes. `settings` are further fields of the query. */
 export async function ask(question, pipeline, settings) {
+  current.value ??= crypto.randomUUID();
   count += 1;
-  const id = count;
-  const turn = { id, question, pipeline, settings, state: "searching", text: "", sources: [], steps: [], done: null, error: null, started: Date.now() };
+  const turn = { id: `new-${count}`, question, pipeline, settings, state: "searching", text: "", sources: [], steps: [], done: null, error: null, started: Date.now() };
   turns.value = [...turns.value, turn];
   await answer(turn);
 }
@@ -29,18 +38,22 @@ export function askAgain(turn) {
 }
 
 async function answer({ id, question, pipeline, settings }) {
-  stop = new AbortController();
+  const mine = new AbortController();
+  stop = mine;
   answering.value = true;
   try {
-    const body = { question, ...settings };
-    const reply = await api.ask({ pipeline_id: pipeline.id, body, signal: stop.signal, repeatable: true });
+    const body = { question, ...settings, ...(kept.value ? { conversation_id: current.value } : {}) };
+    const reply = await api.ask({ pipeline_id: pipeline.id, body, signal: mine.signal, repeatable: true });
     for await (const event of eventsOf(reply)) take(id, event);
+    changed.value += 1;
   } catch (error) {
     if (error.name === "AbortError") change(id, { state: "stopped" });
     else change(id, { state: "failed", error });
   } finally {
-    answering.value = false;
-    stop = null;
+    if (stop === mine) {
+      answering.value = false;
+      stop = null;
+    }
   }
 }
 
@@ -57,9 +70,41 @@ function change(id, what) {
   turns.value = turns.value.map((turn) => (turn.id === id ? { ...turn, ...what } : turn));
 }
 
-export const stopAnswer = () => stop?.abort();
+export function stopAnswer() {
+  stop?.abort();
+}
 
 export function startOver() {
   stopAnswer();
   turns.value = [];
+  current.value = null;
+  answering.value = false;
+}
+
+/** Show a stored conversation. What its reader may not see any more was left out by the server. */
+export async function openConversation(id, abort) {
+  if (id === current.value) return;
+  startOver();
+  const stored = await everything(api.turns, { conversation_id: id, signal: abort });
+  turns.value = stored.map(restored);
+  current.value = id;
+}
+
+function restored(turn) {
+  const sources = turn.sources.map((source) => ({ ...source, text: "" }));
+  const bases = [...new Set(turn.sources.map((source) => source.knowledge_base_id).filter(Boolean))];
+  return {
+    id: turn.turn_id,
+    question: turn.question,
+    state: "done",
+    text: turn.answer,
+    sources,
+    stored: true,
+    withheld: turn.withheld,
+    steps: [],
+    error: null,
+    done: { method: turn.method, model_used: turn.model_used, tokens_used: turn.tokens_used, confidence: null, method_details: {} },
+    pipeline: { id: turn.pipeline_id, knowledge_base_ids: bases },
+    settings: {},
+  };
 }

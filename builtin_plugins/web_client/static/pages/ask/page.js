@@ -2,19 +2,21 @@
 
 import { html, useEffect, useMemo, useRef, useState } from "../../lib/html.js";
 import { useResource } from "../../lib/resource.js";
-import { query } from "../../lib/router.js";
+import { go, path, query } from "../../lib/router.js";
 import { t } from "../../lib/words.js";
-import { Button, Failure, Head, Skeleton } from "../../parts/basics.js";
+import { Failure, Skeleton } from "../../parts/basics.js";
 import { say } from "../../parts/layers.js";
 import { Begin } from "./begin.js";
 import { Composer } from "./composer.js";
-import { answering, ask, startOver, turns } from "./conversation.js";
+import { ask, current, kept, openConversation, startOver, turns } from "./conversation.js";
+import { ConversationHead } from "./head.js";
 import { firstChoice, loadSources, pipelineOf, rememberChoice } from "./sources.js";
 import { Turn } from "./turn.js";
 import { Viewer } from "./viewer.js";
 
-export default function Ask() {
+export default function Ask({ conversation }) {
   const sources = useResource(loadSources);
+  const opened = useResource((signal) => (conversation ? openConversation(conversation, signal) : Promise.resolve()), [conversation]);
   const wanted = query.value.get("pipeline") ? `pipeline:${query.value.get("pipeline")}` : query.value.get("base") && `base:${query.value.get("base")}`;
   const [choice, setChoice] = useState("");
   const [shown, setShown] = useState(null);
@@ -22,13 +24,22 @@ export default function Ask() {
     if (sources.data) setChoice((was) => was || firstChoice(sources.data, wanted));
   }, [sources.data]);
   useEffect(() => {
+    if (!conversation && current.value && kept.value) startOver();
+  }, [conversation]);
+  useEffect(() => {
+    const last = turns.value.at(-1);
+    if (sources.data && last) setChoice(firstChoice(sources.data, `pipeline:${last.pipeline.id}`));
+  }, [sources.data, opened.loading]);
+  useEffect(() => {
     if (sources.data && wanted) setChoice(firstChoice(sources.data, wanted));
   }, [wanted]);
   const send = async (question, settings) => {
     try {
       const pipeline = await pipelineOf(choice, sources.data);
       rememberChoice(choice);
-      await ask(question, pipeline, settings);
+      const answered = ask(question, pipeline, settings);
+      if (kept.value && path.value !== `/ask/${current.value}`) go(`/ask/${current.value}`, { replace: true });
+      await answered;
     } catch (error) {
       say(error.message, "bad");
       throw error;
@@ -40,7 +51,7 @@ export default function Ask() {
   if (!sources.data.bases.length && !turns.value.length) return html`<${Begin} onReady=${sources.reload} />`;
   return html`<div class=${shown ? "ask with-viewer" : "ask"}>
     <section class="talk" aria-label=${t("Conversation")}>
-      <${Transcript} onShow=${setShown} />
+      ${opened.error ? html`<div class="transcript"><div class="transcript-inside"><${Failure} error=${opened.error} onRetry=${opened.reload} /></div></div>` : html`<${Transcript} onShow=${setShown} />`}
       <${Composer} sources=${sources.data} choice=${choice} onChoose=${setChoice} onSend=${send} />
     </section>
     ${shown && html`<${Viewer} passage=${shown} onClose=${() => setShown(null)} />`}
@@ -59,7 +70,7 @@ function Transcript({ onShow }) {
     <div class="transcript-inside">
       ${
         list.length
-          ? html`<${Head} title=${list[0].question.slice(0, 120)}><${Button} small icon="plus" disabled=${answering.value} onClick=${startOver}>${t("New conversation")}<//><//>`
+          ? html`<${ConversationHead} />`
           : html`<div class="hello"><h1>${t("What would you like to know?")}</h1><p class="muted">${t("Answers come from your documents alone, and each says where it stands.")}</p></div>`
       }
       ${shown}

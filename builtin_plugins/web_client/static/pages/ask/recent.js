@@ -1,5 +1,36 @@
 /** Recent conversations, in the navigation. */
 
+import { html, useEffect } from "../../lib/html.js";
+import { api } from "../../lib/api.js";
+import { useResource } from "../../lib/resource.js";
+import { Link, path } from "../../lib/router.js";
+import { t } from "../../lib/words.js";
+import { changed, kept } from "./conversation.js";
+
+const SHOWN = 20;
+
+/** A server without the plugin keeps none: then there is no list, and nothing is sent along. */
+async function load(signal) {
+  try {
+    return (await api.conversations({ query: { limit: SHOWN }, signal })).items;
+  } catch (error) {
+    if ([404, 503].includes(error.status)) kept.value = false;
+    return [];
+  }
+}
+
 export function Recent() {
-  return null;
+  const found = useResource(load, []);
+  useEffect(() => {
+    if (changed.value) found.reload();
+  }, [changed.value]);
+  const items = found.data ?? [];
+  if (!items.length) return null;
+  return html`<nav class="recent" aria-label=${t("Conversations")}>
+    <h2>${t("Conversations")}</h2>
+    ${items.map((item) => {
+      const to = `/ask/${encodeURIComponent(item.conversation_id)}`;
+      return html`<${Link} key=${item.conversation_id} to=${to} aria-current=${path.value === to ? "page" : undefined}><span class="clip">${item.title || item.snippet || t("Untitled")}</span><//>`;
+    })}
+  </nav>`;
 }

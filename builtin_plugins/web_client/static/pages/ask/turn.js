@@ -10,10 +10,10 @@ import { Citation } from "./citation.js";
 import { askAgain, answering } from "./conversation.js";
 
 export function Turn({ turn, onShow }) {
-  const refused = turn.state === "done" && turn.sources.length === 0;
-  const show = (source, index) => onShow({ ...source, number: index + 1, bases: turn.pipeline.knowledge_base_ids });
+  const refused = turn.state === "done" && turn.sources.length === 0 && !turn.withheld;
+  const show = (source, index) => onShow({ ...source, number: source.number ?? index + 1, bases: turn.pipeline.knowledge_base_ids });
   const cite = (label) => {
-    const source = turn.sources[label - 1];
+    const source = turn.stored ? turn.sources.find((other) => other.number === label) : turn.sources[label - 1];
     return source ? html`<${Citation} source=${source} label=${label} onShow=${() => show(source, label - 1)} />` : `[${label}]`;
   };
   return html`<article class="turn" aria-busy=${["searching", "writing"].includes(turn.state)}>
@@ -21,6 +21,7 @@ export function Turn({ turn, onShow }) {
     <div class="answer">
       <${Steps} turn=${turn} />
       ${refused ? html`<${Refusal} turn=${turn} />` : turn.text && html`<${Markdown} text=${turn.text} cite=${cite} />`}
+      ${turn.withheld && html`<p class="faint">${t("Parts of this answer come from documents that you can’t see any more.")}</p>`}
       ${turn.state === "stopped" && html`<p class="muted">${t("Stopped.")}</p>`}
       <${Failure} error=${turn.error} onRetry=${answering.value ? undefined : () => askAgain(turn)} />
       ${turn.state === "done" && !refused && html`<${Sources} turn=${turn} onShow=${show} />`}
@@ -36,7 +37,7 @@ function Steps({ turn }) {
     return html`<p class="steps" role="status"><${Spinner} />${turn.steps.at(-1)?.message ?? plural(bases, "Searching one knowledge base …", "Searching {n} knowledge bases …")}</p>`;
   }
   const seconds = turn.took ? number(turn.took / 1000, { maximumFractionDigits: 1 }) : "";
-  const read = plural(turn.sources.length, "Read one passage", "Read {n} passages");
+  const read = turn.stored ? plural(turn.sources.length, "Cites one passage", "Cites {n} passages") : plural(turn.sources.length, "Read one passage", "Read {n} passages");
   return html`<details class="steps-done">
     <summary>${turn.state === "writing" ? html`<${Spinner} />` : html`<${Icon} name="check" size=${15} />`}${read}${seconds && ` · ${t("{n} s", { n: seconds })}`}</summary>
     <${Trace} turn=${turn} />
@@ -51,7 +52,7 @@ function Trace({ turn }) {
     [t("Method"), done.method],
     retrieval && [t("Search"), retrieval],
     [t("Model"), done.model_used],
-    [t("Confidence"), percent(done.confidence)],
+    done.confidence !== null && [t("Confidence"), percent(done.confidence)],
     done.tokens_used && [t("Tokens"), number(done.tokens_used)],
     ...Object.entries(rest)
       .filter(([, value]) => ["string", "number", "boolean"].includes(typeof value))
@@ -78,14 +79,14 @@ function Refusal({ turn }) {
 function Sources({ turn, onShow }) {
   const cited = new Set([...turn.text.matchAll(/\[(\d+)\]/g)].map((found) => Number(found[1])));
   const [all, setAll] = useState(false);
-  const list = turn.sources.map((source, index) => ({ source, index })).filter(({ index }) => all || cited.has(index + 1) || !cited.size);
+  const list = turn.sources.map((source, index) => ({ source, index })).filter(({ source, index }) => all || cited.has(source.number ?? index + 1) || !cited.size);
   const others = turn.sources.length - list.length;
   return html`<div class="sources">
     <ul>
       ${list.map(
         ({ source, index }) => html`<li key=${source.chunk_id}>
           <button type="button" class="source" onClick=${() => onShow(source, index)}>
-            <span class="source-number">${index + 1}</span><span class="clip">${source.source}</span>
+            <span class="source-number">${source.number ?? index + 1}</span><span class="clip">${source.source}</span>
             ${source.page && html`<small>${t("page {n}", { n: source.page })}</small>`}
           </button>
         </li>`,

@@ -1,7 +1,7 @@
 /** The place of a passage, beside the conversation. */
 
 import { html, useEffect, useRef } from "../../lib/html.js";
-import { api } from "../../lib/api.js";
+import { api, everything } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
 import { t } from "../../lib/words.js";
 import { Button, Loaded } from "../../parts/basics.js";
@@ -13,13 +13,20 @@ async function find(passage, signal) {
     base,
     document: await api.document({ kb_id: base, document_id: passage.document_id, signal }),
   }));
-  return Promise.any(tries).catch((error) => {
+  const found = await Promise.any(tries).catch((error) => {
     throw error.errors?.[0] ?? error;
   });
+  return { ...found, passage: { ...passage, text: passage.text || (await textOf(found.base, passage, signal)) } };
+}
+
+/** What a stored answer cites, which the conversation doesn't hold. */
+async function textOf(base, passage, signal) {
+  const passages = await everything(api.passages, { kb_id: base, document_id: passage.document_id, signal });
+  return passages.find((item) => item.chunk_id === passage.chunk_id)?.text ?? "";
 }
 
 export function Viewer({ passage, onClose }) {
-  const found = useResource((signal) => find(passage, signal), [passage.document_id]);
+  const found = useResource((signal) => find(passage, signal), [passage.chunk_id]);
   const box = useRef(null);
   useEffect(() => box.current.focus(), [passage]);
   const keys = (event) => event.key === "Escape" && onClose();
@@ -31,6 +38,6 @@ export function Viewer({ passage, onClose }) {
       ${found.data && html`<${Button} small to=${`/documents/${found.data.base}/${passage.document_id}?${where}`}>${t("Open")}<//>`}
       <${Button} kind="quiet" small icon="close" aria-label=${t("Close")} onClick=${onClose} />
     </header>
-    <${Loaded} of=${found}>${({ base, document }) => html`<${Reader} base=${base} document=${document} passage=${passage} />`}<//>
+    <${Loaded} of=${found}>${({ base, document, passage: whole }) => html`<${Reader} base=${base} document=${document} passage=${whole} />`}<//>
   </aside>`;
 }

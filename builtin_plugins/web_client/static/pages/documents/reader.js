@@ -75,7 +75,7 @@ function Pages({ base, document, passage }) {
   useEffect(() => () => file.data?.close(), [file.data]);
   useEffect(() => {
     if (!file.data || !canvas.current) return undefined;
-    const text = passage?.page === page ? passage.text : "";
+    const text = passage?.page === page ? (passage.text ?? "") : "";
     const draw = () => file.data.draw(page, canvas.current, marks.current, text).then(() => setProblem(null), setProblem);
     // It calls once at the beginning, too.
     const observer = new ResizeObserver(draw);
