@@ -21,6 +21,7 @@ export const VIEWS = [
   { path: "/documents/:base", title: "Documents", load: () => import("./pages/documents/base.js") },
   { path: "/documents/:base/:id", title: "Document", load: () => import("./pages/documents/document.js") },
   { path: "/pipelines", title: "Pipelines", icon: "pipelines", load: () => import("./pages/pipelines/page.js"), keys: "g p" },
+  { path: "/chats", title: "Published chats", icon: "share", load: () => import("./pages/chats/page.js"), keys: "g c" },
   { path: "/tools", title: "Tools", icon: "tools", load: () => import("./pages/plugins/tools.js"), keys: "g t" },
   { path: "/plugins", title: "Plugins", icon: "plugins", load: () => import("./pages/plugins/page.js"), keys: "g l" },
   { path: "/plugins/marketplace", title: "Marketplace", load: () => import("./pages/plugins/marketplace.js") },

@@ -16,7 +16,7 @@ from tests.builtin_plugins.web_client.visits import CHROMIUM, Visitor, missing_b
 PATIENCE = 20_000  # ms, on a busy machine
 PLUGINS = (
     *("tenancy", "embeddings", "models", "rag", "access_tokens", "plugin_registry", "marketplace"),
-    *("licensing", "dependency_graph", "orchestrator", "conversations", "web_client"),
+    *("licensing", "dependency_graph", "orchestrator", "conversations", "published_chat", "web_client"),
 )
 
 

@@ -23,6 +23,7 @@ PAGES = {
     "new-knowledge-base": "/documents?new=1",
     "knowledge-base": "/documents/{base}",
     "pipelines": "/pipelines",
+    "chats": "/chats",
     "tools": "/tools",
     "plugins": "/plugins",
     "plugin": "/plugins/rag",

@@ -191,6 +191,22 @@ async def test_pipelines(site: Running, visitor: Visitor) -> None:
     await expect(page.locator(".turn")).to_contain_text("noon")
 
 
+async def test_published_chats(site: Running, visitor: Visitor) -> None:
+    """A pipeline is published for a site, and the line to embed it is shown."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    await ana.post("/v1/rag/pipeline", json={"name": "Handbook", "knowledge_base_ids": [base["id"]]})
+    page = await visitor.arrive(ana, "/chats?new=1")
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("textbox", name="Name").fill("Help desk")
+    await dialog.get_by_role("textbox", name="Address").fill("help-desk")
+    await dialog.get_by_label("Sites that may show it").fill("https://www.example.org")
+    await dialog.get_by_role("button", name="Publish").click()
+    await page.get_by_role("button", name="Embed").click()
+    await expect(dialog.locator("code")).to_contain_text("/v1/chat/help-desk/widget.js")
+    assert (await site.anonymous.get("/v1/chat/help-desk")).json()["name"] == "Help desk"
+
+
 async def test_teams(site: Running, visitor: Visitor) -> None:
     """A team is made, and somebody invited with a link or token to pass on."""
     page = await visitor.arrive(await site.user(), "/people")

@@ -77,6 +77,13 @@ export const api = {
   shareConversation: call("POST", "/v1/rag/pipeline/{pipeline_id}/conversations/{conversation_id}/share"),
   unshareConversation: call("DELETE", "/v1/rag/pipeline/{pipeline_id}/conversations/{conversation_id}/share"),
 
+  // Published chats
+  chats: call("GET", "/v1/rag/endpoints"),
+  createChat: call("POST", "/v1/rag/endpoints"),
+  changeChat: call("PATCH", "/v1/rag/endpoints/{endpoint_id}"),
+  deleteChat: call("DELETE", "/v1/rag/endpoints/{endpoint_id}"),
+  chatFigures: call("GET", "/v1/rag/endpoints/{endpoint_id}/figures"),
+
   // Jobs
   jobs: call("GET", "/v1/jobs"),
   cancelJob: call("POST", "/v1/jobs/{job_id}/cancel"),
