@@ -105,11 +105,11 @@ def _named(session: Session, sight: Sight, wanted: set[int] | None) -> dict[int,
     newest = select(Graph.id).where(sight.condition).order_by(Graph.id.desc()).limit(_MOST_DOCUMENTS)
     graphs = {*session.scalars(newest), *(wanted or ())}
     told = Entity.label.not_in(_CHANCE)
-    query = select(Entity.graph_id, Entity.key).where(Entity.graph_id.in_(sight.graphs), told)
+    among = or_(Entity.graph_id.in_(newest), Entity.graph_id.in_(wanted or ()))
+    query = select(Entity.graph_id, Entity.key).where(among, told)
     found: dict[int, set[str]] = {graph: set() for graph in graphs}
     for graph_id, key in session.execute(query):
-        if graph_id in found:
-            found[graph_id].add(key)
+        found.setdefault(graph_id, set()).add(key)
     return found
 
 

@@ -104,8 +104,8 @@ class SparqlEndpoint:
         return f"{self._store_url}{joint}{urlencode({'graph': name})}"
 
     async def _clear(self) -> None:
-        self._clearing = None
         async with self._turn:
+            self._clearing = None  # what changes from now on is for the next one
             try:
                 known = await self._platform.database.read(there)
                 for name, stamp in (await self._stamps()).items():

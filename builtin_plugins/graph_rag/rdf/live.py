@@ -84,8 +84,8 @@ class LiveRdf:
             await asyncio.to_thread(_remove_folder, place)
 
     async def _clear(self) -> None:
-        self._clearing = None
         async with self._turn:
+            self._clearing = None  # what changes from now on is for the next one
             try:
                 if self._store is None:
                     await asyncio.to_thread(discard_unused, self._folder)
