@@ -33,6 +33,9 @@ from kernel.conversations import Thought as Thought
 from kernel.conversations import ToolCallPart as ToolCallPart
 from kernel.conversations import TurnCitation as TurnCitation
 from kernel.document_parsers import DocumentParser as DocumentParser
+from kernel.evaluations import AskConfiguration as AskConfiguration
+from kernel.evaluations import MeasuredAnswer as MeasuredAnswer
+from kernel.evaluations import MeasuredChoice as MeasuredChoice
 from kernel.graphs import DocumentPassage as DocumentPassage
 from kernel.graphs import DocumentPassages as DocumentPassages
 from kernel.graphs import GraphDocument as GraphDocument
@@ -47,6 +50,7 @@ from kernel.questions import QuestionWork as QuestionWork
 from kernel.questions import RankedPassage as RankedPassage
 from kernel.questions import RankingScope as RankingScope
 from kernel.questions import SearchPlan as SearchPlan
+from kernel.removals import RemovedPart as RemovedPart
 
 if TYPE_CHECKING:
     from sqlalchemy import Select

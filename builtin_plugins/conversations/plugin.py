@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from sqlalchemy.orm import Session
 
 from builtin_plugins.conversations import handlers
 from builtin_plugins.conversations.models import Base, Thread
@@ -74,3 +76,18 @@ class ConversationsPlugin(Plugin):
     @hookimpl
     def forget_turns(self, unit: Unit, holder: str) -> bool:
         return removal.forget_holder(unit, holder)
+
+    @hookimpl(optionalhook=True)
+    def remove_derived(
+        self, unit: Unit, knowledge_base_id: str, document_id: str | None
+    ) -> Sequence[contracts.RemovedPart]:
+        return [
+            contracts.RemovedPart(place, count, pending=count > 0)
+            for place, count in removal.cited(unit.session, knowledge_base_id, document_id).items()
+        ]
+
+    @hookimpl(optionalhook=True)
+    def count_derived(
+        self, session: Session, knowledge_base_id: str, document_id: str | None
+    ) -> Mapping[str, int]:
+        return removal.cited(session, knowledge_base_id, document_id)

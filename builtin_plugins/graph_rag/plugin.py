@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from sqlalchemy.orm import Session
 
 from builtin_plugins.graph_rag import hookspecs
 from builtin_plugins.graph_rag.building.engines import ENGINES, open_engines
@@ -22,6 +24,7 @@ from builtin_plugins.graph_rag.rdf.asking import RDF_CHILDREN, open_children
 from builtin_plugins.graph_rag.rdf.endpoint import ENDPOINT, open_endpoint
 from builtin_plugins.graph_rag.rdf.live import RDF_GRAPHS, open_rdf
 from builtin_plugins.graph_rag.settings import GraphSettings
+from builtin_plugins.graph_rag.storing import removal
 from builtin_plugins.graph_rag.walk import enhancing
 from builtin_plugins.graph_rag.walk.following import WALKS, open_walks
 from kernel.sdk import (
@@ -111,3 +114,15 @@ class GraphRagPlugin(Plugin):
         scope: contracts.RankingScope,
     ) -> Sequence[contracts.RankedPassage]:
         return await enhancing.enhance(caller.platform, question, passages, scope)
+
+    @hookimpl(optionalhook=True)
+    def remove_derived(
+        self, unit: Unit, knowledge_base_id: str, document_id: str | None
+    ) -> Sequence[contracts.RemovedPart]:
+        return removal.remove(unit, knowledge_base_id, document_id)
+
+    @hookimpl(optionalhook=True)
+    def count_derived(
+        self, session: Session, knowledge_base_id: str, document_id: str | None
+    ) -> Mapping[str, int]:
+        return removal.count(session, knowledge_base_id, document_id)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from kernel.sdk import Caller, contracts, hookspec
+from sqlalchemy.orm import Session
+
+from kernel.sdk import Caller, Platform, Unit, contracts, hookspec
 
 
 @hookspec.declaration
@@ -31,3 +33,30 @@ def enhance_ranking(
     fails or takes longer than `PLATFORM_RAG_ENHANCE_SECONDS` is skipped and named in
     `method_details.degraded`. With several, each gets what the one before made.
     """
+
+
+@hookspec.all_now
+def remove_derived(
+    platform: Platform, unit: Unit, knowledge_base_id: str, document_id: str | None
+) -> Sequence[contracts.RemovedPart] | None:
+    """A document is being deleted in this unit, or with `document_id` None its whole knowledge base.
+
+    Answers what the plugin has of it, for the receipt: what it removes now, and what it removes when it hears
+    of the deletion (`rag.document_deleted`). An error keeps everything.
+    """
+
+
+@hookspec.all_now
+def count_derived(
+    platform: Platform, session: Session, knowledge_base_id: str, document_id: str | None
+) -> Mapping[str, int] | None:
+    """How much the plugin still has of a deleted document or knowledge base, by the places of
+    `remove_derived`: zero where nothing is left.
+    """
+
+
+@hookspec.first_now
+def choose_measured(
+    platform: Platform, session: Session, knowledge_base_id: str, kind: str
+) -> contracts.MeasuredChoice | None:
+    """How to ask a knowledge base a question of this kind, by what was measured there; for `auto`."""

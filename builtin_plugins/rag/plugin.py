@@ -7,7 +7,7 @@ from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag import hookspecs
@@ -16,9 +16,10 @@ from builtin_plugins.rag.handlers import documents, knowledge_bases, pipelines, 
 from builtin_plugins.rag.handlers.aliases import singular
 from builtin_plugins.rag.methods.decisions import DECISIONS, Decisions
 from builtin_plugins.rag.methods.registry import METHODS, Methods
-from builtin_plugins.rag.models import Base
+from builtin_plugins.rag.models import Base, KnowledgeBase
 from builtin_plugins.rag.parsing.runner import parser_processes
 from builtin_plugins.rag.permissions import PERMISSIONS
+from builtin_plugins.rag.questions.measuring import ask_measured
 from builtin_plugins.rag.questions.reranking import RERANK_SERVER, open_rerank_server
 from builtin_plugins.rag.services import feeding, graphs, lookup, reading
 from builtin_plugins.rag.services.health import health_fields
@@ -26,6 +27,7 @@ from builtin_plugins.rag.services.ingest import INGEST
 from builtin_plugins.rag.services.offering import ask_pipeline, list_pipelines, pipeline_tools
 from builtin_plugins.rag.services.outcomes import OUTCOMES, Outcomes
 from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS, Parsers
+from builtin_plugins.rag.services.receipts import SIGNER, open_signer
 from builtin_plugins.rag.services.removal import REMOVE
 from builtin_plugins.rag.services.transfer import Place, export_rows, read_sections
 from builtin_plugins.rag.settings import RagSettings
@@ -92,6 +94,7 @@ class RagPlugin(Plugin):
             Resource(METHODS, _open_methods),
             Resource(DECISIONS, _open_decisions),
             Resource(RERANK_SERVER, open_rerank_server),
+            Resource(SIGNER, open_signer),
         ]
 
     @hookimpl
@@ -193,6 +196,29 @@ class RagPlugin(Plugin):
     @hookimpl
     async def delete_document(self, caller: Caller, knowledge_base_id: str, document_id: str) -> bool:
         return await feeding.delete_document(caller, knowledge_base_id, document_id)
+
+    @hookimpl(optionalhook=True)
+    async def ask_knowledge_base(
+        self,
+        caller: Caller,
+        knowledge_base_id: str,
+        question: str,
+        configuration: contracts.AskConfiguration,
+    ) -> contracts.MeasuredAnswer:
+        return await ask_measured(caller, knowledge_base_id, question, configuration)
+
+    @hookimpl(optionalhook=True)
+    def select_knowledge_bases(self, scope: Scope) -> Select[str]:
+        return select(KnowledgeBase.id).where(scope.sees(KnowledgeBase))
+
+    @hookimpl(optionalhook=True)
+    def owns_knowledge_base(self, session: Session, scope: Scope, knowledge_base_id: str) -> bool | None:
+        found = session.get(KnowledgeBase, knowledge_base_id)
+        return None if found is None else scope.owns(found)
+
+    @hookimpl(optionalhook=True)
+    def list_query_methods(self, platform: Platform) -> Sequence[str]:
+        return platform.resource(METHODS).names
 
     @hookimpl(optionalhook=True)
     def export_rows(

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from datetime import timedelta
 
 from pydantic import BaseModel
-from sqlalchemy import delete, exists, select
+from sqlalchemy import delete, exists, func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.conversations.answers import without
@@ -49,6 +49,15 @@ def _forget_some(unit: Unit, document_id: str) -> int:
         turn.pieces = [list(piece) for piece in left]
         unit.session.execute(delete(Citation).where(Citation.turn_id == turn.id, of_document))
     return len(turns)
+
+
+def cited(session: Session, knowledge_base_id: str, document_id: str | None) -> dict[str, int]:
+    """How often answers refer to a document, or to any document of a knowledge base."""
+    of = Citation.knowledge_base_id == knowledge_base_id
+    if document_id is not None:
+        of = Citation.document_id == document_id
+    count = session.scalar(select(func.count()).select_from(Citation).where(of))
+    return {"conversation_citations": count or 0}
 
 
 def forget_holder(unit: Unit, holder: str) -> bool:

@@ -13,6 +13,7 @@ from builtin_plugins.rag.errors import (
 )
 from builtin_plugins.rag.handlers.files import receive, send
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery
+from builtin_plugins.rag.schemas_receipts import Deleted
 from builtin_plugins.rag.services import documents as service
 from builtin_plugins.rag.services.parsers import PARSERS
 from kernel.sdk import (
@@ -21,7 +22,6 @@ from kernel.sdk import (
     BadRequest,
     Context,
     InsufficientStorage,
-    MessageWithId,
     Page,
     PageQuery,
     PayloadTooLarge,
@@ -124,10 +124,10 @@ async def chunks(ctx: Context, kb_id: str, document_id: str, query: PageQuery) -
 @routes.delete(
     _ONE,
     access=AUTHENTICATED,
-    returns=MessageWithId,
+    returns=Deleted,
     errors=(KnowledgeBaseNotFound, DocumentNotFound, NotOwner),
 )
-async def remove(ctx: Context, kb_id: str, document_id: str) -> MessageWithId:
-    """Delete a document with its passages, vectors and file."""
-    await service.remove(ctx.caller, kb_id, document_id)
-    return MessageWithId(message="Document deleted", id=document_id)
+async def remove(ctx: Context, kb_id: str, document_id: str) -> Deleted:
+    """Delete a document with its passages, vectors and file. The answer holds a signed receipt."""
+    receipt = await service.remove(ctx.caller, kb_id, document_id)
+    return Deleted(message="Document deleted", id=document_id, receipt=receipt)

@@ -15,6 +15,7 @@ from builtin_plugins.rag.schemas import (
     SearchRequest,
     TreeRequest,
 )
+from builtin_plugins.rag.schemas_receipts import Deleted
 from builtin_plugins.rag.services import knowledge_bases as service
 from builtin_plugins.rag.services.models import check_embedding_model
 from builtin_plugins.rag.trees.job import start
@@ -77,14 +78,14 @@ async def update(ctx: Context, kb_id: str, body: KnowledgeBaseUpdate) -> Knowled
     "/knowledge-bases/{kb_id:uuid}",
     access=AUTHENTICATED,
     body=KnowledgeBaseDelete | None,
-    returns=MessageWithId,
+    returns=Deleted,
     errors=(KnowledgeBaseNotFound, NotOwner, DependentPipelines),
 )
-async def remove(ctx: Context, kb_id: str, body: KnowledgeBaseDelete | None) -> MessageWithId:
-    """Delete a knowledge base with its documents and vectors."""
+async def remove(ctx: Context, kb_id: str, body: KnowledgeBaseDelete | None) -> Deleted:
+    """Delete a knowledge base with its documents and vectors. The answer holds a signed receipt."""
     confirmed = body.confirm_delete_pipeline_ids if body else []
-    await service.remove(ctx.caller, kb_id, confirmed)
-    return MessageWithId(message="Knowledge base deleted", id=kb_id)
+    receipt = await service.remove(ctx.caller, kb_id, confirmed)
+    return Deleted(message="Knowledge base deleted", id=kb_id, receipt=receipt)
 
 
 @routes.post(

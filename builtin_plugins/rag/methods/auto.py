@@ -1,12 +1,16 @@
 """`auto`: decide for each question what it is worth, then do it with the other methods' phases.
 
-`decisions` says how it is decided. A `top_k` or `rerank: true` of the question or its pipeline stands.
+`measured` decides by the last evaluation of the knowledge base, else `decisions` by the model or by rules.
+What the question or its pipeline says of `top_k`, `rerank`, `hybrid` and `parent_context` stands.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from builtin_plugins.rag.methods.decisions import Decision, decide
 from builtin_plugins.rag.methods.hyde import Hyde
+from builtin_plugins.rag.methods.measured import apply, measured
 from builtin_plugins.rag.methods.method import Method
 from builtin_plugins.rag.methods.self_rag import SelfRag
 from builtin_plugins.rag.questions.model import NO_RUNTIME
@@ -17,17 +21,27 @@ from kernel.sdk import contracts
 
 
 class Auto(Method):
-    """Applied are the number of passages, reranking, hyde and self_rag; the strategy is advice."""
+    """Applied are the number of passages, reranking, hyde and self_rag; the strategy is advice.
+
+    A configuration that was measured is applied as a whole, with its method.
+    """
 
     name = "auto"
 
-    def __init__(self, hyde: Hyde, self_rag: SelfRag) -> None:
+    def __init__(self, hyde: Hyde, self_rag: SelfRag, methods: Mapping[str, Method]) -> None:
         self._hyde = hyde
         self._self_rag = self_rag
+        self._methods = methods
 
     async def plan(self, question: Question) -> contracts.SearchPlan:
         """Decide, and plan as decided."""
         with question.trace.step("decide", "Deciding how to answer"):
+            choice = await measured(question)
+            if choice is not None and choice.configuration.method in self._methods:
+                details = question.trace.details
+                details["requested"] = self.name
+                details["decision"] = {"measured": dict(choice.evidence), "applied": apply(question, choice)}
+                return await self._of(question).plan(question)
             decision = await decide(question)
         runtime = await question.model.installed()
         if not runtime:
@@ -41,13 +55,21 @@ class Auto(Method):
             return await self._hyde.plan(question)
         return await super().plan(question)
 
+    async def retrieve(self, question: Question, plan: contracts.SearchPlan) -> Retrieved:
+        """As the method does that was measured."""
+        return await self._of(question).retrieve(question, plan)
+
     async def check(
         self, question: Question, plan: contracts.SearchPlan, found: Retrieved
     ) -> Retrieved | Draft:
         """Judge the answer if that was decided."""
-        if question.trace.details["decision"]["applied"]["self_rag"]:
+        if question.trace.details["decision"]["applied"].get("self_rag"):
             return await self._self_rag.check(question, plan, found)
-        return found
+        return await self._of(question).check(question, plan, found)
+
+    def _of(self, question: Question) -> Method:
+        """The method that was chosen by measurement, else `standard`."""
+        return self._methods[question.trace.details["decision"]["applied"].get("method", "standard")]
 
     def _apply(self, question: Question, decision: Decision, *, runtime: bool) -> dict[str, object]:
         request = question.request

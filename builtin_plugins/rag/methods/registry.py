@@ -22,9 +22,9 @@ class Methods:
     """All methods of this server."""
 
     def __init__(self, declared: Sequence[tuple[str, Sequence[contracts.QueryMethod]]]) -> None:
-        hyde, self_rag = Hyde(), SelfRag()
-        own = (Standard(), hyde, self_rag, Auto(hyde, self_rag), Corrective(), Raptor())
-        self._methods: dict[str, Method] = {method.name: method for method in own}
+        standard, hyde, self_rag, corrective = Standard(), Hyde(), SelfRag(), Corrective()
+        fixed = {method.name: method for method in (standard, hyde, self_rag, corrective, Raptor())}
+        self._methods: dict[str, Method] = {**fixed, Auto.name: Auto(hyde, self_rag, fixed)}
         for plugin, methods in declared:
             for method in methods:
                 if method.name in self._methods:

@@ -20,23 +20,24 @@ async def run(method: Method, question: Question) -> AsyncGenerator[Event, None]
 
     Raises Unavailable when embedding or generation fails.
     """
-    thinking = asyncio.create_task(_prepared(method, question))
+    thinking = asyncio.create_task(prepared(method, question))
     thinking.add_done_callback(lambda _: question.trace.close())
     try:
         async for step in question.trace.told():
             if method.thinks:
                 yield step
-        prepared = await thinking
+        ready = await thinking
     finally:
         thinking.cancel()
         await asyncio.gather(thinking, return_exceptions=True)
-    written = shown(question, prepared) if isinstance(prepared, Draft) else write(question, prepared)
+    written = shown(question, ready) if isinstance(ready, Draft) else write(question, ready)
     async with aclosing(written):
         async for one in written:
             yield Done(render(question, one)) if isinstance(one, Draft) else one
 
 
-async def _prepared(method: Method, question: Question) -> Retrieved | Draft:
+async def prepared(method: Method, question: Question) -> Retrieved | Draft:
+    """What the answer is to be written from, or an answer that the method has written itself."""
     await complete(question)
     plan = await method.plan(question)
     found = await method.retrieve(question, plan)

@@ -14,10 +14,12 @@ from builtin_plugins.rag.errors import DocumentNotFound
 from builtin_plugins.rag.events import DocumentDeleted
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery
-from builtin_plugins.rag.services import knowledge_bases
+from builtin_plugins.rag.schemas_receipts import Receipt
+from builtin_plugins.rag.services import knowledge_bases, receipts
 from builtin_plugins.rag.services.ingest import INGEST, IngestPayload
+from builtin_plugins.rag.services.receipts import SIGNER, Signer
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Caller, Lane, Platform, Scope, Staged, StoredPoint, Unit, scope_of, utc_now
+from kernel.sdk import Caller, Lane, Platform, Scope, Staged, StoredPoint, Unit, contracts, scope_of, utc_now
 
 
 @dataclass(frozen=True)
@@ -142,26 +144,39 @@ async def chunks(
     return [_chunk(point) for point in points], total
 
 
-async def remove(caller: Caller, kb_id: str, document_id: str) -> None:
+async def remove(caller: Caller, kb_id: str, document_id: str) -> Receipt:
     """Delete a document with its passages, vectors and file; no search that starts later finds it.
 
-    Raises KnowledgeBaseNotFound, NotOwner, DocumentNotFound.
+    Answers the receipt. Raises KnowledgeBaseNotFound, NotOwner, DocumentNotFound.
     """
     scope = await scope_of(caller.platform, caller.principal)
-    await caller.platform.database.write(_remove, caller.platform, scope, kb_id, document_id)
+    signer = caller.platform.resource(SIGNER)
+    receipt = await caller.platform.database.write(_remove, caller, signer, scope, kb_id, document_id)
     await caller.platform.database.scrub()
+    return receipt
 
 
-def _remove(unit: Unit, platform: Platform, scope: Scope, kb_id: str, document_id: str) -> None:
+def _remove(
+    unit: Unit, caller: Caller, signer: Signer, scope: Scope, kb_id: str, document_id: str
+) -> Receipt:
     """The row goes first: an ingestion under way finds it gone and writes nothing more."""
+    platform = caller.platform
     base = knowledge_bases.find_own(unit.session, scope, kb_id, lock=True)
     document = _find(unit.session, kb_id, document_id)
     unit.session.delete(document)
     unit.session.flush()
-    platform.vectors.remove_group(unit, base.collection, document.id)
-    platform.vectors.remove_group(unit, base.tree_collection, document.id)
+    passages = platform.vectors.remove_group(unit, base.collection, document.id)
+    summaries = platform.vectors.remove_group(unit, base.tree_collection, document.id)
     platform.blobs.release(unit, document.sha256, document.holder)
     unit.emit(DocumentDeleted(document_id=document.id, knowledge_base_id=base.id, owner_id=base.owner_id))
+    own = [
+        contracts.RemovedPart("rows", 1),
+        contracts.RemovedPart("vectors", passages),
+        contracts.RemovedPart("texts", passages),
+        contracts.RemovedPart("tree_nodes", summaries),
+        contracts.RemovedPart("files", 1),
+    ]
+    return receipts.of_document(unit, caller, signer, document, own)
 
 
 def _find(session: Session, kb_id: str, document_id: str) -> Document:

@@ -28,7 +28,9 @@ from builtin_plugins.rag.schemas import (
     KnowledgeBaseQuery,
     KnowledgeBaseUpdate,
 )
+from builtin_plugins.rag.schemas_receipts import Receipt
 from builtin_plugins.rag.services.graphs import check_graph, tell_of_graph
+from builtin_plugins.rag.services.receipts import SIGNER, Signer, of_base
 from builtin_plugins.rag.services.removal import delete_base
 from builtin_plugins.rag.services.sharing import share, share_anew
 from kernel.sdk import (
@@ -134,16 +136,20 @@ def _update(
     return render(found, *counts.get(kb_id, (0, 0)))
 
 
-async def remove(caller: Caller, kb_id: str, confirmed: Sequence[str]) -> None:
-    """Delete with all documents and vectors. Raises DependentPipelines unless exactly those are confirmed.
+async def remove(caller: Caller, kb_id: str, confirmed: Sequence[str]) -> Receipt:
+    """Delete with all documents and vectors; answers the receipt.
 
+    Raises DependentPipelines unless exactly those are confirmed.
     Pipelines of others stay, and are not spoken of: they answer from what is left to them.
     """
     scope = await scope_of(caller.platform, caller.principal)
-    await caller.platform.database.write(_remove, caller, scope, kb_id, confirmed)
+    signer = caller.platform.resource(SIGNER)
+    return await caller.platform.database.write(_remove, caller, signer, scope, kb_id, confirmed)
 
 
-def _remove(unit: Unit, caller: Caller, scope: Scope, kb_id: str, confirmed: Sequence[str]) -> None:
+def _remove(
+    unit: Unit, caller: Caller, signer: Signer, scope: Scope, kb_id: str, confirmed: Sequence[str]
+) -> Receipt:
     found = find_own(unit.session, scope, kb_id, lock=True)
     dependents = _dependents(unit.session, scope, kb_id)
     if dependents and {p.id for p in dependents} != set(confirmed):
@@ -151,6 +157,7 @@ def _remove(unit: Unit, caller: Caller, scope: Scope, kb_id: str, confirmed: Seq
     for pipeline in dependents:
         unit.session.delete(pipeline)
     delete_base(unit, caller.platform, found)
+    receipt = of_base(unit, caller, signer, found)
     audit(
         unit,
         "rag.knowledge_base.deleted",
@@ -159,6 +166,7 @@ def _remove(unit: Unit, caller: Caller, scope: Scope, kb_id: str, confirmed: Seq
         before={"name": found.name},
         origin=caller.origin,
     )
+    return receipt
 
 
 def _dependents(session: Session, scope: Scope, kb_id: str) -> Sequence[Pipeline]:

@@ -1,0 +1,52 @@
+"""Asking one knowledge base as somebody who measures: with what was found, and which citations hold."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from builtin_plugins.rag.answering.cited import count_citations
+from builtin_plugins.rag.answering.support import NOT_SUPPORTED
+from builtin_plugins.rag.methods.decisions import by_rules
+from builtin_plugins.rag.methods.registry import METHODS
+from builtin_plugins.rag.questions.question import Question
+from builtin_plugins.rag.questions.ranked import cited_passage
+from builtin_plugins.rag.questions.rendering import Draft, render
+from builtin_plugins.rag.questions.running import prepared
+from builtin_plugins.rag.questions.writing import draft
+from builtin_plugins.rag.schemas import QueryRequest
+from builtin_plugins.rag.services import knowledge_bases
+from kernel.sdk import Caller, arguments_from_object, contracts, scope_of
+
+
+async def ask_measured(
+    caller: Caller, kb_id: str, text: str, configuration: contracts.AskConfiguration
+) -> contracts.MeasuredAnswer:
+    """Ask a knowledge base that the caller may see.
+
+    Raises KnowledgeBaseNotFound, Unprocessable, Unavailable.
+    """
+    scope = await scope_of(caller.platform, caller.principal)
+    base = await caller.platform.database.read(knowledge_bases.find, scope, kb_id)
+    request = arguments_from_object(QueryRequest, {**asdict(configuration), "question": text})
+    question = Question(caller, [base], request, hybrid_said=True)
+    ready = await prepared(caller.platform.resource(METHODS).named(request.method), question)
+    written = ready if isinstance(ready, Draft) else await draft(question, ready)
+    answer = render(question, written)
+    cited, supported = count_citations(written.text, [item.passage for item in written.items])
+    return contracts.MeasuredAnswer(
+        answer=contracts.PipelineAnswer(
+            answer.answer,
+            [cited_passage(item) for item in written.items],
+            answer.confidence,
+            answer.model_used,
+            answer.tokens_used,
+            answer.method,
+        ),
+        passages=[cited_passage(item) for item in ready.items],
+        refused=written.text.startswith(NOT_SUPPORTED),
+        kind=by_rules(text).complexity,
+        citations=cited,
+        citations_supported=supported,
+        model_calls=answer.model_calls,
+        degraded=question.trace.degraded,
+    )

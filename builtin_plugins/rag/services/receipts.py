@@ -1,0 +1,151 @@
+"""Receipts of deletions: what was removed from where, signed with a key of their own (HMAC, RFC 2104).
+
+A receipt is made in the unit that deletes and kept in the audit log. It names no file and quotes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.rag import hookspecs
+from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.schemas_receipts import (
+    MOST_LISTED,
+    Receipt,
+    ReceiptFacts,
+    RemovedContent,
+    RemovedFrom,
+)
+from kernel.sdk import Caller, Platform, ResourceKey, SecretStore, Unit, audit, contracts, utc_now
+
+KEY = "deletion-receipts"
+
+
+class Signer:
+    """Signs receipts, and knows its own signatures. Reads a file: create it outside the event loop."""
+
+    def __init__(self, secrets: SecretStore) -> None:
+        self._key = secrets.ensure(KEY).encode()
+        self.key_id = hashlib.sha256(b"key id:" + self._key).hexdigest()[:16]
+
+    def sign(self, facts: ReceiptFacts) -> Receipt:
+        """The receipt of these facts."""
+        told = facts.model_dump(mode="json") | {"key_id": self.key_id}
+        return Receipt.model_validate({**told, "signature": self._signature(told)})
+
+    def signed(self, receipt: Receipt) -> bool:
+        """Whether this key signed exactly this receipt."""
+        told = receipt.model_dump(mode="json", exclude={"signature"})
+        return hmac.compare_digest(self._signature(told), receipt.signature)
+
+    def _signature(self, told: dict[str, object]) -> str:
+        text = json.dumps(told, sort_keys=True, separators=(",", ":"))
+        return hmac.new(self._key, text.encode(), hashlib.sha256).hexdigest()
+
+
+SIGNER: ResourceKey[Signer] = ResourceKey("signer of receipts")
+
+
+@asynccontextmanager
+async def open_signer(platform: Platform) -> AsyncIterator[Signer]:
+    """The signer of this platform; all of its processes share the key."""
+    yield await asyncio.to_thread(Signer, platform.secrets)
+
+
+def of_document(
+    unit: Unit, caller: Caller, signer: Signer, document: Document, own: Sequence[contracts.RemovedPart]
+) -> Receipt:
+    """The receipt of a document that is being deleted; `own` is what RAG removed."""
+    content = RemovedContent(document_id=document.id, sha256=document.sha256, size_bytes=document.size_bytes)
+    base = document.knowledge_base_id
+    facts = _facts(caller, base, document.id, document.sha256, 1, [content])
+    return _close(unit, caller, signer, facts, own)
+
+
+def of_base(unit: Unit, caller: Caller, signer: Signer, base: KnowledgeBase) -> Receipt:
+    """The receipt of a knowledge base that is being deleted; a job removes its documents."""
+    total, chunks, summaries = _extent(unit.session, base.id)
+    of = Document.knowledge_base_id == base.id
+    digests = unit.session.scalars(select(Document.sha256).where(of).order_by(Document.sha256))
+    digest = hashlib.sha256("".join(f"{one}\n" for one in digests).encode()).hexdigest()
+    columns = (Document.id, Document.sha256, Document.size_bytes)
+    listed = unit.session.execute(select(*columns).where(of).order_by(Document.sha256).limit(MOST_LISTED))
+    content = [
+        RemovedContent(document_id=row.id, sha256=row.sha256, size_bytes=row.size_bytes) for row in listed
+    ]
+    own = [
+        contracts.RemovedPart("knowledge_bases", 1),
+        contracts.RemovedPart("rows", total, pending=total > 0),
+        contracts.RemovedPart("vectors", chunks),
+        contracts.RemovedPart("texts", chunks),
+        contracts.RemovedPart("tree_nodes", summaries),
+        contracts.RemovedPart("files", total, pending=total > 0),
+    ]
+    return _close(unit, caller, signer, _facts(caller, base.id, None, digest, total, content), own)
+
+
+def _extent(session: Session, base_id: str) -> tuple[int, ...]:
+    """Documents, passages and summaries of a knowledge base."""
+    sums = (func.sum(Document.chunk_count), func.sum(Document.tree_nodes))
+    query = select(func.count(), *sums).where(Document.knowledge_base_id == base_id)
+    return tuple(int(value or 0) for value in session.execute(query).one())
+
+
+def _facts(
+    caller: Caller,
+    base: str,
+    document: str | None,
+    digest: str,
+    total: int,
+    content: list[RemovedContent],
+) -> ReceiptFacts:
+    return ReceiptFacts(
+        receipt_id=str(uuid.uuid4()),
+        kind="knowledge_base" if document is None else "document",
+        knowledge_base_id=base,
+        document_id=document,
+        digest=digest,
+        document_count=total,
+        documents=content,
+        removed=[],
+        deleted_at=utc_now(),
+        deleted_by=caller.principal.subject,
+    )
+
+
+def _close(
+    unit: Unit, caller: Caller, signer: Signer, facts: ReceiptFacts, own: Sequence[contracts.RemovedPart]
+) -> Receipt:
+    """Let plugins remove their part, sign, and keep the receipt in the audit log."""
+    parts = [*own, *_parts_of_plugins(unit, caller.platform, facts)]
+    removed = [RemovedFrom(place=one.place, count=one.count, pending=one.pending) for one in parts]
+    receipt = signer.sign(facts.model_copy(update={"removed": removed}))
+    audit(
+        unit,
+        f"rag.{facts.kind}.receipt",
+        facts.kind,
+        facts.document_id or facts.knowledge_base_id,
+        after={"receipt": receipt.model_dump(mode="json")},
+        origin=caller.origin,
+    )
+    return receipt
+
+
+def _parts_of_plugins(unit: Unit, platform: Platform, facts: ReceiptFacts) -> list[contracts.RemovedPart]:
+    answers = platform.hooks.ask_now(
+        hookspecs.remove_derived,
+        platform=platform,
+        unit=unit,
+        knowledge_base_id=facts.knowledge_base_id,
+        document_id=facts.document_id,
+    )
+    return [part for parts in answers for part in parts]

@@ -1,0 +1,81 @@
+"""Looking again for what a receipt says was deleted, everywhere."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.rag import hookspecs
+from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.schemas_receipts import ReceiptFacts
+from kernel.sdk import Platform
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place that was looked at: how much of the deleted is there."""
+
+    place: str
+    left: int
+
+
+async def look_again(platform: Platform, receipt: ReceiptFacts) -> list[Place]:
+    """What is left, place by place. The receipt's signature is checked elsewhere."""
+    found = await platform.database.read(_rows, platform, receipt)
+    found += await _points(platform, receipt)
+    found.append(Place("files", await _files(platform, receipt)))
+    return found
+
+
+def _rows(session: Session, platform: Platform, receipt: ReceiptFacts) -> list[Place]:
+    """Rows of RAG, and what plugins still have."""
+    base, document = receipt.knowledge_base_id, receipt.document_id
+    of = Document.knowledge_base_id == base if document is None else Document.id == document
+    found = [Place("rows", _count(session, Document, of))]
+    if document is None:
+        found.insert(0, Place("knowledge_bases", _count(session, KnowledgeBase, KnowledgeBase.id == base)))
+    answers = platform.hooks.ask_now(
+        hookspecs.count_derived,
+        platform=platform,
+        session=session,
+        knowledge_base_id=base,
+        document_id=document,
+    )
+    return found + [Place(place, left) for places in answers for place, left in places.items()]
+
+
+def _count(session: Session, table: type, of: ColumnElement[bool]) -> int:
+    return session.scalar(select(func.count()).select_from(table).where(of)) or 0
+
+
+async def _points(platform: Platform, receipt: ReceiptFacts) -> list[Place]:
+    """Passages and summaries in the vector store, shown or not. Their texts are part of them, and the indexes
+    of vectors and words are derived from them.
+    """
+    base, vectors = receipt.knowledge_base_id, platform.vectors
+    counts = []
+    for collection in (f"rag:{base}", f"rag-tree:{base}"):
+        if receipt.document_id is not None:
+            counts.append(await vectors.staged(collection, receipt.document_id))
+            continue
+        staged = [await vectors.staged(collection, one.document_id) for one in receipt.documents]
+        counts.append(max(await vectors.count(collection), sum(staged)))
+    passages, summaries = counts
+    return [Place("vectors", passages), Place("texts", passages), Place("tree_nodes", summaries)]
+
+
+async def _files(platform: Platform, receipt: ReceiptFacts) -> int:
+    """How many of the listed contents are stored, though no document refers to them any more."""
+    digests = {one.sha256 for one in receipt.documents}
+    unheld = digests - await platform.database.read(_held, sorted(digests))
+    paths = [await platform.blobs.local(digest) for digest in sorted(unheld)]
+    return await asyncio.to_thread(lambda: sum(path.exists() for path in paths))
+
+
+def _held(session: Session, digests: Collection[str]) -> set[str]:
+    """Those that other documents have as well."""
+    return set(session.scalars(select(Document.sha256).where(Document.sha256.in_(digests))))

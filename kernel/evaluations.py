@@ -1,0 +1,47 @@
+"""Measured questions, in the words in which RAG and whoever evaluates it speak to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kernel.conversations import CitedPassage, PipelineAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class AskConfiguration:
+    """A way to ask a knowledge base, in the words of a question's body."""
+
+    method: str = "standard"
+    hybrid: bool = True
+    parent_context: bool = False
+    rerank: bool = False
+    top_k: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredAnswer:
+    """An answer, and how it came about.
+
+    `passages` are what the method found, best first, also where the answer is a refusal. `kind` is how
+    complex the question is, by rules (``simple`` …). `citations` counts the ``[n]`` of the answer,
+    `citations_supported` those whose passage contains what their sentence says.
+    """
+
+    answer: PipelineAnswer
+    passages: Sequence[CitedPassage]
+    refused: bool
+    kind: str
+    citations: int
+    citations_supported: int
+    model_calls: int
+    degraded: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredChoice:
+    """The configuration that was measured to suit questions of a kind; `evidence` (JSON) says why."""
+
+    configuration: AskConfiguration
+    evidence: Mapping[str, Any]

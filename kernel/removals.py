@@ -1,0 +1,18 @@
+"""What a deletion removes, in the words in which plugins tell RAG of their part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedPart:
+    """What a plugin has of something that is being deleted: `count` of what `place` names.
+
+    A place is lower case with ``_`` and the same in the receipt and when somebody looks again. `pending`: it
+    can't be reached any more and is removed soon after the commit, by durable work.
+    """
+
+    place: str
+    count: int
+    pending: bool = False

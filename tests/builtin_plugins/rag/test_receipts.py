@@ -1,0 +1,167 @@
+"""Receipts of deletions: what they say, that they are genuine, and that looking again finds what is left."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from builtin_plugins.rag.models import Document
+from kernel.sdk import Unit, utc_now
+from kernel.testing import Actor, Running, Start, audited
+from tests.builtin_plugins.rag.rag_support import (
+    HANDBOOK,
+    ask,
+    ingest,
+    make_base,
+    make_pipeline,
+    path_of,
+    somebody,
+    upload,
+)
+from tests.cli.conftest import Cli
+from tests.cli.conftest import cli as cli
+from tests.fakes.hash_embeddings import HashEmbeddings
+
+BASES = "/v1/rag/knowledge-bases"
+
+
+async def boot(start_platform: Start, url: str | None = None) -> Running:
+    return await start_platform(
+        "rag", "graph_rag", "conversations", HashEmbeddings(), env={"DATABASE_URL": url}
+    )
+
+
+async def delete(actor: Actor, path: str) -> dict[str, Any]:
+    """Delete, and answer the receipt."""
+    answer = await actor.delete(path)
+    assert answer.status == 200, answer.body
+    return dict(answer.json()["receipt"])
+
+
+def places(receipt: dict[str, Any]) -> dict[str, tuple[int, bool]]:
+    return {one["place"]: (one["count"], one["pending"]) for one in receipt["removed"]}
+
+
+async def verify(cli: Cli, tmp_path: Path, receipt: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    """The exit code of `platformctl rag verify-deleted`, and what it found."""
+    file = tmp_path / "receipt.json"
+    file.write_text(json.dumps(receipt))
+    done = await asyncio.to_thread(cli, "rag", "verify-deleted", str(file), "--json")
+    assert done.stdout, done.stderr
+    return done.exit_code, json.loads(done.stdout)
+
+
+async def test_of_a_document(start_platform: Start, cli: Cli, tmp_path: Path) -> None:
+    """It counts every place, also the graph and an answer that cites it; afterwards all are empty."""
+    running = await boot(start_platform)
+    ann = await somebody(running)
+    base = await make_base(ann, embedding_model="all-minilm", graph=True)
+    record = await ingest(running, ann, base)
+    pipeline = await make_pipeline(ann, base)
+    await ask(ann, pipeline, "What is the daily allowance for meals?", conversation_id="talk")
+    receipt = await delete(ann, path_of(base, record["document_id"]))
+    chunks = record["chunk_count"]
+    assert receipt["digest"] == hashlib.sha256(HANDBOOK.encode()).hexdigest() == record["sha256"]
+    found = places(receipt)
+    own = {"rows": 1, "vectors": chunks, "texts": chunks, "files": 1, "graphs": 1}
+    assert {name: found[name][0] for name in own} == own
+    assert found["conversation_citations"] == (1, True)
+    assert "handbook" not in json.dumps(receipt)
+    await running.run_jobs()
+    code, answer = await verify(cli, tmp_path, receipt)
+    assert (code, answer["genuine"], set(answer["left"].values())) == (0, True, {0}), answer
+    assert set(answer["left"]) >= set(found) - {"graph_relations"}
+    entry = (await audited(running, "rag.document.receipt"))[-1]
+    assert entry.after_state["receipt"] == receipt
+
+
+async def test_of_a_knowledge_base(
+    start_platform: Start, database_url: str | None, cli: Cli, tmp_path: Path
+) -> None:
+    """It lists the digests of all documents; until the job has run, looking again finds rows and files."""
+    running = await boot(start_platform, database_url)
+    ann = await somebody(running)
+    base = await make_base(ann, embedding_model="all-minilm", graph=True)
+    first = await ingest(running, ann, base)
+    await upload(ann, base, "late.md", "# Late\n\nNobody has read this yet.")
+    receipt = await delete(ann, f"{BASES}/{base}")
+    digests = sorted(one["sha256"] for one in receipt["documents"])
+    assert len(digests) == 2 and first["sha256"] in digests
+    lines = "".join(f"{one}\n" for one in digests).encode()
+    assert receipt["digest"] == hashlib.sha256(lines).hexdigest()
+    assert places(receipt)["graphs"] == (1, True)
+    if database_url is not None:
+        return
+    code, answer = await verify(cli, tmp_path, receipt)
+    assert code == 1 and (answer["left"]["rows"], answer["left"]["vectors"]) == (2, 0), answer
+    await running.run_jobs()
+    code, answer = await verify(cli, tmp_path, receipt)
+    assert (code, set(answer["left"].values())) == (0, {0}), answer
+
+
+async def test_what_came_back_is_found(start_platform: Start, cli: Cli, tmp_path: Path) -> None:
+    """A row that a restored backup brings back, and a file that was put back."""
+    running = await boot(start_platform)
+    ann = await somebody(running)
+    base = await make_base(ann, embedding_model="all-minilm")
+    record = await ingest(running, ann, base)
+    receipt = await delete(ann, path_of(base, record["document_id"]))
+    file = await running.platform.blobs.local(record["sha256"])
+    assert not file.exists()
+    file.write_bytes(HANDBOOK.encode())
+    code, answer = await verify(cli, tmp_path, receipt)
+    assert (code, answer["left"]["files"]) == (1, 1)
+    file.unlink()
+
+    def restore(unit: Unit) -> None:
+        unit.session.add(
+            Document(
+                id=record["document_id"],
+                knowledge_base_id=base,
+                filename="handbook.md",
+                content_type="text/markdown",
+                size_bytes=1,
+                sha256="0" * 64,
+                uploaded_at=utc_now(),
+            )
+        )
+
+    await running.platform.database.write(restore)
+    code, answer = await verify(cli, tmp_path, receipt)
+    assert (code, answer["left"]["rows"], answer["left"]["files"]) == (1, 1, 0)
+
+
+async def test_a_changed_receipt_is_refused(start_platform: Start, cli: Cli, tmp_path: Path) -> None:
+    """Each changed field breaks the signature; what is no receipt is said to be none."""
+    running = await boot(start_platform)
+    ann = await somebody(running)
+    base = await make_base(ann, embedding_model="all-minilm")
+    record = await ingest(running, ann, base)
+    receipt = await delete(ann, path_of(base, record["document_id"]))
+    changed = [
+        {"digest": "0" * 64},
+        {"deleted_by": "somebody else"},
+        {"deleted_at": "2020-01-01T00:00:00Z"},
+        {"removed": []},
+        {"signature": "0" * 64},
+    ]
+    for change in changed:
+        code, answer = await verify(cli, tmp_path, receipt | change)
+        assert (code, answer["genuine"]) == (1, False), change
+    (tmp_path / "other.json").write_text("[1]")
+    done = await asyncio.to_thread(cli, "rag", "verify-deleted", str(tmp_path / "other.json"))
+    assert done.exit_code == 1 and "holds no receipt" in done.stderr
+
+
+async def test_shared_content_stays(start_platform: Start, cli: Cli, tmp_path: Path) -> None:
+    """A file that another document has as well is no remainder of this one."""
+    running = await boot(start_platform)
+    ann = await somebody(running)
+    bases = [await make_base(ann, embedding_model="all-minilm") for _ in range(2)]
+    first, _second = [await ingest(running, ann, base) for base in bases]
+    receipt = await delete(ann, path_of(bases[0], first["document_id"]))
+    code, answer = await verify(cli, tmp_path, receipt)
+    assert (code, answer["left"]["files"]) == (0, 0)
