@@ -43,6 +43,7 @@ ENTRIES = (
     Entry("db", "cli.db", "Update the database schema, or see what is pending.", LOOK_AFTER),
     Entry("backup", "cli.backup", "Make, check, restore and rehearse backups.", LOOK_AFTER),
     Entry("upgrade", "cli.upgrade", "See what an upgrade would change.", LOOK_AFTER),
+    Entry("eval", "cli.evaluation", "Measure how well a knowledge base answers.", LOOK_AFTER),
     Entry("rag", "cli.rag", "Prove that documents were deleted.", LOOK_AFTER),
     Entry("jobs", "cli.jobs", "Follow and cancel background jobs; list schedules.", LOOK_AFTER),
     Entry("settings", "cli.configuration", "Show all settings and their values.", LOOK_AFTER),

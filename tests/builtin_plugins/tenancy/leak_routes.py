@@ -28,7 +28,9 @@ class Row:
 
     body: Any = None
     query: str = ""
-    owned: Literal["kb", "pipeline", "job", "listing", "endpoint"] | None = None
+    owned: (
+        Literal["kb", "pipeline", "job", "listing", "endpoint", "evaluation_set", "evaluation_run"] | None
+    ) = None
     changes: bool | None = None
     asks: tuple[str, str, bool] | None = None
     member_of: str | None = None
@@ -311,6 +313,30 @@ PUBLISHED = {
     "GET /v1/chat/{slug}/widget.js": _VISIT,
 }
 
+_SET = "/v1/rag/evaluation/sets/{set_id}"
+_RUN = "/v1/rag/evaluation/runs/{run_id}"
+_ONE_SET, _ONE_RUN = Row(owned="evaluation_set"), Row(owned="evaluation_run")
+EVALUATION = {
+    "GET /v1/rag/evaluation/sets": Row(query="limit=500"),
+    "POST /v1/rag/evaluation/sets": Row({"knowledge_base_id": "@kb", "name": "x"}, owned="kb", changes=True),
+    f"GET {_SET}": _ONE_SET,
+    f"GET {_SET}/questions": _ONE_SET,
+    f"DELETE {_SET}": Row(owned="evaluation_set", consumes=("evaluation_set",)),
+    f"DELETE {_SET}/questions/{{question_id}}": Row(owned="evaluation_set", consumes=("evaluation_set",)),
+    f"POST {_SET}/upload": Row(
+        owned="evaluation_set", raw=b'{"question": "Why?", "unanswerable": true}', control=(415,)
+    ),
+    f"POST {_SET}/generate": Row({"limit": 1}, owned="evaluation_set"),
+    "GET /v1/rag/evaluation/runs": Row(query="limit=500"),
+    "POST /v1/rag/evaluation/runs": Row({"set_id": "@evaluation_set"}, owned="evaluation_set"),
+    f"GET {_RUN}": _ONE_RUN,
+    f"GET {_RUN}/results": _ONE_RUN,
+    f"GET {_RUN}/comparison": Row(query="with=@evaluation_run", owned="evaluation_run"),
+    f"GET {_RUN}/table.md": _ONE_RUN,
+    f"GET {_RUN}/plot.svg": _ONE_RUN,
+    f"DELETE {_RUN}": Row(owned="evaluation_run", consumes=("evaluation_set",)),
+}
+
 _TEAM_KEY = ("team.manage", "team", True)
 TEAMS = {
     "POST /v1/teams": Row({"name": "@fresh", "organization_id": "@organization"}, member_of="organization"),
@@ -454,6 +480,7 @@ ROWS: dict[str, Row] = {
     **GRAPH_RAG,
     **CONVERSATIONS,
     **PUBLISHED,
+    **EVALUATION,
     **TEAMS,
     **ORGANIZATIONS,
     **ORCHESTRATOR,
@@ -467,6 +494,9 @@ PARAMETERS = {
     "job_id": "job",
     "conversation_id": "conversation",
     "endpoint_id": "endpoint",
+    "set_id": "evaluation_set",
+    "run_id": "evaluation_run",
+    "question_id": "question",
     "session_id": "chat_session",
     "slug": "unknown",
     "team_id": "team",

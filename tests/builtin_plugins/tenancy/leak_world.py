@@ -222,6 +222,10 @@ async def _rows(world: World) -> None:
     endpoint, world.ids["chat_session"] = await new_endpoint(world)
     for variant in VARIANTS:
         world.ids[f"endpoint:{variant}"] = endpoint
+    for variant in VARIANTS:
+        made = await new_evaluation(world, variant, world.ids[f"kb:{variant}"])
+        for what, one in zip(("evaluation_set", "question", "evaluation_run"), made, strict=True):
+            world.ids[f"{what}:{variant}"] = one
     mine = await make_base(world.people["other_org"].actor)
     world.ids["other_kb"] = mine
     await _graph(world)
@@ -323,6 +327,24 @@ async def new_endpoint(world: World) -> tuple[str, str]:
     endpoint = str(made.json()["id"])
     sessions = (await world.victim.actor.get(f"/v1/rag/endpoints/{endpoint}/sessions")).json()["items"]
     return endpoint, str(sessions[0]["session_id"])
+
+
+async def new_evaluation(world: World, variant: str, base: str) -> tuple[str, int, str]:
+    """A set of the victim with a question, and a run over it that has not begun: their ids."""
+    word = world.canary(f"evaluation-{variant}", lambda person: world.sees(person, variant))
+    body = {
+        "knowledge_base_id": base,
+        "name": word,
+        "questions": [{"question": word, "unanswerable": True}],
+    }
+    actor, path = world.victim.actor, "/v1/rag/evaluation"
+    made = await actor.post(f"{path}/sets", json=body)
+    assert made.status == 201, made.body
+    set_id = str(made.json()["id"])
+    question = (await actor.get(f"{path}/sets/{set_id}/questions")).json()["items"][0]["id"]
+    run = await actor.post(f"{path}/runs", json={"set_id": set_id})
+    assert run.status == 202, run.body
+    return set_id, question, str(run.json()["id"])
 
 
 async def _license(world: World) -> str:

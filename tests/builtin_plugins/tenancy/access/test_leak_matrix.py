@@ -44,6 +44,7 @@ from tests.builtin_plugins.tenancy.leak_world import (
     new_conversation,
     new_document,
     new_endpoint,
+    new_evaluation,
     new_group,
     new_listing,
     new_member,
@@ -81,8 +82,11 @@ PEOPLE = (
     "other_org_token",
     "ended_token",
 )
-OWNED = ("kb", "document", "pipeline", "job", "listing", "endpoint")
-UUIDS = (*OWNED, "other_kb", "license", "conversation", "chat_session")
+OWNED = (
+    *("kb", "document", "pipeline", "job", "listing", "endpoint"),
+    *("evaluation_set", "evaluation_run", "question"),
+)
+UUIDS = (*OWNED[:-1], "other_kb", "license", "conversation", "chat_session")
 PER_REQUEST = ("Date", "X-Request-ID", "X-Response-Time", "Content-Length")
 
 Verdict = Literal["allowed", 401, 403, 404]
@@ -322,6 +326,9 @@ async def renew(world: World, ids: dict[str, Any], row: Row, variant: str) -> No
             ids["conversation"] = await new_conversation(world, "What may others read?")
         elif what == "endpoint":
             ids["endpoint"], ids["chat_session"] = await new_endpoint(world)
+        elif what == "evaluation_set":
+            made = await new_evaluation(world, variant, ids["kb"])
+            ids["evaluation_set"], ids["question"], ids["evaluation_run"] = made
         elif what == "user":
             ids["user"] = await new_member(world)
         elif what == "newcomer":

@@ -1,0 +1,1 @@
+"""Evaluation of knowledge bases by questions with known answers."""

@@ -1,0 +1,134 @@
+"""Routes of evaluation sets, part of the service `rag-pipeline`."""
+
+from __future__ import annotations
+
+from builtin_plugins.evaluation.errors import (
+    KnowledgeBaseNotFound,
+    NoKnowledgeBases,
+    NotOwner,
+    QuestionNotFound,
+    SetNotFound,
+)
+from builtin_plugins.evaluation.schemas import Added, Generate, OfBase, QuestionOut, SetCreate, SetOut
+from builtin_plugins.evaluation.services import sets
+from builtin_plugins.evaluation.services.reading import read_questions
+from kernel.sdk import (
+    AUTHENTICATED,
+    BadRequest,
+    Conflict,
+    Context,
+    Page,
+    PageQuery,
+    PayloadTooLarge,
+    RawBody,
+    RequestTimeout,
+    RouteTable,
+    UnsupportedMediaType,
+    read_body,
+)
+
+routes = RouteTable("Evaluation", service="rag-pipeline")
+
+_SETS = "/evaluation/sets"
+_ONE = _SETS + "/{set_id:uuid}"
+_LARGEST = 8 << 20
+_SILENCE = 30.0
+_FILE = RawBody(("application/jsonl", "text/csv"), {"type": "string"})
+
+
+@routes.post(
+    _SETS,
+    access=AUTHENTICATED,
+    body=SetCreate,
+    returns=SetOut,
+    status=201,
+    errors=(KnowledgeBaseNotFound, NotOwner, NoKnowledgeBases, Conflict),
+    max_body=_LARGEST,
+)
+async def create(ctx: Context, body: SetCreate) -> SetOut:
+    """Create a set of questions about a knowledge base."""
+    return await sets.create(ctx.caller, body)
+
+
+@routes.get(_SETS, access=AUTHENTICATED, query=OfBase, returns=Page[SetOut], errors=(NoKnowledgeBases,))
+async def list_all(ctx: Context, query: OfBase) -> Page[SetOut]:
+    """List the sets of the knowledge bases that the caller sees, newest first."""
+    items, total = await sets.list_page(ctx.caller, query.knowledge_base_id, query.limit, query.offset)
+    return Page(items=items, total=total, limit=query.limit, offset=query.offset)
+
+
+@routes.get(_ONE, access=AUTHENTICATED, returns=SetOut, errors=(SetNotFound, NoKnowledgeBases))
+async def get(ctx: Context, set_id: str) -> SetOut:
+    """Show a set."""
+    return await sets.get(ctx.caller, set_id)
+
+
+@routes.delete(_ONE, access=AUTHENTICATED, status=204, errors=(SetNotFound, NotOwner, NoKnowledgeBases))
+async def remove(ctx: Context, set_id: str) -> None:
+    """Delete a set with its runs."""
+    await sets.remove(ctx.caller, set_id)
+
+
+@routes.get(
+    _ONE + "/questions",
+    access=AUTHENTICATED,
+    query=PageQuery,
+    returns=Page[QuestionOut],
+    errors=(SetNotFound, NoKnowledgeBases),
+)
+async def questions(ctx: Context, set_id: str, query: PageQuery) -> Page[QuestionOut]:
+    """List the questions of a set in their order."""
+    items, total = await sets.questions(ctx.caller, set_id, query.limit, query.offset)
+    return Page(items=items, total=total, limit=query.limit, offset=query.offset)
+
+
+@routes.post(
+    _ONE + "/upload",
+    access=AUTHENTICATED,
+    body=_FILE,
+    returns=Added,
+    errors=(
+        *(SetNotFound, NotOwner, NoKnowledgeBases, BadRequest, Conflict),
+        *(PayloadTooLarge, RequestTimeout, UnsupportedMediaType),
+    ),
+    max_body=_LARGEST,
+)
+async def upload(ctx: Context, set_id: str) -> Added:
+    """Add the questions of a file, as JSON Lines or as CSV with a header.
+
+    Fields are `question`, `documents`, `passages`, `answers` and `unanswerable`; lists in CSV are separated
+    by `|`. Questions that the set has already are left out.
+    """
+    await sets.check_own(ctx.caller, set_id)
+    if ctx.request.content_type not in _FILE.media_types:
+        raise UnsupportedMediaType(f"Send the file as {' or '.join(_FILE.media_types)}")
+    raw = await read_body(ctx.request, _LARGEST, _SILENCE)
+    found = read_questions(raw, "csv" if ctx.request.content_type == "text/csv" else "jsonl")
+    return await sets.add(ctx.caller, set_id, found)
+
+
+@routes.post(
+    _ONE + "/generate",
+    access=AUTHENTICATED,
+    body=Generate,
+    returns=Added,
+    errors=(SetNotFound, NotOwner, NoKnowledgeBases, Conflict),
+    long=True,
+)
+async def generate(ctx: Context, set_id: str, body: Generate) -> Added:
+    """Add questions made from headings, definitions and figures of the documents, without a model.
+
+    Their `origin` is `generated`. They are deleted with their documents.
+    """
+    return await sets.generate(ctx.caller, set_id, body.limit)
+
+
+@routes.delete(
+    _ONE + "/questions/{question_id:int}",
+    access=AUTHENTICATED,
+    status=204,
+    errors=(SetNotFound, QuestionNotFound, NotOwner, NoKnowledgeBases),
+)
+async def remove_question(ctx: Context, set_id: str, question_id: int) -> None:
+    """Delete a question, and its results in all runs."""
+    await sets.remove_question(ctx.caller, set_id, question_id)

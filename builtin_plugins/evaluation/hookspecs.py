@@ -1,0 +1,37 @@
+"""What the plugin asks of whoever keeps knowledge bases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Select
+from sqlalchemy.orm import Session
+
+from kernel.sdk import Caller, Platform, Scope, contracts, hookspec
+
+
+@hookspec.first
+def ask_knowledge_base(
+    caller: Caller, knowledge_base_id: str, question: str, configuration: contracts.AskConfiguration
+) -> contracts.MeasuredAnswer | None:
+    """Ask one knowledge base, and tell what was found and how the answer came about.
+
+    Raises NotFound for one that the caller may not see, Unavailable when embedding or generation fails.
+    """
+
+
+@hookspec.first_now
+def select_knowledge_bases(platform: Platform, scope: Scope) -> Select[str] | None:
+    """A query for the ids of the knowledge bases that a scope sees, for use inside others."""
+
+
+@hookspec.first_now
+def owns_knowledge_base(
+    platform: Platform, session: Session, scope: Scope, knowledge_base_id: str
+) -> bool | None:
+    """Whether a scope may change a knowledge base; None where there is none of this id."""
+
+
+@hookspec.first_now
+def list_query_methods(platform: Platform) -> Sequence[str] | None:
+    """The names of the methods that a question may name."""

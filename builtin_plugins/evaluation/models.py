@@ -1,0 +1,94 @@
+"""Tables: sets of questions, runs over them, and a row for each question asked in a configuration.
+
+No text of a document is kept but what whoever made a set wrote into it; what was generated from a document
+goes with it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Boolean, Float, ForeignKey, Integer, String, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from kernel.sdk import UtcDateTime, json_type, plugin_base, utc_now
+
+Base: Any = plugin_base("evaluation")
+
+
+class QuestionSet(Base):
+    """Questions about one knowledge base."""
+
+    __tablename__ = "evaluation_set"
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    knowledge_base_id: Mapped[str] = mapped_column(String(36), index=True)
+    name: Mapped[str] = mapped_column(String(255))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
+
+
+class Question(Base):
+    """A question and what is expected of its answer. Ids grow; `document_id` is what it was made from."""
+
+    __tablename__ = "evaluation_question"
+    __table_args__ = {"sqlite_autoincrement": True}
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    set_id: Mapped[str] = mapped_column(ForeignKey(QuestionSet.id, ondelete="CASCADE"), index=True)
+    question: Mapped[str] = mapped_column(Text)
+    documents: Mapped[Any] = mapped_column(json_type())
+    passages: Mapped[Any] = mapped_column(json_type())
+    answers: Mapped[Any] = mapped_column(json_type())
+    unanswerable: Mapped[bool] = mapped_column(Boolean)
+    origin: Mapped[str] = mapped_column(String(16))
+    document_id: Mapped[str | None] = mapped_column(String(36), index=True)
+
+
+class Run(Base):
+    """All questions of a set up to `last_question`, asked in several configurations.
+
+    `choices` holds by kind of question what `auto` is to do, once the run is done.
+    """
+
+    __tablename__ = "evaluation_run"
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    set_id: Mapped[str] = mapped_column(ForeignKey(QuestionSet.id, ondelete="CASCADE"), index=True)
+    knowledge_base_id: Mapped[str] = mapped_column(String(36), index=True)
+    account_id: Mapped[int | None] = mapped_column(Integer)
+    configurations: Mapped[Any] = mapped_column(json_type())
+    last_question: Mapped[int] = mapped_column(Integer)
+    status: Mapped[str] = mapped_column(String(16), default="running")
+    error: Mapped[str | None] = mapped_column(Text)
+    choices: Mapped[Any | None] = mapped_column(json_type())
+    job_id: Mapped[str | None] = mapped_column(String(64))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class Result(Base):
+    """One question asked once in one configuration, by its position in the run's list.
+
+    Measures that don't apply to a question are null.
+    """
+
+    __tablename__ = "evaluation_result"
+
+    run_id: Mapped[str] = mapped_column(ForeignKey(Run.id, ondelete="CASCADE"), primary_key=True)
+    configuration: Mapped[int] = mapped_column(Integer, primary_key=True)
+    question_id: Mapped[int] = mapped_column(
+        ForeignKey(Question.id, ondelete="CASCADE"), primary_key=True, index=True
+    )
+    kind: Mapped[str] = mapped_column(String(16))
+    quality: Mapped[float] = mapped_column(Float)
+    ndcg_10: Mapped[float | None] = mapped_column(Float)
+    recall_5: Mapped[float | None] = mapped_column(Float)
+    mrr: Mapped[float | None] = mapped_column(Float)
+    contains: Mapped[float | None] = mapped_column(Float)
+    refused_right: Mapped[float | None] = mapped_column(Float)
+    refused_wrong: Mapped[float | None] = mapped_column(Float)
+    citations_supported: Mapped[float | None] = mapped_column(Float)
+    latency_ms: Mapped[float] = mapped_column(Float)
+    tokens: Mapped[float] = mapped_column(Float)
+    model_calls: Mapped[float] = mapped_column(Float)

@@ -1,0 +1,1 @@
+"""What the routes and the job do."""

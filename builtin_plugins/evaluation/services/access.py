@@ -1,0 +1,80 @@
+"""Who sees and changes what: the set of a knowledge base is seen by whoever sees the knowledge base."""
+
+from __future__ import annotations
+
+from sqlalchemy import Select, literal, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.evaluation import hookspecs
+from builtin_plugins.evaluation.errors import (
+    KnowledgeBaseNotFound,
+    NoKnowledgeBases,
+    NotOwner,
+    RunNotFound,
+    SetNotFound,
+)
+from builtin_plugins.evaluation.models import QuestionSet, Run
+from kernel.sdk import Caller, Platform, Scope, scope_of
+
+
+class Sight:
+    """What a caller sees and may change."""
+
+    def __init__(self, platform: Platform, scope: Scope) -> None:
+        self._platform = platform
+        self._scope = scope
+
+    @property
+    def bases(self) -> Select[str]:
+        """The ids of the knowledge bases that are seen. Raises NoKnowledgeBases."""
+        spec = hookspecs.select_knowledge_bases
+        found = self._platform.hooks.ask_now(spec, platform=self._platform, scope=self._scope)
+        if found is None:
+            raise NoKnowledgeBases()
+        return found
+
+    def require_owner(self, session: Session, base: str) -> None:
+        """Raise KnowledgeBaseNotFound unless it is seen, NotOwner unless it may be changed."""
+        if session.scalar(select(literal(base).in_(self.bases))) is not True:
+            raise KnowledgeBaseNotFound()
+        spec = hookspecs.owns_knowledge_base
+        owns = self._platform.hooks.ask_now(
+            spec, platform=self._platform, session=session, scope=self._scope, knowledge_base_id=base
+        )
+        if not owns:
+            raise NotOwner()
+
+    def set_of(self, session: Session, set_id: str) -> QuestionSet:
+        """A set that the caller sees. Raises SetNotFound."""
+        query = select(QuestionSet).where(
+            QuestionSet.id == set_id, QuestionSet.knowledge_base_id.in_(self.bases)
+        )
+        found: QuestionSet | None = session.scalar(query)
+        if found is None:
+            raise SetNotFound()
+        return found
+
+    def own_set(self, session: Session, set_id: str) -> QuestionSet:
+        """A set that the caller may change. Raises SetNotFound, NotOwner."""
+        found = self.set_of(session, set_id)
+        self.require_owner(session, found.knowledge_base_id)
+        return found
+
+    def run_of(self, session: Session, run_id: str) -> Run:
+        """A run that the caller sees. Raises RunNotFound."""
+        query = select(Run).where(Run.id == run_id, Run.knowledge_base_id.in_(self.bases))
+        found: Run | None = session.scalar(query)
+        if found is None:
+            raise RunNotFound()
+        return found
+
+    def own_run(self, session: Session, run_id: str) -> Run:
+        """A run that the caller may delete. Raises RunNotFound, NotOwner."""
+        found = self.run_of(session, run_id)
+        self.require_owner(session, found.knowledge_base_id)
+        return found
+
+
+async def sight_of(caller: Caller) -> Sight:
+    """What the caller sees now."""
+    return Sight(caller.platform, await scope_of(caller.platform, caller.principal))

@@ -1,0 +1,30 @@
+"""What goes with a deleted document or knowledge base: questions made from it, or all sets and runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.evaluation.models import Question, QuestionSet
+from kernel.sdk import Unit, contracts
+
+
+def remove(unit: Unit, base: str, document_id: str | None) -> Sequence[contracts.RemovedPart]:
+    """Remove it in the unit of the deletion; answers how much."""
+    counts = count(unit.session, base, document_id)
+    if document_id is None:
+        unit.session.execute(delete(QuestionSet).where(QuestionSet.knowledge_base_id == base))
+    else:
+        unit.session.execute(delete(Question).where(Question.document_id == document_id))
+    return [contracts.RemovedPart(place, number) for place, number in counts.items()]
+
+
+def count(session: Session, base: str, document_id: str | None) -> dict[str, int]:
+    """How much there is, by place."""
+    if document_id is None:
+        sets = select(func.count()).where(QuestionSet.knowledge_base_id == base)
+        return {"evaluation_sets": session.scalar(sets) or 0}
+    made = select(func.count()).where(Question.document_id == document_id)
+    return {"evaluation_questions": session.scalar(made) or 0}

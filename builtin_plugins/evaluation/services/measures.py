@@ -1,0 +1,133 @@
+"""What is measured of one answer.
+
+nDCG follows Järvelin and Kekäläinen (2002) with gains of 0 and 1; MRR Voorhees (1999). An expectation is met
+by the first passage that meets it, and a passage meets one expectation.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kernel.sdk import contracts
+
+MEASURES = (
+    "quality",
+    "ndcg_10",
+    "recall_5",
+    "mrr",
+    "contains",
+    "refused_right",
+    "refused_wrong",
+    "citations_supported",
+    "latency_ms",
+    "tokens",
+    "model_calls",
+)
+LOWER_IS_BETTER = frozenset({"refused_wrong", "latency_ms", "tokens", "model_calls"})
+
+
+def shown(name: str) -> str:
+    """The measure's usual name."""
+    return {"ndcg_10": "ndcg@10", "recall_5": "recall@5"}.get(name, name)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a question's answer should be."""
+
+    documents: Sequence[str]
+    passages: Sequence[str]
+    answers: Sequence[str]
+    unanswerable: bool
+
+
+def measure(
+    expected: Expected, answered: contracts.MeasuredAnswer, milliseconds: float
+) -> dict[str, float | None]:
+    """Values by the names of `MEASURES`. `quality` is nDCG@10, 0 for a wrong refusal; of a question without
+    an answer, 1 for a refusal.
+    """
+    right = float(answered.refused) if expected.unanswerable else None
+    wrong = None if expected.unanswerable else float(answered.refused)
+    ranks = None if expected.unanswerable else ranks_of(expected, answered.passages)
+    found = _found(ranks) if ranks is not None else dict.fromkeys(("ndcg_10", "recall_5", "mrr"))
+    cited, supported = answered.citations, answered.citations_supported
+    quality = right if right is not None else 0.0 if wrong else found["ndcg_10"]
+    return {
+        "quality": quality or 0.0,
+        **found,
+        "contains": _contains(expected, answered) if expected.answers else None,
+        "refused_right": right,
+        "refused_wrong": wrong,
+        "citations_supported": supported / cited if cited else None,
+        "latency_ms": round(milliseconds, 2),
+        "tokens": float(answered.answer.tokens_used or 0),
+        "model_calls": float(answered.model_calls),
+    }
+
+
+def ranks_of(expected: Expected, passages: Sequence[contracts.CitedPassage]) -> list[int | None]:
+    """For each expectation the rank (from 1) of the passage that meets it, None for none.
+
+    Passages count where some are expected, else documents, else a passage with one of the answers.
+    """
+    tests = _tests(expected)
+    taken: set[int] = set()
+    ranks: list[int | None] = []
+    for meets in tests:
+        places = (at for at, one in enumerate(passages) if at not in taken and meets(one))
+        at = next(places, None)
+        if at is not None:
+            taken.add(at)
+        ranks.append(None if at is None else at + 1)
+    return ranks
+
+
+Test = Callable[[contracts.CitedPassage], bool]
+
+
+def _tests(expected: Expected) -> list[Test]:
+    if expected.passages:
+        return [_is_passage(one) for one in expected.passages]
+    if expected.documents:
+        return [_is_of(one) for one in expected.documents]
+    answers = [folded(one) for one in expected.answers]
+    return [lambda passage: any(one in folded(passage.text) for one in answers)]
+
+
+def _is_passage(wanted: str) -> Test:
+    text = folded(wanted)
+    return lambda passage: passage.chunk_id == wanted or text in folded(passage.text)
+
+
+def _is_of(wanted: str) -> Test:
+    name = folded(wanted)
+    return lambda passage: passage.document_id == wanted or folded(passage.source) == name
+
+
+def _found(ranks: Sequence[int | None]) -> dict[str, float | None]:
+    met = [rank for rank in ranks if rank is not None]
+    gained = sum(_gain(rank) for rank in met if rank <= 10)
+    ideal = sum(_gain(rank) for rank in range(1, min(len(ranks), 10) + 1))
+    return {
+        "ndcg_10": gained / ideal,
+        "recall_5": sum(rank <= 5 for rank in met) / len(ranks),
+        "mrr": 1 / min(met) if met else 0.0,
+    }
+
+
+def _gain(rank: int) -> float:
+    return 1 / math.log2(rank + 1)
+
+
+def _contains(expected: Expected, answered: contracts.MeasuredAnswer) -> float:
+    text = folded(answered.answer.text)
+    return float(any(folded(one) in text for one in expected.answers))
+
+
+def folded(text: str) -> str:
+    """For comparing: compatibility forms, case and white space folded."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())

@@ -1,0 +1,150 @@
+"""A run, as a job: each question in each configuration, once.
+
+The row of a result is written as soon as its answer is there. A killed worker goes on with what is missing;
+at most the question that it was asking is asked twice, and its row is there once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from pydantic import BaseModel
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.evaluation import hookspecs
+from builtin_plugins.evaluation.models import Question, Result, Run
+from builtin_plugins.evaluation.schemas import Configuration
+from builtin_plugins.evaluation.services.choosing import choices
+from builtin_plugins.evaluation.services.measures import Expected, measure
+from builtin_plugins.evaluation.services.summaries import configurations_of, load
+from kernel.sdk import (
+    ACCOUNT_STATES,
+    Caller,
+    JobFailed,
+    LongJob,
+    NotFound,
+    Platform,
+    Principal,
+    Progress,
+    Unit,
+    Unprocessable,
+    utc_now,
+)
+
+_GONE = "The knowledge base is gone, or whoever began the run may not ask it any more"
+
+
+class RunPayload(BaseModel):
+    """Which run."""
+
+    run_id: str
+
+
+async def run(platform: Platform, payload: RunPayload, progress: Progress) -> str | None:
+    """Ask what has not been asked yet, then decide for `auto`; answers the run's path."""
+    found = await platform.database.read(lambda session: session.get(Run, payload.run_id))
+    if found is None:
+        return None
+    caller = await _caller(platform, found.account_id)
+    configurations = configurations_of(found)
+    missing, total = await platform.database.read(_missing, found)
+    progress.report(total - len(missing), total=total, unit="questions", message="Asking")
+    for at, question in missing:
+        values = await _ask(caller, found.knowledge_base_id, configurations[at], question)
+        await platform.database.write(_store, found.id, at, question.id, values)
+        progress.advance()
+    results = await platform.database.read(load, found.id)
+    decided = await asyncio.to_thread(choices, configurations, results)
+    await platform.database.write(_finish, found.id, "done", None, decided)
+    return f"/v1/rag/evaluation/runs/{found.id}"
+
+
+async def _caller(platform: Platform, account_id: int | None) -> Caller:
+    """Whoever began the run, with the rights of this moment. Raises JobFailed."""
+    if account_id is None:
+        return Caller(platform, Principal("service", "service:evaluation"))
+    account = await platform.resource(ACCOUNT_STATES).get(account_id)
+    if account is None or not account.is_active:
+        raise JobFailed("The account that began the run is gone or deactivated")
+    principal = Principal(
+        "user", str(account.id), account.id, account.username, account.role, account.platform_admin
+    )
+    return Caller(platform, principal)
+
+
+def _missing(session: Session, found: Run) -> tuple[list[tuple[int, Question]], int]:
+    """What is to be asked, question by question so that configurations share a warm cache equally."""
+    questions = session.scalars(
+        select(Question)
+        .where(Question.set_id == found.set_id, Question.id <= found.last_question)
+        .order_by(Question.id)
+    ).all()
+    columns = (Result.configuration, Result.question_id)
+    rows = session.execute(select(*columns).where(Result.run_id == found.id))
+    there = {(row.configuration, row.question_id) for row in rows}
+    wanted = [(at, one) for one in questions for at in range(len(found.configurations))]
+    return [(at, one) for at, one in wanted if (at, one.id) not in there], len(wanted)
+
+
+async def _ask(caller: Caller, base: str, configuration: Configuration, question: Question) -> dict[str, Any]:
+    """The values of one result. Raises JobFailed; Unavailable, after which the job is tried again."""
+    started = time.perf_counter()
+    try:
+        answered = await caller.platform.hooks.ask(
+            hookspecs.ask_knowledge_base,
+            caller=caller,
+            knowledge_base_id=base,
+            question=question.question,
+            configuration=configuration.asked,
+        )
+    except NotFound:
+        raise JobFailed(_GONE) from None
+    except Unprocessable as error:
+        raise JobFailed(f"{configuration.label}: {error}") from None
+    if answered is None:
+        raise JobFailed("No active plugin answers from knowledge bases")
+    milliseconds = (time.perf_counter() - started) * 1000
+    expected = Expected(question.documents, question.passages, question.answers, question.unanswerable)
+    return {"kind": answered.kind, **measure(expected, answered, milliseconds)}
+
+
+def _store(unit: Unit, run_id: str, at: int, question_id: int, values: dict[str, Any]) -> None:
+    """Write a result once; a question or run that was deleted meanwhile gets none."""
+    unit.lock(f"evaluation:{run_id}")
+    key = {"run_id": run_id, "configuration": at, "question_id": question_id}
+    gone = unit.session.get(Question, question_id, with_for_update={"read": True}) is None
+    gone = gone or unit.session.get(Run, run_id, with_for_update={"read": True}) is None
+    if not gone and unit.session.get(Result, tuple(key.values())) is None:
+        unit.session.add(Result(**key, **values))
+
+
+def _finish(unit: Unit, run_id: str, status: str, error: str | None, decided: Any) -> None:
+    found = unit.session.get(Run, run_id, with_for_update=True)
+    if found is not None:
+        found.status, found.error, found.choices = status, error, decided
+        found.finished_at = utc_now()
+
+
+async def give_up(platform: Platform, payload: RunPayload, reason: str) -> None:
+    """The job was given up: say so in the run. What was measured stays."""
+    await platform.database.write(_finish, payload.run_id, "failed", reason, None)
+
+
+async def cancelled(platform: Platform, payload: RunPayload) -> None:
+    """The job was cancelled."""
+    await platform.database.write(_finish, payload.run_id, "failed", "The run was cancelled", None)
+
+
+RUN = LongJob(
+    "evaluation.run",
+    RunPayload,
+    run,
+    title="Evaluate a knowledge base",
+    on_give_up=give_up,
+    on_cancel=cancelled,
+    retries=10,
+    lane="large",
+)

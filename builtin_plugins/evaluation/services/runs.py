@@ -1,0 +1,205 @@
+"""Runs: begin, list, show, compare, delete."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import Any
+
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.evaluation import hookspecs
+from builtin_plugins.evaluation.errors import NothingToAsk
+from builtin_plugins.evaluation.models import Question, Result, Run
+from builtin_plugins.evaluation.schemas import (
+    CompareQuery,
+    Comparison,
+    Configuration,
+    ResultOut,
+    ResultQuery,
+    RunCreate,
+    RunDetail,
+    RunOut,
+    Worse,
+)
+from builtin_plugins.evaluation.services.access import sight_of
+from builtin_plugins.evaluation.services.measures import MEASURES, shown
+from builtin_plugins.evaluation.services.running import RUN, RunPayload
+from builtin_plugins.evaluation.services.summaries import (
+    ByQuestion,
+    configurations_of,
+    differences,
+    load,
+    summarize,
+)
+from kernel.sdk import Caller, Platform, Unit, Unprocessable, utc_now
+
+_MOST_WORSE = 50
+
+
+async def create(caller: Caller, wanted: RunCreate) -> RunOut:
+    """Begin a run. Raises SetNotFound, NotOwner, NothingToAsk, Unprocessable for an unknown method."""
+    _check_methods(caller.platform, wanted.configurations)
+    sight = await sight_of(caller)
+
+    def write(unit: Unit) -> RunOut:
+        found = sight.own_set(unit.session, wanted.set_id)
+        last = unit.session.scalar(select(func.max(Question.id)).where(Question.set_id == found.id))
+        if last is None:
+            raise NothingToAsk()
+        made = Run(
+            id=str(uuid.uuid4()),
+            set_id=found.id,
+            knowledge_base_id=found.knowledge_base_id,
+            account_id=caller.id,
+            configurations=[one.model_dump() for one in wanted.configurations],
+            last_question=last,
+            status="running",
+            created_at=utc_now(),
+        )
+        payload = RunPayload(run_id=made.id)
+        made.job_id = unit.enqueue(RUN, payload, owner_id=caller.id, subject=made.id)
+        unit.session.add(made)
+        unit.session.flush()
+        return _out(unit.session, made)
+
+    return await caller.platform.database.write(write)
+
+
+def _check_methods(platform: Platform, wanted: list[Configuration]) -> None:
+    known = platform.hooks.ask_now(hookspecs.list_query_methods, platform=platform) or ()
+    for at, one in enumerate(wanted):
+        if one.method not in known:
+            place = ("body", "configurations", at, "method")
+            raise Unprocessable.field(place, f"must be one of {', '.join(known)}", one.method)
+
+
+async def list_page(caller: Caller, base: str | None, limit: int, offset: int) -> tuple[list[RunOut], int]:
+    """The runs that the caller sees, newest first, and how many there are."""
+    sight = await sight_of(caller)
+
+    def read(session: Session) -> tuple[list[RunOut], int]:
+        seen: ColumnElement[bool] = Run.knowledge_base_id.in_(sight.bases)
+        if base is not None:
+            seen &= Run.knowledge_base_id == base
+        ordered = select(Run).where(seen).order_by(Run.created_at.desc(), Run.id)
+        rows = session.scalars(ordered.limit(limit).offset(offset)).all()
+        total = session.scalar(select(func.count()).select_from(Run).where(seen)) or 0
+        return [_out(session, row) for row in rows], total
+
+    return await caller.platform.database.read(read)
+
+
+async def get(caller: Caller, run_id: str) -> RunDetail:
+    """A run with its measures. Raises RunNotFound."""
+    sight = await sight_of(caller)
+
+    def read(session: Session) -> tuple[RunOut, Run, dict[int, dict[str, dict[str, Any]]]]:
+        found = sight.run_of(session, run_id)
+        return _out(session, found), found, load(session, run_id)
+
+    out, found, results = await caller.platform.database.read(read)
+    summaries = await asyncio.to_thread(summarize, configurations_of(found), results)
+    return RunDetail(**out.model_dump(), summaries=summaries, choices=found.choices)
+
+
+async def results(caller: Caller, run_id: str, query: ResultQuery) -> tuple[list[ResultOut], int]:
+    """The results of one configuration, the worst first, and how many there are. Raises RunNotFound."""
+    sight = await sight_of(caller)
+
+    def read(session: Session) -> tuple[list[ResultOut], int]:
+        sight.run_of(session, run_id)
+        of = (Result.run_id == run_id) & (Result.configuration == query.configuration)
+        columns = [getattr(Result, name) for name in ("question_id", "kind", *MEASURES)]
+        ordered = (
+            select(Question.question, *columns)
+            .join(Question, Question.id == Result.question_id)
+            .where(of)
+            .order_by(Result.quality, Result.question_id)
+        )
+        rows = session.execute(ordered.limit(query.limit).offset(query.offset)).mappings()
+        items = [
+            ResultOut(
+                question_id=row["question_id"],
+                question=row["question"],
+                kind=row["kind"],
+                values=_values(row),
+            )
+            for row in rows
+        ]
+        return items, session.scalar(select(func.count()).select_from(Result).where(of)) or 0
+
+    return await caller.platform.database.read(read)
+
+
+async def remove(caller: Caller, run_id: str) -> None:
+    """Delete a run with its results; one under way stops. Raises RunNotFound, NotOwner."""
+    sight = await sight_of(caller)
+    await caller.platform.database.write(
+        lambda unit: unit.session.delete(sight.own_run(unit.session, run_id))
+    )
+
+
+async def compare(caller: Caller, run_id: str, query: CompareQuery) -> Comparison:
+    """Two configurations of two runs. Raises RunNotFound, Unprocessable."""
+    sight = await sight_of(caller)
+
+    def read(session: Session) -> tuple[Configuration, Configuration, ByQuestion, ByQuestion]:
+        mine, theirs = sight.run_of(session, run_id), sight.run_of(session, query.other)
+        now, before = load(session, mine.id), load(session, theirs.id)
+        return (
+            _at(mine, query.configuration, "configuration"),
+            _at(theirs, query.other_configuration, "other_configuration"),
+            now.get(query.configuration, {}),
+            before.get(query.other_configuration, {}),
+        )
+
+    one, other, now, before = await caller.platform.database.read(read)
+    return Comparison(
+        configuration=one,
+        other_configuration=other,
+        differences=await asyncio.to_thread(differences, now, before),
+        worse=_worse(now, before),
+    )
+
+
+def _at(run: Run, position: int, field: str) -> Configuration:
+    listed = configurations_of(run)
+    if position >= len(listed):
+        message = f"the run has {len(listed)} configurations, counted from 0"
+        raise Unprocessable.field(("query", field), message, position)
+    return listed[position]
+
+
+def _worse(now: ByQuestion, before: ByQuestion) -> list[Worse]:
+    def fall(one: str) -> float:
+        return (before[one]["quality"] or 0.0) - (now[one]["quality"] or 0.0)
+
+    fallen = [one for one in now.keys() & before.keys() if fall(one) > 0]
+    return [
+        Worse(question=one, before=_values(before[one]), now=_values(now[one]))
+        for one in sorted(fallen, key=lambda one: (-fall(one), one))[:_MOST_WORSE]
+    ]
+
+
+def _values(row: Any) -> dict[str, float | None]:
+    return {shown(name): row[name] for name in MEASURES}
+
+
+def _out(session: Session, found: Run) -> RunOut:
+    done = session.scalar(select(func.count()).select_from(Result).where(Result.run_id == found.id))
+    of_set = (Question.set_id == found.set_id) & (Question.id <= found.last_question)
+    questions = session.scalar(select(func.count()).select_from(Question).where(of_set))
+    return RunOut(
+        id=found.id,
+        set_id=found.set_id,
+        knowledge_base_id=found.knowledge_base_id,
+        status=found.status,
+        error=found.error,
+        job_id=found.job_id,
+        done=done or 0,
+        total=(questions or 0) * len(found.configurations),
+        created_at=found.created_at,
+        finished_at=found.finished_at,
+    )

@@ -1,0 +1,241 @@
+"""Sets: create, fill, list, delete."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import islice, zip_longest
+
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.evaluation.errors import QuestionNotFound
+from builtin_plugins.evaluation.models import Question, QuestionSet
+from builtin_plugins.evaluation.schemas import (
+    MOST_QUESTIONS,
+    Added,
+    QuestionIn,
+    QuestionOut,
+    SetCreate,
+    SetOut,
+)
+from builtin_plugins.evaluation.services.access import sight_of
+from builtin_plugins.evaluation.services.generating import Made, make_questions
+from kernel.sdk import Caller, Conflict, Platform, Unit, contracts, utc_now
+
+_PAGE = 500
+_MOST_DOCUMENTS = 200
+_MOST_PASSAGES = 2000  # of one document
+
+
+async def create(caller: Caller, wanted: SetCreate) -> SetOut:
+    """A new set of a knowledge base that the caller may change. Raises KnowledgeBaseNotFound, NotOwner."""
+    sight = await sight_of(caller)
+
+    def write(unit: Unit) -> SetOut:
+        sight.require_owner(unit.session, wanted.knowledge_base_id)
+        made = QuestionSet(
+            id=str(uuid.uuid4()),
+            knowledge_base_id=wanted.knowledge_base_id,
+            name=wanted.name,
+            created_at=utc_now(),
+        )
+        unit.session.add(made)
+        unit.session.flush()
+        added = _add(unit, made.id, map(_row, wanted.questions))
+        return _out(made, added.question_count)
+
+    return await caller.platform.database.write(write)
+
+
+async def list_page(caller: Caller, base: str | None, limit: int, offset: int) -> tuple[list[SetOut], int]:
+    """The sets that the caller sees, newest first, and how many there are."""
+    sight = await sight_of(caller)
+
+    def read(session: Session) -> tuple[list[SetOut], int]:
+        seen: ColumnElement[bool] = QuestionSet.knowledge_base_id.in_(sight.bases)
+        if base is not None:
+            seen &= QuestionSet.knowledge_base_id == base
+        counted = (
+            select(func.count())
+            .where(Question.set_id == QuestionSet.id)
+            .correlate(QuestionSet)
+            .scalar_subquery()
+        )
+        ordered = (
+            select(QuestionSet, counted).where(seen).order_by(QuestionSet.created_at.desc(), QuestionSet.id)
+        )
+        rows = session.execute(ordered.limit(limit).offset(offset)).all()
+        total = session.scalar(select(func.count()).select_from(QuestionSet).where(seen)) or 0
+        return [_out(found, count) for found, count in rows], total
+
+    return await caller.platform.database.read(read)
+
+
+async def get(caller: Caller, set_id: str) -> SetOut:
+    """One set. Raises SetNotFound."""
+    sight = await sight_of(caller)
+
+    def read(session: Session) -> SetOut:
+        found = sight.set_of(session, set_id)
+        return _out(found, _count(session, set_id))
+
+    return await caller.platform.database.read(read)
+
+
+async def remove(caller: Caller, set_id: str) -> None:
+    """Delete a set with its runs. Raises SetNotFound, NotOwner."""
+    sight = await sight_of(caller)
+    await caller.platform.database.write(
+        lambda unit: unit.session.delete(sight.own_set(unit.session, set_id))
+    )
+
+
+async def questions(caller: Caller, set_id: str, limit: int, offset: int) -> tuple[list[QuestionOut], int]:
+    """Questions of a set in their order, and how many there are. Raises SetNotFound."""
+    sight = await sight_of(caller)
+
+    def read(session: Session) -> tuple[list[QuestionOut], int]:
+        sight.set_of(session, set_id)
+        ordered = select(Question).where(Question.set_id == set_id).order_by(Question.id)
+        rows = session.scalars(ordered.limit(limit).offset(offset))
+        return [QuestionOut.model_validate(row) for row in rows], _count(session, set_id)
+
+    return await caller.platform.database.read(read)
+
+
+async def remove_question(caller: Caller, set_id: str, question_id: int) -> None:
+    """Delete a question with its results. Raises SetNotFound, NotOwner, QuestionNotFound."""
+    sight = await sight_of(caller)
+
+    def write(unit: Unit) -> None:
+        sight.own_set(unit.session, set_id)
+        found = unit.session.scalar(
+            select(Question).where(Question.id == question_id, Question.set_id == set_id)
+        )
+        if found is None:
+            raise QuestionNotFound()
+        unit.session.delete(found)
+
+    await caller.platform.database.write(write)
+
+
+async def check_own(caller: Caller, set_id: str) -> None:
+    """Refuse before a file is read. Raises SetNotFound, NotOwner."""
+    sight = await sight_of(caller)
+    await caller.platform.database.read(lambda session: sight.own_set(session, set_id) and None)
+
+
+async def add(caller: Caller, set_id: str, wanted: Sequence[QuestionIn]) -> Added:
+    """Add questions to a set. Raises SetNotFound, NotOwner, Conflict where they are too many."""
+    sight = await sight_of(caller)
+
+    def write(unit: Unit) -> Added:
+        sight.own_set(unit.session, set_id)
+        return _add(unit, set_id, map(_row, wanted))
+
+    return await caller.platform.database.write(write)
+
+
+async def generate(caller: Caller, set_id: str, limit: int) -> Added:
+    """Add questions made from the documents, spread over them. Raises SetNotFound, NotOwner, Conflict."""
+    sight = await sight_of(caller)
+    found = await caller.platform.database.read(lambda session: sight.own_set(session, set_id))
+    made = await _made(caller, found.knowledge_base_id, limit)
+
+    def write(unit: Unit) -> Added:
+        sight.own_set(unit.session, set_id)
+        return _add(unit, set_id, map(_generated, made))
+
+    return await caller.platform.database.write(write)
+
+
+async def _made(caller: Caller, base: str, limit: int) -> list[Made]:
+    """At most `limit` questions, the first of each document before the second of any."""
+    of_documents = []
+    for document in await _documents(caller, base):
+        passages = await _passages(caller.platform, base, document.document_id)
+        make = partial(_first, document, passages, limit)
+        of_documents.append(await asyncio.to_thread(make))
+    rounds = zip_longest(*of_documents)
+    return [one for row in rounds for one in row if one is not None][:limit]
+
+
+def _first(
+    document: contracts.DocumentEntry, passages: Sequence[contracts.DocumentPassage], limit: int
+) -> list[Made]:
+    return list(islice(make_questions(document.document_id, document.name, passages), limit))
+
+
+async def _documents(caller: Caller, base: str) -> list[contracts.DocumentEntry]:
+    """The first documents of a knowledge base, oldest first."""
+    found: list[contracts.DocumentEntry] = []
+    offset = 0
+    while len(found) < _MOST_DOCUMENTS:
+        spec = contracts.list_documents
+        page = await caller.platform.hooks.ask(spec, caller=caller, limit=_PAGE, offset=offset)
+        found += [one for one in page or () if one.knowledge_base_id == base]
+        if not page or len(page) < _PAGE:
+            break
+        offset += _PAGE
+    return found[:_MOST_DOCUMENTS]
+
+
+async def _passages(platform: Platform, base: str, document: str) -> Sequence[contracts.DocumentPassage]:
+    found = await platform.hooks.ask(
+        contracts.read_passages,
+        platform=platform,
+        knowledge_base_id=base,
+        document_id=document,
+        limit=_MOST_PASSAGES,
+        offset=0,
+    )
+    return found.passages if found is not None else ()
+
+
+def _row(wanted: QuestionIn) -> Question:
+    return Question(**wanted.model_dump(), origin="uploaded")
+
+
+def _generated(made: Made) -> Question:
+    return Question(
+        question=made.question,
+        documents=[],
+        passages=[made.passage_id],
+        answers=list(made.answers),
+        unanswerable=False,
+        origin="generated",
+        document_id=made.document_id,
+    )
+
+
+def _add(unit: Unit, set_id: str, rows: Iterable[Question]) -> Added:
+    """Add those that the set does not have yet, by their text."""
+    unit.lock(f"evaluation:{set_id}")
+    known = set(unit.session.scalars(select(Question.question).where(Question.set_id == set_id)))
+    before = len(known)
+    for row in rows:
+        if row.question not in known:
+            known.add(row.question)
+            row.set_id = set_id
+            unit.session.add(row)
+            unit.session.flush()  # ids in the order of the file
+    if len(known) > MOST_QUESTIONS:
+        raise Conflict(f"A set has at most {MOST_QUESTIONS} questions")
+    return Added(added=len(known) - before, question_count=len(known))
+
+
+def _count(session: Session, set_id: str) -> int:
+    return session.scalar(select(func.count()).select_from(Question).where(Question.set_id == set_id)) or 0
+
+
+def _out(found: QuestionSet, count: int) -> SetOut:
+    return SetOut(
+        id=found.id,
+        knowledge_base_id=found.knowledge_base_id,
+        name=found.name,
+        question_count=count,
+        created_at=found.created_at,
+    )

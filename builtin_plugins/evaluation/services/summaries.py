@@ -1,0 +1,88 @@
+"""Results of a run, brought together: means with intervals, and two runs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.evaluation.models import Question, Result, Run
+from builtin_plugins.evaluation.schemas import Configuration, Difference, Measure, Summary
+from builtin_plugins.evaluation.services.measures import MEASURES, shown
+from builtin_plugins.evaluation.services.statistics import interval, paired_p
+
+Values = Mapping[str, float | None]
+ByQuestion = Mapping[str, Values]
+
+
+def load(session: Session, run_id: str) -> dict[int, dict[str, dict[str, Any]]]:
+    """Results by configuration and by the question's text, which a set has once and several sets may share:
+    the measures, and `kind`.
+    """
+    columns = [getattr(Result, name) for name in ("configuration", "kind", *MEASURES)]
+    query = (
+        select(Question.question, *columns)
+        .join(Question, Question.id == Result.question_id)
+        .where(Result.run_id == run_id)
+        .order_by(Result.question_id)
+    )
+    found: dict[int, dict[str, dict[str, Any]]] = {}
+    for row in session.execute(query).mappings():
+        values = {name: row[name] for name in ("kind", *MEASURES)}
+        found.setdefault(row["configuration"], {})[row["question"]] = values
+    return found
+
+
+def configurations_of(run: Run) -> list[Configuration]:
+    """The run's list."""
+    return [Configuration.model_validate(one) for one in run.configurations]
+
+
+def summarize(configurations: Sequence[Configuration], results: Mapping[int, ByQuestion]) -> list[Summary]:
+    """A summary for each configuration. Takes a moment: call it in a thread."""
+    return [
+        Summary(
+            configuration=one,
+            label=one.label,
+            asked=len(results.get(at, {})),
+            measures=_measures(list(results.get(at, {}).values())),
+        )
+        for at, one in enumerate(configurations)
+    ]
+
+
+def _measures(rows: Sequence[Values]) -> dict[str, Measure]:
+    found = {}
+    for name in MEASURES:
+        values = [value for row in rows if (value := row[name]) is not None]
+        if values:
+            low, high = interval(values)
+            mean = sum(values) / len(values)
+            found[shown(name)] = Measure(
+                mean=_short(mean), low=_short(low), high=_short(high), questions=len(values)
+            )
+    return found
+
+
+def differences(now: ByQuestion, before: ByQuestion) -> dict[str, Difference]:
+    """For each measure what changed, over the questions that both have."""
+    found = {}
+    for name in MEASURES:
+        pairs = [(now[one][name], before[one][name]) for one in sorted(now.keys() & before.keys())]
+        changes = [mine - theirs for mine, theirs in pairs if mine is not None and theirs is not None]
+        if changes:
+            low, high = interval(changes)
+            found[shown(name)] = Difference(
+                difference=_short(sum(changes) / len(changes)),
+                low=_short(low),
+                high=_short(high),
+                p=_short(paired_p(changes)),
+                questions=len(changes),
+            )
+    return found
+
+
+def _short(value: float) -> float:
+    return round(value, 4)

@@ -1,0 +1,96 @@
+"""Sets: files of both kinds, questions made from documents, and who sees what."""
+
+from __future__ import annotations
+
+import pytest
+
+from kernel.testing import Start
+from tests.builtin_plugins.evaluation.evaluation_support import API, boot, call, make_set, nordlys
+from tests.builtin_plugins.rag.rag_support import NOWHERE, make_base, somebody
+
+CSV = "question,documents,answers,unanswerable\nHow much?,a.md|b.md,42 EUR|forty-two,\nWho?,,,yes\n"
+JSONL = (
+    b'\xef\xbb\xbf{"question": "How much?", "answers": "42 EUR"}\n\n'
+    b'{"question": "Who?", "unanswerable": true}\n'
+)
+
+
+async def test_files(start_platform: Start) -> None:
+    """JSON Lines and CSV; the same question twice is one; what is wrong is named with its line."""
+    running = await boot(start_platform)
+    ann = await somebody(running)
+    base = await make_base(ann, embedding_model="all-minilm")
+    set_id = await make_set(ann, base, [{"question": "Why?", "unanswerable": True}])
+    path = f"/sets/{set_id}/upload"
+    csv, jsonl = {"Content-Type": "text/csv"}, {"Content-Type": "application/jsonl"}
+    assert (await call(ann, "post", path, data=CSV.encode(), headers=csv))["added"] == 2
+    assert (await call(ann, "post", path, data=JSONL, headers=jsonl)) == {"added": 0, "question_count": 3}
+    found = (await call(ann, "get", f"/sets/{set_id}/questions"))["items"]
+    assert [one["question"] for one in found] == ["Why?", "How much?", "Who?"]
+    assert (found[1]["documents"], found[1]["answers"]) == (["a.md", "b.md"], ["42 EUR", "forty-two"])
+    wrong = {
+        b'{"question": "x"}': "Line 1",
+        b'{"question": "x", "answers": ["a"]}\n{oops': "Line 2 is not JSON",
+        b'{"question": "x", "answer": "a", "answers": ["a"]}': "answer",
+        b"\xff\xfe": "UTF-8",
+        b"": "no questions",
+        b"[" * 50_000: "Line 1 is not JSON",
+    }
+    for data, text in wrong.items():
+        refused = await ann.post(API + path, data=data, headers=jsonl)
+        assert refused.status == 400 and text in refused.json()["detail"], (data[:50], refused.body)
+    assert (await ann.post(API + path, data=b"{}", headers={"Content-Type": "text/html"})).status == 415
+
+
+async def test_generated(start_platform: Start, database_url: str | None) -> None:
+    """Headings, definitions and figures of the documents, marked as generated, each once."""
+    running = await boot(start_platform, database_url)
+    ann, base = await nordlys(running)
+    set_id = await make_set(ann, base, [{"question": "Why?", "unanswerable": True}])
+    made = await call(ann, "post", f"/sets/{set_id}/generate", json={"limit": 200})
+    found = (await call(ann, "get", f"/sets/{set_id}/questions", params={"limit": 500}))["items"]
+    by_text = {one["question"]: one for one in found[1:]}
+    assert made["added"] == len(by_text) >= 12
+    assert {one["origin"] for one in by_text.values()} == {"generated"}
+    assert by_text["What is the daily allowance for meals?"]["answers"] == ["42"]
+    assert "What does travel say about Hotels?" in by_text
+    assert any("riometer" in text for text in by_text)
+    assert all(one["passages"] for one in by_text.values())
+    assert (await call(ann, "post", f"/sets/{set_id}/generate", json={"limit": 200}))["added"] == 0
+
+
+async def test_who_may(start_platform: Start) -> None:
+    """Who sees the knowledge base reads its sets; only its owner changes them; to others they are unknown."""
+    running = await boot(start_platform)
+    ann, base = await nordlys(running)
+    set_id = await make_set(ann, base)
+    bob = await somebody(running)
+    body = {"knowledge_base_id": base, "name": "Bob's"}
+    assert (await bob.get(f"{API}/sets/{set_id}")).status == 404
+    assert (await bob.post(f"{API}/sets", json=body)).status == 404
+    assert (await bob.get(f"{API}/sets")).json()["items"] == []
+    shared = await ann.patch(f"/v1/rag/knowledge-bases/{base}", json={"visibility": "shared"})
+    assert shared.status == 200
+    assert (await bob.get(f"{API}/sets/{set_id}")).status == 200
+    assert (await bob.post(f"{API}/sets", json=body)).status == 403
+    assert (await bob.delete(f"{API}/sets/{set_id}")).status == 403
+    assert (await ann.post(f"{API}/sets", json=body | {"knowledge_base_id": NOWHERE})).status == 404
+    one = (await call(ann, "get", f"/sets/{set_id}/questions"))["items"][0]["id"]
+    assert (await bob.delete(f"{API}/sets/{set_id}/questions/{one}")).status == 403
+    assert (await ann.delete(f"{API}/sets/{set_id}/questions/{one}")).status == 204
+    assert (await ann.delete(f"{API}/sets/{set_id}/questions/{one}")).status == 404
+    assert (await ann.delete(f"{API}/sets/{set_id}")).status == 204
+    assert (await ann.get(f"{API}/sets/{set_id}")).status == 404
+
+
+@pytest.mark.parametrize(
+    "question",
+    [{"question": "x"}, {"question": "x", "answers": ["a"], "unanswerable": True}, {"question": " "}],
+)
+async def test_a_question_expects_something(start_platform: Start, question: dict[str, object]) -> None:
+    """Neither nothing nor both an answer and a refusal."""
+    running = await boot(start_platform)
+    ann = await somebody(running)
+    base = await make_base(ann, embedding_model="all-minilm")
+    body = {"knowledge_base_id": base, "name": "x", "questions": [question]}
+    assert (await ann.post(f"{API}/sets", json=body)).status == 422
