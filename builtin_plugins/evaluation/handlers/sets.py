@@ -33,7 +33,11 @@ _SETS = "/evaluation/sets"
 _ONE = _SETS + "/{set_id:uuid}"
 _LARGEST = 8 << 20
 _SILENCE = 30.0
-_FILE = RawBody(("application/jsonl", "text/csv"), {"type": "string"})
+_FILE = RawBody(
+    ("application/jsonl", "text/csv"),
+    {"type": "object", "required": ["question"], "description": "Each line is one question."},
+    example={"question": "How much may a hotel cost?", "answers": ["130 EUR"]},
+)
 
 
 @routes.post(
