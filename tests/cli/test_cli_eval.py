@@ -33,7 +33,7 @@ async def test_demands(cli: Cli, start_platform: Start, tmp_path: Path) -> None:
     ElementTree.parse(tmp_path / "report" / "plot.svg")
     missed = await evaluate("--fail-under", "ndcg@10=1.01")
     assert missed.exit_code == 1 and "less than 1.01" in missed.stderr
-    assert "worst questions" in missed.stdout
+    assert "WORST QUESTIONS" in missed.stdout
     runs = (await ann.get("/v1/rag/evaluation/runs")).json()["items"]
     same = await evaluate("--compare-with", runs[-1]["id"])
     assert same.exit_code == 0, same.output
