@@ -24,6 +24,7 @@ class Row:
     allowed call. `reveals`: canaries by their beginnings that the bundle or log holds for whoever may have
     it. `hides`: a stranger is told 404 rather than 403, as by a thing that has no place of its own. `ids`:
     what a path parameter stands for, where its name does not tell. `platform_admins` hold the key, too.
+    `ends_session`: it addresses nobody else, and would take the actor out of all cells that follow.
     """
 
     body: Any = None
@@ -44,6 +45,7 @@ class Row:
     raw: bytes | None = None
     ids: tuple[tuple[str, str], ...] = ()
     platform_admins: bool = False
+    ends_session: bool = False
 
 
 OWN = Row(control=ANY)
@@ -82,7 +84,7 @@ KERNEL = {
     "POST /v1/jobs/{job_id}/cancel": Row(owned="job", consumes=("job",)),
     "GET /v1/auth/capabilities": OWN,
     "POST /v1/auth/change-password": OWN,
-    "POST /v1/auth/logout": OWN,
+    "POST /v1/auth/logout": Row(ends_session=True),
     "POST /v1/auth/login": OWN,
     "POST /v1/auth/refresh": OWN,
     "POST /v1/auth/register": Row({"username": ""}, control=ANY),
