@@ -55,8 +55,7 @@ async def _create() -> tuple[str, Manifest]:
     from builtin_plugins.platform_ops.backup.service import back_up
     from cli import running
 
-    async with running.stored_platform(apply_migrations=False) as platform:
-        running.refuse_behind(platform)
+    async with running.working_platform() as platform:
         return await back_up(platform, "platformctl backup create")
 
 

@@ -79,6 +79,17 @@ async def stored_platform(
             yield platform
 
 
+@asynccontextmanager
+async def working_platform() -> AsyncIterator[Platform]:
+    """A platform with everything that its plugins open, beside others that serve. Migrates nothing."""
+    from kernel.boot import open_platform
+
+    quiet()
+    with private_files():
+        async with open_platform(make_loader(), role="worker", apply_migrations=False) as platform:
+            yield platform
+
+
 def refuse_behind(platform: Platform) -> None:
     """Change nothing in a database whose migrations wait for the operator: guards may be missing too."""
     from cli.failures import Refused

@@ -120,7 +120,7 @@ from kernel.secrets import SecretStore
 from kernel.settings import Settings, env
 from kernel.start_guards import Opening, StartGuard
 from kernel.store_errors import store_error
-from kernel.stores.blobs import held_blobs
+from kernel.stores.blobs import held_blobs, held_blobs_of
 from kernel.stores.fusion import weight_for as hybrid_weight
 from kernel.stores.offers import BLOB_STORE, CACHE_STORE, VECTOR_STORE, StoreKind, StoreNeeds, StoreOffer
 from kernel.stores.protocols import (
@@ -306,6 +306,7 @@ __all__ = [
     "follow_job",
     "get_job",
     "held_blobs",
+    "held_blobs_of",
     "holdings",
     "hookimpl",
     "hookspec",

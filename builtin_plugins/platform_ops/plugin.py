@@ -9,11 +9,12 @@ from typing import Any
 from builtin_plugins.platform_ops.backup import handlers as backups
 from builtin_plugins.platform_ops.backup.guards import GUARD
 from builtin_plugins.platform_ops.backup.jobs import BACK_UP, RESTORE
+from builtin_plugins.platform_ops.backup.leftovers import RELEASE, find_leftovers
 from builtin_plugins.platform_ops.backup.listing import LISTING, open_listing
 from builtin_plugins.platform_ops.models import Base
 from builtin_plugins.platform_ops.settings import OpsSettings
 from builtin_plugins.platform_ops.version import VERSION
-from kernel.sdk import JobRef, Plugin, Resource, Service, StartGuard, Tables, hookimpl
+from kernel.sdk import JobRef, Platform, Plugin, Resource, Service, StartGuard, Tables, hookimpl
 
 
 class PlatformOpsPlugin(Plugin):
@@ -42,7 +43,11 @@ class PlatformOpsPlugin(Plugin):
 
     @hookimpl
     def register_jobs(self) -> Sequence[JobRef]:
-        return [BACK_UP, RESTORE]
+        return [BACK_UP, RESTORE, RELEASE]
+
+    @hookimpl
+    async def on_start(self, platform: Platform) -> None:
+        await find_leftovers(platform)
 
     @hookimpl
     def register_services(self) -> Sequence[Service]:

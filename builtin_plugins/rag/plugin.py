@@ -29,6 +29,7 @@ from builtin_plugins.rag.services.outcomes import OUTCOMES, Outcomes
 from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS, Parsers
 from builtin_plugins.rag.services.receipts import SIGNER, open_signer
 from builtin_plugins.rag.services.removal import REMOVE
+from builtin_plugins.rag.services.samples import sample_answers
 from builtin_plugins.rag.services.transfer import Place, export_rows, read_sections
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.rag.trees.job import BUILD_TREES
@@ -196,6 +197,10 @@ class RagPlugin(Plugin):
     @hookimpl
     async def delete_document(self, caller: Caller, knowledge_base_id: str, document_id: str) -> bool:
         return await feeding.delete_document(caller, knowledge_base_id, document_id)
+
+    @hookimpl
+    async def find_sample_answers(self, platform: Platform) -> Mapping[str, str]:
+        return await sample_answers(platform)
 
     @hookimpl(optionalhook=True)
     async def ask_knowledge_base(

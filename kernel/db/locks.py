@@ -20,11 +20,17 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from kernel.db.engine import Database
 
-LockName = Literal["migrating", "serving", "archiving"]
+LockName = Literal["migrating", "serving", "archiving", "restoring"]
 """``migrating``: whose turn it is to change tables. ``serving``: shared by all processes in service, and
-taken alone by whoever replaces the data. ``archiving``: whose turn it is to write or remove archives."""
+taken alone by whoever replaces the data. ``archiving``: whose turn it is to write or remove archives.
+``restoring``: held by a command that prepares a restore."""
 
-_KEYS: dict[LockName, int] = {"migrating": 0x706C6174, "serving": 0x706C6175, "archiving": 0x706C6176}
+_KEYS: dict[LockName, int] = {
+    "migrating": 0x706C6174,
+    "serving": 0x706C6175,
+    "archiving": 0x706C6176,
+    "restoring": 0x706C6177,
+}
 _POLL = 0.2  # seconds
 
 

@@ -154,6 +154,17 @@ def held_blobs(session: Session) -> dict[str, int]:
     return {row.sha256: row.size for row in session.execute(query)}
 
 
+def held_blobs_of(session: Session, prefix: str) -> dict[str, list[str]]:
+    """What the holders whose names start so hold: SHA-256 of contents, by holder."""
+    columns = (BlobReference.holder, BlobReference.sha256)
+    found: dict[str, list[str]] = {}
+    for holder, sha256 in session.execute(
+        select(*columns).where(BlobReference.holder.startswith(prefix, autoescape=True))
+    ):
+        found.setdefault(holder, []).append(sha256)
+    return found
+
+
 def _rows_and_held(session: Session) -> tuple[set[str], set[str]]:
     rows = set(session.scalars(select(BlobRecord.sha256)))
     return rows, set(session.scalars(select(BlobReference.sha256).distinct()))

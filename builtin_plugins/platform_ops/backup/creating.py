@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,14 @@ _LARGEST_CONFIG = 1024 * 1024
 Owners = Callable[[], Sequence[Any]]
 """Who has tables, as the schema says."""
 
+Answers = Callable[[], Awaitable[Sequence[Answer]]]
+"""Asks the questions that a drill asks again."""
+
+
+async def no_answers() -> Sequence[Answer]:
+    """Of a platform that can't be asked."""
+    return ()
+
 
 @dataclass(frozen=True)
 class Source:
@@ -43,7 +51,7 @@ class Source:
     secrets: SecretStore
     blobs: BlobStore | None
     folders: Mapping[str, Path] = field(default_factory=dict)
-    answers: Sequence[Answer] = ()
+    answers: Answers = no_answers
 
 
 async def create(
@@ -55,9 +63,13 @@ async def create(
     """
     async with installation_lock(source.database, "archiving"):
         await asyncio.to_thread(archives.begin)
+        before = await source.answers()
         owners, blobs = await _rows_and_blobs(source, archives.objects, tell)
+        # What changed meanwhile may or may not be in the snapshot.
+        after = await source.answers()
+        answers = [answer for answer in before if answer in after]
         files = await asyncio.to_thread(_take_folders, source.folders, archives.objects)
-        name = await asyncio.to_thread(_finish, source, archives, reason, (owners, blobs, files))
+        name = await asyncio.to_thread(_finish, source, archives, reason, (owners, blobs, files), answers)
         await asyncio.to_thread(archives.keep_newest, [name, *keep])
         return name
 
@@ -123,6 +135,7 @@ def _finish(
     archives: Archives,
     reason: str,
     taken: tuple[list[Owner], list[Content], list[File]],
+    answers: list[Answer],
 ) -> str:
     owners, blobs, files = taken
     left_out = [] if source.blobs is not None else ["uploaded files"]
@@ -138,7 +151,7 @@ def _finish(
         files=files,
         without=left_out,
         rebuilt=REBUILT,
-        answers=list(source.answers),
+        answers=answers,
         stored_bytes=0,
     )
     manifest.stored_bytes = archives.objects.size_of(manifest.pieces())

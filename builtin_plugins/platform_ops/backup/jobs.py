@@ -76,7 +76,7 @@ async def _backup_failed(platform: Platform, payload: BackUp, reason: str) -> No
 
 async def _restore_failed(platform: Platform, payload: Restore, reason: str) -> None:
     await platform.database.write(journal.end, payload.job_id, error=reason)
-    await give_up_restore(platform, payload.job_id, payload.archive)
+    await give_up_restore(platform, payload.job_id)
 
 
 async def _backup_cancelled(platform: Platform, payload: BackUp) -> None:

@@ -24,6 +24,11 @@ _TURN = 0.5  # seconds between two looks whether somebody else did it
 
 async def restore(platform: Platform, name: str) -> str:
     """Restore an archive and answer what was done. Raises BackupFailed; then nothing was changed."""
+    async with installation_lock(platform.database, "restoring"):
+        return await _restore(platform, name)
+
+
+async def _restore(platform: Platform, name: str) -> str:
     database = platform.database
 
     def begin(unit: Unit) -> str:
@@ -36,12 +41,12 @@ async def restore(platform: Platform, name: str) -> str:
         await prepare_restore(platform, job_id, name)
     except BackupFailed as error:
         await database.write(journal.end, job_id, error=str(error))
-        await give_up_restore(platform, job_id, name)
+        await give_up_restore(platform, job_id)
         raise
     await database.write(order_restore, job_id, name, await folders_of(platform))
     ended = await _carried_out(platform, job_id)
     if ended.error is not None:
-        await give_up_restore(platform, job_id, name)
+        await give_up_restore(platform, job_id)
         raise BackupFailed(ended.error)
     return str(ended.output)
 

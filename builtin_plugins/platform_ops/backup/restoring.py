@@ -45,9 +45,13 @@ async def check(archives: Archives, name: str, owners: Owners, tell: Tell = tell
     return manifest
 
 
+HOLDER = "restore:"
+"""What holds the files of an archive until the rows that speak of them are in place; then the job's id."""
+
+
 def holder_of(job_id: str) -> str:
-    """Who holds the files of an archive until the rows that speak of them are in place."""
-    return f"restore:{job_id}"
+    """Who holds the files of an archive that this job restores."""
+    return f"{HOLDER}{job_id}"
 
 
 async def bring_blobs(
@@ -63,15 +67,15 @@ async def bring_blobs(
         tell("files", 1)
 
 
-async def release_blobs(manifest: Manifest, database: Database, blobs: BlobStore, holder: str) -> None:
-    """Let go of the files of a restore that did not happen."""
+async def release_blobs(contents: Sequence[str], database: Database, blobs: BlobStore, holder: str) -> None:
+    """Let go of files, by their hashes, of a restore that did not happen."""
 
-    def release(unit: Unit, part: Sequence[Content]) -> None:
-        for content in part:
-            blobs.release(unit, content.sha256, holder)
+    def release(unit: Unit, part: Sequence[str]) -> None:
+        for sha256 in part:
+            blobs.release(unit, sha256, holder)
 
-    for start in range(0, len(manifest.blobs), _BLOBS_AT_ONCE):
-        await database.write(release, manifest.blobs[start : start + _BLOBS_AT_ONCE])
+    for start in range(0, len(contents), _BLOBS_AT_ONCE):
+        await database.write(release, contents[start : start + _BLOBS_AT_ONCE])
 
 
 async def _stream(objects: Objects, content: Content) -> AsyncIterator[bytes]:

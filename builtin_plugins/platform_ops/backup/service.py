@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from builtin_plugins.platform_ops.backup import journal
 from builtin_plugins.platform_ops.backup.archives import Archives, Tell, tell_nobody
 from builtin_plugins.platform_ops.backup.creating import Source, create
-from builtin_plugins.platform_ops.backup.errors import ArchiveBroken
 from builtin_plugins.platform_ops.backup.manifest import Answer, Manifest
 from builtin_plugins.platform_ops.backup.restoring import bring_blobs, check, holder_of, release_blobs
 from builtin_plugins.platform_ops.settings import OpsSettings
 from builtin_plugins.platform_ops.version import VERSION
-from kernel.sdk import SCHEMA, Platform, Unit, audit, contracts, request_restart
-
-log = logging.getLogger("platform_ops.backup")
+from kernel.sdk import SCHEMA, Platform, Unit, audit, contracts, held_blobs_of, request_restart
 
 
 def archives_of(platform: Platform, to: str | None = None) -> Archives:
@@ -34,7 +31,10 @@ async def folders_of(platform: Platform) -> dict[str, Path]:
 
 
 async def answers_of(platform: Platform) -> list[Answer]:
-    """Questions of which the answers must be the same after a restore; none from a command."""
+    """Questions of which the answers must be the same after a restore.
+
+    None where plugins have opened nothing.
+    """
     if platform.role == "tool":
         return []
     found: dict[str, str] = {}
@@ -53,7 +53,7 @@ async def source_of(platform: Platform) -> Source:
         secrets=platform.secrets,
         blobs=platform.blobs,
         folders=await folders_of(platform),
-        answers=await answers_of(platform),
+        answers=partial(answers_of, platform),
     )
 
 
@@ -95,12 +95,8 @@ def order_restore(
     request_restart(unit)
 
 
-async def give_up_restore(platform: Platform, job_id: str, name: str) -> None:
+async def give_up_restore(platform: Platform, job_id: str) -> None:
     """Let go of the files that were brought for a restore that does not happen."""
-    archives = await asyncio.to_thread(archives_of, platform)
-    try:
-        manifest = await asyncio.to_thread(archives.manifest, name)
-    except (ArchiveBroken, FileNotFoundError):
-        log.warning("the files that were brought for the restore of %s stay", name)
-        return
-    await release_blobs(manifest, platform.database, platform.blobs, holder_of(job_id))
+    holder = holder_of(job_id)
+    held = await platform.database.read(held_blobs_of, holder)
+    await release_blobs(held.get(holder, []), platform.database, platform.blobs, holder)

@@ -66,6 +66,8 @@ def flip(content: bytes) -> bytes:
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "one byte": flip,
     "truncated": lambda content: content[: len(content) // 2],
+    "without its last byte": lambda content: content[:-1],
+    "with one byte more": lambda content: content + b"x",
     "bomb": lambda _: zstandard.compress(b"\0" * 50_000_000),
 }
 

@@ -1,0 +1,65 @@
+"""Restores that did not happen: what they brought is let go, and a killed operator's is closed."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from pydantic import BaseModel
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.platform_ops.backup import journal
+from builtin_plugins.platform_ops.backup.restoring import HOLDER, release_blobs
+from builtin_plugins.platform_ops.models import BackupJob
+from kernel.sdk import Job, Platform, Unit, held_blobs_of, installation_lock
+
+_PATIENCE = 1.0  # seconds; whoever prepares a restore holds the lock for longer than anybody waits
+
+
+class Nothing(BaseModel):
+    """Needs no payload."""
+
+
+async def find_leftovers(platform: Platform) -> None:
+    """At each start: close a restore whose command was killed, and have files released that nobody needs."""
+    if await platform.database.read(_of_operators):
+        with suppress(TimeoutError):
+            async with installation_lock(platform.database, "restoring", seconds=_PATIENCE):
+                await platform.database.write(_close)
+    if await platform.database.read(_left):
+        await platform.database.write(_ask)
+
+
+async def _release(platform: Platform, _payload: Nothing) -> None:
+    for holder, contents in (await platform.database.read(_left)).items():
+        await release_blobs(contents, platform.database, platform.blobs, holder)
+
+
+def _of_operators(session: Session) -> list[str]:
+    """Restores by commands that are not ordered yet: nobody goes on with one whose process is gone."""
+    query = select(BackupJob.id).where(
+        BackupJob.action == "restore",
+        BackupJob.requested_by == "operator",
+        BackupJob.status == "running",
+        BackupJob.phase == "",
+    )
+    return list(session.scalars(query))
+
+
+def _close(unit: Unit) -> None:
+    for job_id in _of_operators(unit.session):
+        journal.end(unit, job_id, error="the command was killed before anything was replaced")
+
+
+def _left(session: Session) -> dict[str, list[str]]:
+    """Contents by holder, of restores that have ended."""
+    needed = set(session.scalars(select(BackupJob.id).where(BackupJob.status.in_(("pending", "running")))))
+    found = held_blobs_of(session, HOLDER)
+    return {holder: own for holder, own in found.items() if holder.removeprefix(HOLDER) not in needed}
+
+
+def _ask(unit: Unit) -> None:
+    unit.enqueue(RELEASE, Nothing())
+
+
+RELEASE = Job("platform_ops.release", Nothing, _release, lane="quick")

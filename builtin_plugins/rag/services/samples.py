@@ -1,0 +1,51 @@
+"""Questions whose answers depend on stored documents alone: what a restored copy is compared with."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.rag.answering import extractive
+from builtin_plugins.rag.answering.sentences import split_sentences
+from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.questions.retrieval import Sought, retrieve
+from kernel.sdk import Platform, PlatformError
+
+MOST_SAMPLES = 5
+_SHORTEST = 20  # characters: shorter sentences stand in many documents
+
+
+async def sample_answers(platform: Platform) -> dict[str, str]:
+    """See the hook `find_sample_answers`: a sentence of each of the oldest documents, searched and quoted.
+
+    No model writes the answer. A document whose embedding model does not answer at the moment is left out.
+    """
+    found: dict[str, str] = {}
+    for base, document_id in await platform.database.read(_oldest):
+        question = await _sentence_of(platform, base, document_id)
+        if question is None:
+            continue
+        try:
+            best = await retrieve(platform, [base], Sought(question, 1))
+        except PlatformError:
+            continue
+        # Without the passage's name: equal passages of two documents may change places.
+        found[question] = extractive.answer(question, best.passages).text
+    return found
+
+
+def _oldest(session: Session) -> list[tuple[KnowledgeBase, str]]:
+    query = (
+        select(KnowledgeBase, Document.id)
+        .join(Document, Document.knowledge_base_id == KnowledgeBase.id)
+        .where(Document.status == "completed", Document.chunk_count > 0)
+        .order_by(Document.uploaded_at, Document.id)
+    )
+    return [(base, document_id) for base, document_id in session.execute(query.limit(MOST_SAMPLES))]
+
+
+async def _sentence_of(platform: Platform, base: KnowledgeBase, document_id: str) -> str | None:
+    """The longest sentence of the document's first passage: the least likely to stand elsewhere, too."""
+    points, _ = await platform.vectors.points(base.collection, document_id, 1, 0)
+    sentences = [one.text for point in points for one in split_sentences(point.text) if not one.is_heading]
+    return max((text for text in sentences if len(text) >= _SHORTEST), key=len, default=None)
