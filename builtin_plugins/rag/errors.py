@@ -45,7 +45,8 @@ class KnowledgeBaseGone(Conflict):
 class UnsupportedDocument(UnsupportedMediaType):
     code = "unsupported_document"
     default_detail = (
-        "This type of file is not supported; send PDF, DOCX, PPTX, XLSX, HTML, Markdown, text, CSV or JSON"
+        "This type of file is not supported; send PDF, DOCX, PPTX, XLSX, ODT, RTF, EPUB, HTML, e-mail "
+        "(.eml), Markdown, text, CSV or JSON"
     )
 
 

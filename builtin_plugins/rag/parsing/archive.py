@@ -49,8 +49,8 @@ def directory_bytes(file: BinaryIO) -> int | None:
 
 
 @contextmanager
-def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
-    """Open an office document's zip, refusing bombs, passwords and document type declarations.
+def open_archive(path: Path, *, doctypes: bool = False) -> Iterator[zipfile.ZipFile]:
+    """Open a document's zip, refusing bombs, passwords and (unless `doctypes`) document type declarations.
 
     Raises `UnparsableDocument`: `too_large` when the directory or the declared contents exceed the limits
     (`zipfile` never inflates a member beyond its declared size), `encrypted`, `corrupt`.
@@ -60,11 +60,21 @@ def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
         try:
             with zipfile.ZipFile(file) as archive:
                 _check_members(archive.infolist())
-                for info in archive.infolist():
+                for info in () if doctypes else archive.infolist():
                     _refuse_doctype(archive, info)
                 yield archive
         except _DAMAGE as error:
             raise UnparsableDocument("corrupt", f"package: {error}") from error
+
+
+def member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
+    """Read a member of at most `limit` bytes. Raises `UnparsableDocument`: `corrupt` when it is missing."""
+    info = archive.NameToInfo.get(name)
+    if info is None:
+        raise UnparsableDocument("corrupt", f"zip: no {name}")
+    if info.file_size > limit:
+        raise UnparsableDocument("too_large", f"zip: {name} of {info.file_size} bytes")
+    return archive.read(info)
 
 
 def _check_directory(size: int | None) -> None:

@@ -46,12 +46,22 @@ WORD_TYPES: Final = tuple(t for t in _MAIN_PARTS.values() if "word" in t)
 POWERPOINT_TYPES: Final = tuple(t for t in _MAIN_PARTS.values() if "powerpoint" in t or "presentationml" in t)
 EXCEL_TYPES: Final = tuple(t for t in _MAIN_PARTS.values() if "excel" in t or "spreadsheetml" in t)
 
+EPUB: Final = "application/epub+zip"
+ODT_TYPES: Final = (
+    "application/vnd.oasis.opendocument.text",
+    "application/vnd.oasis.opendocument.text-template",
+)
+RTF: Final = "application/rtf"
+
+# EPUB and OpenDocument: the kind is the content of this member, and another must be there with it.
+_KIND: Final = "mimetype"
+_NEEDED: Final = {EPUB: "META-INF/container.xml", **dict.fromkeys(ODT_TYPES, "content.xml")}
 _CONTENT_TYPES: Final = "[Content_Types].xml"
 _MAX_CONTENT_TYPES_BYTES: Final = 1024 * 1024
 _OVERRIDE: Final = re.compile(rb"<(?:\w+:)?Override\b([^>]*)>")
 _ATTRIBUTE: Final = re.compile(rb"(PartName|ContentType)\s*=\s*[\"']([^\"']*)[\"']")
-# Text to the eye of a byte counter, but not to a reader: RTF and PostScript.
-_NOT_PROSE: Final = (b"{\\rtf", b"%!PS")
+# Text to the eye of a byte counter, but not to a reader.
+_POSTSCRIPT: Final = b"%!PS"
 
 
 def detect_media_type(path: Path, filename: str | None = None) -> str | None:
@@ -64,35 +74,46 @@ def detect_media_type(path: Path, filename: str | None = None) -> str | None:
     if b"%PDF-" in head[:1024]:
         return PDF
     if head.startswith(b"PK\x03\x04"):
-        return _office_type(path)
-    if not head or head.startswith(_NOT_PROSE):
+        return _package_type(path)
+    if head.startswith(b"{\\rtf"):
+        return RTF
+    if not head or head.startswith(_POSTSCRIPT):
         return None
     codec = detect_encoding(head)
     text = decode_head(head, codec) if codec else None
     return None if text is None else text_flavour(text.removeprefix("\ufeff"), filename)
 
 
-def _office_type(path: Path) -> str | None:
+def _package_type(path: Path) -> str | None:
+    """The kind of a zip that is a document; None for any other zip, and for a broken one."""
     try:
-        parts = _declared_parts(path)
+        with path.open("rb") as file:
+            size = directory_bytes(file)
+            if size is None or size > MAX_DIRECTORY_BYTES:
+                return None
+            with zipfile.ZipFile(file) as archive:
+                return _named_type(archive) or _office_type(archive)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError):
         return None
-    found = {_MAIN_PARTS[declared] for declared in parts if declared in _MAIN_PARTS}
+
+
+def _named_type(archive: zipfile.ZipFile) -> str | None:
+    kind = _start_of(archive, _KIND, 100).decode("ascii", "replace").strip()
+    return kind if _NEEDED.get(kind) in archive.NameToInfo else None
+
+
+def _office_type(archive: zipfile.ZipFile) -> str | None:
+    declared = _start_of(archive, _CONTENT_TYPES, _MAX_CONTENT_TYPES_BYTES)
+    parts = _existing(declared, set(archive.NameToInfo))
+    found = {_MAIN_PARTS[part] for part in parts if part in _MAIN_PARTS}
     return found.pop() if len(found) == 1 else None
 
 
-def _declared_parts(path: Path) -> list[str]:
-    """Return the content types of the package's parts that are really there; empty for any other zip."""
-    with path.open("rb") as file:
-        size = directory_bytes(file)
-        if size is None or size > MAX_DIRECTORY_BYTES:
-            return []
-        with zipfile.ZipFile(file) as archive:
-            if _CONTENT_TYPES not in archive.NameToInfo:
-                return []
-            with archive.open(_CONTENT_TYPES) as part:
-                declared = part.read(_MAX_CONTENT_TYPES_BYTES)
-            return _existing(declared, set(archive.NameToInfo))
+def _start_of(archive: zipfile.ZipFile, name: str, size: int) -> bytes:
+    if name not in archive.NameToInfo:
+        return b""
+    with archive.open(name) as member:
+        return member.read(size)
 
 
 def _existing(declared: bytes, members: set[str]) -> list[str]:

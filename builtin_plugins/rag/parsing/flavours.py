@@ -1,4 +1,4 @@
-"""Tell HTML, JSON, JSON lines, CSV, Markdown and plain text apart by the first characters of a text."""
+"""Tell HTML, JSON, JSON lines, CSV, e-mail, Markdown and plain text apart by the beginning of a text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,18 @@ CSV: Final = "text/csv"
 MARKDOWN: Final = "text/markdown"
 PLAIN: Final = "text/plain"
 
+EMAIL: Final = "message/rfc822"
+
+# Comments and tables of data in source code would else pass for Markdown and CSV.
+_SOURCE_CODE: Final = (
+    *(".py", ".pyi", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".java", ".kt", ".kts", ".scala", ".go"),
+    *(".rs", ".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".cs", ".swift", ".m", ".rb", ".php", ".pl", ".lua"),
+    *(".r", ".jl", ".dart", ".hs", ".ex", ".exs", ".erl", ".clj", ".sh", ".bash", ".zsh", ".ps1", ".bat"),
+    *(".sql", ".css", ".scss", ".less", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".properties"),
+    *(".tf", ".proto", ".graphql", ".cmake", ".mk", ".gradle", ".vue", ".svelte", ".tex", ".rst"),
+)
 _BY_SUFFIX: Final = {
+    **dict.fromkeys(_SOURCE_CODE, PLAIN),
     ".md": MARKDOWN,
     ".markdown": MARKDOWN,
     ".mdown": MARKDOWN,
@@ -28,6 +39,11 @@ _HTML: Final = re.compile(
     r"\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*)*+(?:<!doctype\s+html\b|<(?:html|head|body)[\s>])",
     re.IGNORECASE | re.DOTALL,
 )
+_HEADERS: Final = re.compile(r"(?:[!-9;-~]{1,76}:[^\n]{0,998}\n(?:[ \t][^\n]{0,998}\n)*+){2,}+")
+_ENVELOPE: Final = re.compile(
+    r"^(?:message-id|mime-version|received|return-path|dkim-signature):", re.IGNORECASE | re.MULTILINE
+)
+_SENDER: Final = re.compile(r"^from:", re.IGNORECASE | re.MULTILINE)
 _MARKDOWN_SIGNS: Final = (
     re.compile(r"^#{1,6} \S", re.MULTILINE),
     re.compile(r"^(?:```|~~~)", re.MULTILINE),
@@ -50,8 +66,18 @@ def text_flavour(head: str, filename: str | None) -> str:
         return HTML
     if json := _json_flavour(head):
         return json
-    named = _BY_SUFFIX.get(PurePath(filename or "").suffix.lower())
-    return named or _guess(head)
+    suffix = PurePath(filename or "").suffix.lower()
+    if _is_email(head, named=suffix == ".eml"):
+        return EMAIL
+    return _BY_SUFFIX.get(suffix) or _guess(head)
+
+
+def _is_email(head: str, *, named: bool) -> bool:
+    """Recognise a message by its headers: a sender, and what only mail programs write, or the name."""
+    headers = _HEADERS.match(head.replace("\r\n", "\n"))
+    if not headers or not _SENDER.search(headers[0]):
+        return False
+    return named or bool(_ENVELOPE.search(headers[0]))
 
 
 def _guess(head: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -36,9 +36,14 @@ def parse(path: Path) -> Iterator[Block]:
 
     Scripts, styles, navigation and form controls are left out; the title comes first.
     """
-    collector = _Collector()
+    yield from blocks_of(_portions(path))
+
+
+def blocks_of(portions: Iterable[str]) -> Iterator[Block]:
+    """Yield the blocks of a page that comes in portions."""
+    collector = Collector()
     parser = etree.HTMLParser(target=collector, no_network=True, huge_tree=True)
-    for portion in _portions(path):
+    for portion in portions:
         parser.feed(portion)
         yield from collector.take()
     parser.close()
@@ -54,6 +59,12 @@ def _portions(path: Path) -> Iterator[str]:
             yield repair(portion)
 
 
+def decoded(data: bytes) -> str:
+    """Return the text of a page that is held in memory."""
+    head = data[:HEAD_BYTES]
+    return data.decode(_declared_encoding(head) or detect_encoding(head) or "utf-8", "replace")
+
+
 def _declared_encoding(head: bytes) -> str | None:
     """Return the page's own charset unless the bytes show another: UTF-8 is certain, the rest are claims."""
     found = _CHARSET.search(head)
@@ -66,7 +77,7 @@ def _declared_encoding(head: bytes) -> str | None:
     return name
 
 
-class _Collector:
+class Collector:
     """The parser's target: turns tags and text into blocks, keeping only the paragraph that is being read."""
 
     def __init__(self) -> None:

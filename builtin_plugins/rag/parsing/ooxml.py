@@ -54,7 +54,7 @@ def relationships(archive: zipfile.ZipFile, part: str) -> list[Relationship]:
     if source not in archive.NameToInfo:
         return []
     with archive.open(source) as file:
-        root = etree.fromstring(file.read(_MAX_RELATIONSHIPS_BYTES), _parser())
+        root = etree.fromstring(file.read(_MAX_RELATIONSHIPS_BYTES), safe_parser())
     return [
         Relationship(
             element.get("Id", ""), element.get("Type", "").rpartition("/")[2], _resolve(folder, element)
@@ -76,7 +76,8 @@ def _resolve(folder: str, element: etree._Element) -> str:
     return posixpath.normpath(posixpath.join("/" + folder, element.get("Target", ""))).lstrip("/")
 
 
-def _parser() -> etree.XMLParser:
+def safe_parser() -> etree.XMLParser:
+    """Return a parser that expands no entities and loads nothing."""
     return etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
 
 

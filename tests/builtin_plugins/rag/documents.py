@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Callable, Sequence
+from email.message import EmailMessage
 from pathlib import Path
 
 import docx
@@ -126,3 +127,90 @@ def billion_laughs(package: Path, part: str) -> Path:
         return data[:end] + doctype + data[end:].replace(b"LAUGH", b"&l9;")
 
     return rewrite(package, change)
+
+
+def package(path: Path, members: dict[str, str | bytes]) -> Path:
+    """Write a zip with these members in this order: EPUB and OpenDocument want the kind first."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data, zipfile.ZIP_STORED if name == "mimetype" else None)
+    return path
+
+
+CONTAINER = (
+    '<container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+    '<rootfile full-path="OEBPS/book.opf" media-type="application/oebps-package+xml"/>'
+    "</rootfiles></container>"
+)
+
+
+def book(path: Path, chapters: Sequence[str], extra: dict[str, str | bytes] | None = None) -> Path:
+    """Write an EPUB whose spine has the chapters (XHTML bodies) in order, and its files in another."""
+    names = [f"chapter {number}.xhtml" for number in range(len(chapters))]
+    items = "".join(
+        f'<item id="c{at}" href="{name.replace(" ", "%20")}" media-type="application/xhtml+xml"/>'
+        for at, name in reversed(list(enumerate(names)))
+    )
+    spine = "".join(f'<itemref idref="c{at}"/>' for at in range(len(names)))
+    opf = (
+        '<?xml version="1.0"?><package xmlns="http://www.idpf.org/2007/opf" version="3.0">'
+        '<metadata xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>The Keepers</dc:title></metadata>'
+        f'<manifest><item id="css" href="a.css" media-type="text/css"/>{items}</manifest>'
+        f"<spine>{spine}</spine></package>"
+    )
+    page = (
+        '<?xml version="1.0" encoding="utf-8"?><!DOCTYPE html><html xmlns="http://www.w3.org/1999/xhtml">'
+        '<head><title/><script src="a.js"/></head><body>{}</body></html>'
+    )
+    members: dict[str, str | bytes] = {
+        "mimetype": "application/epub+zip",
+        "META-INF/container.xml": CONTAINER,
+        "OEBPS/book.opf": opf,
+    }
+    members |= {f"OEBPS/{name}": page.format(body) for name, body in zip(names, chapters, strict=True)}
+    return package(path, members | (extra or {}))
+
+
+_NAMESPACES = " ".join(
+    f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "text", "table")
+)
+
+
+def open_document(path: Path, body: str, manifest: str = "<manifest/>", doctype: str = "") -> Path:
+    """Write an ODT with this body."""
+    content = (
+        f'<?xml version="1.0" encoding="UTF-8"?>{doctype}<office:document-content {_NAMESPACES}>'
+        f"<office:body><office:text>{body}</office:text></office:body></office:document-content>"
+    )
+    kind = "application/vnd.oasis.opendocument.text"
+    members: dict[str, str | bytes] = {"mimetype": kind, "content.xml": content}
+    return package(path, {**members, "META-INF/manifest.xml": manifest})
+
+
+def rich_text(*paragraphs: str, picture: int = 0) -> bytes:
+    """Spell an RTF file, with a picture of some bytes."""
+    drawn = (
+        "{\\pict\\pngblip\n" + "\n".join(["89504e470d0a1a0a" * 8] * (picture // 64)) + "}" if picture else ""
+    )
+    spelled = "\\par\n".join(
+        "".join(c if c.isascii() else f"\\u{ord(c)}?" for c in text) for text in paragraphs
+    )
+    fonts = "{\\fonttbl{\\f0 Arial;}}"
+    return ("{\\rtf1\\ansi\\ansicpg1252" + fonts + drawn + "\\f0 " + spelled + "}").encode("ascii")
+
+
+def mail(text: str = "", html: str = "", attachments: Sequence[str] = (), **headers: str) -> bytes:
+    """Spell an e-mail as mail programs do."""
+    message = EmailMessage()
+    known = {"Subject": "Tide tables", "From": "Ann <ann@example.org>", "To": "bob@example.org"}
+    for name, value in {**known, "Message-ID": "<1@example.org>", **headers}.items():
+        message[name] = value
+    if text:
+        message.set_content(text)
+    if html and text:
+        message.add_alternative(html, subtype="html")
+    elif html:
+        message.set_content(html, subtype="html")
+    for name in attachments:
+        message.add_attachment(b"%PDF-1.7 secret", maintype="application", subtype="pdf", filename=name)
+    return message.as_bytes()

@@ -170,12 +170,12 @@ def test_character_cut_at_the_end_of_the_head(tmp_path: Path) -> None:
         b"\x7fELF" + bytes(4000),
         b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600),
         "no mark".encode("utf-16-le") * 50,
-        b"{\\rtf1\\ansi hello}",
+        b"%!PS-Adobe-3.0 hello",
         b"\xff\xd8\xff\xe0\x00\x10JFIF" + bytes(range(256)) * 10,
     ],
 )
 def test_binary_is_unsupported(tmp_path: Path, data: bytes) -> None:
-    """Pictures, programs, legacy office files, unmarked UTF-16 and RTF are not text, whatever their name."""
+    """Pictures, programs, old office files, unmarked UTF-16 and PostScript are no text, whatever the name."""
     assert detect(tmp_path, data, "a.txt") is None
 
 
