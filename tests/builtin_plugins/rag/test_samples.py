@@ -1,0 +1,28 @@
+"""Questions that a backup records: what they are made of, and that their answers stay the same."""
+
+from __future__ import annotations
+
+from kernel.sdk import contracts
+from kernel.testing import Running, Start
+from tests.builtin_plugins.rag.rag_support import ingest, make_base
+
+LONGEST = "The harbour master of Emden opens the great lock at six every morning."
+TEXT = f"# Harbour\n\nShips wait. {LONGEST} He closes it at ten."
+
+
+async def answers(running: Running) -> dict[str, str]:
+    """What the hook answers."""
+    (found,) = await running.platform.hooks.ask(contracts.find_sample_answers, platform=running.platform)
+    return dict(found)
+
+
+async def test_hook_find_sample_answers(start_platform: Start) -> None:
+    """A document is asked for its longest sentence, and answers with it, again and again."""
+    running = await start_platform("embeddings", "models", "rag")
+    assert await answers(running) == {}
+    ann = await running.user()
+    await ingest(running, ann, await make_base(ann), "harbour.md", TEXT)
+    found = await answers(running)
+    assert list(found) == [LONGEST]
+    assert LONGEST in found[LONGEST]
+    assert await answers(running) == found

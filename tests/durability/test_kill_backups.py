@@ -1,0 +1,190 @@
+"""Backups whose process is killed, and the restart that a restore asks for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.engine import make_url
+from test_kills import Client, Server
+
+from kernel.testing import environment
+
+pytestmark = pytest.mark.durability
+
+ACCOUNTS = 2000
+
+
+@dataclass
+class Home:
+    """A home without running processes, and the commands and rows in it."""
+
+    path: Path
+    database_url: str | None
+
+    @asynccontextmanager
+    async def command(self, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+        """`platformctl` as a process."""
+        values = environment(self.path, {"DATABASE_URL": self.database_url})
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "cli", *arguments),
+            env={**os.environ, **values},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        try:
+            yield process
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+
+    async def run(self, *arguments: str) -> str:
+        """A command that must succeed; its output."""
+        async with self.command(*arguments) as process:
+            assert process.stdout is not None
+            said = (await process.stdout.read()).decode()
+            assert await process.wait() == 0, said
+        return said
+
+    async def kill(self, after: float, *arguments: str) -> None:
+        """Start a command and kill it after so many seconds, should it still run."""
+        async with self.command(*arguments) as process:
+            try:
+                await asyncio.wait_for(process.wait(), after)  # the random moment itself
+            except TimeoutError:
+                process.kill()
+
+    async def newest(self) -> str:
+        """The newest backup's name."""
+        return str(json.loads(await self.run("backup", "list", "--json"))[0]["name"])
+
+    def change(self, *statements: str) -> None:
+        """Change rows directly."""
+        with self._connection() as connection:
+            for statement in statements:
+                connection.execute(sa.text(statement))
+
+    def rows(self, query: str) -> list[Any]:
+        """The first column of a query."""
+        with self._connection() as connection:
+            return list(connection.scalars(sa.text(query)))
+
+    def copy_account(self, name: str, copies: int) -> None:
+        """Accounts like this one."""
+        with self._connection() as connection:
+            table = sa.Table("kernel_account", sa.MetaData(), autoload_with=connection)
+            row = connection.execute(sa.select(table).where(table.c.username == name)).mappings().one()
+            own = {key: value for key, value in row.items() if key != "id"}
+            names = [f"copy-{at}" for at in range(copies)]
+            mails = [f"{copy}@example.org" for copy in names]
+            made = [
+                {**own, "username": copy, "username_key": copy, "email": mail, "email_key": mail}
+                for copy, mail in zip(names, mails, strict=True)
+            ]
+            connection.execute(sa.insert(table), made)
+
+    def _connection(self) -> Any:
+        url = make_url(f"sqlite:///{self.path / 'platform.db'}")
+        if self.database_url is not None:
+            url = make_url(self.database_url).set(drivername="postgresql+psycopg")
+        return sa.create_engine(url, poolclass=sa.NullPool).begin()
+
+    def state(self) -> tuple[int, int]:
+        """How many accounts and documents there are."""
+        (accounts,), (documents,) = (
+            self.rows(f"SELECT count(*) FROM {table}") for table in ("kernel_account", "rag_document")
+        )
+        return accounts, documents
+
+
+@pytest.fixture
+async def home(platform_home: Path, database_url: str | None) -> Home:
+    """Accounts and a document, and nobody in service."""
+    server = Server(platform_home, database_url)
+    await server.start()
+    async with aiohttp.ClientSession() as session:
+        client = Client(server, session)
+        await client.sign_up()
+        await client.upload(1)
+        async with asyncio.timeout(120):
+            while (await client.documents())[0]["status"] == "processing":  # noqa: ASYNC110
+                await asyncio.sleep(0.1)  # polling is what clients do
+    await server.stop()
+    found = Home(platform_home, database_url)
+    found.copy_account("ann", ACCOUNTS)
+    return found
+
+
+async def test_killed_backups_leave_only_whole_ones(home: Home) -> None:
+    """Every backup that is listed is complete, rows are as before, and the next backup cleans up."""
+    chance = random.Random(7)
+    before = home.state()
+    started = time.monotonic()
+    await home.run("backup", "create")
+    whole = time.monotonic() - started
+    for at in range(2):
+        home.change(f"UPDATE kernel_account SET email = username || '-{at}@example.org'")
+        await home.kill(whole * chance.uniform(0.5, 1.0), "backup", "create")
+        await home.run("backup", "verify")
+        assert home.state() == before
+    await home.run("backup", "create")
+    await home.run("backup", "verify", await home.newest())
+    assert not list((home.path / "backups").rglob(".new-*"))
+
+
+async def test_a_restore_starts_the_processes_again(platform_home: Path) -> None:
+    """Ordered over HTTP, it replaces the rows in a process with the same id, which then serves and stops."""
+    server = Server(platform_home, None)
+    commands = Home(platform_home, None)
+    said = await commands.run("users", "create", "boss", "--admin", "--generate", "--json")
+    account = json.loads(said[said.index("{") :])
+    await server.start()
+    assert server.process is not None
+    process = server.process.pid
+    try:
+        async with aiohttp.ClientSession() as session:
+            login = {"username": "boss", "password": account["password"]}
+            async with session.post(f"{server.url}/v1/auth/login", json=login) as answer:
+                session.headers["Authorization"] = f"Bearer {(await answer.json())['access_token']}"
+            made = await _followed(session, server, "/v1/backups")
+            assert made["status"] == "done", made
+            await commands.run("users", "create", "late", "--generate")
+            name = made["archive"]
+            done = await _followed(
+                session, server, f"/v1/backups/{name}/restore", json={"confirm_filename": name}
+            )
+            assert done["status"] == "done", done
+        assert commands.rows("SELECT username FROM kernel_account") == ["boss"]
+        assert (server.process.pid, server.process.returncode) == (process, None)
+    finally:
+        await server.stop()
+    assert server.process.returncode == 0
+
+
+async def _followed(session: aiohttp.ClientSession, server: Server, path: str, **body: Any) -> dict[str, Any]:
+    """Ask for a backup or a restore, and wait until it has ended, over a restart too."""
+    async with session.post(server.url + path, **body) as answer:
+        job = await answer.json()
+        assert answer.status == 202, job
+    async with asyncio.timeout(120):
+        while job["status"] in ("pending", "running"):
+            try:
+                async with session.get(f"{server.url}/v1/backups/jobs/{job['id']}") as answer:
+                    job = await answer.json() if answer.status == 200 else job
+            except aiohttp.ClientError:
+                pass
+            await asyncio.sleep(0.1)  # polling is what clients do
+    return dict(job)
