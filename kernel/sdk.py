@@ -68,6 +68,7 @@ from kernel.hook_types import hookimpl, hookspec
 from kernel.http.access_control import ScopeMissing, require_access, require_token_scope
 from kernel.http.context import Context
 from kernel.http.examples import example
+from kernel.http.forwarding import end_to_end_headers
 from kernel.http.responses import Answer, Message, MessageWithId, Page, PageQuery, send_events, send_stream
 from kernel.http.routes import (
     ADMIN,
@@ -300,6 +301,7 @@ __all__ = [
     "definition_of",
     "distinct_name",
     "end_external_sessions",
+    "end_to_end_headers",
     "env",
     "example",
     "failed_reply",

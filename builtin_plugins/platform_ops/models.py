@@ -34,3 +34,20 @@ class BackupJob(Base):
     error: Mapped[str | None] = mapped_column(Text)
     folders: Mapped[Any] = mapped_column(json_type(), nullable=True)
     output: Mapped[str] = mapped_column(Text, default="")
+
+
+class RegisteredService(Base):
+    """A service that announced itself (wire-facts 9.1), and what its health last was."""
+
+    __tablename__ = "platform_ops_service"
+
+    name: Mapped[str] = mapped_column(String(120), primary_key=True)
+    type: Mapped[str] = mapped_column(String(120))
+    host: Mapped[str] = mapped_column(String(255))
+    port: Mapped[int] = mapped_column()
+    health_path: Mapped[str] = mapped_column(String(500))
+    details: Mapped[Any] = mapped_column(json_type())
+    health: Mapped[str] = mapped_column(String(16), default="unknown")
+    checked_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    registered_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
+    registered_by: Mapped[str] = mapped_column(String(255))

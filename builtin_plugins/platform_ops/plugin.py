@@ -11,18 +11,21 @@ from builtin_plugins.platform_ops.backup.guards import GUARD
 from builtin_plugins.platform_ops.backup.jobs import BACK_UP, RESTORE
 from builtin_plugins.platform_ops.backup.leftovers import RELEASE, find_leftovers
 from builtin_plugins.platform_ops.backup.listing import LISTING, open_listing
+from builtin_plugins.platform_ops.discovery import handlers as services
+from builtin_plugins.platform_ops.discovery.calling import CALLING, open_calling
 from builtin_plugins.platform_ops.models import Base
+from builtin_plugins.platform_ops.proxy import handlers as proxy
 from builtin_plugins.platform_ops.settings import OpsSettings
 from builtin_plugins.platform_ops.version import VERSION
 from kernel.sdk import JobRef, Platform, Plugin, Resource, Service, StartGuard, Tables, hookimpl
 
 
 class PlatformOpsPlugin(Plugin):
-    """Backup and restore."""
+    """Backup and restore, services that register, and calls to them."""
 
     name = "platform_ops"
     version = VERSION
-    description = "Operations: backup and restore"
+    description = "Operations: backups, discovery of services, and a proxy to them"
     author = "Platform"
 
     @hookimpl
@@ -39,7 +42,7 @@ class PlatformOpsPlugin(Plugin):
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
-        return [Resource(LISTING, open_listing)]
+        return [Resource(LISTING, open_listing), Resource(CALLING, open_calling)]
 
     @hookimpl
     def register_jobs(self) -> Sequence[JobRef]:
@@ -51,4 +54,13 @@ class PlatformOpsPlugin(Plugin):
 
     @hookimpl
     def register_services(self) -> Sequence[Service]:
-        return [Service("platform-ops", (backups.routes,), self.version, title="Platform operations")]
+        tables = (services.routes, proxy.routes, backups.routes)
+        return [
+            Service(
+                "platform-ops",
+                tables,
+                self.version,
+                health_extra=services.health_fields,
+                title="Platform operations",
+            )
+        ]

@@ -10,7 +10,7 @@ from kernel.sdk import Settings
 
 
 class OpsSettings(Settings):
-    """Where backups go, when, and what they are sealed with."""
+    """Where backups go, when, and what they are sealed with; which registered services are called."""
 
     backup_to: str = Field(
         "",
@@ -32,4 +32,14 @@ class OpsSettings(Settings):
     )
     backup_key_file: Path | None = Field(
         None, description="File of at least 32 bytes to use instead of a passphrase."
+    )
+    services_allowed: str = Field(
+        "",
+        description="Hosts and networks where registered services may be (`10.1.0.0/16`, `*.corp`), "
+        "separated by commas; none when unset. Link-local and metadata addresses are never called.",
+    )
+    services_trusted: str = Field(
+        "",
+        description="Registered services, as `host:port`, that get the caller's token with what is passed on "
+        "to them; separated by commas.",
     )

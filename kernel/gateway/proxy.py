@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
-from multidict import CIMultiDict, CIMultiDictProxy
+from multidict import CIMultiDict
 from yarl import URL
 
 from kernel.errors import (
@@ -26,6 +26,7 @@ from kernel.errors import (
 from kernel.gateway.local import require_token_for_writes
 from kernel.gateway.services import Mount, Slot
 from kernel.http.context import Context
+from kernel.http.forwarding import end_to_end_headers
 from kernel.http.validation import iter_body
 from kernel.resource_keys import ResourceKey
 from kernel.settings import KernelSettings
@@ -35,35 +36,26 @@ log = logging.getLogger("platform.proxy")
 CONNECT_TIMEOUT = 10.0
 TIMEOUT = 30.0
 LONG_TIMEOUT = 300.0
-_HOP_BY_HOP = frozenset(
+_NOT_OUT = frozenset(
     {
-        "connection",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
+        "host",
+        "content-length",
+        "x-forwarded-for",
+        "x-service-token",
+        "x-request-id",
+        "expect",
     }
 )
-_NOT_OUT = _HOP_BY_HOP | {
-    "host",
-    "content-length",
-    "x-forwarded-for",
-    "x-service-token",
-    "x-request-id",
-    "expect",
-}
-_NOT_BACK = _HOP_BY_HOP | {
-    "content-length",
-    "content-encoding",
-    "x-request-id",
-    "x-response-time",
-    "date",
-    "server",
-}
+_NOT_BACK = frozenset(
+    {
+        "content-length",
+        "content-encoding",
+        "x-request-id",
+        "x-response-time",
+        "date",
+        "server",
+    }
+)
 
 
 class Proxy:
@@ -133,7 +125,7 @@ class Proxy:
         )
 
     def _headers(self, ctx: Context) -> CIMultiDict[str]:
-        headers = _without(ctx.request.headers, _NOT_OUT)
+        headers = end_to_end_headers(ctx.request.headers, _NOT_OUT)
         if ctx.principal.is_service and "X-Service-Token" in ctx.request.headers:
             headers["X-Service-Token"] = ctx.request.headers["X-Service-Token"]
         if "Content-Encoding" in headers:
@@ -158,7 +150,9 @@ class Proxy:
             raise _Refused(error) from None
 
     async def _pass_back(self, request: web.Request, answer: aiohttp.ClientResponse) -> web.StreamResponse:
-        response = web.StreamResponse(status=answer.status, headers=_without(answer.headers, _NOT_BACK))
+        response = web.StreamResponse(
+            status=answer.status, headers=end_to_end_headers(answer.headers, _NOT_BACK)
+        )
         if answer.content_length is not None and "Content-Encoding" not in answer.headers:
             response.content_length = answer.content_length
         await response.prepare(request)
@@ -204,10 +198,3 @@ async def _next(answer: aiohttp.ClientResponse) -> bytes:
     except (TimeoutError, aiohttp.ClientError, HttpProcessingError):
         # Half an answer is out: the pipeline cuts the connection, the only honest end.
         raise BadGateway("The service's response ended early") from None
-
-
-def _without(headers: CIMultiDictProxy[str], names: frozenset[str]) -> CIMultiDict[str]:
-    """End-to-end headers only, without hop-by-hop ones and what `Connection` names (RFC 9110, 7.6.1)."""
-    named = {item.strip().lower() for value in headers.getall("Connection", ()) for item in value.split(",")}
-    kept = ((k, v) for k, v in headers.items() if k.lower() not in names and k.lower() not in named)
-    return CIMultiDict(kept)

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import aiohttp
+from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from kernel import __version__
@@ -32,14 +41,16 @@ _SECRET_HEADERS: Final = frozenset({"authorization", "cookie", "proxy-authorizat
 _BODY_HEADERS: Final = frozenset({"content-type", "content-length"})
 _NAMES_SECONDS: Final = 10
 
+Body: TypeAlias = str | bytes | AsyncIterable[bytes] | None
+
 
 @dataclass(frozen=True)
 class CallLimits:
-    """Limits of one call: seconds overall, for connecting, and without data; bytes of the decompressed body;
-    the number of redirects to follow. Each redirect is checked like the first address.
+    """Limits of one call: seconds overall (None: no limit), for connecting, and without data; bytes of the
+    decompressed body; the number of redirects to follow. Each redirect is checked like the first address.
     """
 
-    total_seconds: float = 30
+    total_seconds: float | None = 30
     connect_seconds: float = 10
     silence_seconds: float | None = None
     body_bytes: int = 1024 * 1024
@@ -72,7 +83,7 @@ class OutgoingReply:
         self._ended = ended
         self._error: str | None = None
         self.status = response.status
-        self.headers: Mapping[str, str] = response.headers
+        self.headers: CIMultiDictProxy[str] = response.headers
         self.url = str(response.url)
 
     async def __aenter__(self) -> OutgoingReply:
@@ -134,6 +145,10 @@ class OutgoingClient:
             trust_env=False,
         )
 
+    def check(self, url: str) -> None:
+        """Raise DestinationRefused for an address that may not be called, as far as shows without DNS."""
+        self._destinations.check(_parsed(url))
+
     async def close(self) -> None:
         """Close the connections."""
         await self._session.close()
@@ -141,19 +156,20 @@ class OutgoingClient:
     async def call(
         self,
         method: str,
-        url: str,
+        url: str | URL,
         *,
         headers: Mapping[str, str] | None = None,
         json: Any = None,
-        body: str | bytes | None = None,
+        body: Body = None,
         limits: CallLimits | None = None,
     ) -> OutgoingReply:
         """Send a request. Returns when the headers of the response have arrived, whatever its status.
 
-        Raises DestinationRefused, CallFailed, CallTimedOut, AnswerBroken.
+        A `URL` is sent as it is written, and a body that is an async iterable as it comes. Raises
+        DestinationRefused, CallFailed, CallTimedOut, AnswerBroken.
         """
         limits = limits or self._limits
-        request = _Request(method, _parsed(url), dict(headers or {}), json, body)
+        request = _Request(method, _parsed(url), CIMultiDict(headers or {}), json, body)
         started = time.perf_counter()
 
         def tell(host: str, status: int | None, error: str | None) -> None:
@@ -202,9 +218,9 @@ class _Request:
 
     method: str
     url: URL
-    headers: dict[str, str]
+    headers: CIMultiDict[str]
     json: Any
-    body: str | bytes | None
+    body: Body
 
     def redirected(self, status: int, place: str) -> _Request:
         """The request that a redirect asks for (RFC 9110 section 15.4); secrets stay with their origin."""
@@ -216,8 +232,10 @@ class _Request:
             return _Request(self.method, url, self._without(dropped), self.json, self.body)
         return _Request("GET", url, self._without(dropped | _BODY_HEADERS), None, None)
 
-    def _without(self, dropped: frozenset[str]) -> dict[str, str]:
-        return {name: value for name, value in self.headers.items() if name.lower() not in dropped}
+    def _without(self, dropped: frozenset[str]) -> CIMultiDict[str]:
+        return CIMultiDict(
+            (name, value) for name, value in self.headers.items() if name.lower() not in dropped
+        )
 
 
 class Outgoing:
@@ -240,10 +258,11 @@ class Outgoing:
         *,
         named: Iterable[str] = (),
         hosts: Iterable[str] | None = None,
+        within: Iterable[str] | None = None,
         limits: CallLimits | None = None,
         trace: Trace | None = None,
     ) -> AsyncIterator[OutgoingClient]:
-        """A client for the length of the block; see `Destinations` for `named` and `hosts`.
+        """A client for the length of the block; see `Destinations` for `named`, `hosts` and `within`.
 
         `trace` hears of each call when it is over, beside the metrics and the log.
         """
@@ -253,7 +272,9 @@ class Outgoing:
             if trace is not None:
                 trace(call)
 
-        client = OutgoingClient(name, Destinations(named, self._allowed, hosts), limits or CallLimits(), told)
+        client = OutgoingClient(
+            name, Destinations(named, self._allowed, hosts, within), limits or CallLimits(), told
+        )
         try:
             yield client
         finally:
@@ -268,7 +289,9 @@ class Outgoing:
 OUTGOING: ResourceKey[Outgoing] = ResourceKey("outgoing calls")
 
 
-def _parsed(url: str) -> URL:
+def _parsed(url: str | URL) -> URL:
+    if isinstance(url, URL):
+        return url
     try:
         return URL(url)
     except ValueError:

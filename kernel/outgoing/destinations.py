@@ -20,20 +20,31 @@ _REMEDY: Final = "an operator can name it in PLATFORM_OUTGOING_ALLOWED"
 # Public by its number, but answered by the host of a virtual machine (Azure's platform services).
 _HOST_SERVICES: Final = ipaddress.ip_address("168.63.129.16")
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
+# Where hosts of virtual machines tell them their keys, beside the link-local ones.
+_METADATA: Final = frozenset(
+    ipaddress.ip_address(address) for address in ("168.63.129.16", "100.100.100.200", "fd00:ec2::254")
+)
 
 
 def is_public(address: Address) -> bool:
     """Whether an address is anybody's on the internet, also behind the ways IPv6 wraps an IPv4 address."""
-    if isinstance(address, ipaddress.IPv6Address):
-        inside = address.ipv4_mapped or address.sixtofour
-        if inside is None and address in _NAT64:
-            inside = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-        if inside is not None:
-            return is_public(inside)
-        if address.teredo is not None:
-            return False
+    inside = _unwrapped(address)
+    if inside is not address:
+        return is_public(inside)
+    if isinstance(address, ipaddress.IPv6Address) and address.teredo is not None:
+        return False
     return address.is_global and not (
         address.is_multicast or address.is_reserved or address == _HOST_SERVICES
+    )
+
+
+def is_machine(address: Address) -> bool:
+    """Whether an address can be a server's: no link-local, metadata, multicast or unspecified one."""
+    inside = _unwrapped(address)
+    if inside is not address:
+        return is_machine(inside)
+    return not (
+        address.is_link_local or address.is_multicast or address.is_unspecified or address in _METADATA
     )
 
 
@@ -43,17 +54,24 @@ class Destinations:
     `named` are base addresses from an operator's settings: their hosts may be anywhere, on their own ports.
     `allowed` is an operator's list of networks and hosts (``10.0.0.0/8``, ``wiki.corp``, ``*.corp``) inside
     which calls may go as well. `hosts`, where given, is the list of all hosts that may be called beside
-    those, in the same spelling. Raises ValueError for an entry of `allowed` that is neither.
+    those, in the same spelling. `within`, where given, is the one list that counts: a call reaches the hosts
+    and networks on it and nothing else, and even for those no link-local or metadata address. Raises
+    ValueError for an entry of `allowed` or `within` that is neither a host nor a network.
     """
 
     def __init__(
-        self, named: Iterable[str] = (), allowed: Iterable[str] = (), hosts: Iterable[str] | None = None
+        self,
+        named: Iterable[str] = (),
+        allowed: Iterable[str] = (),
+        hosts: Iterable[str] | None = None,
+        within: Iterable[str] | None = None,
     ) -> None:
         urls = [URL(base) for base in named]
         self._named = {(_spelled(url.host or ""), url.port) for url in urls}
         self._networks: list[Network] = []
         self._private_hosts: list[str] = []
-        for entry in allowed:
+        self._is_closed = within is not None
+        for entry in allowed if within is None else within:
             self._allow(entry)
         self._hosts = None if hosts is None else [_spelled(host) for host in hosts]
 
@@ -62,6 +80,9 @@ class Destinations:
         host = _spelled(url.host or "")
         if url.scheme not in ("http", "https") or not host:
             raise DestinationRefused("only http:// and https:// addresses with a host can be called")
+        if self._is_closed:
+            self._check_closed(host, url.port or 0)
+            return
         if self._is_named(host, url.port):
             return
         if self._hosts is not None and not _fits(host, self._hosts):
@@ -73,10 +94,30 @@ class Destinations:
     def permits(self, host: str, port: int, address: Address) -> bool:
         """Whether a connection for `host` may go to `address`."""
         host = _spelled(host)
+        if self._is_closed:
+            return is_machine(address) and (_fits(host, self._private_hosts) or self._is_inside(address))
         if is_public(address) or self._is_named(host, port) or _fits(host, self._private_hosts):
             return True
+        return self._is_inside(address)
+
+    def _check_closed(self, host: str, port: int) -> None:
+        literal = _literal(host)
+        if literal is not None:
+            permitted = self.permits(host, port, literal)
+        else:
+            permitted = bool(self._networks) or _fits(host, self._private_hosts)
+        if not permitted:
+            raise DestinationRefused(f"{host} is not on the list of hosts and networks that may be called")
+
+    def _is_inside(self, address: Address) -> bool:
         inside = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
         return any((inside or address) in network for network in self._networks)
+
+    def refusal(self, host: str) -> str:
+        """Why no address of a host may be called."""
+        if self._is_closed:
+            return f"no address of {host} is on the list of hosts and networks that may be called"
+        return f"{host} has no public address; {_REMEDY}"
 
     def _is_named(self, host: str, port: int | None) -> bool:
         return (host, port) in self._named
@@ -108,7 +149,7 @@ class CheckedResolver(AbstractResolver):
         found = await self._inner.resolve(host, port, family)
         good = [item for item in found if self._is_good(host, port, item["host"])]
         if found and not good:
-            raise DestinationRefused(f"{host} has no public address; {_REMEDY}")
+            raise DestinationRefused(self._destinations.refusal(host))
         return good
 
     async def close(self) -> None:
@@ -118,6 +159,16 @@ class CheckedResolver(AbstractResolver):
     def _is_good(self, host: str, port: int, found: str) -> bool:
         address = _literal(found)
         return address is not None and self._destinations.permits(host, port, address)
+
+
+def _unwrapped(address: Address) -> Address:
+    """The IPv4 address that an IPv6 address stands for, where it does."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    inside = address.ipv4_mapped or address.sixtofour
+    if inside is None and address in _NAT64:
+        inside = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return inside or address
 
 
 def _spelled(host: str) -> str:

@@ -447,3 +447,34 @@ async def test_the_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.Mon
         await caller.call("GET", base + "/hello") as reply,
     ):
         assert reply.status == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "address", "permitted"),
+    [
+        ("10.1.2.3", "10.1.2.3", True),
+        ("wiki.corp", "192.168.7.7", True),
+        ("elsewhere.example", "10.1.9.9", True),
+        ("elsewhere.example", "93.184.216.34", False),
+        ("wiki.corp", "169.254.169.254", False),
+        ("wiki.corp", "::ffff:169.254.169.254", False),
+        ("wiki.corp", "fd00:ec2::254", False),
+        ("wiki.corp", "fe80::1", False),
+        ("wiki.corp", "0.0.0.0", False),
+        ("10.1.2.3", "::ffff:10.1.2.3", True),
+    ],
+)
+def test_a_closed_list_is_all_that_counts(host: str, address: str, permitted: bool) -> None:
+    """`within`: neither public addresses nor other lists, and no metadata address whatever it names."""
+    destinations = Destinations(
+        named=["http://elsewhere.example"], allowed=["0.0.0.0/0"], within=["10.1.0.0/16", "*.corp"]
+    )
+    assert destinations.permits(host, 80, ipaddress.ip_address(address)) is permitted
+
+
+def test_an_empty_closed_list_permits_nothing() -> None:
+    """Names and addresses alike are refused before DNS is asked."""
+    destinations = Destinations(within=[])
+    for url in ("http://example.org/", "http://93.184.216.34/", "http://127.0.0.1/"):
+        with pytest.raises(DestinationRefused):
+            destinations.check(URL(url))

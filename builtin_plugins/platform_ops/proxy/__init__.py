@@ -1,0 +1,1 @@
+"""Requests passed on to registered services."""

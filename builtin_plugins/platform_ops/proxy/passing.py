@@ -1,0 +1,113 @@
+"""A request passed on to a registered service, and its answer passed back; both bodies as they come."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+from aiohttp import web
+from multidict import CIMultiDict
+from yarl import URL
+
+from builtin_plugins.platform_ops.discovery.calling import CALLING, told
+from builtin_plugins.platform_ops.discovery.records import ServiceOut
+from kernel.sdk import (
+    BadGateway,
+    CallLimits,
+    Context,
+    OutgoingError,
+    OutgoingReply,
+    PayloadTooLarge,
+    PlatformError,
+    end_to_end_headers,
+    iter_body,
+)
+
+_LIMITS = CallLimits(total_seconds=None, connect_seconds=10, silence_seconds=30, body_bytes=sys.maxsize)
+# Segments of /v1/proxy/{service_name}/, before what is the service's own.
+_OURS = 4
+_IDENTITY = frozenset({"authorization", "cookie", "x-service-token"})
+_NOT_OUT = frozenset(
+    {"host", "content-length", "content-encoding", "accept-encoding", "expect", "x-request-id"}
+    | {"forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"}
+)
+_NOT_BACK = frozenset(
+    {"content-length", "content-encoding", "set-cookie", "date", "server", "x-request-id", "x-response-time"}
+)
+
+
+async def pass_on(ctx: Context, service: ServiceOut) -> web.StreamResponse:
+    """Answer with what the service answers. Raises an error of the discovery if it does not."""
+    calling, body = ctx.resource(CALLING), _Body(ctx)
+    headers = _outward(ctx, trusted=calling.trusts(service.address))
+    try:
+        reply = await calling.client.call(
+            ctx.request.method,
+            _target(ctx, service),
+            headers=headers,
+            body=body.pieces() if ctx.request.can_read_body else None,
+            limits=_LIMITS,
+        )
+    except OutgoingError as error:
+        raise body.error or told(error, service.service_name) from None
+    async with reply:
+        return await _back(ctx.request, reply)
+
+
+def _target(ctx: Context, service: ServiceOut) -> URL:
+    """The service's own address of what was asked for, as the client wrote it."""
+    asked = ctx.request.rel_url
+    path = "/" + "/".join(asked.raw_path.split("/", _OURS)[_OURS:])
+    query = f"?{asked.raw_query_string}" if asked.raw_query_string else ""
+    return URL(service.address.url(path + query), encoded=True)
+
+
+def _outward(ctx: Context, *, trusted: bool) -> CIMultiDict[str]:
+    """The caller's headers; who the caller is only for a service that is trusted."""
+    request = ctx.request
+    headers = end_to_end_headers(request.headers, _NOT_OUT | (frozenset() if trusted else _IDENTITY))
+    was_compressed = "Content-Encoding" in request.headers  # then it is longer by now
+    if request.content_length is not None and request.can_read_body and not was_compressed:
+        headers["Content-Length"] = str(request.content_length)
+    headers["X-Request-ID"] = ctx.request_id
+    headers["X-Forwarded-For"] = ctx.client_ip
+    return headers
+
+
+class _Body:
+    """The client's body on its way out, and what went wrong while it was read."""
+
+    def __init__(self, ctx: Context) -> None:
+        settings: Any = ctx.platform.settings
+        self._request = ctx.request
+        self._limit = int(settings.max_proxy_body_size_mb) * 1024 * 1024
+        self._patience = float(settings.body_timeout)
+        self.error: PlatformError | None = None
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        size = 0
+        try:
+            async for piece in iter_body(self._request, self._patience):
+                size += len(piece)
+                if size > self._limit:
+                    raise PayloadTooLarge(f"The body is larger than {self._limit} bytes")
+                yield piece
+        except PlatformError as error:
+            self.error = error
+            raise
+
+
+async def _back(request: web.Request, reply: OutgoingReply) -> web.StreamResponse:
+    response = web.StreamResponse(status=reply.status, headers=end_to_end_headers(reply.headers, _NOT_BACK))
+    await response.prepare(request)
+    try:
+        async with aclosing(reply.pieces()) as pieces:
+            async for piece in pieces:
+                await response.write(piece)
+    except OutgoingError:
+        # The status is out: the pipeline cuts the connection, the only honest end.
+        raise BadGateway("The service's response ended early") from None
+    await response.write_eof()
+    return response
