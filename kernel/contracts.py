@@ -77,6 +77,15 @@ def embed_texts(platform: Platform, model: str, texts: Sequence[str], purpose: P
     """
 
 
+@hookspec.first
+def switch_plugin(caller: Caller, plugin: str, on: bool) -> bool | None:
+    """Enable or disable a plugin for good, in every process; True once it is done.
+
+    None means that the plugin asked does not switch others. Raises NotFound for an unknown plugin, Conflict
+    where others need it or it needs others.
+    """
+
+
 @hookspec.all
 def list_embedding_models(platform: Platform) -> Sequence[str] | None:
     """Names of the embedding models that the plugin can serve now."""

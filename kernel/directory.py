@@ -80,6 +80,14 @@ class Directory:
             return declared if self._states.is_on(plugin) else None
         return next((item for item in await self._offered_actions(plugin) if item.name == name), None)
 
+    def services(self) -> dict[str, list[str]]:
+        """The plugins with routes of each service in this process; the one that offers it is the first."""
+        found = {name: [plugin] for name, (plugin, _) in self._offers.services.items()}
+        for plugin, table in self._offers.route_tables:
+            if table.service in found and plugin not in found[table.service]:
+                found[table.service].append(plugin)
+        return found
+
     def sources(self) -> Sequence[PluginSource]:
         """The sources whose plugins are switched on."""
         return [source for owner, source in self._opened() if self._states.is_on(owner)]

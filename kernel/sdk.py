@@ -96,6 +96,7 @@ from kernel.jobs.progress import Progress
 from kernel.jobs.queue import JOB_QUEUE, JobQueue, migrate_queue
 from kernel.jobs.schemas import JobOut
 from kernel.live_cache import LiveCache
+from kernel.logs import TextFormatter as LogFormatter
 from kernel.machine_faults import Fault, MachineFault, is_machine_fault
 from kernel.mail import MailFailed
 from kernel.outgoing.client import OUTGOING, CallLimits, OutgoingCall, OutgoingClient, OutgoingReply
@@ -215,6 +216,7 @@ __all__ = [
     "JobRef",
     "Lane",
     "LiveCache",
+    "LogFormatter",
     "LongJob",
     "MachineFault",
     "MailFailed",

@@ -51,3 +51,14 @@ class RegisteredService(Base):
     checked_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     registered_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
     registered_by: Mapped[str] = mapped_column(String(255))
+
+
+class BundleSwitch(Base):
+    """What an administrator wants of a bundle; one without a row is enabled (wire-facts 9.2)."""
+
+    __tablename__ = "platform_ops_bundle"
+
+    name: Mapped[str] = mapped_column(String(120), primary_key=True)
+    enabled: Mapped[bool] = mapped_column()
+    changed_by: Mapped[str] = mapped_column(String(255))
+    changed_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now, onupdate=utc_now)

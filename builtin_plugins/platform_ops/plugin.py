@@ -11,8 +11,11 @@ from builtin_plugins.platform_ops.backup.guards import GUARD
 from builtin_plugins.platform_ops.backup.jobs import BACK_UP, RESTORE
 from builtin_plugins.platform_ops.backup.leftovers import RELEASE, find_leftovers
 from builtin_plugins.platform_ops.backup.listing import LISTING, open_listing
+from builtin_plugins.platform_ops.bundles import handlers as bundles
 from builtin_plugins.platform_ops.discovery import handlers as services
 from builtin_plugins.platform_ops.discovery.calling import CALLING, open_calling
+from builtin_plugins.platform_ops.logs import handlers as logs
+from builtin_plugins.platform_ops.logs.ring import RING, open_ring
 from builtin_plugins.platform_ops.models import Base
 from builtin_plugins.platform_ops.proxy import handlers as proxy
 from builtin_plugins.platform_ops.settings import OpsSettings
@@ -21,11 +24,11 @@ from kernel.sdk import JobRef, Platform, Plugin, Resource, Service, StartGuard, 
 
 
 class PlatformOpsPlugin(Plugin):
-    """Backup and restore, services that register, and calls to them."""
+    """Backup and restore, services that register, bundles, logs."""
 
     name = "platform_ops"
     version = VERSION
-    description = "Operations: backups, discovery of services, and a proxy to them"
+    description = "Operations: backups, discovery of services and a proxy to them, bundles, logs"
     author = "Platform"
 
     @hookimpl
@@ -42,7 +45,11 @@ class PlatformOpsPlugin(Plugin):
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
-        return [Resource(LISTING, open_listing), Resource(CALLING, open_calling)]
+        return [
+            Resource(LISTING, open_listing),
+            Resource(CALLING, open_calling),
+            Resource(RING, open_ring),
+        ]
 
     @hookimpl
     def register_jobs(self) -> Sequence[JobRef]:
@@ -54,7 +61,7 @@ class PlatformOpsPlugin(Plugin):
 
     @hookimpl
     def register_services(self) -> Sequence[Service]:
-        tables = (services.routes, proxy.routes, backups.routes)
+        tables = (services.routes, proxy.routes, bundles.routes, logs.routes, backups.routes)
         return [
             Service(
                 "platform-ops",

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from kernel.sdk import (
     DIRECTORY,
+    Caller,
     Context,
     HealthCheck,
     JobRef,
@@ -30,6 +31,8 @@ from .collecting.jobs import COLLECT, COLLECT_ALL
 from .collecting.watching import HEALTH_WATCH, HealthWatch
 from .handlers import actions, administration, collecting, config, plugins, tools
 from .live import LIVE, LiveState
+from .services.records import get_entry
+from .services.switching import switch
 from .services.tool_calls import CALL_METRICS, note, open_call_metrics
 from .services.tools import check_license
 from .services.transfer import SECTION, export_config, read_config
@@ -95,6 +98,11 @@ class PluginRegistryPlugin(Plugin):
         self, platform: Platform, session: Session, organization_id: int | None
     ) -> Mapping[str, Any] | None:
         return None if organization_id is None else {SECTION: export_config(platform, session)}
+
+    @hookimpl
+    async def switch_plugin(self, caller: Caller, plugin: str, on: bool) -> bool:
+        await switch(caller, await get_entry(caller.platform, plugin), on=on, own_name=self.name)
+        return True
 
     @hookimpl(optionalhook=True)
     async def import_rows(

@@ -83,6 +83,8 @@ async def test_open_routes_are_known(platform: Platform) -> None:
         "GET /v1/auth/capabilities",
         "GET /v1/auth/oidc/callback",
         "GET /v1/auth/oidc/login",
+        "GET /v1/bundles",
+        "GET /v1/bundles/ready",
         "GET /v1/chat/{slug}",
         "GET /v1/chat/{slug}/widget.js",
         "GET /v1/graph/bundles/{bundle}/required",

@@ -1,0 +1,198 @@
+"""Routes of bundles (spec 4.8, wire-facts 9.2)."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+from builtin_plugins.platform_ops.bundles import switching
+from builtin_plugins.platform_ops.bundles.membership import CLAIMS, CORE, Wanted
+from builtin_plugins.platform_ops.bundles.switching import BundleNotFound, CoreBundle
+from kernel.sdk import ADMIN, DIRECTORY, PUBLIC, Context, Platform, RouteTable, is_failure, run_check
+
+routes = RouteTable("Bundles")
+
+
+class BundleService(BaseModel):
+    """A service that a bundle claims."""
+
+    name: str
+    active: bool = Field(description="Whether an enabled bundle claims it.")
+    claimants: list[str] = Field(description="The enabled bundles that claim it.")
+    image: str | None = Field(description="Its pinned image; null for what is part of the platform.")
+
+
+class BundleOut(BaseModel):
+    """A bundle, as administrators want it."""
+
+    name: str
+    core: bool
+    enabled: bool
+    claims: list[str]
+    services: list[BundleService]
+
+
+class Bundles(BaseModel):
+    """All bundles."""
+
+    bundles: list[BundleOut]
+    orphaned: list[str] = Field(description="Services that only disabled bundles claim.")
+    count: int
+
+
+class ServiceReady(BaseModel):
+    """A service as it is now."""
+
+    name: str
+    running: bool
+    healthy: bool
+
+
+class BundleReady(BaseModel):
+    """Whether all services of a bundle run and are healthy."""
+
+    name: str
+    ready: bool
+    services: list[ServiceReady]
+
+
+class Readiness(BaseModel):
+    """All bundles as they are now, whatever is wanted of them."""
+
+    bundles: list[BundleReady]
+    count: int
+
+
+class Enabled(BaseModel):
+    """What enabling a bundle did."""
+
+    bundle: str
+    enabled: bool
+    started: list[str]
+    already_running: list[str]
+    pending_create: list[str] = Field(description="Services whose plugin is not installed here.")
+    errors: list[str]
+
+
+class Disabled(BaseModel):
+    """What disabling a bundle did; services that another enabled bundle claims go on."""
+
+    bundle: str
+    enabled: bool
+    orphaned: list[str]
+    stopped: list[str]
+    already_stopped: list[str]
+    absent: list[str]
+    errors: list[str]
+
+
+class Reconciled(BaseModel):
+    """What it took to bring the services to what is wanted."""
+
+    started: list[str]
+    already_running: list[str]
+    pending_create: list[str]
+    stopped: list[str]
+    already_stopped: list[str]
+    errors: list[str]
+
+
+@routes.get("/v1/bundles", access=PUBLIC, returns=Bundles)
+async def index(ctx: Context) -> Bundles:
+    """List the bundles: what each claims, and whether it is enabled."""
+    found = await ctx.read(switching.wanted)
+    bundles = [_rendered(name, found) for name in CLAIMS]
+    return Bundles(bundles=bundles, orphaned=found.orphaned(), count=len(bundles))
+
+
+@routes.get("/v1/bundles/ready", access=PUBLIC, returns=Readiness)
+async def ready(ctx: Context) -> Readiness:
+    """Show which services run and are healthy now."""
+    names = dict.fromkeys(service for claims in CLAIMS.values() for service in claims)
+    found = {name: await _state(ctx.platform, name) for name in names}
+    bundles = []
+    for name, claims in CLAIMS.items():
+        services = [found[service] for service in claims]
+        is_ready = all(service.running and service.healthy for service in services)
+        bundles.append(BundleReady(name=name, ready=is_ready, services=services))
+    return Readiness(bundles=bundles, count=len(bundles))
+
+
+@routes.post("/v1/bundles/reconcile", access=ADMIN, returns=Reconciled)
+async def reconcile(ctx: Context) -> Reconciled:
+    """Bring the services to what is wanted of the bundles, which stays as it is."""
+    found = await ctx.read(switching.wanted)
+    names = dict.fromkeys(service for claims in CLAIMS.values() for service in claims)
+    on = await switching.put(ctx.caller, [name for name in names if found.is_active(name)], on=True)
+    off = await switching.put(ctx.caller, found.orphaned(), on=False)
+    return Reconciled(
+        started=on.changed,
+        already_running=on.already,
+        pending_create=on.absent,
+        stopped=off.changed,
+        already_stopped=off.already + off.absent,
+        errors=on.errors + off.errors,
+    )
+
+
+@routes.post("/v1/bundles/{name}/enable", access=ADMIN, returns=Enabled, errors=(BundleNotFound,))
+async def enable(ctx: Context, name: str) -> Enabled:
+    """Enable a bundle, and the plugins that offer its services."""
+    switching.check_name(name)
+    await switching.want(ctx.caller, name, on=True)
+    done = await switching.put(ctx.caller, CLAIMS[name], on=True)
+    return Enabled(
+        bundle=name,
+        enabled=True,
+        started=done.changed,
+        already_running=done.already,
+        pending_create=done.absent,
+        errors=done.errors,
+    )
+
+
+@routes.post(
+    "/v1/bundles/{name}/disable", access=ADMIN, returns=Disabled, errors=(BundleNotFound, CoreBundle)
+)
+async def disable(ctx: Context, name: str) -> Disabled:
+    """Disable a bundle, and the plugins of services that no other enabled bundle claims."""
+    switching.check_name(name)
+    found = await switching.want(ctx.caller, name, on=False)
+    orphaned = [service for service in CLAIMS[name] if not found.is_active(service)]
+    done = await switching.put(ctx.caller, orphaned, on=False)
+    return Disabled(
+        bundle=name,
+        enabled=False,
+        orphaned=orphaned,
+        stopped=done.changed,
+        already_stopped=done.already,
+        absent=done.absent,
+        errors=done.errors,
+    )
+
+
+def _rendered(name: str, found: Wanted) -> BundleOut:
+    services = [
+        BundleService(
+            name=service,
+            active=found.is_active(service),
+            claimants=found.claimants(service),
+            image=None,
+        )
+        for service in CLAIMS[name]
+    ]
+    return BundleOut(
+        name=name,
+        core=name == CORE,
+        enabled=found.is_enabled(name),
+        claims=list(CLAIMS[name]),
+        services=services,
+    )
+
+
+async def _state(platform: Platform, service: str) -> ServiceReady:
+    if not switching.runs(platform, service):
+        return ServiceReady(name=service, running=False, healthy=False)
+    plugin = switching.plugin_of(platform, service)
+    checks = platform.resource(DIRECTORY).health_checks(plugin) if plugin is not None else []
+    said = [await run_check(platform, check) for check in checks if check.critical]
+    return ServiceReady(name=service, running=True, healthy=not any(map(is_failure, said)))

@@ -1,0 +1,1 @@
+"""The last log lines of each core service."""

@@ -1,0 +1,113 @@
+"""The last log lines of each service in this process, in memory.
+
+A line belongs to the service of the plugin whose code wrote it, else to the service whose request or job was
+served, else to the gateway. What looks like a secret is masked before it is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+
+from kernel.sdk import DIRECTORY, PLUGIN_STATES, LogFormatter, Platform, ResourceKey, acting
+
+GATEWAY = "api-gateway"
+CORE_SERVICES = (
+    GATEWAY,
+    "plugin-registry",
+    "marketplace",
+    "orchestrator",
+    "rag-pipeline",
+    "model-management",
+    "tts-stt",
+    "graph-rag",
+    "platform-ops",
+)
+KEPT = 2000
+_LONGEST = 2000
+_WAITING = 1000
+
+
+class Ring(logging.Handler):
+    """Keeps the last lines of each service, and hands new ones to whoever follows."""
+
+    def __init__(self, folders: Mapping[str, str]) -> None:
+        super().__init__()
+        self.setFormatter(LogFormatter())
+        self._folders = folders
+        self._owners: dict[str, str | None] = {}
+        self._lines = {name: deque[str](maxlen=KEPT) for name in CORE_SERVICES}
+        self._followers: set[tuple[str, asyncio.AbstractEventLoop, asyncio.Queue[str]]] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a record's lines; called by any thread."""
+        service = self._service_of(record)
+        moment = datetime.fromtimestamp(record.created).date().isoformat()
+        for line in f"{moment} {self.format(record)}".splitlines():
+            self._lines[service].append(line[:_LONGEST])
+            for name, loop, queue in tuple(self._followers):
+                if name == service and not loop.is_closed():
+                    loop.call_soon_threadsafe(_put, queue, line[:_LONGEST])
+
+    def last(self, service: str, count: int) -> list[str]:
+        """The last lines, oldest first."""
+        return list(self._lines[service].copy())[-count:]
+
+    async def follow(self, service: str, count: int) -> AsyncGenerator[str, None]:
+        """The last lines, then each as it is written. A reader who is too slow misses lines."""
+        queue: asyncio.Queue[str] = asyncio.Queue(_WAITING)
+        me = (service, asyncio.get_running_loop(), queue)
+        self._followers.add(me)
+        try:
+            for line in self.last(service, count):
+                yield line
+            while True:
+                yield await queue.get()
+        finally:
+            self._followers.discard(me)
+
+    def _service_of(self, record: logging.LogRecord) -> str:
+        path = record.pathname
+        if path not in self._owners:
+            folders = [folder for folder in self._folders if path.startswith(folder)]
+            self._owners[path] = self._folders[max(folders, key=len)] if folders else None
+        served = acting()
+        found = self._owners[path] or (None if served is None else served.part)
+        return found if found in self._lines else GATEWAY
+
+
+RING: ResourceKey[Ring] = ResourceKey("platform_ops.logs")
+
+
+@asynccontextmanager
+async def open_ring(platform: Platform) -> AsyncIterator[Ring]:
+    """Listens to all that is logged in this process."""
+    ring = Ring(_folders(platform))
+    logging.getLogger().addHandler(ring)
+    try:
+        yield ring
+    finally:
+        logging.getLogger().removeHandler(ring)
+
+
+def _folders(platform: Platform) -> dict[str, str]:
+    """Folders of plugins' code, each with the core service that the plugin has routes of."""
+    services = platform.resource(DIRECTORY).services()
+    parts = {plugin: service for service, plugins in services.items() for plugin in plugins}
+    found = {}
+    for record in platform.resource(PLUGIN_STATES).loaded():
+        module = sys.modules.get(type(record.instance).__module__)
+        if record.name in parts and module is not None and module.__file__ is not None:
+            found[str(Path(module.__file__).parent) + "/"] = parts[record.name]
+    return found
+
+
+def _put(queue: asyncio.Queue[str], line: str) -> None:
+    if not queue.full():
+        queue.put_nowait(line)
