@@ -25,7 +25,6 @@ from builtin_plugins.graph_rag.rdf.endpoint import ENDPOINT, open_endpoint
 from builtin_plugins.graph_rag.rdf.live import RDF_GRAPHS, open_rdf
 from builtin_plugins.graph_rag.settings import GraphSettings
 from builtin_plugins.graph_rag.storing import removal
-from builtin_plugins.graph_rag.walk import enhancing
 from builtin_plugins.graph_rag.walk.following import WALKS, open_walks
 from kernel.sdk import (
     Action,
@@ -113,6 +112,8 @@ class GraphRagPlugin(Plugin):
         passages: Sequence[contracts.CitedPassage],
         scope: contracts.RankingScope,
     ) -> Sequence[contracts.RankedPassage]:
+        from builtin_plugins.graph_rag.walk import enhancing
+
         return await enhancing.enhance(caller.platform, question, passages, scope)
 
     @hookimpl(optionalhook=True)

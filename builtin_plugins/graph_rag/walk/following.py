@@ -11,7 +11,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -19,9 +19,10 @@ from sqlalchemy.orm import Session
 from builtin_plugins.graph_rag.extraction.mentions import Mention
 from builtin_plugins.graph_rag.models import Graph, Passage
 from builtin_plugins.graph_rag.storing.writing import GRAPHS_CHANGED
-from builtin_plugins.graph_rag.walk.digests import Digest, digest
-from builtin_plugins.graph_rag.walk.index import WalkIndex
 from kernel.sdk import Platform, ResourceKey
+
+if TYPE_CHECKING:
+    from builtin_plugins.graph_rag.walk.digests import Digest
 
 _GRAPHS_AT_ONCE = 200
 _MOST_LOADED = 256
@@ -31,6 +32,8 @@ class BaseIndex:
     """The index of one knowledge base, with what the rows say of its documents."""
 
     def __init__(self, knowledge_base_id: str) -> None:
+        from builtin_plugins.graph_rag.walk.index import WalkIndex  # whoever walks nothing needs none of it
+
         self.knowledge_base_id = knowledge_base_id
         self.index = WalkIndex()
         self.titles: dict[str, str] = {}
@@ -66,6 +69,8 @@ class BaseIndex:
             await asyncio.to_thread(self._replace, part, rows)
 
     def _replace(self, graphs: Iterable[int], rows: Sequence[Any]) -> None:
+        from builtin_plugins.graph_rag.walk.digests import digest
+
         documents: dict[str, list[Digest]] = {}
         found: dict[int, str] = {}
         for row in rows:

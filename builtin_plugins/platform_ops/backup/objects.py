@@ -10,8 +10,6 @@ import hashlib
 import zlib
 from collections.abc import Iterable, Iterator
 
-import zstandard
-
 from builtin_plugins.platform_ops.backup.errors import ArchiveBroken
 from builtin_plugins.platform_ops.backup.places import Place
 
@@ -28,6 +26,8 @@ class Objects:
     """The pieces at one place. Call `load_known` before writing; not for several threads at once."""
 
     def __init__(self, place: Place) -> None:
+        import zstandard
+
         self._place = place
         self._known: dict[str, int] = {}
         self._compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
@@ -53,6 +53,8 @@ class Objects:
 
     def read(self, digest: str) -> bytes:
         """A piece, checked. Raises ArchiveBroken."""
+        import zstandard
+
         try:
             stored = self._place.read(_name(digest), _STORED)
         except FileNotFoundError:
@@ -79,6 +81,8 @@ class Objects:
 
 def _decompressed(stored: bytes) -> bytes:
     """One whole frame and nothing after it, its checksum included; no more memory than a piece takes."""
+    import zstandard
+
     if zstandard.frame_content_size(stored) > PIECE:
         raise zstandard.ZstdError("larger than a piece")
     return zstandard.ZstdDecompressor().decompress(stored, max_output_size=PIECE, allow_extra_data=False)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import zstandard
 from pydantic import BaseModel, ConfigDict, Field
 
 from builtin_plugins.platform_ops.backup.errors import BackupFailed
@@ -42,6 +41,7 @@ class Sealer:
 
     def seal(self, content: dict[str, Any], about: bytes) -> Sealed:
         """Encrypt; it opens only together with `about`, which so can't be changed either."""
+        import zstandard
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         salt, nonce = secrets.token_bytes(16), secrets.token_bytes(12)
@@ -51,6 +51,7 @@ class Sealer:
 
     def open(self, sealed: Sealed, about: bytes) -> dict[str, Any]:
         """The content. Raises BackupFailed for another passphrase, or if anything was changed."""
+        import zstandard
         from cryptography.exceptions import InvalidTag
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
