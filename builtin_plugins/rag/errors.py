@@ -34,6 +34,11 @@ class DependentPipelines(Conflict):
     code = "dependent_pipelines"
 
 
+class ReembeddingUnderWay(Conflict):
+    code = "reembedding_under_way"
+    default_detail = "The embedding model is being changed already; wait for that job, or cancel it"
+
+
 class KnowledgeBaseGone(Conflict):
     code = "knowledge_base_gone"
     default_detail = (

@@ -26,6 +26,10 @@ class KnowledgeBase(Owned, Base):
     chunk_size: Mapped[int] = mapped_column(Integer)
     chunk_overlap: Mapped[int] = mapped_column(Integer)
     graph: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
+    revision: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
+    """Counts the changes of the embedding model: vectors of two revisions don't mix."""
+    reembedding: Mapped[str | None] = mapped_column(String(36))
+    """The change of the embedding model that is under way."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now, index=True)
 
     @property
@@ -37,6 +41,16 @@ class KnowledgeBase(Owned, Base):
     def tree_collection(self) -> str:
         """Where the summaries of its documents' trees are."""
         return f"rag-tree:{self.id}"
+
+    @property
+    def coming_collection(self) -> str | None:
+        """Where its chunks are embedded by another model, if they are."""
+        return None if self.reembedding is None else coming_collection(self.id, self.reembedding)
+
+
+def coming_collection(kb_id: str, change: str) -> str:
+    """Where the vectors of a change of the embedding model are until it is complete."""
+    return f"rag-coming:{kb_id}:{change}"
 
 
 class Document(Base):

@@ -28,6 +28,7 @@ from builtin_plugins.rag.services.offering import ask_pipeline, list_pipelines, 
 from builtin_plugins.rag.services.outcomes import OUTCOMES, Outcomes
 from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS, Parsers
 from builtin_plugins.rag.services.receipts import SIGNER, open_signer
+from builtin_plugins.rag.services.reembedding import REEMBED
 from builtin_plugins.rag.services.removal import REMOVE
 from builtin_plugins.rag.services.samples import sample_answers
 from builtin_plugins.rag.services.transfer import Place, export_rows, read_sections
@@ -84,7 +85,7 @@ class RagPlugin(Plugin):
 
     @hookimpl
     def register_jobs(self) -> Sequence[JobRef]:
-        return [INGEST, REMOVE, BUILD_TREES]
+        return [INGEST, REMOVE, BUILD_TREES, REEMBED]
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:

@@ -134,6 +134,14 @@ class DocumentOut(BaseModel):
     tree_nodes_created: int = Field(description="Summaries in the document's tree; 0 if it has none.")
 
 
+class ReembedRequest(BaseModel):
+    """The embedding model to change to."""
+
+    model_config = example(embedding_model="multilingual-e5-small")
+
+    embedding_model: str = Field(min_length=1, max_length=255, description="A model that is available here.")
+
+
 class TreeRequest(BaseModel):
     """What to build."""
 

@@ -282,6 +282,26 @@ class VectorStoreConformance:
         for store in stores:
             assert ids(await store.search(COLLECTION, Query(longer, 5, text="thing"))) == ["new"]
 
+    async def test_a_collection_takes_the_place_of_another(self, database: Database, stores: Stores) -> None:
+        """Dropped and renamed in one unit: every store finds the new points under the old name."""
+        first, second = stores
+        await self.make(database, first, thing(1))
+        assert len(await self.near(second, text="thing")) == 1
+        longer = np.eye(1, DIMENSION * 2, dtype=np.float32)[0]
+
+        def replace_it(unit: Unit) -> None:
+            first.ensure(unit, "coming", DIMENSION * 2, "engine-b")
+            first.stage(unit, "coming", [Point("new", "one", 0, "new thing", longer)])
+            first.publish(unit, "coming", "one")
+            first.drop(unit, COLLECTION)
+            first.rename(unit, "coming", COLLECTION)
+            first.rename(unit, "nowhere", "elsewhere")
+
+        await database.write(replace_it)
+        for store in stores:
+            assert ids(await store.search(COLLECTION, Query(longer, 5, text="thing"))) == ["new"]
+            assert await store.count("coming") == 0 and await store.count(COLLECTION) == 1
+
     async def test_collections_do_not_mix(self, database: Database, stores: Stores) -> None:
         """Points of the same group and id live in two collections; one is dropped, the other stays."""
         store = stores[0]

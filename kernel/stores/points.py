@@ -117,6 +117,11 @@ class SqlVectorStore:
 
         unit.after_commit(forget)
 
+    def rename(self, unit: Unit, collection: str, name: str) -> None:
+        """See `VectorStore.rename`."""
+        mine = CollectionRecord.name == collection
+        unit.session.execute(update(CollectionRecord).where(mine).values(name=name))
+
     def _begin_purge(self) -> None:
         self._has_dropped = True
         self._upkeep.begin("removing what dropped collections held", self._purge)

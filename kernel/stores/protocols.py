@@ -122,6 +122,10 @@ class VectorStore(Protocol):
         """
         ...
 
+    def rename(self, unit: Unit, collection: str, name: str) -> None:
+        """Give a collection a name that no other has; nothing happens where there is no such collection."""
+        ...
+
     async def search(self, collection: str, query: Query) -> list[Hit]:
         """The best hits, best first, of what is committed when the search starts.
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from builtin_plugins.rag.errors import DependentPipelines, KnowledgeBaseNotFound, NotInTeam, NotOwner
+from builtin_plugins.rag.errors import (
+    DependentPipelines,
+    KnowledgeBaseNotFound,
+    NotInTeam,
+    NotOwner,
+    ReembeddingUnderWay,
+)
 from builtin_plugins.rag.permissions import KB_CREATE
 from builtin_plugins.rag.questions import searching
 from builtin_plugins.rag.schemas import (
@@ -11,12 +17,14 @@ from builtin_plugins.rag.schemas import (
     KnowledgeBaseOut,
     KnowledgeBaseQuery,
     KnowledgeBaseUpdate,
+    ReembedRequest,
     SearchAnswer,
     SearchRequest,
     TreeRequest,
 )
 from builtin_plugins.rag.schemas_receipts import Deleted
 from builtin_plugins.rag.services import knowledge_bases as service
+from builtin_plugins.rag.services import reembedding
 from builtin_plugins.rag.services.models import check_embedding_model
 from builtin_plugins.rag.trees.job import start
 from kernel.sdk import AUTHENTICATED, Context, MessageWithId, Page, RouteTable, Unavailable, permission
@@ -101,6 +109,24 @@ async def build_trees(ctx: Context, kb_id: str, body: TreeRequest | None) -> Mes
     id of the job that does it.
     """
     job_id = await start(ctx.caller, kb_id, rebuild=body is not None and body.rebuild)
+    return MessageWithId(message="Started; follow it at /v1/jobs", id=job_id)
+
+
+@routes.post(
+    "/knowledge-bases/{kb_id:uuid}/reembed",
+    access=AUTHENTICATED,
+    body=ReembedRequest,
+    returns=MessageWithId,
+    status=202,
+    errors=(KnowledgeBaseNotFound, NotOwner, ReembeddingUnderWay, Unavailable),
+)
+async def reembed(ctx: Context, kb_id: str, body: ReembedRequest) -> MessageWithId:
+    """Change the embedding model. The old vectors answer until all passages are embedded by the new model.
+    Returns the id of the job that does it; cancelling it leaves the old model.
+    """
+    await service.check_own(ctx.caller, kb_id)
+    model = await check_embedding_model(ctx.platform, body.embedding_model)
+    job_id = await reembedding.start(ctx.caller, kb_id, model)
     return MessageWithId(message="Started; follow it at /v1/jobs", id=job_id)
 
 

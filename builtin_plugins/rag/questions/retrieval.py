@@ -11,6 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.errors import EngineChanged
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.questions.merging import Found, by_model, merged
 from builtin_plugins.rag.questions.ranked import Ranked, Retrieved
@@ -40,8 +41,31 @@ async def retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: S
     """The best passages of the knowledge bases, each searched with its own embedding model.
 
     The filter is resolved to documents first and works inside the search, before ranking. Raises Unavailable
-    when embedding fails.
+    when embedding fails. A question that began before a change of the embedding model asks once more.
     """
+    try:
+        return await _retrieve(platform, bases, sought)
+    except EngineChanged:
+        if not await _caught_up(platform, bases):
+            raise
+    return await _retrieve(platform, bases, sought)
+
+
+async def _caught_up(platform: Platform, bases: Sequence[KnowledgeBase]) -> bool:
+    """Bring the models of knowledge bases up to date; whether one was changed since they were read."""
+    ids = [base.id for base in bases]
+    columns = (KnowledgeBase.id, KnowledgeBase.embedding_model, KnowledgeBase.revision)
+    query = select(*columns).where(KnowledgeBase.id.in_(ids))
+    rows = await platform.database.read(lambda session: session.execute(query).all())
+    known, changed = {row.id: row for row in rows}, False
+    for base in bases:
+        row = known.get(base.id)
+        if row is not None and row.revision != base.revision:
+            base.embedding_model, base.revision, changed = row.embedding_model, row.revision, True
+    return changed
+
+
+async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> Retrieved:
     groups = await documents_of(platform, bases, sought.metadata_filter)
     models = list(dict.fromkeys(base.embedding_model for base in bases))
     asked = {model: await embed(platform, model, [sought.text], "query") for model in models}

@@ -166,6 +166,8 @@ def _remove(
     unit.session.delete(document)
     unit.session.flush()
     passages = platform.vectors.remove_group(unit, base.collection, document.id)
+    if base.coming_collection is not None:
+        platform.vectors.remove_group(unit, base.coming_collection, document.id)
     summaries = platform.vectors.remove_group(unit, base.tree_collection, document.id)
     platform.blobs.release(unit, document.sha256, document.holder)
     unit.emit(DocumentDeleted(document_id=document.id, knowledge_base_id=base.id, owner_id=base.owner_id))

@@ -58,6 +58,10 @@ class IngestPayload(BaseModel):
     document_id: str
 
 
+class _Reembedded(Exception):
+    """The knowledge base has vectors of another model by now: what was staged is gone."""
+
+
 class _Gone(Exception):
     """The document was deleted in the meantime."""
 
@@ -71,6 +75,8 @@ async def ingest(platform: Platform, payload: IngestPayload, progress: Progress)
     path = f"/v1/rag/knowledge-bases/{base.id}/documents/{document.id}"
     try:
         await Ingestion(platform, document, base, progress).run()
+    except _Reembedded:
+        return await ingest(platform, payload, progress)
     except _Gone:
         log.info("document %s was deleted while it was ingested", document.id)
     except UnparsableDocument as error:
@@ -240,9 +246,12 @@ class Ingestion:
 
     def _hold(self, unit: Unit) -> Document:
         """Lock the document and its knowledge base: neither can be deleted between this and the commit."""
-        kept = select(KnowledgeBase.id).where(KnowledgeBase.id == self._base.id)
-        if unit.session.scalar(kept.with_for_update(read=True, key_share=True)) is None:
+        kept = select(KnowledgeBase.revision).where(KnowledgeBase.id == self._base.id)
+        revision = unit.session.scalar(kept.with_for_update(read=True, key_share=True))
+        if revision is None:
             raise _Gone
+        if revision != self._base.revision:
+            raise _Reembedded
         document: Document | None = unit.session.get(Document, self._document.id, with_for_update=True)
         if document is None or document.status != "processing":
             raise _Gone

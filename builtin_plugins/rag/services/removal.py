@@ -37,6 +37,8 @@ def delete_base(unit: Unit, platform: Platform, base: KnowledgeBase) -> None:
     unit.session.flush()
     platform.vectors.drop(unit, base.collection)
     platform.vectors.drop(unit, base.tree_collection)
+    if base.coming_collection is not None:
+        platform.vectors.drop(unit, base.coming_collection)
     if base.graph:
         tell_of_graph(platform, unit, base)
     unit.enqueue(REMOVE, RemovalPayload(knowledge_base_id=base.id, owner_id=base.owner_id))

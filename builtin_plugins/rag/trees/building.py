@@ -17,7 +17,7 @@ from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.trees.clusters import Vectors, clusters
 from builtin_plugins.rag.trees.summaries import summarize
-from kernel.sdk import Embedded, Platform, Point, StoredPoint, Unit, utc_now
+from kernel.sdk import Embedded, Platform, Point, StoredPoint, Unavailable, Unit, utc_now
 
 FEWEST, MOST = 6, 300
 LEVELS = 3
@@ -107,9 +107,12 @@ def _store(
     embedded: Embedded,
 ) -> bool:
     """Replace the document's tree; False where it, or its knowledge base, was deleted in between."""
-    kept = select(KnowledgeBase.id).where(KnowledgeBase.id == base.id)
-    if unit.session.scalar(kept.with_for_update(read=True, key_share=True)) is None:
+    kept = select(KnowledgeBase.revision).where(KnowledgeBase.id == base.id)
+    revision = unit.session.scalar(kept.with_for_update(read=True, key_share=True))
+    if revision is None:
         return False
+    if revision != base.revision:
+        raise Unavailable("The embedding model was changed meanwhile")
     document: Document | None = unit.session.get(Document, document_id, with_for_update=True)
     if document is None or document.status != "completed":
         return False

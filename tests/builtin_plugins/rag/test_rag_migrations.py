@@ -75,6 +75,27 @@ async def test_documents_of_the_fourth_release(platform_home: Path, database_url
         assert (await again.get(path)).json()["tree_nodes_created"] > 0
 
 
+async def test_knowledge_bases_of_the_fifth_release(platform_home: Path, database_url: str | None) -> None:
+    """They keep their documents, and can change their embedding model."""
+    env = {"DATABASE_URL": database_url}
+    async with platforms(platform_home) as start:
+        ada, path = await _document(start, env)
+        await ada.running.run_jobs()
+        before = (await ada.get(path)).json()
+        async with ada.running.platform.database.schema_change() as connection:
+            await connection.run_sync(_to, _rag(ada.running), "0005")
+    async with platforms(platform_home) as start:
+        running = await start("rag", HashEmbeddings(), env=env)
+        again = await running.sign_in("ada", ada.password)
+        assert (await again.get(path)).json() == before and before["status"] == "completed"
+        base = path.partition("/documents/")[0]
+        changed = await again.post(f"{base}/reembed", json={"embedding_model": "all-minilm"})
+        assert changed.status == 202
+        await running.run_jobs()
+        assert (await again.get(base)).json()["embedding_model"] == "all-minilm"
+        assert (await again.get(path)).json() == before
+
+
 async def test_back_to_the_second_release(platform_home: Path, database_url: str | None) -> None:
     """Rows that had outlived their knowledge base go, as nothing may refer to one that is not there."""
     env = {"DATABASE_URL": database_url}

@@ -60,6 +60,10 @@ class ShelfVectors:
         unit.session.execute(delete(ShelfPoint).where(ShelfPoint.collection == collection))
         unit.session.execute(delete(ShelfCollection).where(ShelfCollection.name == collection))
 
+    def rename(self, unit: Unit, collection: str, name: str) -> None:
+        for column in (ShelfPoint.collection, ShelfCollection.name):
+            unit.session.execute(update(column.class_).where(column == collection).values({column: name}))
+
     async def search(self, collection: str, query: Query) -> list[Hit]:
         hits = await self._database.snapshot(_found, collection, query)
         return sorted(hits, key=lambda hit: -hit.score)[: query.k]

@@ -1,0 +1,172 @@
+"""Another embedding model: questions go on, nothing is lost; one that ends early leaves the old one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from kernel.db.tables import CollectionRecord
+from kernel.sdk import Embedded, contracts, hookimpl
+from kernel.testing import Actor, Start, environment, platforms
+from tests.builtin_plugins.rag.rag_support import ingest, make_base, path_of, record, somebody, upload
+from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.processes import running_process
+from tests.fakes.waiting import eventually
+
+BASES = "/v1/rag/knowledge-bases"
+OLD, NEW = "all-minilm", "multilingual-e5-small"
+TOPICS = ("harbour", "lighthouse", "ferry", "anchor", "compass", "rudder")
+
+
+class TwoModels(HashEmbeddings):
+    """Two models with engines and lengths of their own; the new one waits at a gate with passages."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arrived, self.go = asyncio.Event(), asyncio.Event()
+        self.go.set()
+
+    @hookimpl
+    async def embed_texts(
+        self, model: str, texts: Sequence[str], purpose: contracts.Purpose
+    ) -> Embedded | None:
+        found = await super().embed_texts(model, texts)
+        if found is None or model == OLD:
+            return found
+        if purpose == "passage":
+            self.arrived.set()
+            await self.go.wait()
+        return Embedded(np.hstack([found.vectors, np.zeros_like(found.vectors)]), "hash-2")
+
+
+async def shelf(ann: Actor) -> str:
+    """A knowledge base with a document for each topic."""
+    base = await make_base(ann, embedding_model=OLD)
+    for topic in TOPICS:
+        found = await ingest(ann.running, ann, base, f"{topic}.txt", f"All about the {topic} of Senja.")
+        assert found["status"] == "completed", found
+    return base
+
+
+async def reembed(ann: Actor, base: str, model: str = NEW) -> str:
+    answer = await ann.post(f"{BASES}/{base}/reembed", json={"embedding_model": model})
+    assert answer.status == 202, answer.body
+    return str(answer.json()["id"])
+
+
+async def sources(ann: Actor, base: str, question: str = "Senja") -> set[str]:
+    answer = await ann.post(f"{BASES}/{base}/search", json={"question": question, "top_k": 50})
+    assert answer.status == 200, answer.body
+    return {item["source"] for item in answer.json()["items"]}
+
+
+async def model_of(ann: Actor, base: str) -> str:
+    return str((await ann.get(f"{BASES}/{base}")).json()["embedding_model"])
+
+
+def collections(session: Session) -> int:
+    return session.scalar(select(func.count()).select_from(CollectionRecord)) or 0
+
+
+async def test_questions_uploads_and_deletions_meanwhile(
+    start_platform: Start, database_url: str | None
+) -> None:
+    """Hundreds of questions see the whole knowledge base, before, during and after the switch."""
+    models = TwoModels()
+    running = await start_platform("rag", models, env={"DATABASE_URL": database_url})
+    ann = await somebody(running)
+    base = await shelf(ann)
+    models.go.clear()
+    job = await reembed(ann, base)
+    again = await ann.post(f"{BASES}/{base}/reembed", json={"embedding_model": NEW})
+    assert (again.status, again.json()["code"]) == (409, "reembedding_under_way")
+    everything = {f"{topic}.txt" for topic in TOPICS}
+    asked, over = 0, False
+
+    async def go_on_asking() -> None:
+        nonlocal asked
+        while not over or asked < 300:
+            assert await sources(ann, base) >= everything - {"anchor.txt"}
+            asked += 1
+
+    working = asyncio.create_task(running.run_jobs())
+    async with asyncio.timeout(120):
+        await models.arrived.wait()
+        asking = [asyncio.create_task(go_on_asking()) for _ in range(3)]
+        late = (await upload(ann, base, "late.txt", "All about the late buoy of Senja.")).json()[
+            "document_id"
+        ]
+        rows = (await ann.get(f"{BASES}/{base}/documents")).json()["items"]
+        anchor = next(row["document_id"] for row in rows if row["filename"] == "anchor.txt")
+        assert (await ann.delete(path_of(base, anchor))).status == 200
+        assert await model_of(ann, base) == OLD
+        models.go.set()
+        await working
+        await running.run_jobs()
+        over = True
+        await asyncio.gather(*asking)
+    assert asked >= 300 and await model_of(ann, base) == NEW
+    assert (await record(ann, base, late))["status"] == "completed"
+    assert await sources(ann, base) == (everything | {"late.txt"}) - {"anchor.txt"}
+    done = (await ann.get(f"/v1/jobs/{job}")).json()
+    assert (done["status"], done["result"]) == ("done", f"{BASES}/{base}")
+    await running.platform.vectors.settled()  # type: ignore[attr-defined]
+    assert await running.platform.database.read(collections) == 1
+
+
+async def test_cancelled(start_platform: Start, database_url: str | None) -> None:
+    """The old model answers as before, nothing of the change is left, and it can be started anew."""
+    models = TwoModels()
+    running = await start_platform("rag", models, env={"DATABASE_URL": database_url})
+    ann = await somebody(running)
+    base = await shelf(ann)
+    job = await reembed(ann, base)
+    assert (await ann.post(f"/v1/jobs/{job}/cancel")).status in (200, 202)
+    await running.run_jobs()
+    assert await model_of(ann, base) == OLD and len(await sources(ann, base)) == len(TOPICS)
+    await reembed(ann, base)
+    await running.run_jobs()
+    assert await model_of(ann, base) == NEW and len(await sources(ann, base)) == len(TOPICS)
+
+
+async def test_who_may_and_what_is_refused(start_platform: Start) -> None:
+    """Unknown models are named at once; strangers see nothing."""
+    running = await start_platform("rag", TwoModels())
+    ann, bob = await somebody(running), await somebody(running)
+    base = await make_base(ann, embedding_model=OLD)
+    unknown = await ann.post(f"{BASES}/{base}/reembed", json={"embedding_model": "none-such"})
+    assert unknown.status == 422 and unknown.json()["detail"][0]["loc"] == ["body", "embedding_model"]
+    assert (await bob.post(f"{BASES}/{base}/reembed", json={"embedding_model": NEW})).status == 404
+    await reembed(ann, base)
+    await running.run_jobs()
+    assert await model_of(ann, base) == NEW
+
+
+async def test_killed_in_the_middle(tmp_path: Path) -> None:
+    """A worker killed over the third document leaves the old model; the next one finishes."""
+    async with platforms(tmp_path) as start:
+        running = await start("rag", HashEmbeddings())
+        ann = await somebody(running)
+        base = await shelf(ann)
+        job = await reembed(ann, base)
+        env = environment(tmp_path, {"HANGS_AT": "3", "HANGING": str(tmp_path / "hanging")})
+        command = ("-m", "tests.builtin_plugins.rag.tree_worker")
+        async with running_process(*command, env=env, log=tmp_path / "first.log") as worker:
+            await eventually(lambda: (tmp_path / "hanging").exists(), 60)
+            assert len(await sources(ann, base)) == len(TOPICS)
+            await worker.kill()
+        assert await model_of(ann, base) == OLD and len(await sources(ann, base)) == len(TOPICS)
+        async with running_process(*command, env={**env, "HANGS_AT": "0"}, log=tmp_path / "second.log"):
+
+            async def done() -> bool:
+                found: dict[str, Any] = (await ann.get(f"/v1/jobs/{job}")).json()
+                return bool(found["status"] == "done")
+
+            await eventually(done, 60)
+        assert await model_of(ann, base) == NEW and len(await sources(ann, base)) == len(TOPICS)
