@@ -1,4 +1,4 @@
-"""Runs `./setup.sh test` with the long walks, and tests that failed once more, alone.
+"""Runs `./setup.sh test`, and tests that failed once more, alone.
 
     python .ci/tests.py [ARGS]
 
@@ -19,7 +19,7 @@ TESTS_FAILED = 1  # pytest's exit code; others mean that it did not run to its e
 
 
 def test(*arguments: str) -> int:
-    return subprocess.run(["./setup.sh", "test", "--nightly", *arguments], check=False).returncode
+    return subprocess.run(["./setup.sh", "test", *arguments], check=False).returncode
 
 
 def say(*lines: str) -> None:

@@ -16,6 +16,7 @@ from kernel.http.schemas import UNDESCRIBABLE, Schemas, can_be_described, declar
 
 log = logging.getLogger("platform.http")
 
+_EVENTS = "text/event-stream"
 _ALWAYS = (400, 401, 429, 503)
 # Docstrings name their source in the project's own specification, which readers of the document don't have.
 _SOURCE = re.compile(r"\s*\((?:spec (?:section )?\d|wire-facts|decisions\.md)[^()]*\)")
@@ -209,11 +210,14 @@ def _success(route: Route, status: int, schemas: Schemas) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": HTTPStatus(status).phrase}
     if status != 204 and status < 300:
         schema = {} if route.returns is None else schemas.of(route.returns, "serialization")
-        answer["content"] = {route.media_type: {"schema": schema}}
-        for media_type in route.also_media_types:
+        content = {
+            route.media_type: {"schema": schema},
+            **{media_type: {"schema": {"type": "string"}} for media_type in route.also_media_types},
+        }
+        if _EVENTS in content:
             # What one event of a stream holds is told in words: OpenAPI 3.1 has no schema for it.
-            events = media_type == "text/event-stream"
-            answer["content"][media_type] = {} if events else {"schema": {"type": "string"}}
+            content[_EVENTS] = {}
+        answer["content"] = content
     return answer
 
 

@@ -10,7 +10,7 @@ import pytest
 
 TESTS = Path(__file__).parents[2] / ".ci" / "tests.py"
 SETUP = f"""#!/bin/sh
-shift 2
+shift
 if [ "$1" = -n ]; then shift 2; fi
 export PYTEST_DISABLE_PLUGIN_AUTOLOAD=1
 exec {sys.executable} -m pytest -q --rootdir . -o addopts= "$@"
