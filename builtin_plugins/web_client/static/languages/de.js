@@ -163,7 +163,7 @@ export default {
   "{n} pages": "{n} Seiten",
   "Drop them anywhere": "Irgendwo ablegen",
   "Drop files here, or choose them": "Dateien hier ablegen oder auswählen",
-  "PDF, Word, PowerPoint, Excel, HTML, Markdown, text, CSV, JSON": "PDF, Word, PowerPoint, Excel, HTML, Markdown, Text, CSV, JSON",
+  "PDF, Word, PowerPoint, Excel, OpenDocument, EPUB, RTF, e-mail, HTML, Markdown, text, CSV, JSON": "PDF, Word, PowerPoint, Excel, OpenDocument, EPUB, RTF, E-Mail, HTML, Markdown, Text, CSV, JSON",
   "A knowledge base holds documents that belong together, and says who may ask them.": "Eine Wissenssammlung enthält Dokumente, die zusammengehören, und sagt, wer sie befragen darf.",
   "New knowledge base": "Neue Wissenssammlung",
   "No documents yet": "Noch keine Dokumente",
