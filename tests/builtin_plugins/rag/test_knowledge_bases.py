@@ -165,7 +165,9 @@ class TestDelete:
         base = await make_base(ann)
         document = await ingest(running, ann, base, "own.md", f"# Own text\n\nOnly {base} has this.")
         answer = await ann.delete(f"{BASES}/{base}")
-        assert answer.json() == {"message": "Knowledge base deleted", "id": base}
+        deleted = answer.json()
+        assert deleted.pop("receipt")["document_count"] == 1
+        assert deleted == {"message": "Knowledge base deleted", "id": base}
         assert (await ann.get(f"{BASES}/{base}")).status == 404
         assert (await ann.get(f"{BASES}/{base}/documents/{document['document_id']}")).status == 404
         assert await running.platform.vectors.count(f"rag:{base}") == 0

@@ -358,7 +358,6 @@ class TestRefused:
             b"\x89PNG\r\n\x1a\n" + bytes(64),
             b"MZ" + bytes(range(256)),
             b"PK\x03\x04" + bytes(100),
-            b"{\\rtf1 hello}",
             b"\xff\xd8\xff\xe0" + bytes(64),
             bytes(4096),
         ],
