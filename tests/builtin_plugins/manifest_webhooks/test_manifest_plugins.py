@@ -425,6 +425,7 @@ async def test_record(start_platform: Start, folder: Path) -> None:
         "databases": ["vectors:notes"],
         "health_status": "unknown",
         "last_health_check": None,
+        "health_changed_at": None,
         "install_source": "manifest",
         "required_tier": "community",
         "reason": None,
