@@ -273,4 +273,4 @@ class TestRegisterMethods:
         """The plugin's `standard` is not ours; an unknown name is answered with all that there are."""
         assert (await stage.ask(method="standard", graph=False))["sources"]
         found = problems(await ask_raw(stage.ann, stage.pipeline, QUESTION, method="magic"))
-        assert found["body.method"].endswith("standard, hyde, self_rag, auto, corrective, raptor, twice")
+        assert found["body.method"].endswith("standard, hyde, self_rag, corrective, raptor, auto, twice")
