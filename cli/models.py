@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from cli.texts import App, examples
 
-app = App(no_args_is_help=True, help="Language models on this machine.")
+app = App(
+    no_args_is_help=True,
+    help="Language models on this machine.",
+    epilog=examples(("platformctl models try", "answers a question with a small model")),
+)
 
 
 @app.callback()
