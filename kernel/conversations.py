@@ -22,14 +22,15 @@ class ChatMessage:
 class Generated:
     """A complete answer of a model: its whole text, and what the runtime reported.
 
-    `tokens_used` counts prompt and answer; None if the runtime does not report it. `finish_reason` is the
-    runtime's own word (``stop``, ``length`` …).
+    `tokens_used` counts prompt and answer, `output_tokens` the answer alone; None if the runtime does not
+    report it. `finish_reason` is the runtime's own word (``stop``, ``length`` …).
     """
 
     text: str
     tokens_used: int | None
     model: str
     finish_reason: str | None
+    output_tokens: int | None = None
 
 
 Generation = AsyncGenerator[str | Generated, None]
@@ -123,7 +124,11 @@ class CitedPassage:
 
 @dataclass(frozen=True, slots=True)
 class PipelineAnswer:
-    """The whole answer of a pipeline. `model` says ``extractive`` where no model wrote it."""
+    """The whole answer of a pipeline. `model` says ``extractive`` where no model wrote it.
+
+    `tokens_used` counts the prompts and outputs of all model calls, `output_tokens` the outputs alone: 0
+    where no model was asked, None if the runtime does not report it.
+    """
 
     text: str
     passages: Sequence[CitedPassage]
@@ -131,6 +136,7 @@ class PipelineAnswer:
     model: str
     tokens_used: int | None
     method: str = "standard"
+    output_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,10 +71,19 @@ class Tokens:
 
     def add(self, end: contracts.ChatEnd) -> None:
         """Count one turn."""
-        if end.prompt_tokens is not None:
-            self.prompt = (self.prompt or 0) + end.prompt_tokens
-        if end.completion_tokens is not None:
-            self.completion = (self.completion or 0) + end.completion_tokens
+        self._count(end.prompt_tokens, end.completion_tokens)
+
+    def add_answer(self, answer: contracts.PipelineAnswer) -> None:
+        """Count all calls for a pipeline's answer."""
+        used, output = answer.tokens_used, answer.output_tokens
+        if used is not None:
+            self._count(used - (output or 0), output or 0)
+
+    def _count(self, prompt: int | None, completion: int | None) -> None:
+        if prompt is not None:
+            self.prompt = (self.prompt or 0) + prompt
+        if completion is not None:
+            self.completion = (self.completion or 0) + completion
 
     def as_json(self) -> dict[str, Any] | None:
         """OpenAI's ``usage``; None where nothing is known."""

@@ -375,6 +375,7 @@ class QueryAnswer(BaseModel):
     tokens_used: int | None = Field(
         description="Prompt and output tokens of all model calls; null if the runtime doesn't report them."
     )
+    output_tokens: int | None = Field(None, description="The output tokens among them.")
     model_calls: int = Field(description="How often the model was asked.")
     method: str
     method_details: dict[str, Any]

@@ -3,7 +3,9 @@
 The runtime is a script that stamps each piece with the clock, so that the time of passing one on is measured
 piece by piece; all processes are on one machine and share the clock.
 
-python -m tests.benchmarks.orchestrator [python-with-litellm]
+python -m tests.benchmarks.orchestrator [--alone]
+
+With `--alone` LiteLLM is left out; else its environment is made by pip, once on a machine.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ import psutil
 from tests.benchmarks.load import load
 from tests.benchmarks.serving import Served, account, free_port, platform, process_of
 from tests.benchmarks.table import Row, print_table
+from tests.fakes.client_environments import environment_of
 
 CALLS = 200
 STREAMS = 200
@@ -72,6 +75,7 @@ async def main():
 uvloop.run(main())
 """
 LITELLM = """
+general_settings: {{master_key: sk-litellm}}
 model_list:
   - model_name: m
     litellm_params: {{model: openai/m, api_base: {url}/v1, api_key: none}}
@@ -102,11 +106,11 @@ async def runtime() -> AsyncIterator[Served]:
 
 
 @asynccontextmanager
-async def litellm(python: str, model: Served, folder: Path) -> AsyncIterator[Served]:
-    """LiteLLM's proxy in front of the same model, in the environment of that interpreter."""
+async def litellm(model: Served, folder: Path) -> AsyncIterator[Served]:
+    """LiteLLM's proxy in front of the same model, in an environment of its own."""
     port, config = free_port(), folder / "litellm.yaml"
     config.write_text(LITELLM.format(url=model.url))
-    program = str(Path(python).with_name("litellm"))
+    program = str(environment_of("litellm") / "litellm")
     command = [program, "--config", str(config), "--port", str(port), "--host", "127.0.0.1"]
     environment = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR"}
     async with process_of(command, environment, port, "/health/liveliness") as served:
@@ -232,7 +236,6 @@ async def others(served: Served, way: Way, session: aiohttp.ClientSession) -> Ro
 
 async def main() -> None:
     """All of them."""
-    python = sys.argv[1] if len(sys.argv) > 1 else None
     limits = aiohttp.TCPConnector(limit=0)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -244,9 +247,9 @@ async def main() -> None:
                 rows = await alone(session, [straight, ours])
                 rows += await crowd(session, ours, psutil.Process(served.process.pid))
                 rows.append(await others(served, ours, session))
-            if python is not None:
-                async with litellm(python, model, folder) as proxy:
-                    theirs = Way("LiteLLM", f"{proxy.url}/v1")
+            if "--alone" not in sys.argv:
+                async with litellm(model, folder) as proxy:
+                    theirs = Way("LiteLLM", f"{proxy.url}/v1", "sk-litellm")
                     rows += await alone(session, [straight, theirs])
                     rows += await crowd(session, theirs, psutil.Process(proxy.process.pid))
     print_table(rows)

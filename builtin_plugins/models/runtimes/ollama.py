@@ -220,6 +220,7 @@ def _generated(text: str, last: Mapping[str, Any], asked: str) -> contracts.Gene
         tokens_used=_tokens(last),
         model=model if isinstance(model, str) and model else asked,
         finish_reason=reason if isinstance(reason, str) else None,
+        output_tokens=written if is_count(written := last.get("eval_count")) else None,
     )
 
 

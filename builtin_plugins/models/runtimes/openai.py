@@ -152,19 +152,20 @@ class _Tally:
     def __init__(self, asked: str) -> None:
         self._model = asked
         self._tokens: int | None = None
+        self._output: int | None = None
         self._reason: str | None = None
 
     def take(self, chunk: Mapping[str, Any]) -> _Tally:
         if isinstance(model := chunk.get("model"), str) and model:
             self._model = model
         if (tokens := _tokens(chunk.get("usage"))) is not None:
-            self._tokens = tokens
+            self._tokens, self._output = tokens, _output(chunk["usage"])
         if isinstance(reason := (_choice(chunk) or {}).get("finish_reason"), str):
             self._reason = reason
         return self
 
     def finished(self, text: str) -> contracts.Generated:
-        return contracts.Generated(text, self._tokens, self._model, self._reason)
+        return contracts.Generated(text, self._tokens, self._model, self._reason, self._output)
 
 
 def _chat(request: GenerationRequest) -> Json:
@@ -224,6 +225,10 @@ def _tokens(usage: object) -> int | None:
     parts = [usage.get("prompt_tokens"), usage.get("completion_tokens")]
     known = [count for count in parts if is_count(count)]
     return sum(known) if known else None
+
+
+def _output(usage: Mapping[str, Any]) -> int | None:
+    return count if is_count(count := usage.get("completion_tokens")) else None
 
 
 def _in_order(data: object, count: int) -> list[object]:

@@ -52,7 +52,9 @@ async def pipeline_chat(ctx: Context, body: ChatBody) -> Events:
     async with aclosing(events):
         async for event in events:
             if isinstance(event, contracts.PipelineAnswer):
-                yield _finished(model.id, event)
+                tokens = Tokens()
+                tokens.add_answer(event)
+                yield _finished(model.id, event, tokens)
             else:
                 yield event
 
@@ -67,7 +69,7 @@ async def chat_without_model(ctx: Context, body: ChatBody) -> Events:
         raise NoModel()
     question, _ = _asked(body)
     best: contracts.PipelineAnswer | None = None
-    steps: list[Step] = []
+    steps, tokens = list[Step](), Tokens()
     for model in models:
         yield Step("running", model.id, {"question": question})
         try:
@@ -76,6 +78,7 @@ async def chat_without_model(ctx: Context, body: ChatBody) -> Events:
             steps.append(Step("failed", model.id, {"question": question}, str(error.detail)))
         else:
             steps.append(Step("done", model.id, {"question": question}, answer.text))
+            tokens.add_answer(answer)
             if best is None or _worth(answer) > _worth(best):
                 best = answer
         yield steps[-1]
@@ -83,10 +86,10 @@ async def chat_without_model(ctx: Context, body: ChatBody) -> Events:
         raise NoModel()
     yield best.text
     note = "generation: no model runtime is configured, the caller's pipelines were asked"
-    yield _finished(best.model, best, steps=steps, degraded=[note])
+    yield _finished(best.model, best, tokens, steps=steps, degraded=[note])
 
 
-def _finished(model: str, answer: contracts.PipelineAnswer, **more: Any) -> Finished:
+def _finished(model: str, answer: contracts.PipelineAnswer, tokens: Tokens, **more: Any) -> Finished:
     steps = more.get("steps")
     offered = None if steps is None else True
     made = None if steps is None else len(steps)
@@ -94,7 +97,7 @@ def _finished(model: str, answer: contracts.PipelineAnswer, **more: Any) -> Fini
         model,
         answer.text,
         "stop",
-        Tokens(),
+        tokens,
         passages=answer.passages,
         offered=offered,
         calls_made=made,

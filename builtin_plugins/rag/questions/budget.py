@@ -24,12 +24,18 @@ class Budget:
         self._estimated = 0
         self.calls = 0
         self.tokens: int | None = None
+        self._output: int | None = None
         self._uncounted = False
 
     @property
     def tokens_told(self) -> int | None:
         """Prompt and output tokens of all calls; None where the runtime didn't report those of one."""
         return None if self._uncounted else self.tokens
+
+    @property
+    def output_tokens_told(self) -> int | None:
+        """The output tokens among them; None where the runtime didn't report those of one."""
+        return None if self._uncounted else self._output
 
     @property
     def seconds_left(self) -> float:
@@ -57,10 +63,11 @@ class Budget:
         """A call goes out."""
         self.calls += 1
 
-    def end(self, prompt_chars: int, text_chars: int, reported: int | None) -> None:
-        """A call has ended, with the tokens that the runtime reported, or None."""
+    def end(self, prompt_chars: int, text_chars: int, reported: int | None, output: int | None) -> None:
+        """A call has ended, with the tokens and output tokens that the runtime reported, or None."""
         self._estimated += (prompt_chars + text_chars) // _CHARS_OF_A_TOKEN if reported is None else reported
         if reported is None:
             self._uncounted = True
         else:
             self.tokens = (self.tokens or 0) + reported
+            self._output = (self._output or 0) + (output or 0)

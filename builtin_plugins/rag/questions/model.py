@@ -155,7 +155,7 @@ class Model:
         """The stream within its limits, its cost counted. Raises Unavailable, _Overlong, _Overdue."""
         self._budget.begin()
         clock = asyncio.get_running_loop().time
-        written, reported, until = 0, None, clock() + seconds
+        written, reported, output, until = 0, None, None, clock() + seconds
         async with aclosing(stream):
             try:
                 while (item := await _next(stream, until - clock())) is not None:
@@ -164,10 +164,10 @@ class Model:
                         if written > max_tokens * _CHARS_OF_A_TOKEN:
                             raise _Overlong
                     else:
-                        reported = item.tokens_used
+                        reported, output = item.tokens_used, item.output_tokens
                     yield item
             finally:
-                self._budget.end(_length(messages), written, reported)
+                self._budget.end(_length(messages), written, reported, output)
 
 
 class _Overlong(GenerationFailed):

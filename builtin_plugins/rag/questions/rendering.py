@@ -36,6 +36,7 @@ def render(question: Question, draft: Draft) -> QueryAnswer:
         confidence=round(sum(scores) / len(scores), 3) if scores else 0.0,
         model_used=draft.model,
         tokens_used=question.budget.tokens_told,
+        output_tokens=question.budget.output_tokens_told,
         model_calls=question.budget.calls,
         method=question.method,
         method_details=_details(question),

@@ -62,8 +62,9 @@ async def pipeline_answer(platform: Platform, answer: QueryAnswer) -> contracts.
         [cited_passage(source, places.get(source.document_id)) for source in answer.sources],
         answer.confidence,
         answer.model_used,
-        answer.tokens_used,
+        answer.tokens_used if answer.model_calls else 0,
         answer.method,
+        answer.output_tokens if answer.model_calls else 0,
     )
 
 

@@ -56,7 +56,7 @@ async def test_hooks_reach_the_runtime(start_platform: Start) -> None:
         running = await start_platform("embeddings", "models", env={"OLLAMA_BASE_URL": server.url})
         *texts, summary = await collect(running)
         assert "".join(texts) == "one two"
-        assert summary == contracts.Generated("one two", 18, "llama3.2", "stop")
+        assert summary == contracts.Generated("one two", 18, "llama3.2", "stop", 7)
         platform, hooks = running.platform, running.platform.hooks
         assert await hooks.ask(contracts.check_model_runtime, platform) is True
         found = await hooks.ask(

@@ -46,7 +46,7 @@ async def test_generate_answers_with_text_and_counts(runtime_for: RuntimeFor) ->
     """The whole answer arrives with model, finish reason, and prompt and answer tokens together."""
     async with model_server(Script(answer=lambda prompt: f"You said {prompt}")) as server:
         assert await runtime_for(server.url).generate(ask("hey")) == contracts.Generated(
-            "You said hey", 18, "tiny", "stop"
+            "You said hey", 18, "tiny", "stop", 7
         )
 
 

@@ -9,10 +9,12 @@ import pytest
 
 from tests.builtin_plugins.orchestrator.chat_support import HOTEL, Stage
 from tests.builtin_plugins.rag.rag_support import NOWHERE, make_pipeline
+from tests.fakes.model_server import Turn
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 MODEL = "pipeline/Travel handbook"
+COUNTED = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 
 
 async def test_listed(stage: Stage) -> None:
@@ -45,7 +47,7 @@ async def test_one(stage: Stage) -> None:
 async def test_chat_with_a_pipeline(stage: Stage, bare: Stage) -> None:
     """A knowledge base answers any client: citations in the text, and as annotations where they stand."""
     stage.play(answer="A hotel may cost up to 130 EUR a night [1].")
-    for here in (stage, bare):
+    for here, usage in ((stage, COUNTED), (bare, dict.fromkeys(COUNTED, 0))):
         answer = await here.answer(model=MODEL)
         message = answer["message"]
         assert "130 EUR" in message["content"] and answer["model"] == MODEL
@@ -55,6 +57,7 @@ async def test_chat_with_a_pipeline(stage: Stage, bare: Stage) -> None:
         assert message["content"][place["start_index"] : place["end_index"]] == "[1]"
         assert (await here.ann.get(place["url"].partition("#")[0])).status == 200
         assert answer["platform_sources"][0]["knowledge_base_id"] == here.base
+        assert answer["usage"] == usage
         assert not [key for key in answer if key.startswith("platform_tool")]
 
 
@@ -63,6 +66,24 @@ async def test_stream_of_a_pipeline(bare: Stage) -> None:
     streamed = await bare.stream(model=f"pipeline/{bare.pipeline}")
     assert "130 EUR" in streamed.text and streamed.done
     assert streamed.deltas[-1]["annotations"][0]["url_citation"]["title"] == "handbook.md"
+
+
+async def test_history_reaches_the_pipeline(stage: Stage) -> None:
+    """A question that means nothing alone is asked with what was said before, and the answer cites."""
+    stage.play(Turn('{"question": "What may a hotel cost per night?"}'), answer="Up to 130 EUR [1].")
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "What is the allowance for meals?"},
+        {"role": "assistant", "content": "42 EUR [1]."},
+        {"role": "user", "content": "And for a hotel?"},
+    ]
+    answer = await stage.answer(model=MODEL, messages=messages)
+    assert answer["message"]["content"] == "Up to 130 EUR [1]."
+    assert answer["message"]["annotations"][0]["url_citation"]["title"] == "handbook.md"
+    rewriting, asking = [str(prompt["messages"]) for prompt in stage.prompts]
+    assert "allowance for meals" in rewriting and "And for a hotel?" in rewriting
+    assert "130 EUR" in asking
+    assert answer["usage"] == {name: 2 * count for name, count in COUNTED.items()}
 
 
 async def test_last_question_counts(bare: Stage) -> None:
