@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy.orm import Session
 
 from builtin_plugins.evaluation import hookspecs
 from builtin_plugins.evaluation.handlers import runs, sets
 from builtin_plugins.evaluation.models import Base
-from builtin_plugins.evaluation.services import deleting
+from builtin_plugins.evaluation.services import deleting, exchange
 from builtin_plugins.evaluation.services.choosing import choose_measured
 from builtin_plugins.evaluation.services.running import RUN
 from kernel.sdk import JobRef, Plugin, RouteTable, Tables, Unit, contracts, hookimpl
@@ -58,3 +59,13 @@ class EvaluationPlugin(Plugin):
         self, session: Session, knowledge_base_id: str, document_id: str | None
     ) -> Mapping[str, int]:
         return deleting.count(session, knowledge_base_id, document_id)
+
+    @hookimpl(optionalhook=True)
+    def export_derived(self, session: Session, knowledge_base_id: str) -> Mapping[str, Any]:
+        return exchange.write_out(session, knowledge_base_id)
+
+    @hookimpl(optionalhook=True)
+    def import_derived(
+        self, unit: Unit, knowledge_base_id: str, parts: Mapping[str, Any], renamed: Mapping[str, str]
+    ) -> None:
+        exchange.read_in(unit, knowledge_base_id, parts, renamed)

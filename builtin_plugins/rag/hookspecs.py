@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -52,6 +53,29 @@ def count_derived(
 ) -> Mapping[str, int] | None:
     """How much the plugin still has of a deleted document or knowledge base, by the places of
     `remove_derived`: zero where nothing is left.
+    """
+
+
+@hookspec.all_now
+def export_derived(platform: Platform, session: Session, knowledge_base_id: str) -> Mapping[str, Any] | None:
+    """What the plugin has of a knowledge base that is being exported, as JSON under the plugin's name.
+
+    It may name documents and passages by their ids. Leave out what is derived from documents, and secrets.
+    """
+
+
+@hookspec.all_now
+def import_derived(
+    platform: Platform,
+    unit: Unit,
+    knowledge_base_id: str,
+    parts: Mapping[str, Any],
+    renamed: Mapping[str, str],
+) -> None:
+    """A knowledge base was imported: write what `parts` holds under the plugin's name, in this unit.
+
+    `renamed` leads from the file's ids of documents and passages to those here. The file may come from
+    anybody: check everything, and raise Unprocessable for what is not valid.
     """
 
 

@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag import hookspecs
 from builtin_plugins.rag.events import DocumentDeleted, DocumentIngested
-from builtin_plugins.rag.handlers import documents, knowledge_bases, pipelines, system
+from builtin_plugins.rag.exchange.importing import IMPORT
+from builtin_plugins.rag.handlers import documents, exchange, knowledge_bases, pipelines, system
 from builtin_plugins.rag.handlers.aliases import singular
 from builtin_plugins.rag.methods.decisions import DECISIONS, Decisions
 from builtin_plugins.rag.methods.registry import METHODS, Methods
@@ -85,7 +86,7 @@ class RagPlugin(Plugin):
 
     @hookimpl
     def register_jobs(self) -> Sequence[JobRef]:
-        return [INGEST, REMOVE, BUILD_TREES, REEMBED]
+        return [INGEST, REMOVE, BUILD_TREES, REEMBED, IMPORT]
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
@@ -101,7 +102,10 @@ class RagPlugin(Plugin):
 
     @hookimpl
     def register_services(self) -> Sequence[Service]:
-        tables = (system.routes, knowledge_bases.routes, documents.routes, pipelines.routes)
+        tables = (
+            *(system.routes, knowledge_bases.routes, exchange.routes),
+            *(documents.routes, pipelines.routes),
+        )
         old = singular(knowledge_bases.routes, documents.routes)
         return [
             Service(

@@ -21,6 +21,9 @@ class RagSettings(Settings):
         validation_alias=env("MAX_UPLOAD_SIZE_MB"),
         description="Largest file that can be uploaded, in MB.",
     )
+    max_import_size_mb: int = Field(
+        2048, ge=1, le=100_000, description="Largest exported knowledge base that can be imported, in MB."
+    )
     large_document_mb: float = Field(
         2,
         gt=0,

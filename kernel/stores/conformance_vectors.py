@@ -116,6 +116,21 @@ class VectorStoreConformance:
         assert ([point.position for point in page], total) == ([2, 3], 3)
         assert await store.points("unheard-of", "one", 2, 0) == ([], 0)
 
+    async def test_vectors_of_a_group_come_in_the_same_pages(
+        self, database: Database, stores: Stores
+    ) -> None:
+        """As they were stored, to a half-precision number, with their engine; past the end there are none."""
+        store, made = stores[0], [thing(number, angle=number / 10) for number in (3, 1, 2)]
+        await self.make(database, store, *made, thing(9, "two"))
+        found = await store.vectors(COLLECTION, "one", 2, 1)
+        assert found is not None and found.vectors.dtype == np.float32
+        expected = np.stack([direction(0.2), direction(0.3)])
+        assert np.allclose(found.vectors, expected, atol=1e-3)
+        assert found.engine == ENGINE
+        past = await store.vectors(COLLECTION, "one", 2, 3)
+        assert past is not None and past.vectors.shape == (0, expected.shape[1])
+        assert await store.vectors("unheard-of", "one", 2, 0) is None
+
     async def test_a_rollback_leaves_nothing(self, database: Database, stores: Stores) -> None:
         """Neither what was written, nor what was removed, nor a collection that was dropped."""
         store = stores[0]

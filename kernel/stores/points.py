@@ -30,7 +30,7 @@ from kernel.stores.fusion import hybrid, weight_for
 from kernel.stores.indexes import CollectionIndexes, Follower, text_follower
 from kernel.stores.locks import AsyncSharedLock
 from kernel.stores.point_rows import COLUMNS, check_fit, find_collection, row_of, stored_of
-from kernel.stores.protocols import EngineMismatch, Hit, Point, Query, StoredPoint
+from kernel.stores.protocols import Embedded, EngineMismatch, Hit, Point, Query, StoredPoint
 from kernel.stores.purging import purge, set_aside
 from kernel.stores.ranked import Judged, Labels, Ranked
 from kernel.stores.upkeep import Upkeep, in_abandonable_thread
@@ -213,6 +213,10 @@ class SqlVectorStore:
         """See `VectorStore.points`."""
         return await self._database.read(_page, collection, group, limit, offset)
 
+    async def vectors(self, collection: str, group: str, limit: int, offset: int) -> Embedded | None:
+        """See `VectorStore.vectors`."""
+        return await self._database.read(_vectors, collection, group, limit, offset)
+
     async def count(self, collection: str) -> int:
         """See `VectorStore.count`."""
         seen = (CollectionRecord.name == collection) & PointRecord.version.is_not(None)
@@ -322,6 +326,17 @@ def _page(
     total = session.scalar(select(func.count()).select_from(PointRecord).where(visible))
     query = select(*COLUMNS).where(visible).order_by(PointRecord.position).limit(limit).offset(offset)
     return [stored_of(row) for row in session.execute(query)], int(total or 0)
+
+
+def _vectors(session: Session, collection: str, group: str, limit: int, offset: int) -> Embedded | None:
+    found = find_collection(session, collection)
+    if found is None:
+        return None
+    mine = (PointRecord.collection_id == found.id) & (PointRecord.group_key == group)
+    query = select(PointRecord.vector).where(mine & PointRecord.version.is_not(None))
+    page = session.scalars(query.order_by(PointRecord.position).limit(limit).offset(offset))
+    halves = np.frombuffer(b"".join(page), np.float16).reshape(-1, found.dimension)
+    return Embedded(halves.astype(np.float32), found.engine)
 
 
 def _rank(dense: DenseIndex, text: TextIndex | None, query: Query, allowed: Labels | None) -> Judged:

@@ -139,6 +139,10 @@ class VectorStore(Protocol):
         """A group's published points by position, and how many there are."""
         ...
 
+    async def vectors(self, collection: str, group: str, limit: int, offset: int) -> Embedded | None:
+        """The vectors of the page that `points` answers, and their engine; None without such a collection."""
+        ...
+
     async def count(self, collection: str) -> int:
         """How many points searches can see."""
         ...

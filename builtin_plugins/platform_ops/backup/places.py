@@ -110,7 +110,7 @@ class FolderPlace:
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(target)
-        except BaseException:
+        except BaseException:  # a thread that is told to stop leaves no half-written file either
             temporary.unlink(missing_ok=True)
             raise
         _sync(target.parent)

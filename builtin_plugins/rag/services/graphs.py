@@ -13,10 +13,15 @@ from kernel.sdk import Platform, Scope, Unit, Unprocessable, contracts
 
 def check_graph(platform: Platform, wanted: bool) -> None:
     """Raise Unprocessable where a graph is wanted and no plugin builds graphs."""
-    if wanted and not platform.hooks.implementations(contracts.on_graph_switched):
+    if wanted and not builds_graphs(platform):
         raise Unprocessable.field(
             ("body", "graph"), "no active plugin builds graphs; ask the operator to enable graph_rag", wanted
         )
+
+
+def builds_graphs(platform: Platform) -> bool:
+    """Whether a plugin here builds graphs."""
+    return bool(platform.hooks.implementations(contracts.on_graph_switched))
 
 
 def tell_of_graph(platform: Platform, unit: Unit, base: KnowledgeBase) -> None:

@@ -230,6 +230,8 @@ _BASES = {
     "DELETE /{kb_id}/documents/{document_id}": Row(owned="kb", consumes=("document",)),
     "GET /{kb_id}/documents/{document_id}/chunks": _BASE,
     "GET /{kb_id}/documents/{document_id}/content": _BASE,
+    "GET /{kb_id}/export": _BASE,
+    "POST /import": Row(upload=True, control=(422,)),
     "POST /{kb_id}/reembed": Row({"embedding_model": "all-minilm"}, owned="kb", consumes=("kb",)),
     "POST /{kb_id}/search": Row({"question": "What is the treasure?"}, owned="kb", changes=False),
     "POST /{kb_id}/trees": Row({}, owned="kb", consumes=("kb",)),

@@ -9,7 +9,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
-from kernel.sdk import Database, EngineMismatch, Hit, Point, Query, StoredPoint, Unit
+from kernel.sdk import Database, Embedded, EngineMismatch, Hit, Point, Query, StoredPoint, Unit
 
 from .models import ShelfCollection, ShelfPoint
 
@@ -74,6 +74,10 @@ class ShelfVectors:
         seen = _of(collection, group) & ShelfPoint.published
         return await self._database.snapshot(_page, seen, limit, offset)
 
+    async def vectors(self, collection: str, group: str, limit: int, offset: int) -> Embedded | None:
+        seen = _of(collection, group) & ShelfPoint.published
+        return await self._database.snapshot(_vectors, collection, seen, limit, offset)
+
     async def count(self, collection: str) -> int:
         return await self._database.read(
             _number, (ShelfPoint.collection == collection) & ShelfPoint.published
@@ -98,6 +102,17 @@ def _page(
 ) -> tuple[list[StoredPoint], int]:
     page = select(ShelfPoint).where(seen).order_by(ShelfPoint.position).limit(limit).offset(offset)
     return [_stored(row) for row in session.scalars(page)], _number(session, seen)
+
+
+def _vectors(
+    session: Session, collection: str, seen: ColumnElement[bool], limit: int, offset: int
+) -> Embedded | None:
+    found = session.get(ShelfCollection, collection)
+    if found is None:
+        return None
+    page = select(ShelfPoint.vector).where(seen).order_by(ShelfPoint.position).limit(limit).offset(offset)
+    rows = np.frombuffer(b"".join(session.scalars(page)), np.float32)
+    return Embedded(rows.reshape(-1, found.dimension), found.engine)
 
 
 def _number(session: Session, condition: ColumnElement[bool]) -> int:

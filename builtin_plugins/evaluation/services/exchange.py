@@ -1,0 +1,79 @@
+"""Evaluation sets in the file that carries a knowledge base. Runs are left out: they measured a machine."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.evaluation.models import Question, QuestionSet
+from builtin_plugins.evaluation.schemas import MOST_QUESTIONS, QuestionIn
+from kernel.sdk import Unit, Unprocessable, utc_now
+
+PART = "evaluation"
+_MOST_SETS = 1000
+
+
+class _QuestionRow(QuestionIn):
+    origin: Literal["uploaded", "generated"]
+    document_id: Annotated[str, Field(max_length=36)] | None
+
+
+class _SetRow(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=255)]
+    questions: Annotated[list[_QuestionRow], Field(max_length=MOST_QUESTIONS)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    sets: Annotated[list[_SetRow], Field(max_length=_MOST_SETS)]
+
+
+def write_out(session: Session, base: str) -> Mapping[str, Any]:
+    """The sets of a knowledge base, oldest first, with their questions."""
+    ordered = select(QuestionSet).where(QuestionSet.knowledge_base_id == base)
+    sets = session.scalars(ordered.order_by(QuestionSet.created_at, QuestionSet.id)).all()
+    rows = [{"name": found.name, "questions": _questions(session, found.id)} for found in sets]
+    return {PART: {"sets": rows}} if rows else {}
+
+
+def _questions(session: Session, set_id: str) -> list[dict[str, Any]]:
+    rows = session.scalars(select(Question).where(Question.set_id == set_id).order_by(Question.id))
+    return [{name: getattr(row, name) for name in _QuestionRow.model_fields} for row in rows]
+
+
+def read_in(unit: Unit, base: str, parts: Mapping[str, Any], renamed: Mapping[str, str]) -> None:
+    """Write the sets of a file. Raises Unprocessable for what is not valid."""
+    if PART not in parts:
+        return
+    try:
+        found = _Part.model_validate(parts[PART])
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise Unprocessable.field(("body", "file"), f"evaluation sets: {where}: {first['msg']}") from None
+    for row in found.sets:
+        made = QuestionSet(id=str(uuid.uuid4()), knowledge_base_id=base, name=row.name, created_at=utc_now())
+        unit.session.add(made)
+        unit.session.flush()
+        for question in row.questions:
+            unit.session.add(_renamed(question, made.id, renamed))
+            unit.session.flush()  # ids in the order of the file
+
+
+def _renamed(row: _QuestionRow, set_id: str, renamed: Mapping[str, str]) -> Question:
+    """With the ids of documents and passages that they have here; names and texts stay as they are."""
+    return Question(
+        **row.model_dump(exclude={"documents", "passages", "document_id"}),
+        set_id=set_id,
+        documents=[renamed.get(one, one) for one in row.documents],
+        passages=[renamed.get(one, one) for one in row.passages],
+        document_id=None if row.document_id is None else renamed.get(row.document_id),
+    )

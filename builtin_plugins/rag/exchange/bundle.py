@@ -1,0 +1,261 @@
+"""The file that carries a knowledge base: a zip archive.
+
+`manifest.json` lists what is in it. For each document there is its original (by its hash), its passages as
+JSON lines, and their vectors as 32-bit numbers. Nothing in a file that arrives is trusted before it was
+checked: names come from the manifest's ids and hashes alone, and every size has a limit.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+
+from builtin_plugins.rag.chunking import MAX_SIZE
+from builtin_plugins.rag.schemas import ModelName, Name, Text
+from kernel.sdk import Unprocessable
+
+MANIFEST = "manifest.json"
+PLACE = ("page", "char_start", "char_end")
+MOST_DOCUMENTS = 200_000
+_LARGEST_MANIFEST = 256 << 20
+_LARGEST_LINE = 4 << 20
+_MOST_GROWTH = 200
+"""A member may be this many times as large as it is in the file; text and numbers compress far less."""
+_CLOSE = 0.01
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError)
+
+Id = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+FileName = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f/\\]+$")]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Base(_Part):
+    """Settings of the knowledge base."""
+
+    name: Name
+    description: Text = ""
+    embedding_model: ModelName
+    llm_model: ModelName | None = None
+    chunk_size: Annotated[int, Field(ge=1, le=MAX_SIZE)]
+    chunk_overlap: Annotated[int, Field(ge=0, le=MAX_SIZE)]
+    graph: bool = False
+
+    @model_validator(mode="after")
+    def _overlap_fits(self) -> Base:
+        if self.chunk_overlap >= self.chunk_size:
+            raise ValueError("chunk_overlap must be smaller than chunk_size")
+        return self
+
+
+class BundledDocument(_Part):
+    """A document whose passages are in the file."""
+
+    id: Id
+    filename: FileName
+    content_type: Annotated[str, StringConstraints(min_length=1, max_length=255)]
+    size_bytes: Annotated[int, Field(ge=1)]
+    sha256: Digest
+    chunk_count: Annotated[int, Field(ge=1)]
+    page_count: Annotated[int, Field(ge=0)] | None = None
+    uploaded_at: datetime
+    has_tree: bool = False
+
+
+class Manifest(_Part):
+    """What is in the file. `engine` made the vectors, each of `dimension` numbers."""
+
+    format: Literal["platform.knowledge_base"] = "platform.knowledge_base"
+    version: Literal[1] = 1
+    exported_at: datetime
+    made_by: Annotated[str, StringConstraints(max_length=64)]
+    knowledge_base: Base
+    engine: Annotated[str, StringConstraints(max_length=255)] | None
+    dimension: Annotated[int, Field(ge=0, le=65_536)]
+    documents: Annotated[list[BundledDocument], Field(max_length=MOST_DOCUMENTS)]
+    plugins: dict[str, Any] = {}
+
+
+class BundledPassage(_Part):
+    """A passage, and where it is in its document."""
+
+    id: Annotated[str, StringConstraints(min_length=1, max_length=64)]
+    text: Annotated[str, StringConstraints(min_length=1)]
+    page: Annotated[int, Field(ge=0)] | None
+    char_start: Annotated[int, Field(ge=0)]
+    char_end: Annotated[int, Field(ge=0)]
+
+
+class BundleBroken(Unprocessable):
+    """The file is not an exported knowledge base, or it is damaged."""
+
+
+def broken(why: str) -> BundleBroken:
+    """The refusal of a file, for the one who sent it."""
+    message = f"not an exported knowledge base, or damaged: {why}"
+    return BundleBroken([{"type": "value_error", "loc": ["body", "file"], "msg": message, "input": None}])
+
+
+def original_of(document: BundledDocument) -> str:
+    """The name of its original in the file."""
+    return f"originals/{document.sha256}"
+
+
+def passages_of(document: BundledDocument) -> str:
+    """The name of its passages in the file."""
+    return f"passages/{document.id}.jsonl"
+
+
+def vectors_of(document: BundledDocument) -> str:
+    """The name of its vectors in the file."""
+    return f"vectors/{document.id}.f32"
+
+
+class Pipe(io.RawIOBase):
+    """What was written and not yet taken; a zip archive can be written into it without going back."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._pieces.append(bytes(data))
+        return len(data)
+
+    def take(self) -> bytes:
+        """All that was written since."""
+        found, self._pieces = b"".join(self._pieces), []
+        return found
+
+
+class BundleReader:
+    """A file that arrived. All calls block; each raises BundleBroken for what it can't take."""
+
+    def __init__(self, path: Path, most_bytes: int) -> None:
+        """Reads the table of contents and the manifest; `most_bytes` is for all that it unpacks to."""
+        try:
+            self._zip = zipfile.ZipFile(path)
+        except _BROKEN:
+            raise broken("it is no zip archive") from None
+        try:
+            self._check_sizes(most_bytes)
+            self.manifest = self._read_manifest()
+            self._check_contents()
+        except BaseException:  # whatever is wrong with the file, it does not stay open
+            self._zip.close()
+            raise
+
+    def __enter__(self) -> BundleReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._zip.close()
+
+    def original(self, document: BundledDocument) -> Iterator[bytes]:
+        """The original's bytes, in pieces."""
+        with self._open(original_of(document)) as file:
+            while piece := _guarded(lambda: file.read(1 << 20)):
+                yield piece
+
+    def batches(
+        self, document: BundledDocument, size: int
+    ) -> Iterator[tuple[list[BundledPassage], np.ndarray]]:
+        """All passages with their vectors, in order; at most `size` at a time."""
+        left = document.chunk_count
+        with self._open(passages_of(document)) as lines, self._open(vectors_of(document)) as numbers:
+            while left:
+                count = min(left, size)
+                passages = [_read_passage(lines, document) for _ in range(count)]
+                yield passages, self._read_vectors(numbers, document, count)
+                left -= count
+            if _guarded(lambda: lines.read(1)) or _guarded(lambda: numbers.read(1)):
+                raise broken(f"{document.filename} has more passages than its {MANIFEST} says")
+
+    def _read_vectors(self, numbers: IO[bytes], document: BundledDocument, count: int) -> np.ndarray:
+        size = count * self.manifest.dimension * 4
+        raw = _guarded(lambda: numbers.read(size))
+        if len(raw) != size:
+            raise broken(f"vectors of {document.filename} are missing")
+        found = np.frombuffer(raw, "<f4").reshape(count, self.manifest.dimension)
+        if not np.isfinite(found).all() or (np.abs(np.linalg.norm(found, axis=1) - 1) > _CLOSE).any():
+            raise broken(f"vectors of {document.filename} are not of unit length")
+        return found
+
+    def _open(self, name: str) -> IO[bytes]:
+        try:
+            return self._zip.open(name)
+        except (KeyError, *_BROKEN):
+            raise broken(f"{name} can't be read") from None
+
+    def _check_sizes(self, most_bytes: int) -> None:
+        total = 0
+        for member in self._zip.infolist():
+            total += member.file_size
+            if member.file_size > _MOST_GROWTH * max(member.compress_size, 1) + 1_000_000:
+                raise broken("it grows too large")
+        if total > most_bytes:
+            raise broken(f"it unpacks to more than {most_bytes >> 20} MB")
+
+    def _read_manifest(self) -> Manifest:
+        try:
+            info = self._zip.getinfo(MANIFEST)
+        except KeyError:
+            raise broken(f"it has no {MANIFEST}") from None
+        if info.file_size > _LARGEST_MANIFEST:
+            raise broken(f"its {MANIFEST} is too large")
+        with self._open(MANIFEST) as file:
+            content = _guarded(file.read)
+        try:
+            return Manifest.model_validate_json(content)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            raise broken(f"{MANIFEST}: {where}: {first['msg']}") from None
+
+    def _check_contents(self) -> None:
+        """Each document has its parts, and nothing is in the file twice."""
+        names = self._zip.namelist()
+        if len(names) != len(set(names)):
+            raise broken("a name is in it twice")
+        documents, present = self.manifest.documents, set(names)
+        if len({one.id for one in documents}) != len(documents):
+            raise broken("a document is in it twice")
+        if len({one.sha256 for one in documents}) != len(documents):
+            raise broken("an original is in it twice")
+        for one in documents:
+            for name in (original_of(one), passages_of(one), vectors_of(one)):
+                if name not in present:
+                    raise broken(f"{name} is missing")
+        if documents and (self.manifest.engine is None or self.manifest.dimension == 0):
+            raise broken("it does not say which engine made its vectors")
+
+
+def _read_passage(lines: IO[bytes], document: BundledDocument) -> BundledPassage:
+    line = _guarded(lambda: lines.readline(_LARGEST_LINE))
+    if not line.endswith(b"\n"):
+        raise broken(f"a passage of {document.filename} is missing or too long")
+    try:
+        return BundledPassage.model_validate(json.loads(line))
+    except (ValueError, RecursionError):
+        raise broken(f"a passage of {document.filename} can't be read") from None
+
+
+def _guarded(read: Any) -> Any:
+    try:
+        return read()
+    except _BROKEN:
+        raise broken("its content is damaged") from None

@@ -1,0 +1,166 @@
+"""Writing a knowledge base into a file, piece by piece, while it is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import zipfile
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.rag import hookspecs
+from builtin_plugins.rag.exchange.bundle import (
+    MANIFEST,
+    PLACE,
+    Base,
+    BundledDocument,
+    Manifest,
+    Pipe,
+    original_of,
+    passages_of,
+    vectors_of,
+)
+from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.services import knowledge_bases
+from kernel.sdk import Caller, Embedded, Platform, StoredPoint, Unit, audit, scope_of, utc_now
+
+_BATCH = 500
+_PIECE = 1 << 20
+
+
+async def find(caller: Caller, kb_id: str) -> KnowledgeBase:
+    """The knowledge base to export, noted in the audit log. Raises KnowledgeBaseNotFound, NotOwner."""
+    scope = await scope_of(caller.platform, caller.principal)
+
+    def note(unit: Unit) -> KnowledgeBase:
+        base = knowledge_bases.find_own(unit.session, scope, kb_id)
+        audit(unit, "rag.knowledge_base.exported", "knowledge_base", kb_id, origin=caller.origin)
+        return base
+
+    return await caller.platform.database.write(note)
+
+
+async def pieces(platform: Platform, base: KnowledgeBase, made_by: str) -> AsyncGenerator[bytes, None]:
+    """The file's bytes. Documents that are deleted, and a model that is changed, meanwhile are left out."""
+    export = _Export(platform, base)
+    async for piece in export.documents():
+        yield piece
+    yield await asyncio.to_thread(export.end, made_by, await platform.database.read(export.of_plugins))
+
+
+class _Export:
+    """One file on its way."""
+
+    def __init__(self, platform: Platform, base: KnowledgeBase) -> None:
+        self._platform = platform
+        self._base = base
+        self._pipe = Pipe()
+        self._zip = zipfile.ZipFile(self._pipe, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
+        self._done: list[BundledDocument] = []
+        self._engine: str | None = None
+        self._dimension = 0
+
+    async def documents(self) -> AsyncGenerator[bytes, None]:
+        """What there is of each document that is completed."""
+        for document in await self._platform.database.read(_completed, self._base.id):
+            found = await self._passages(document.id)
+            if found is None:
+                continue
+            points, vectors = found
+            try:
+                path = await self._platform.blobs.local(document.sha256)
+                file = await asyncio.to_thread(path.open, "rb")
+            except FileNotFoundError:
+                continue  # deleted meanwhile
+            entry = _entry(document, len(points))
+            with file, self._zip.open(original_of(entry), "w", force_zip64=True) as target:
+                while piece := await asyncio.to_thread(file.read, _PIECE):
+                    await asyncio.to_thread(target.write, piece)
+                    yield self._pipe.take()
+            await asyncio.to_thread(self._write, entry, points, vectors)
+            self._done.append(entry)
+            yield self._pipe.take()
+
+    async def _passages(self, document_id: str) -> tuple[list[StoredPoint], list[np.ndarray]] | None:
+        """All of a document, or None where it is not as it was when the export began."""
+        store = self._platform.vectors
+        points: list[StoredPoint] = []
+        vectors: list[np.ndarray] = []
+        total = 1
+        while len(points) < total:
+            window = (self._base.collection, document_id, _BATCH, len(points))
+            page, total = await store.points(*window)
+            embedded = await store.vectors(*window)
+            if not page or embedded is None or len(embedded.vectors) != len(page):
+                return None
+            if not self._fits(embedded):
+                return None
+            points += page
+            vectors.append(embedded.vectors)
+        return points, vectors
+
+    def _fits(self, embedded: Embedded) -> bool:
+        if self._engine is None:
+            self._engine, self._dimension = embedded.engine, embedded.vectors.shape[1]
+        return (self._engine, self._dimension) == (embedded.engine, embedded.vectors.shape[1])
+
+    def _write(
+        self, entry: BundledDocument, points: Sequence[StoredPoint], vectors: Sequence[np.ndarray]
+    ) -> None:
+        with self._zip.open(passages_of(entry), "w", force_zip64=True) as target:
+            for point in points:
+                row = {"id": point.id, "text": point.text, **{key: point.payload.get(key) for key in PLACE}}
+                target.write(json.dumps(row).encode() + b"\n")
+        with self._zip.open(vectors_of(entry), "w", force_zip64=True) as target:
+            for block in vectors:
+                target.write(block.astype("<f4").tobytes())
+
+    def of_plugins(self, session: Session) -> Mapping[str, Any]:
+        """What plugins have of the knowledge base, by their names."""
+        found: dict[str, Any] = {}
+        for part in self._platform.hooks.ask_now(
+            hookspecs.export_derived,
+            platform=self._platform,
+            session=session,
+            knowledge_base_id=self._base.id,
+        ):
+            found.update(part)
+        return found
+
+    def end(self, made_by: str, plugins: Mapping[str, Any]) -> bytes:
+        """The manifest and the end of the file."""
+        manifest = Manifest(
+            exported_at=utc_now(),
+            made_by=made_by,
+            knowledge_base=Base(**{name: getattr(self._base, name) for name in Base.model_fields}),
+            engine=self._engine,
+            dimension=self._dimension,
+            documents=self._done,
+            plugins=dict(plugins),
+        )
+        self._zip.writestr(MANIFEST, manifest.model_dump_json())
+        self._zip.close()
+        return self._pipe.take()
+
+
+def _entry(document: Document, passages: int) -> BundledDocument:
+    return BundledDocument(
+        id=document.id,
+        filename=document.filename,
+        content_type=document.content_type,
+        size_bytes=document.size_bytes,
+        sha256=document.sha256,
+        chunk_count=passages,
+        page_count=document.page_count,
+        uploaded_at=document.uploaded_at,
+        has_tree=document.tree_built_at is not None,
+    )
+
+
+def _completed(session: Session, kb_id: str) -> list[Document]:
+    mine = (Document.knowledge_base_id == kb_id) & (Document.status == "completed")
+    return list(session.scalars(select(Document).where(mine).order_by(Document.uploaded_at, Document.id)))

@@ -1,0 +1,82 @@
+"""Routes that carry a knowledge base from one platform to another."""
+
+from __future__ import annotations
+
+import re
+from contextlib import aclosing
+
+from aiohttp import web
+
+from builtin_plugins.rag.errors import EmptyDocument, KnowledgeBaseNotFound, NotOwner
+from builtin_plugins.rag.exchange import exporting, importing
+from builtin_plugins.rag.exchange.importing import ImportStarted
+from builtin_plugins.rag.permissions import KB_CREATE
+from builtin_plugins.rag.settings import RagSettings
+from kernel.sdk import (
+    AUTHENTICATED,
+    BadRequest,
+    Context,
+    InsufficientStorage,
+    PayloadTooLarge,
+    RouteTable,
+    Unavailable,
+    UnsupportedMediaType,
+    Upload,
+    permission,
+    receive_file,
+)
+
+routes = RouteTable("Knowledge bases")
+
+_MADE_BY = "0.1.0"
+
+
+@routes.get(
+    "/knowledge-bases/{kb_id:uuid}/export",
+    access=AUTHENTICATED,
+    media_type="application/zip",
+    returns=bytes,
+    errors=(KnowledgeBaseNotFound, NotOwner),
+    long=True,
+)
+async def export(ctx: Context, kb_id: str) -> web.StreamResponse:
+    """Download a knowledge base as one file: settings, originals, passages, vectors and evaluation sets."""
+    base = await exporting.find(ctx.caller, kb_id)
+    name = re.sub(r"[^A-Za-z0-9._ -]", "_", base.name)[:100]
+    response = web.StreamResponse(
+        headers={
+            "Content-Type": "application/zip",
+            "Content-Disposition": f'attachment; filename="{name}.kb.zip"',
+        }
+    )
+    await response.prepare(ctx.request)
+    async with aclosing(exporting.pieces(ctx.platform, base, _MADE_BY)) as pieces:
+        async for piece in pieces:
+            await response.write(piece)
+    await response.write_eof()
+    return response
+
+
+@routes.post(
+    "/knowledge-bases/import",
+    access=permission(KB_CREATE),
+    body=Upload(),
+    returns=ImportStarted,
+    status=202,
+    errors=(
+        *(EmptyDocument, UnsupportedMediaType, PayloadTooLarge, BadRequest),
+        *(InsufficientStorage, Unavailable),
+    ),
+    long=True,
+)
+async def import_file(ctx: Context) -> ImportStarted:
+    """Create a knowledge base from an exported file: 202 once the file is stored durably.
+
+    It is the caller's and private. Vectors are kept where the same engine embeds here; else the passages are
+    embedded again.
+    """
+    found = await receive_file(ctx, ctx.settings_of(RagSettings).max_import_size_mb)
+    try:
+        return await importing.start(ctx.caller, found.staged)
+    finally:
+        found.staged.discard()
