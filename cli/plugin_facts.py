@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kernel.plugins import PluginRecord
 
 
 @dataclass(frozen=True)
@@ -20,3 +24,10 @@ class Shown:
     hooks: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+
+
+def variables_of(record: PluginRecord) -> list[str]:
+    """The environment variables of a loaded plugin's settings."""
+    declare = getattr(record.instance, "register_settings", None)
+    cls = declare() if declare else None
+    return [names[0] for names in cls.env_names().values()] if cls else []

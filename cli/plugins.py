@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.options import AsJson
-from cli.plugin_facts import Shown
+from cli.plugin_facts import Shown, variables_of
 from cli.texts import App, examples
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ app = App(
     epilog=examples(
         ("platformctl plugins list", "installed plugins and their state"),
         ("platformctl plugins why NAME", "what a plugin does, or why it is out of service"),
-        ("platformctl plugins install NAME", "from the package index, a wheel or a folder"),
+        ("platformctl plugins install NAME", "from the catalog, the package index, a wheel or a folder"),
         ("platformctl plugins new NAME", "start your own plugin"),
         after="Set PLATFORM_PLUGINS_DISABLED=a,b to not load some plugins.",
     ),
@@ -120,15 +120,9 @@ def _facts(platform: Platform, record: PluginRecord) -> Shown:
         place=record.place,
         requires=record.requires,
         hooks=platform.hooks.implemented_by(record.name),
-        settings=_variables(record) if loaded else [],
+        settings=variables_of(record) if loaded else [],
         problems=list(record.problems),
     )
-
-
-def _variables(record: PluginRecord) -> list[str]:
-    declare = getattr(record.instance, "register_settings", None)
-    cls = declare() if declare else None
-    return [names[0] for names in cls.env_names().values()] if cls else []
 
 
 def _with_report(item: Shown, report: dict[str, Any] | None) -> Shown:
@@ -173,24 +167,54 @@ FindLinks = Annotated[
 
 @app.command(
     epilog=examples(
-        ("platformctl plugins install acme-plugin", "from the package index"),
-        ("platformctl plugins install ./acme_plugin-1.0-py3-none-any.whl", "a wheel"),
-        ("platformctl plugins install ./acme --offline", "a folder, without a network"),
-        after="If the plugin conflicts with packages that the platform needs, or contains no "
-        "plugin, nothing is installed. A new plugin is loaded at the next start.",
+        ("platformctl plugins install acme-plugin", "from the catalog or the package index"),
+        ("platformctl plugins install acme --from https://platform.example.org", "from its catalog"),
+        ("platformctl plugins install acme --offline --find-links wheels", "from a folder of wheels"),
+        ("platformctl plugins install ./acme-1.0-py3-none-any.whl", "a wheel, or a folder"),
+        after="First you see what the plugin declares, what the dependency graph says, and what pip would "
+        "install. To find out, the plugin is started in a process of its own with an empty home; this runs "
+        "its code, so install only what you trust. If it conflicts with packages that the platform needs, "
+        "contains no plugin, or does not start, nothing is installed. If it does not start once it is "
+        "installed, what was there before is put back. The platform loads it at its next start.",
     )
 )
 def install(
-    wanted: Annotated[str, typer.Argument(metavar="NAME|PATH", help="Package name, wheel file or folder.")],
+    wanted: Annotated[
+        str, typer.Argument(metavar="NAME|PATH", help="Name in the catalog or package, wheel or folder.")
+    ],
     upgrade: Annotated[bool, typer.Option("--upgrade", "-U", help="Install a newer version.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be installed.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Install it even if it does not start or its dependencies fail.")
+    ] = False,
+    address: Annotated[
+        str | None,
+        typer.Option("--from", metavar="URL", help="Look the name up in the catalog of this platform."),
+    ] = None,
     offline: Offline = False,
     find_links: FindLinks = None,
 ) -> None:
     """Install a plugin without changing the version of any installed package."""
-    from cli.installing import Pip, install_plugin
+    from cli.installing import How, install_plugin
+    from cli.pip import Pip
 
-    install_plugin(wanted, Pip(offline=offline, find_links=find_links, upgrade=upgrade), dry_run=dry_run)
+    how = How(dry_run=dry_run, yes=yes, force=force, address=address)
+    install_plugin(wanted, Pip(offline=offline, find_links=find_links, upgrade=upgrade), how)
+
+
+@app.command(hidden=True)
+def trial(
+    names: Annotated[list[str], typer.Argument(help="Names of plugins.")],
+    to: Annotated[Path, typer.Option("--to", help="File for the answer.")],
+) -> None:
+    """Start everything and write what these plugins declare; `install` runs it in a home of its own."""
+    import json
+
+    from cli import running
+    from cli.trial import declare
+
+    to.write_text(json.dumps(running.run(declare(names))), encoding="utf-8")
 
 
 @app.command(epilog=examples(("platformctl plugins uninstall acme", "its tables and data are kept")))
@@ -202,7 +226,7 @@ def uninstall(
 ) -> None:
     """Uninstall a plugin's package. Its tables, settings and secrets are kept."""
     from cli import running
-    from cli.installing import uninstall_plugin
+    from cli.uninstalling import uninstall_plugin
 
     uninstall_plugin(name, running.run(_shown()), force=force)
 

@@ -14,8 +14,8 @@ from rich.text import Text
 from cli import console
 from cli.demonstration import QUESTIONS, Stopwatch, ingest
 from cli.failures import CommandFailed
-from cli.installing import Pip
 from cli.instance import throw_away_instance
+from cli.pip import Pip
 from cli.running import kernel_settings
 
 RUNTIME: Final = "xllamacpp>=2026.10"

@@ -14,6 +14,9 @@ class ListingRef:
     display_name: str
     approved: bool
     version: str | None = None
+    package: str | None = None
+    version_range: str | None = None
+    tier: str = "community"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,19 @@ class Dependency:
     plugin_id: str
     name: str
     depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class DependencyVerdict:
+    """Whether all that a plugin requires fits together (`verdict` is ``resolved``), and if not, why.
+
+    `conflicts` are (name, reason) of plugins that must not be installed beside it.
+    """
+
+    verdict: str
+    failures: tuple[str, ...]
+    requires: tuple[Dependency, ...]
+    conflicts: tuple[tuple[str, str | None], ...]
 
 
 @dataclass(frozen=True, slots=True)

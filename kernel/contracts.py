@@ -11,6 +11,7 @@ from kernel.bundles import ImportOutcome as ImportOutcome
 from kernel.bundles import ImportPlan as ImportPlan
 from kernel.bundles import ImportPolicy as ImportPolicy
 from kernel.catalogue_words import Dependency as Dependency
+from kernel.catalogue_words import DependencyVerdict as DependencyVerdict
 from kernel.catalogue_words import InstalledTogether as InstalledTogether
 from kernel.catalogue_words import ListingRef as ListingRef
 from kernel.conversations import ChatEnd as ChatEnd
@@ -358,6 +359,11 @@ def find_requirements(platform: Platform, session: Session, plugin_id: str) -> S
 @hookspec.first_now
 def find_dependents(platform: Platform, session: Session, plugin_id: str) -> Sequence[Dependency] | None:
     """All plugins that require this one, directly or through others, nearest first. A plain function."""
+
+
+@hookspec.first_now
+def judge_dependencies(platform: Platform, session: Session, plugin_id: str) -> DependencyVerdict | None:
+    """What the dependency graph says of a plugin of the catalog. A plain function."""
 
 
 @hookspec.first_now

@@ -43,7 +43,8 @@ class Plugin:
 
     `requires` lists plugins that must be loaded first, or this one is refused; `after` only sets the order.
     If an `essential` plugin fails, the platform does not start. `capabilities`, `data_sources` and
-    `databases` are shown to clients unchanged (wire-facts 6.1).
+    `databases` are shown to clients unchanged (wire-facts 6.1). `outgoing_hosts` names the hosts that the
+    plugin calls (``api.example.org``, ``*.example.org``); operators see them before they install it.
     """
 
     name: str = ""
@@ -56,6 +57,7 @@ class Plugin:
     capabilities: Sequence[str] = ()
     data_sources: Sequence[str] = ()
     databases: Sequence[str] = ()
+    outgoing_hosts: Sequence[str] = ()
     essential: bool = False
 
 
@@ -76,6 +78,8 @@ class PluginRecord:
     capabilities: tuple[str, ...] = ()
     data_sources: tuple[str, ...] = ()
     databases: tuple[str, ...] = ()
+    outgoing_hosts: tuple[str, ...] = ()
+    api_version: str = ""
     essential: bool = False
     instance: Any = None
     package: str = ""
@@ -332,6 +336,8 @@ def _describe(record: PluginRecord, instance: Any) -> None:
     record.databases = _names(instance, "databases")
     record.data_sources = _names(instance, "data_sources")
     record.capabilities = _names(instance, "capabilities")
+    record.outgoing_hosts = _names(instance, "outgoing_hosts")
+    record.api_version = wanted
 
 
 def _misnamed(name: str, instance: Any) -> str | None:

@@ -16,6 +16,7 @@ LONG = (
     "tests/test_openapi_fuzz.py",
     "tests/durability",
     "tests/cli/test_setup.py",
+    "tests/cli/test_cli_catalog.py",
     "tests/cli/test_cli_plugins.py",
     "tests/cli/test_cli_serve.py",
     "tests/cli/test_readme.py",

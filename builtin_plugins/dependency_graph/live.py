@@ -152,6 +152,25 @@ def _read_refs(session: Session, platform: Platform, plugins: Sequence[str]) -> 
     return found
 
 
+def judge(platform: Platform, session: Session, plugin_id: str) -> contracts.DependencyVerdict:
+    """What the rows say of one plugin, for callers that have no graph open."""
+    links, names, _ = _read(session, None)
+    index = Index()
+    for source, found in links.items():
+        index.put(source, found)
+    index.names.update(names)
+    index.has_catalog = bool(platform.hooks.implementations(contracts.find_listings))
+    refs = _read_refs(session, platform, sorted({plugin_id} | index.plugins()))
+    index.known.update({ref.id: Known(ref.name, ref.version) for ref in refs if ref.approved})
+    resolved = index.resolve(plugin_id)
+    return contracts.DependencyVerdict(
+        resolved.verdict,
+        tuple(resolved.resolve_failures),
+        tuple(contracts.Dependency(one.plugin_id, one.name, one.depth) for one in resolved.dependencies),
+        tuple((one.name, one.reason) for one in index.conflicts(plugin_id)),
+    )
+
+
 @asynccontextmanager
 async def open_graph(platform: Platform, folder: Path) -> AsyncIterator[LiveGraph]:
     """The graph of this process, told of every change in any process."""

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from kernel.sdk import Platform, Plugin, Resource, RouteTable, Tables, contracts, hookimpl
 
 from .handlers import routes
-from .live import GRAPH, LiveGraph, open_graph
+from .live import GRAPH, LiveGraph, judge, open_graph
 from .models import Base
 from .services.edges import closure
 
@@ -49,6 +49,12 @@ class DependencyGraphPlugin(Plugin):
         self, platform: Platform, session: Session, plugin_id: str
     ) -> Sequence[contracts.Dependency]:
         return closure(platform, session, plugin_id, backwards=True)
+
+    @hookimpl
+    def judge_dependencies(
+        self, platform: Platform, session: Session, plugin_id: str
+    ) -> contracts.DependencyVerdict:
+        return judge(platform, session, plugin_id)
 
 
 @asynccontextmanager

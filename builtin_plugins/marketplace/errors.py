@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernel.sdk import Conflict, Forbidden, NotFound
+from kernel.sdk import Conflict, Forbidden, NotFound, UnsupportedMediaType
 
 
 class ListingNotFound(NotFound):
@@ -65,3 +65,8 @@ class InConflict(Conflict):
 class NeverInstalled(Forbidden):
     code = "never_installed"
     default_detail = "Only those who have installed a plugin can rate it"
+
+
+class NotAWheel(UnsupportedMediaType):
+    code = "not_a_wheel"
+    default_detail = "The file is no wheel"

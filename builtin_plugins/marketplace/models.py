@@ -72,6 +72,7 @@ class Listing(Base):
     reviewed_by: Mapped[str | None] = mapped_column(String(255))
     review_notes: Mapped[str | None] = mapped_column(Text)
     checks: Mapped[Any] = mapped_column(json_type(), nullable=True)
+    wheel: Mapped[Any] = mapped_column(json_type(), nullable=True)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
     submitted_at: Mapped[datetime | None] = mapped_column(UtcDateTime)

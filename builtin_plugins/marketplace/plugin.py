@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -13,7 +14,8 @@ from .handlers import installs, listings, submissions, tools
 from .models import DERIVED, Base
 from .services.refs import find_refs, find_together
 from .services.search import derive
-from .services.self_listing import SELF_LISTING, SelfListing, open_self_listing
+from .services.self_listing import SELF_LISTING, open_self_listing
+from .services.wheels import WHEELS, open_wheels
 from .settings import MarketplaceSettings
 
 
@@ -39,8 +41,8 @@ class MarketplacePlugin(Plugin):
         return [Service("marketplace", tables, self.version, title="Marketplace")]
 
     @hookimpl
-    def register_resources(self) -> Sequence[Resource[SelfListing]]:
-        return [Resource(SELF_LISTING, open_self_listing)]
+    def register_resources(self) -> Sequence[Resource[Any]]:
+        return [Resource(SELF_LISTING, open_self_listing), Resource(WHEELS, open_wheels)]
 
     @hookimpl
     def register_health_checks(self) -> Sequence[HealthCheck]:

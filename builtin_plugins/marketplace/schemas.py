@@ -122,6 +122,19 @@ class Check(BaseModel):
     message: str
 
 
+class WheelOut(BaseModel):
+    """The wheel that came with a submission, by what it says of itself."""
+
+    filename: str
+    sha256: str = Field(description="Compare it with that of the published package.")
+    size_bytes: int
+    uploaded_at: str
+    name: str
+    version: str
+    license: str
+    plugins: list[str]
+
+
 class ListingOut(BaseModel):
     """A listing (wire-facts 10.1)."""
 
@@ -156,6 +169,9 @@ class ListingOut(BaseModel):
     review_notes: str | None
     checks: list[Check] | None = Field(
         None, description="What was checked at the submission; for its author and administrators."
+    )
+    wheel: WheelOut | None = Field(
+        None, description="The wheel that was uploaded for review; for its author and administrators."
     )
 
 

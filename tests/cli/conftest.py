@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.main import app
+from tests.cli.environments import Environment, make_environment
 
 Cli = Callable[..., Result]
 
@@ -34,3 +36,19 @@ def cli(platform_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     yield run
     root.handlers[:] = handlers
     root.setLevel(level)
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The environment of the tests that install packages."""
+    return make_environment(tmp_path_factory.mktemp("environment") / "env")
+
+
+@pytest.fixture
+def environment(made: Path, tmp_path: Path) -> Iterator[Environment]:
+    """The environment, empty again after the test."""
+    found = Environment(made, tmp_path / "home")
+    yield found
+    names = sorted(found.installed())
+    if names:
+        subprocess.run([made / "bin" / "python", "-m", "pip", "uninstall", "-qy", *names], check=True)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
+import shutil
 import sys
 import venv
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from kernel.plugins import PluginRecord, write_report
 from tests.cli.conftest import Cli
-from tests.cli.packages import Package
-from tests.fakes.processes import process_environment
+from tests.cli.environments import ROOT, Environment
+from tests.cli.packages import GOOD, Package
 
-ROOT = Path(__file__).resolve().parents[2]
 PYPROJECT = """
 [build-system]
 requires = ["hatchling"]
@@ -121,66 +118,12 @@ class TestExplaining:
         assert cli("plugins", "why", "acme_good").exit_code == 0
 
 
-@dataclass(frozen=True)
-class Environment:
-    """An environment in which the platform is visible and what is installed stays."""
-
-    folder: Path
-    home: Path
-
-    @property
-    def python(self) -> Path:
-        return self.folder / "bin" / "python"
-
-    @property
-    def site(self) -> Path:
-        """Where its own packages are."""
-        return next((self.folder / "lib").glob("python*/site-packages"))
-
-    def plugins(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """`platformctl plugins …` there, without any index."""
-        values = {"PLATFORM_HOME": str(self.home), "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": "/dev/null"}
-        return subprocess.run(
-            [str(self.python), "-P", "-m", "cli", "plugins", *arguments],
-            env=process_environment(values),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-
-    def installed(self) -> set[str]:
-        """The packages that were added to it."""
-        return {path.name.partition("-")[0] for path in self.site.glob("*.dist-info")}
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A virtual environment that sees this one's packages and takes new ones for itself."""
-    folder = tmp_path_factory.mktemp("environment") / "env"
-    venv.create(folder, with_pip=False)
-    site = next((folder / "lib").glob("python*/site-packages"))
-    libraries = [path for path in sys.path if path.endswith("site-packages")]
-    (site / "platform.pth").write_text("\n".join([str(ROOT), *libraries, ""]))
-    return folder
-
-
-@pytest.fixture
-def environment(made: Path, tmp_path: Path) -> Iterator[Environment]:
-    """The environment, empty again after the test."""
-    found = Environment(made, tmp_path / "home")
-    yield found
-    names = sorted(found.installed())
-    if names:
-        subprocess.run([made / "bin" / "python", "-m", "pip", "uninstall", "-qy", *names], check=True)
-
-
 class TestInstalling:
     def test_wheel(self, environment: Environment, tmp_path: Path) -> None:
         """A wheel is installed and loads, a newer one takes its place, and it is uninstalled by name."""
         result = environment.plugins("install", str(Package("acme-good").wheel(tmp_path)))
         assert result.returncode == 0, result.stderr
-        assert "plugin 'acme_good' loads" in result.stderr
+        assert "plugin 'acme_good' starts" in result.stderr
         assert "Resolving" in result.stderr and "Installing acme-good" in result.stderr
         newer = environment.plugins("install", str(Package("acme-good", version="1.1").wheel(tmp_path)))
         assert "installed acme-good 1.1" in newer.stderr
@@ -246,22 +189,46 @@ class TestInstalling:
         assert result.returncode == 0, result.stderr
         assert environment.installed() == {"acme_folder"}
 
-    def test_half_an_installation_is_undone(self, environment: Environment, tmp_path: Path) -> None:
-        """When pip fails at the plugin, the library that it had installed before is removed again."""
+    def test_a_wheel_that_writes_elsewhere(self, environment: Environment, tmp_path: Path) -> None:
+        """A wheel with a path that leads out of the environment is refused before anything changes."""
         outside = {"../../../outside.py": "print('here')"}
         Package("acme-evil", requires=["acme-lib"], more=outside).wheel(tmp_path)
         Package("acme-lib", plugin=False, body="").wheel(tmp_path)
         result = environment.plugins("install", "acme-evil", "--find-links", str(tmp_path))
         assert (result.returncode, environment.installed()) == (1, set())
+        assert "nothing was changed" in result.stderr
+
+    def test_half_an_installation_is_undone(self, environment: Environment, tmp_path: Path) -> None:
+        """When pip fails at the plugin, the library that it had installed before is removed again."""
+        Package("acme-blocked", requires=["acme-lib"]).wheel(tmp_path)
+        Package("acme-lib", plugin=False, body="").wheel(tmp_path)
+        in_the_way = environment.site / "acme_blocked.py"
+        (in_the_way / "folder").mkdir(parents=True)
+        result = environment.plugins("install", "acme-blocked", "--find-links", str(tmp_path))
+        shutil.rmtree(in_the_way)
+        assert (result.returncode, environment.installed()) == (1, set())
         assert "the packages it had added were removed again" in result.stderr
 
-    def test_installed_but_broken(self, environment: Environment, tmp_path: Path) -> None:
-        """A plugin that installs but does not load is told with its reason and the way back."""
+    def test_one_that_does_not_start(self, environment: Environment, tmp_path: Path) -> None:
+        """A plugin that does not start is refused with its reason before anything changes, unless forced."""
         wheel = Package("acme-broken", body="raise RuntimeError('no licence')").wheel(tmp_path)
         result = environment.plugins("install", str(wheel))
-        assert result.returncode == 1
+        assert (result.returncode, environment.installed()) == (4, set())
         assert "RuntimeError: no licence" in result.stderr
-        assert "platformctl plugins uninstall acme_broken" in result.stderr
+        assert environment.plugins("install", str(wheel), "--force").returncode == 0
+        assert environment.installed() == {"acme_broken"}
+
+    def test_what_was_there_comes_back(self, environment: Environment, tmp_path: Path) -> None:
+        """A release that starts in the trial, but not once it is installed, gives way to the one before."""
+        first = Package("acme-moody").wheel(tmp_path)
+        moody = "if 'site-packages' in __file__:\n    raise RuntimeError('not here')\n" + GOOD
+        second = Package("acme-moody", version="2.0", body=moody).wheel(tmp_path)
+        assert environment.plugins("install", str(first)).returncode == 0
+        result = environment.plugins("install", str(second))
+        assert result.returncode == 1
+        assert "RuntimeError: not here; what was installed before is back" in " ".join(result.stderr.split())
+        shown = json.loads(environment.plugins("why", "acme_moody", "--json").stdout)
+        assert (shown["status"], shown["version"]) == ("loaded", "1.0")
 
 
 class TestUninstalling:

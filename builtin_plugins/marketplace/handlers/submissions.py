@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from kernel.sdk import ADMIN, ADMIN_OR_SERVICE, AUTHENTICATED, Context, RouteTable
+from kernel.sdk import (
+    ADMIN,
+    ADMIN_OR_SERVICE,
+    AUTHENTICATED,
+    BadRequest,
+    Context,
+    InsufficientStorage,
+    PayloadTooLarge,
+    RouteTable,
+    Upload,
+    receive_file,
+)
 
-from ..errors import IllegalMove, ListingNotFound
+from ..errors import IllegalMove, ListingNotFound, NotAWheel, NotEditable
 from ..schemas import CatalogQuery, History, ListingOut, ListingPage, RejectRequest, SubmissionsQuery
-from ..services import submissions
-from ..services.checks import run_checks
+from ..services import submissions, wheels
 
 routes = RouteTable("Submissions")
 
@@ -31,8 +41,27 @@ async def list_queue(ctx: Context, query: SubmissionsQuery) -> ListingPage:
 @routes.post(f"{_ONE}/submit", access=AUTHENTICATED, returns=ListingOut, errors=_ERRORS)
 async def submit(ctx: Context, plugin_id: str) -> ListingOut:
     """Hand a draft, or a rejected listing, in for review; it is checked first, and the outcome shown."""
-    checks = await run_checks(ctx.caller, plugin_id)
-    return await ctx.write(submissions.move, ctx.caller, plugin_id, "submit", checks=checks)
+    return await ctx.write(submissions.move, ctx.caller, plugin_id, "submit")
+
+
+@routes.post(
+    f"{_ONE}/package",
+    access=AUTHENTICATED,
+    body=Upload(),
+    returns=ListingOut,
+    errors=(ListingNotFound, NotEditable, NotAWheel, PayloadTooLarge, BadRequest, InsufficientStorage),
+)
+async def add_package(ctx: Context, plugin_id: str) -> ListingOut:
+    """Upload the plugin's wheel for the automatic checks of a draft or rejected listing.
+
+    None of its code is run. Only what it says of itself is kept, with its SHA-256.
+    """
+    await wheels.check_editable(ctx.caller, plugin_id)
+    file = await receive_file(ctx, wheels.LIMIT_MB)
+    try:
+        return await wheels.add_wheel(ctx.caller, plugin_id, file)
+    finally:
+        file.staged.discard()
 
 
 @routes.post(f"{_ONE}/claim", access=ADMIN, returns=ListingOut, errors=_ERRORS)

@@ -1,59 +1,150 @@
-"""Automatic checks of a submission, before a person reviews it. They inform; a person decides."""
+"""Automatic checks of a submission, before a person reviews it. They inform; a person decides.
+
+They are made in the transaction of the move, under the listing's lock: they belong to what was submitted.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from kernel.sdk import DIRECTORY, Caller
+from kernel.sdk import API_VERSION, DIRECTORY, Platform, contracts
 
-from ..errors import ListingNotFound
 from ..models import Listing
 from ..schemas import Check
-from .records import roles_of
 
 _SHORTEST = 20
+_NO_WHEEL = "No wheel was uploaded: POST it to /v1/marketplace/submissions/{plugin_id}/package"
 
 
-async def run_checks(caller: Caller, plugin_id: str) -> list[Check]:
-    """What is right and wrong with a listing. Raises ListingNotFound for one that is not the caller's."""
-    taken = caller.platform.resource(DIRECTORY).taken_names()
-    listing = await caller.platform.database.read(_read, caller, plugin_id)
-    return [_metadata(listing), _name(listing, taken), _package(listing), _source(listing)]
+def run_checks(session: Session, platform: Platform, listing: Listing) -> list[Check]:
+    """What is right and wrong with a listing that is about to be submitted."""
+    taken = platform.resource(DIRECTORY).taken_names()
+    return [
+        _metadata(listing),
+        _source(listing),
+        _package(listing),
+        _license(listing.wheel),
+        _api_version(listing.wheel),
+        _names(session, listing, taken),
+        _conflicts(session, platform, listing, taken),
+        _files(listing.wheel),
+    ]
 
 
-def _read(session: Session, caller: Caller, plugin_id: str) -> Listing:
-    found: Listing | None = session.scalar(select(Listing).where(Listing.id == plugin_id))
-    if found is None or not roles_of(caller.principal, found):
-        raise ListingNotFound()
-    return found
+def _check(name: str, problems: Iterable[str], fine: str) -> Check:
+    found = list(problems)
+    return Check(check=name, ok=not found, message="; ".join(found) or fine)
 
 
 def _metadata(listing: Listing) -> Check:
-    short = len(listing.description or "") < _SHORTEST
-    text = f"The description has fewer than {_SHORTEST} characters" if short else "The description is there"
-    return Check(check="metadata", ok=not short, message=text)
-
-
-def _name(listing: Listing, taken: frozenset[str]) -> Check:
-    bad = listing.name_key in taken
-    text = "An installed plugin has this name" if bad else "No installed plugin has this name"
-    return Check(check="name", ok=not bad, message=text)
-
-
-def _package(listing: Listing) -> Check:
-    if listing.package is None:
-        return Check(check="package", ok=False, message="No pip package is named: nobody can install it")
-    try:
-        SpecifierSet(listing.version_range or "")
-    except InvalidSpecifier:
-        text = f"'{listing.version_range}' is no range of versions; write one such as >=1.2,<2"
-        return Check(check="package", ok=False, message=text)
-    return Check(check="package", ok=True, message=f"The package is {listing.package}")
+    short = len((listing.description or "").strip()) < _SHORTEST
+    problems = [f"The description has fewer than {_SHORTEST} characters"] if short else []
+    return _check("metadata", problems, "There is a description")
 
 
 def _source(listing: Listing) -> Check:
-    ok = listing.repository_url is not None
-    text = "The source is named" if ok else "No repository_url: a reviewer can't see the source"
-    return Check(check="source", ok=ok, message=text)
+    problems = [] if listing.repository_url else ["No repository_url: a reviewer can't see the source"]
+    return _check("source", problems, f"The source is at {listing.repository_url}")
+
+
+def _package(listing: Listing) -> Check:
+    return _check("package", _package_problems(listing), f"The pip package is {listing.package}")
+
+
+def _package_problems(listing: Listing) -> Iterable[str]:
+    if listing.package is None:
+        yield "No pip package is named: nobody can install it"
+        return
+    try:
+        versions = SpecifierSet(listing.version_range or "")
+    except InvalidSpecifier:
+        yield f"'{listing.version_range}' is no range of versions; write one such as >=1.2,<2"
+        return
+    wheel = listing.wheel
+    if not wheel:
+        return
+    if canonicalize_name(wheel["name"]) != canonicalize_name(listing.package):
+        yield f"The wheel's package is '{wheel['name']}', the listing names '{listing.package}'"
+    if not _contains(versions, wheel["version"]):
+        yield f"The wheel's version {wheel['version']} is not in the range {versions}"
+    if not wheel["plugins"]:
+        yield "The wheel has no entry point in the group 'platform.plugins'"
+
+
+def _contains(versions: SpecifierSet, version: str) -> bool:
+    try:
+        return versions.contains(version, prereleases=True)
+    except ValueError:
+        return False
+
+
+def _license(wheel: Mapping[str, Any] | None) -> Check:
+    if not wheel:
+        return _check("license", [_NO_WHEEL], "")
+    stated = wheel["license"]
+    if not stated:
+        return _check("license", ["The wheel's metadata name no licence"], "")
+    try:
+        return _check("license", [], f"The licence is {canonicalize_license_expression(stated)}")
+    except InvalidLicenseExpression:
+        return _check("license", [], f"The licence is stated as '{stated}', which is no SPDX expression")
+
+
+def _api_version(wheel: Mapping[str, Any] | None) -> Check:
+    if not wheel:
+        return _check("api_version", [_NO_WHEEL], "")
+    fine = f"It fits this platform's plugin API {API_VERSION}"
+    return _check("api_version", _api_problems(wheel["api_versions"]), fine)
+
+
+def _api_problems(found: Mapping[str, str | None]) -> Iterable[str]:
+    for plugin, version in found.items():
+        if version == "?":
+            yield f"The source of plugin '{plugin}' can't be read in the wheel"
+        elif version is not None and version.partition(".")[0] != API_VERSION.partition(".")[0]:
+            yield f"Plugin '{plugin}' is written for plugin API {version}; this platform offers {API_VERSION}"
+
+
+def _names(session: Session, listing: Listing, taken: frozenset[str]) -> Check:
+    return _check("names", _name_problems(session, listing, taken), "No other plugin has its names")
+
+
+def _name_problems(session: Session, listing: Listing, taken: frozenset[str]) -> Iterable[str]:
+    names = [listing.name_key, *(listing.wheel or {}).get("plugins", ())]
+    for name in dict.fromkeys(name for name in names if name in taken):
+        yield f"A plugin of this platform is called '{name}'"
+    if listing.package is None:
+        return
+    others = select(Listing.name, Listing.package).where(
+        Listing.package.is_not(None), Listing.id != listing.id, Listing.status != "archived"
+    )
+    own = canonicalize_name(listing.package)
+    for name, package in session.execute(others):
+        if canonicalize_name(str(package)) == own:
+            yield f"The package '{package}' is listed as '{name}' already"
+
+
+def _conflicts(session: Session, platform: Platform, listing: Listing, taken: frozenset[str]) -> Check:
+    problems = list((listing.wheel or {}).get("clashes", ()))
+    judged = platform.hooks.ask_now(
+        contracts.judge_dependencies, platform=platform, session=session, plugin_id=listing.id
+    )
+    if judged is not None:
+        problems += judged.failures
+        problems += [reason or name for name, reason in judged.conflicts if name in taken]
+    if not problems and not listing.wheel:
+        problems = [_NO_WHEEL]
+    return _check("conflicts", problems, "It needs nothing that clashes with this platform")
+
+
+def _files(wheel: Mapping[str, Any] | None) -> Check:
+    if not wheel:
+        return _check("files", [_NO_WHEEL], "")
+    return _check("files", wheel["forbidden"], "It brings no file that a plugin may not bring")

@@ -144,12 +144,12 @@ def update(
     return render(found, caller.principal)
 
 
-def find_writable(session: Session, principal: Principal, plugin_id: str) -> Listing:
+def find_writable(session: Session, principal: Principal, plugin_id: str, *, lock: bool = True) -> Listing:
     """A listing that is the caller's or everybody's to administer. Raises ListingNotFound otherwise."""
     query = select(Listing).where(Listing.id == plugin_id)
     if not is_privileged(principal):
         query = query.where(Listing.submitted_by == principal.subject)
-    found: Listing | None = session.scalar(query.with_for_update())
+    found: Listing | None = session.scalar(query.with_for_update() if lock else query)
     if found is None:
         raise ListingNotFound()
     return found

@@ -12,7 +12,7 @@ from kernel.sdk import Principal
 
 from ..errors import ListingNotFound
 from ..models import Listing
-from ..schemas import ListingOut, ListingPage
+from ..schemas import ListingOut, ListingPage, WheelOut
 from ..states import PUBLIC, Role
 
 _PLAIN = (
@@ -105,6 +105,7 @@ def render(listing: Listing, principal: Principal) -> ListingOut:
         author_email=None,
         rating_average=average(listing),
         checks=listing.checks if inside else None,
+        wheel=WheelOut.model_validate(listing.wheel) if inside and listing.wheel else None,
     )
 
 

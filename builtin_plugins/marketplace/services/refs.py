@@ -16,11 +16,20 @@ from ..states import PUBLIC
 def find_refs(session: Session, plugins: Sequence[str]) -> list[contracts.ListingRef]:
     """The listings whose id or name is among these."""
     wanted = list(plugins)
-    query = select(Listing.id, Listing.name, Listing.display_name, Listing.status, Listing.current_version)
+    query = select(
+        Listing.id,
+        Listing.name,
+        Listing.display_name,
+        Listing.status,
+        Listing.current_version,
+        Listing.package,
+        Listing.version_range,
+        Listing.base_tier,
+    )
     rows = session.execute(query.where(or_(Listing.id.in_(wanted), Listing.name.in_(wanted))))
     return [
-        contracts.ListingRef(one, name, shown, status == PUBLIC, version)
-        for one, name, shown, status, version in rows
+        contracts.ListingRef(one, name, shown, status == PUBLIC, version, package, versions, tier)
+        for one, name, shown, status, version, package, versions, tier in rows
     ]
 
 

@@ -9,8 +9,9 @@ from kernel.sdk import Caller, Principal, Unit, audit, utc_now
 
 from ..errors import IllegalMove, ListingNotFound
 from ..models import Listing, Transition
-from ..schemas import Check, History, ListingOut, ListingPage, SubmissionsQuery, TransitionOut
+from ..schemas import History, ListingOut, ListingPage, SubmissionsQuery, TransitionOut
 from ..states import Role, Trigger, find_move
+from .checks import run_checks
 from .records import read_page, render, roles_of
 from .search import index
 
@@ -36,7 +37,6 @@ def move(
     trigger: Trigger,
     *,
     notes: str | None = None,
-    checks: list[Check] | None = None,
 ) -> ListingOut:
     """Make a move. Raises ListingNotFound, IllegalMove."""
     query = select(Listing).where(Listing.id == plugin_id).with_for_update()
@@ -52,8 +52,8 @@ def move(
     before, now = found.status, utc_now()
     found.status, found.updated_at = made.target, now
     _stamp(found, trigger, caller.principal, notes)
-    if checks is not None:
-        found.checks = [check.model_dump() for check in checks]
+    if trigger == "submit":
+        found.checks = [check.model_dump() for check in run_checks(unit.session, caller.platform, found)]
     role = acting_as(roles & made.roles)
     unit.session.add(
         Transition(

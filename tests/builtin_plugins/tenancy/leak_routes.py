@@ -162,6 +162,7 @@ MARKETPLACE = {
     "GET /v1/marketplace/submissions": Row(query="limit=100&status=draft"),
     "GET /v1/marketplace/submissions/mine": Row(query="limit=100"),
     f"GET {_SUBMISSION}/history": Row(owned="listing"),
+    f"POST {_SUBMISSION}/package": Row(raw=b"nonsense", owned="listing", control=ANY),
     f"POST {_SUBMISSION}/submit": Row(owned="listing", consumes=("listing",)),
     f"POST {_SUBMISSION}/claim": Row(control=ANY, consumes=("listing",)),
     f"POST {_SUBMISSION}/approve": Row(control=ANY, consumes=("listing",)),

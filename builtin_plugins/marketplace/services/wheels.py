@@ -1,0 +1,83 @@
+"""The wheel that comes with a submission: read in a limited child process, and remembered by what it says."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+from kernel.sdk import (
+    Caller,
+    ChildFailed,
+    ChildLimits,
+    Children,
+    Platform,
+    ReceivedFile,
+    ResourceKey,
+    Unit,
+    audit,
+    utc_now,
+)
+
+from ..errors import NotAWheel, NotEditable
+from ..models import Listing
+from ..schemas import ListingOut
+from ..states import EDITABLE
+from .listings import find_writable
+from .records import render
+
+LIMIT_MB = 20
+_LIMITS = ChildLimits(memory_mb=400, cpu_seconds=20, wall_seconds=40, file_bytes=1_000_000)
+_READ = "builtin_plugins.marketplace.wheel_reading:read_wheel"
+
+WHEELS: ResourceKey[Children] = ResourceKey("marketplace.wheels")
+
+
+@asynccontextmanager
+async def open_wheels(_platform: Platform) -> AsyncIterator[Children]:
+    """Children that read wheels."""
+    async with aclosing(Children(preload=["builtin_plugins.marketplace.wheel_reading"])) as children:
+        yield children
+
+
+async def check_editable(caller: Caller, plugin_id: str) -> None:
+    """Raises ListingNotFound, NotEditable; to be called before a large upload is read."""
+    await caller.platform.database.read(
+        lambda session: _check(find_writable(session, caller.principal, plugin_id, lock=False))
+    )
+
+
+async def add_wheel(caller: Caller, plugin_id: str, file: ReceivedFile) -> ListingOut:
+    """Read a wheel and keep what it says with the listing. Raises ListingNotFound, NotEditable, NotAWheel."""
+    path = str(file.staged.path)
+    try:
+        said: dict[str, Any] = await caller.platform.resource(WHEELS).call(
+            _READ, path, file.filename, limits=_LIMITS
+        )
+    except ChildFailed as error:
+        raise NotAWheel(f"The file can't be read as a wheel ({error.reason})") from None
+    if "problem" in said:
+        raise NotAWheel(f"The file is no usable wheel: {said['problem']}")
+    found = {
+        "filename": file.filename,
+        "sha256": file.staged.sha256,
+        "size_bytes": file.staged.size,
+        "uploaded_at": utc_now().isoformat(),
+        **said,
+    }
+    return await caller.platform.database.write(_keep, caller, plugin_id, found)
+
+
+def _check(listing: Listing) -> None:
+    if listing.status not in EDITABLE:
+        raise NotEditable()
+
+
+def _keep(unit: Unit, caller: Caller, plugin_id: str, found: dict[str, Any]) -> ListingOut:
+    listing = find_writable(unit.session, caller.principal, plugin_id)
+    _check(listing)
+    listing.wheel, listing.updated_at = found, utc_now()
+    unit.session.flush()
+    after = {"filename": found["filename"], "sha256": found["sha256"]}
+    audit(unit, "listing.wheel_uploaded", "listing", plugin_id, after=after, origin=caller.origin)
+    return render(listing, caller.principal)

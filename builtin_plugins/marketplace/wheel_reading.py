@@ -1,0 +1,190 @@
+"""Runs in a child process: reads a wheel, whose maker may be anybody. None of its code is run."""
+
+from __future__ import annotations
+
+import ast
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from configparser import ConfigParser
+from configparser import Error as ConfigError
+from email.parser import HeaderParser
+from importlib import metadata
+from pathlib import PurePosixPath
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+
+_MOST_FILES = 5_000
+_MOST_UNPACKED = 300_000_000
+_LARGEST_SOURCE = 2_000_000
+_MOST_SHOWN = 20
+_LONGEST = 200
+_GROUP = "platform.plugins"
+_PLATFORM = frozenset({"kernel", "cli", "builtin_plugins", "platform_kernel"})
+_AT_EVERY_START = frozenset({"sitecustomize.py", "usercustomize.py"})
+_COMPILED = (".so", ".pyd", ".dll", ".dylib", ".exe", ".pyc")
+_PRIVATE = re.compile(
+    r"(^|/)(\.env(\..*)?|\.git|\.ssh|id_(rsa|dsa|ecdsa|ed25519)|[^/]+\.(pem|key|p12|pfx))(/|$)"
+)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+# What zipfile raises for damaged, encrypted and unknown kinds of archives.
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    zlib.error,
+    NotImplementedError,
+    RuntimeError,
+    OSError,
+)
+
+
+class NoWheel(Exception):
+    """The file is not what pip installs; the text says why."""
+
+
+def read_wheel(path: str, filename: str) -> dict[str, Any]:
+    """What a wheel says of itself, and what is wrong with it; `problem` for a file that is no wheel."""
+    try:
+        parse_wheel_filename(filename)
+    except InvalidWheelFilename:
+        return {"problem": "its name is no wheel's; build one with: python -m build"}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _read(archive)
+    except NoWheel as error:
+        return {"problem": str(error)}
+    except _UNREADABLE:
+        return {"problem": "it is no readable zip archive"}
+
+
+def _read(archive: zipfile.ZipFile) -> dict[str, Any]:
+    entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+    if len(entries) > _MOST_FILES or sum(entry.file_size for entry in entries) > _MOST_UNPACKED:
+        raise NoWheel(f"unpacked it has more than {_MOST_FILES} files or {_MOST_UNPACKED // 1_000_000} MB")
+    names = [entry.filename for entry in entries]
+    said = HeaderParser().parsestr(_text(archive, _in_info(names, "METADATA")))
+    points = _entry_points(archive, names)
+    return {
+        "name": _short(said["Name"]),
+        "version": _short(said["Version"]),
+        "license": _license(said),
+        "plugins": sorted(points)[:_MOST_SHOWN],
+        "api_versions": {name: _api_version(archive, names, point) for name, point in sorted(points.items())},
+        "clashes": list(_clashes(said.get_all("Requires-Dist") or []))[:_MOST_SHOWN],
+        "forbidden": list(_forbidden(names, canonicalize_name(said["Name"] or "")))[:_MOST_SHOWN],
+    }
+
+
+def _in_info(names: list[str], wanted: str) -> str:
+    found = [name for name in names if re.fullmatch(rf"[^/]+\.dist-info/{wanted}", name)]
+    if len(found) != 1:
+        raise NoWheel(f"it has no single {wanted}")
+    return found[0]
+
+
+def _text(archive: zipfile.ZipFile, name: str) -> str:
+    with archive.open(name) as file:
+        content = file.read(_LARGEST_SOURCE + 1)
+    if len(content) > _LARGEST_SOURCE:
+        raise NoWheel(f"its file {name[:_LONGEST]} is too large")
+    return content.decode(errors="replace")
+
+
+def _short(text: object) -> str:
+    return _CONTROL.sub(" ", "" if text is None else str(text)).strip()[:_LONGEST]
+
+
+def _license(said: Any) -> str:
+    """The licence as the metadata names it, in whichever of its three fields."""
+    stated = said["License-Expression"] or said["License"]
+    classifiers = [line for line in said.get_all("Classifier") or () if line.startswith("License ::")]
+    return _short(stated or ", ".join(line.rpartition("::")[2].strip() for line in classifiers))
+
+
+def _entry_points(archive: zipfile.ZipFile, names: list[str]) -> dict[str, str]:
+    """The plugins' names and where they are."""
+    if not any(name.endswith(".dist-info/entry_points.txt") for name in names):
+        return {}
+    parser = ConfigParser(delimiters=("=",), interpolation=None)
+    try:
+        parser.read_string(_text(archive, _in_info(names, "entry_points.txt")))
+    except ConfigError as error:
+        raise NoWheel("its entry points can't be read") from error
+    return dict(parser[_GROUP]) if parser.has_section(_GROUP) else {}
+
+
+def _api_version(archive: zipfile.ZipFile, names: list[str], point: str) -> str | None:
+    """The plugin API that the class names; "?" where its source can't be read."""
+    module, _, cls = point.partition(":")
+    stem = module.strip().replace(".", "/")
+    file = next((name for name in (f"{stem}.py", f"{stem}/__init__.py") if name in names), None)
+    if file is None:
+        return "?"
+    try:
+        tree = ast.parse(_text(archive, file))
+    except (SyntaxError, RecursionError, MemoryError):
+        return "?"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and node.name == cls.strip():
+            return _assigned(node)
+    return None
+
+
+def _assigned(cls: ast.ClassDef) -> str | None:
+    for line in cls.body:
+        targets = line.targets if isinstance(line, ast.Assign) else [getattr(line, "target", None)]
+        names = [target.id for target in targets if isinstance(target, ast.Name)]
+        value = getattr(line, "value", None)
+        if "api_version" in names and isinstance(value, ast.Constant):
+            return _short(value.value)
+    return None
+
+
+def _clashes(requirements: list[str]) -> Iterator[str]:
+    """What it needs of packages that are installed here in another version."""
+    for text in requirements:
+        try:
+            wanted = Requirement(text)
+            if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
+                continue
+            version = metadata.version(wanted.name)
+        except InvalidRequirement:
+            yield f"'{_short(text)}' is no requirement"
+        except metadata.PackageNotFoundError:
+            continue
+        else:
+            if not wanted.specifier.contains(version, prereleases=True):
+                yield f"it needs {_short(wanted.name)}{wanted.specifier}, the platform has {version}"
+
+
+def _forbidden(names: list[str], own: str) -> Iterator[str]:
+    """Files that no plugin may bring."""
+    owners = metadata.packages_distributions()
+    seen = set()
+    for name in names:
+        path = PurePosixPath(name)
+        top = path.parts[0] if path.parts else ""
+        module = top.removesuffix(".py")
+        shown = _short(name)
+        if path.is_absolute() or ".." in path.parts or "\\" in name or _CONTROL.search(name):
+            yield f"{shown} leads out of the package"
+        elif len(path.parts) == 1 and (path.suffix == ".pth" or name in _AT_EVERY_START):
+            yield f"{shown} runs at every start of Python"
+        elif _PRIVATE.search(name):
+            yield f"{shown} looks private"
+        elif path.suffix.lower() in _COMPILED:
+            yield f"{shown} is compiled: nobody can review it"
+        elif top.endswith(".data"):
+            yield f"{shown} is installed outside the package"
+        elif module not in seen and _is_taken(module, owners.get(module, []), own):
+            seen.add(module)
+            yield f"{shown} overwrites a module that is installed here"
+
+
+def _is_taken(module: str, owners: list[str], own: str) -> bool:
+    return module in _PLATFORM or any(canonicalize_name(owner) != own for owner in owners)

@@ -1,0 +1,187 @@
+"""What plugins are installed with: pip, held to the versions of everything that is installed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+
+from cli.failures import CommandFailed, Missing, Refused
+from kernel.plugins import GROUP
+
+PLATFORM = "platform-kernel"
+_CAUSES = re.compile(r"The conflict is caused by:\n(.*?)\n\n", re.DOTALL)
+_CONSTRAINT = re.compile(r"The user requested \(constraint\) (\S+?)==(\S+)")
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A package that pip would install; `source` is what to tell pip to get exactly this one."""
+
+    name: str
+    version: str
+    source: str
+    requested: bool
+
+
+@dataclass(frozen=True)
+class Pip:
+    """How pip is called."""
+
+    offline: bool = False
+    find_links: str | None = None
+    upgrade: bool = False
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run pip in this environment; its output is captured."""
+        command = [sys.executable, "-m", "pip", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    @property
+    def sources(self) -> list[str]:
+        """Where pip may look."""
+        links = ["--find-links", str(Path(self.find_links).absolute())] if self.find_links else []
+        return [*links, *(["--no-index", "--no-build-isolation"] if self.offline else [])]
+
+    def require(self) -> None:
+        """Raise CommandFailed where this environment has no pip."""
+        if self.run("--version").returncode != 0:
+            raise CommandFailed("this environment has no pip", "Try: python -m ensurepip")
+
+    def resolve(self, wanted: str, folder: Path) -> list[Resolved]:
+        """What pip would install. Raises Refused for what would change an installed package."""
+        target = str(Path(wanted).absolute()) if Path(wanted).exists() else wanted
+        report = folder / "report.json"
+        options = ["--upgrade", "--upgrade-strategy", "only-if-needed"] if self.upgrade else []
+        asked = ["--dry-run", "--report", str(report), "--constraint", str(_constraints(wanted, folder))]
+        result = self.run("install", *asked, *options, *self.sources, "--", target)
+        if result.returncode != 0:
+            raise _refusal(wanted, result.stdout + "\n" + result.stderr)
+        items = json.loads(report.read_text(encoding="utf-8"))["install"]
+        return [_resolved(item) for item in items]
+
+    def fetch(self, found: Sequence[Resolved], wheels: Path) -> None:
+        """Get or build the wheel of each package: from here on nothing else is asked for."""
+        wheels.mkdir()
+        sources = [item.source for item in found]
+        result = self.run("wheel", "--no-deps", "--wheel-dir", str(wheels), *self.sources, "--", *sources)
+        if result.returncode != 0:
+            names = ", ".join(f"{item.name} {item.version}" for item in found)
+            raise CommandFailed(f"pip could not fetch {names}: {last_error(result)}")
+
+    def stage(self, found: Sequence[Resolved], wheels: Path, target: Path) -> None:
+        """Unpack the wheels into a folder, where they can be looked at."""
+        result = self.run("install", "--target", str(target), *_exactly(found, wheels))
+        if result.returncode != 0:
+            raise CommandFailed(f"pip can't unpack it; nothing was changed: {last_error(result)}")
+
+    def install(self, found: Sequence[Resolved], wheels: Path) -> None:
+        """Install the wheels; what pip had added before it failed is removed again."""
+        before = _installed()
+        result = self.run("install", *_exactly(found, wheels))
+        if result.returncode != 0:
+            for name in sorted(_installed() - before):
+                self.take_back(name)
+            raise CommandFailed(
+                f"pip failed; the packages it had added were removed again: {last_error(result)}"
+            )
+
+    def take_back(self, name: str) -> None:
+        """Remove what pip has installed, or has begun to: it can't uninstall what it did not finish."""
+        if self.run("uninstall", "--yes", name).returncode == 0:
+            return
+        for dist in metadata.distributions():
+            if dist.name and canonicalize_name(dist.name) == name:
+                site = Path(str(dist.locate_file("")))
+                for path in site.glob("*.dist-info"):
+                    if canonicalize_name(path.name.partition("-")[0]) == name:
+                        shutil.rmtree(path)
+
+
+def _exactly(found: Sequence[Resolved], wheels: Path) -> list[str]:
+    """Arguments that make pip take these wheels, and look for nothing else."""
+    pins = [f"{item.name}=={item.version}" for item in found]
+    return ["--no-deps", "--no-index", "--find-links", str(wheels), "--", *pins]
+
+
+def _constraints(wanted: str, folder: Path) -> Path:
+    """A file that holds everything that is installed at its version, save the plugin that is replaced."""
+    replaced = _replaceable(wanted)
+    pins = {
+        canonicalize_name(dist.name): dist.version
+        for dist in metadata.distributions()
+        if dist.name and canonicalize_name(dist.name) != replaced
+    }
+    file = folder / "constraints.txt"
+    file.write_text("".join(f"{name}=={version}\n" for name, version in sorted(pins.items())))
+    return file
+
+
+def _replaceable(wanted: str) -> str | None:
+    """The package that `wanted` names when it is a plugin's: only such a one may change its version."""
+    name = _package_of(wanted)
+    return name if name in {canonicalize_name(d) for d in _plugin_packages()} - {PLATFORM} else None
+
+
+def _package_of(wanted: str) -> str | None:
+    path = Path(wanted)
+    try:
+        if path.suffix == ".whl":
+            return parse_wheel_filename(path.name)[0]
+        if path.is_dir():
+            project = tomllib.loads((path / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+            return canonicalize_name(project["name"])
+        return canonicalize_name(Requirement(wanted).name)
+    except (InvalidWheelFilename, InvalidRequirement, OSError, ValueError, KeyError):
+        return None
+
+
+def _plugin_packages() -> set[str]:
+    return {point.dist.name for point in metadata.entry_points(group=GROUP) if point.dist}
+
+
+def _resolved(item: dict[str, Any]) -> Resolved:
+    name, version = item["metadata"]["name"], item["metadata"]["version"]
+    source = item["download_info"]["url"] if item.get("is_direct") else f"{name}=={version}"
+    return Resolved(name, version, source, bool(item.get("requested")))
+
+
+def _refusal(wanted: str, output: str) -> CommandFailed:
+    """pip's reasons in an operator's words."""
+    conflict = _CAUSES.search(output)
+    if conflict:
+        lines = [line.strip() for line in conflict.group(1).splitlines() if line.strip()]
+        lines = [_CONSTRAINT.sub(r"the platform needs \1 \2", line) for line in lines]
+        return Refused(
+            f"'{wanted}' conflicts with packages that the platform needs; nothing was changed: "
+            + "; ".join(lines),
+            "Try another version, or ask the plugin's author for a compatible release.",
+        )
+    errors = [line[7:] for line in output.splitlines() if line.startswith("ERROR: ")]
+    text = "; ".join(errors) or output.strip()[-500:]
+    if "No matching distribution" in text or "Invalid requirement" in text:
+        reason = errors[-1] if errors else text
+        return Missing(f"'{wanted}' was not found; nothing was changed: {reason}", "Check the name or path.")
+    return CommandFailed(f"pip could not resolve '{wanted}'; nothing was changed: {text}")
+
+
+def _installed() -> set[str]:
+    """Names of what is installed, asked anew."""
+    return {canonicalize_name(dist.name) for dist in metadata.distributions() if dist.name}
+
+
+def last_error(result: subprocess.CompletedProcess[str]) -> str:
+    """The line in which pip says why."""
+    errors = [line[7:] for line in result.stderr.splitlines() if line.startswith("ERROR: ")]
+    return errors[-1] if errors else result.stderr.strip()[-300:]

@@ -1,0 +1,187 @@
+"""Starting plugins in a home of their own, to see what they declare and whether they start.
+
+`plugins trial` runs in a process of its own: what it imports may be a stranger's code, which can print, hang
+or end the process. It gets the platform's settings, and an empty home and database instead of the real ones.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cli.plugin_facts import variables_of
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
+    from kernel.plugins import PluginRecord
+
+_SECONDS = 180
+_SECRETS = (
+    "DATABASE_URL",
+    "REDIS_URL",
+    "JWT_SECRET",
+    "JWT_PREVIOUS_SECRET",
+    "LICENSE_SECRET",
+    "SERVICE_SYNC_TOKEN",
+)
+_LAST_WORDS = 400
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a plugin declared when it was started, or why it was not."""
+
+    name: str
+    status: str
+    reason: str | None = None
+    version: str = ""
+    api_version: str = ""
+    requires: list[str] = field(default_factory=list)
+    routes: list[str] = field(default_factory=list)
+    hooks: list[str] = field(default_factory=list)
+    tables: list[str] = field(default_factory=list)
+    permissions: list[str] = field(default_factory=list)
+    actions: list[str] = field(default_factory=list)
+    settings: list[str] = field(default_factory=list)
+    outgoing_hosts: list[str] = field(default_factory=list)
+    tier: str = "community"
+
+    @property
+    def starts(self) -> bool:
+        """Whether it is in service after the start."""
+        return self.status in ("loaded", "disabled")
+
+
+def try_start(names: Sequence[str], packages: Path | None = None) -> list[Declared]:
+    """Start the platform with these plugins in a process of its own; `packages` is searched first."""
+    from kernel.serve import this_command
+
+    with tempfile.TemporaryDirectory(prefix="platform-trial-") as folder:
+        answer = Path(folder) / "answer.json"
+        command = [*this_command("plugins", "trial", *names), "--to", str(answer)]
+        try:
+            ended = subprocess.run(
+                command,
+                env=_environment(Path(folder), packages),
+                capture_output=True,
+                text=True,
+                timeout=_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return [Declared(name, "failed", f"the start did not end within {_SECONDS} s") for name in names]
+        if not answer.exists():
+            reason = _last_words(ended)
+            return [Declared(name, "failed", reason) for name in names]
+        return [Declared(**item) for item in json.loads(answer.read_text(encoding="utf-8"))]
+
+
+def _last_words(ended: subprocess.CompletedProcess[str]) -> str:
+    said = " ".join((ended.stderr or ended.stdout).split())[-_LAST_WORDS:]
+    return said or f"the process ended with {ended.returncode}"
+
+
+def _environment(folder: Path, packages: Path | None) -> dict[str, str]:
+    """The settings of this process, without what leads to its data."""
+    from cli import running
+
+    home = folder / "home"
+    home.mkdir(mode=0o700)
+    config = running.kernel_settings().home / "config.yaml"
+    if config.is_file():
+        shutil.copyfile(config, home / "config.yaml")
+    found = {name: value for name, value in os.environ.items() if name not in _SECRETS}
+    found |= {
+        "PLATFORM_HOME": str(home),
+        "DATABASE_URL": f"sqlite:///{home / 'platform.db'}",
+        "PLATFORM_MIGRATE_ON_START": "1",
+    }
+    if packages is not None:
+        found["PYTHONPATH"] = os.pathsep.join([str(packages), *filter(None, [found.get("PYTHONPATH")])])
+    return found
+
+
+async def declare(names: Sequence[str]) -> list[dict[str, Any]]:
+    """Start everything, and tell of these plugins. To be run in a process that `try_start` made."""
+    from cli import running
+    from kernel.boot import open_platform
+
+    running.quiet()
+    async with open_platform(running.make_loader(), role="api", apply_migrations=True) as platform:
+        records = {record.name: record for record in platform.plugins}
+        return [asdict(_declared(platform, name, records.get(name))) for name in names]
+
+
+def _declared(platform: Platform, name: str, record: PluginRecord | None) -> Declared:
+    from kernel.offers import OFFERS
+
+    if record is None:
+        return Declared(name, "failed", f"there is no plugin '{name}' after the start")
+    if record.status != "loaded":
+        return Declared(name, record.status, record.reason, record.version, record.api_version)
+    offers = platform.resource(OFFERS)
+    actions = [action for (owner, _), action in offers.actions.items() if owner == name]
+    return Declared(
+        name,
+        record.status,
+        version=record.version,
+        api_version=record.api_version,
+        requires=list(record.requires),
+        routes=_routes(platform, name),
+        hooks=platform.hooks.implemented_by(name),
+        tables=_tables(record),
+        permissions=_permissions(record),
+        actions=[f"{action.name} ({action.access})" for action in actions],
+        settings=variables_of(record),
+        outgoing_hosts=list(record.outgoing_hosts),
+        tier=_highest([action.tier for action in actions]),
+    )
+
+
+def _routes(platform: Platform, name: str) -> list[str]:
+    from kernel.offers import OFFERS
+
+    offers = platform.resource(OFFERS)
+    tables = [table for owner, table in offers.route_tables if owner == name]
+    tables += [
+        table for owner, service in offers.services.values() if owner == name for table in service.tables
+    ]
+    return [f"{route.method} {route.path} ({route.access})" for table in tables for route in table.routes]
+
+
+def _tables(record: PluginRecord) -> list[str]:
+    declare_tables = getattr(record.instance, "register_tables", None)
+    found = declare_tables() if declare_tables else None
+    return [] if found is None else sorted(found.base.metadata.tables)
+
+
+def _permissions(record: PluginRecord) -> list[str]:
+    declare_permissions = getattr(record.instance, "register_permissions", None)
+    return [item.key for item in declare_permissions()] if declare_permissions else []
+
+
+def _highest(tiers: Sequence[str]) -> str:
+    order = ("free", "community", "pro", "enterprise")
+    return max(("community", *tiers), key=order.index)
+
+
+def facts(declared: Declared) -> Mapping[str, str]:
+    """Labels and texts, as the commands show them."""
+    return {
+        "requires": ", ".join(declared.requires),
+        "routes": "\n".join(declared.routes) or "none",
+        "actions": ", ".join(declared.actions) or "none",
+        "hooks": ", ".join(declared.hooks),
+        "tables": ", ".join(declared.tables) or "none",
+        "permissions": ", ".join(declared.permissions) or "none",
+        "settings": ", ".join(declared.settings) or "none",
+        "outgoing hosts": ", ".join(declared.outgoing_hosts) or "none named",
+        "plugin API": declared.api_version,
+    }

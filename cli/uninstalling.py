@@ -1,0 +1,42 @@
+"""Uninstalling plugins with pip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+from packaging.utils import canonicalize_name
+
+from cli import console
+from cli.failures import CommandFailed, Missing, Refused
+from cli.pip import PLATFORM, Pip, last_error
+from kernel.plugins import GROUP
+
+if TYPE_CHECKING:
+    from cli.plugin_facts import Shown
+
+
+def uninstall_plugin(name: str, plugins: Sequence[Shown], *, force: bool) -> None:
+    """Uninstall the package of plugin (or package) `name`. Raises Refused for what the platform needs."""
+    packages = {point.name: point.dist.name for point in metadata.entry_points(group=GROUP) if point.dist}
+    by_package = {canonicalize_name(package): package for package in packages.values()}
+    package = packages.get(name) or by_package.get(canonicalize_name(name))
+    if package is None:
+        raise Missing(f"no plugin '{name}' is installed", f"Installed: {', '.join(sorted(packages))}.")
+    if canonicalize_name(package) == PLATFORM:
+        raise Refused(
+            f"'{name}' is part of the platform",
+            f"Set PLATFORM_PLUGINS_DISABLED={name} to turn it off at the next start.",
+        )
+    gone = {plugin for plugin, owner in packages.items() if owner == package}
+    needed = sorted(p.name for p in plugins if p.name not in gone and gone & set(p.requires))
+    if needed and not force:
+        raise Refused(
+            f"other plugins require it: {', '.join(needed)}", "Uninstall them first, or use --force."
+        )
+    result = Pip().run("uninstall", "--yes", package)
+    if result.returncode != 0:
+        raise CommandFailed(f"pip could not uninstall {package}: {last_error(result)}")
+    console.done(f"{package} is uninstalled ({', '.join(sorted(gone))}); its tables and data are kept")
+    console.note("Restart the platform to stop using the plugin.")

@@ -1,0 +1,55 @@
+"""An environment of its own, into which the tests install packages."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.fakes.processes import process_environment
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Environment:
+    """An environment in which the platform is visible and what is installed stays."""
+
+    folder: Path
+    home: Path
+
+    @property
+    def python(self) -> Path:
+        return self.folder / "bin" / "python"
+
+    @property
+    def site(self) -> Path:
+        """Where its own packages are."""
+        return next((self.folder / "lib").glob("python*/site-packages"))
+
+    def plugins(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """`platformctl plugins …` there, without any index."""
+        values = {"PLATFORM_HOME": str(self.home), "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": "/dev/null"}
+        return subprocess.run(
+            [str(self.python), "-P", "-m", "cli", "plugins", *arguments],
+            env=process_environment(values),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def installed(self) -> set[str]:
+        """The packages that were added to it."""
+        return {path.name.partition("-")[0] for path in self.site.glob("*.dist-info")}
+
+
+def make_environment(folder: Path) -> Path:
+    """A virtual environment that sees this one's packages and takes new ones for itself."""
+    venv.create(folder, with_pip=False)
+    site = next((folder / "lib").glob("python*/site-packages"))
+    libraries = [path for path in sys.path if path.endswith("site-packages")]
+    (site / "platform.pth").write_text("\n".join([str(ROOT), *libraries, ""]))
+    return folder
