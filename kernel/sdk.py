@@ -63,7 +63,7 @@ from kernel.errors import (
 )
 from kernel.events import Event
 from kernel.gateway.services import Service
-from kernel.health import HealthCheck, NotConfigured, is_failure, run_check
+from kernel.health import HealthCheck, NotChecked, NotConfigured, is_failure, run_check
 from kernel.hook_types import hookimpl, hookspec
 from kernel.http.access_control import ScopeMissing, require_access, require_token_scope
 from kernel.http.context import Context
@@ -120,6 +120,7 @@ from kernel.resources import Resource
 from kernel.restarting import request_restart
 from kernel.secrets import SecretStore
 from kernel.settings import Settings, env
+from kernel.slots import take_slot
 from kernel.start_guards import Opening, StartGuard
 from kernel.store_errors import store_error
 from kernel.stores.blobs import held_blobs, held_blobs_of
@@ -222,6 +223,7 @@ __all__ = [
     "MailFailed",
     "Message",
     "MessageWithId",
+    "NotChecked",
     "NotConfigured",
     "NotFound",
     "NotSupported",
@@ -341,6 +343,7 @@ __all__ = [
     "send_stream",
     "sign_in_external",
     "store_error",
+    "take_slot",
     "tool_name",
     "utc_now",
     "visible",

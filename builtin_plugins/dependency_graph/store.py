@@ -6,14 +6,14 @@ write a folder: each process takes the first free one.
 
 from __future__ import annotations
 
-import fcntl
 import logging
-import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
+
+from kernel.sdk import take_slot
 
 from .index import Link
 
@@ -30,7 +30,8 @@ class GraphStore:
     """The RDF store of one process. Its methods block: call them in a thread."""
 
     def __init__(self, folder: Path) -> None:
-        self._lock, self._place = _claim(folder)
+        self._slot = take_slot(folder, _MOST_FOLDERS)
+        self._place = folder / str(self._slot.number)
         self._store: Any = None
 
     def open(self) -> None:
@@ -56,7 +57,7 @@ class GraphStore:
     def close(self) -> None:
         """Let another process have the folder."""
         self._store = None
-        os.close(self._lock)
+        self._slot.handle.close()
 
     def version(self) -> int | None:
         """The version of the rows that it was made from; None where it was not finished."""
@@ -109,19 +110,6 @@ class GraphStore:
         """Raise OSError where the store does not answer."""
         if self._store is None or self.version() is None:
             raise OSError("the store is not open")
-
-
-def _claim(folder: Path) -> tuple[int, Path]:
-    folder.mkdir(parents=True, exist_ok=True)
-    for number in range(_MOST_FOLDERS):
-        handle = os.open(folder / f"{number}.lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(handle)
-            continue
-        return handle, folder / str(number)
-    raise OSError(f"{_MOST_FOLDERS} processes have a graph open already")
 
 
 def _iri(name: str) -> Any:

@@ -1,19 +1,27 @@
-"""What the service tells of itself (wire-facts 2.1)."""
+"""What the service says of itself (wire-facts 2.1)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kernel.sdk import HealthCheck, NotConfigured, Platform, Unavailable, Unhealthy
+from kernel.sdk import HealthCheck, NotChecked, NotConfigured, Platform, Unavailable, Unhealthy
 
 from .building.engines import ENGINES
+from .building.grammar import GrammarEngine
 from .rdf.endpoint import ENDPOINT
+from .settings import GraphSettings
+from .walk.following import WALKS
+
+_READY = "initialized"
 
 
 def checks() -> Sequence[HealthCheck]:
-    """Without an engine nothing new is built; what is there still answers."""
+    """Without an engine nothing new is built, but existing graphs still answer."""
     return [
         HealthCheck("entity_extractor", _extractor, service="graph-rag"),
+        HealthCheck("graph_constructor", _extractor, service="graph-rag"),
+        HealthCheck("graph_retriever", _retriever, service="graph-rag"),
+        HealthCheck("spacy_model", _pipeline, service="graph-rag"),
         HealthCheck("sparql_server", _server, service="graph-rag"),
     ]
 
@@ -31,4 +39,15 @@ async def _server(platform: Platform) -> None:
 async def _extractor(platform: Platform) -> None:
     problem = platform.resource(ENGINES).problem()
     if problem is not None:
-        raise Unhealthy(problem)
+        raise Unhealthy(f"not_initialized: {problem}")
+    raise NotChecked(_READY)
+
+
+async def _retriever(platform: Platform) -> None:
+    platform.resource(WALKS)
+    raise NotChecked(_READY)
+
+
+async def _pipeline(platform: Platform) -> None:
+    name = platform.settings_of(GraphSettings).spacy_model
+    raise NotChecked(name if GrammarEngine(name).missing() is None else f"{name} (not installed)")

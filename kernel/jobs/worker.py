@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import secrets
 import socket
@@ -13,8 +12,7 @@ from collections.abc import AsyncIterator
 from concurrent.futures import CancelledError, Future
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select, update
 from sqlalchemy.exc import SQLAlchemyError
@@ -27,6 +25,7 @@ from kernel.jobs.kinds import CANCEL, QUEUED, Lane
 from kernel.jobs.lanes import Lanes
 from kernel.jobs.runner import JobRunner
 from kernel.jobs.schedules import Scheduler
+from kernel.slots import take_slot
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("platform.worker")
 
 _BEAT = 10.0
+_MOST_WORKERS = 256
 _LEFT = "kernel.jobs.worker_left"
 _SILENT = timedelta(seconds=30)
 
@@ -184,21 +184,8 @@ async def executor_slot(platform: Platform) -> AsyncIterator[str]:
     The first free slot of this home on this host, held by a file lock.
     """
     folder = platform.settings.home / "run"
-    folder.mkdir(parents=True, exist_ok=True)
-    slot, handle = await asyncio.to_thread(_take_slot, str(folder))
+    slot, handle = await asyncio.to_thread(take_slot, folder, _MOST_WORKERS, "worker-")
     try:
         yield f"{socket.gethostname()}:{folder.stat().st_ino}:{slot}"
     finally:
         handle.close()
-
-
-def _take_slot(folder: str) -> tuple[int, TextIO]:
-    for slot in range(256):
-        handle = Path(folder, f"worker-{slot}.lock").open("w")  # noqa: SIM115 - held as long as the worker lives
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            handle.close()
-            continue
-        return slot, handle
-    raise RuntimeError("256 workers already use this PLATFORM_HOME")

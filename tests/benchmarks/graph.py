@@ -22,7 +22,7 @@ from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.graph_rag.extraction.rules import extract
 from builtin_plugins.graph_rag.walk.digests import digest
 from builtin_plugins.graph_rag.walk.index import WalkIndex
-from builtin_plugins.graph_rag.walk.ranking import raised
+from builtin_plugins.graph_rag.walk.ranking import MOVED, raised
 from builtin_plugins.graph_rag.walk.steps import SOURCES, Source, steps
 from kernel.stores.dense import DenseIndex
 from kernel.stores.fusion import hybrid, weight_for
@@ -63,7 +63,7 @@ def walked(
         Source(str(at), str(at), score, passages[at])
         for at, score in zip(places[:SOURCES], scores, strict=False)
     ]
-    found = steps(index.segments, question, sources)
+    found = steps(index.segments, question, sources, most=MOVED)
     known = {at: number for number, at in enumerate(places)}
     made = raised(scores, [(known.get(int(step.group)), step.worth) for step in found])
     by_place = dict(zip(places, scores, strict=True))

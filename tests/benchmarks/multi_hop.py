@@ -12,6 +12,7 @@ import json
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from tests.benchmarks.evaluation_sets import DATA
 
@@ -44,7 +45,7 @@ class MultiHopSet:
     articles: list[tuple[str, str]]
     questions: list[HopQuestion]
 
-    @property
+    @cached_property
     def passages(self) -> list[str]:
         """Title and text of each article, as a file of its own would have them."""
         return [f"{title}\n\n{text}" for title, text in self.articles]
@@ -57,6 +58,7 @@ class World:
         self.chance = random.Random(seed)
         self.articles: list[Article] = []
         self._titles: set[str] = set()
+        self.known: dict[tuple[str, ...], list[Article]] = {}
         pick = self.chance.choice
         towns = [self._add("town", self._town()) for _ in range(size // 9)]
         self.schools = [self._add("school", self._school(pick(towns))) for _ in range(size // 28)]
@@ -281,7 +283,9 @@ def _role(world: World, article: Article) -> tuple[str, str]:
 
 
 def _some(world: World, kinds: tuple[str, ...] = tuple(_DATA["roles"])) -> Article:
-    return world.chance.choice([article for article in world.articles if article.kind in kinds])
+    if kinds not in world.known:
+        world.known[kinds] = [article for article in world.articles if article.kind in kinds]
+    return world.chance.choice(world.known[kinds])
 
 
 def _bridge(world: World, places: dict[str, int]) -> HopQuestion:

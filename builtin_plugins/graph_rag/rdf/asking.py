@@ -47,19 +47,23 @@ async def ask(caller: Caller, query: str, media_type: str) -> SparqlAnswer:
     sight = await sight_of(caller)
     graphs = await platform.database.snapshot(seen, sight)
     settings = platform.settings_of(GraphSettings)
-    task = {
+    names = [one.name for one in graphs]
+    task: dict[str, Any] = {
         "query": query,
-        "graphs": [one.name for one in graphs],
+        "graphs": names,
+        "merged": names,
         "format": media_type,
         "rows": settings.sparql_rows,
     }
     job = platform.scratch.new(".json")
     try:
-        await asyncio.to_thread(job.write_text, json.dumps(task), encoding="utf-8")
         endpoint = platform.resource(ENDPOINT)
         if endpoint is not None:
+            await asyncio.to_thread(job.write_text, json.dumps(task), encoding="utf-8")
             return await _ask_endpoint(platform, endpoint, graphs, task, str(job))
-        async with platform.resource(RDF_GRAPHS).snapshot(graphs) as snapshot:
+        async with platform.resource(RDF_GRAPHS).snapshot(graphs) as (snapshot, merged):
+            task["merged"] = merged
+            await asyncio.to_thread(job.write_text, json.dumps(task), encoding="utf-8")
             found = _accepted(await call_child(platform, _ASK, str(snapshot), str(job)))
     finally:
         await asyncio.to_thread(job.unlink, missing_ok=True)

@@ -11,8 +11,10 @@ from .queries import QueryRefused, check
 
 
 def ask(snapshot: str, job: str) -> dict[str, Any]:
-    """Answer a query over a snapshot; `job` is a file with query, graphs, format and the most rows.
+    """Answer a query over a snapshot.
 
+    `job` is a file with query, format, the most rows, the graphs that may be named, and as `merged` those
+    that hold exactly what these do, for a query that names none.
     The answer says `refused` and why, or holds `results` (SPARQL 1.1 Query Results JSON) or `graph`, a text.
     """
     import pyoxigraph as ox
@@ -45,13 +47,14 @@ def _checked(task: dict[str, Any]) -> dict[str, Any]:
         return {"refused": str(error)}
     except RecursionError:
         return {"refused": "is nested too deeply; make it simpler"}
-    allowed: list[str] = task["graphs"]
-    default = allowed if checked.default is None else checked.default
-    named = allowed if checked.named is None else checked.named
-    seen = set(allowed)
-    hidden = next((name for name in (*default, *named) if name not in seen), None)
+    allowed = set(task["graphs"])
+    hidden = next(
+        (one for one in (*(checked.default or ()), *(checked.named or ())) if one not in allowed), None
+    )
     if hidden is not None:
         return {"refused": f"FROM names a graph that you can't see: {hidden}"}
+    default = task["merged"] if checked.default is None else checked.default
+    named = task["graphs"] if checked.named is None else checked.named
     return {"form": checked.form, "default": default, "named": named}
 
 

@@ -27,6 +27,7 @@ from kernel.sdk import (
 
 from ..settings import GraphSettings
 from ..storing.writing import GRAPHS_CHANGED
+from .clearing import Clearing
 from .rows import Listed, rows_of, there
 from .store import STAMP
 from .triples import quads
@@ -51,12 +52,7 @@ class SparqlEndpoint:
         self._headers = {} if key is None else {"Authorization": f"Bearer {key.get_secret_value()}"}
         self._limits = CallLimits(total_seconds=settings.sparql_seconds, connect_seconds=5, body_bytes=_BYTES)
         self._turn = asyncio.Lock()
-        self._clearing: asyncio.Task[None] | None = None
-
-    def note_change(self, _graph: str) -> None:
-        """A graph was written or dropped somewhere: what is gone has to leave the server."""
-        if self._clearing is None:
-            self._clearing = asyncio.get_running_loop().create_task(self._clear())
+        self.clearing = Clearing("the SPARQL server", self._clear, (Unavailable, Unprocessable))
 
     async def bring(self, graphs: Sequence[Listed]) -> None:
         """Let the server hold these graphs as they are listed. Raises Unavailable."""
@@ -104,15 +100,12 @@ class SparqlEndpoint:
         return f"{self._store_url}{joint}{urlencode({'graph': name})}"
 
     async def _clear(self) -> None:
+        """Let nothing that was deleted stay on the server. Raises Unavailable."""
         async with self._turn:
-            self._clearing = None  # what changes from now on is for the next one
-            try:
-                known = await self._platform.database.read(there)
-                for name, stamp in (await self._stamps()).items():
-                    if (name, stamp) not in known:
-                        await self._send("DELETE", self._graph_url(name), "", "text/plain", "*/*")
-            except Unavailable:
-                log.warning("deleted graphs stay on the SPARQL server until it answers again")
+            known = await self._platform.database.read(there)
+            for name, stamp in (await self._stamps()).items():
+                if (name, stamp) not in known:
+                    await self._send("DELETE", self._graph_url(name), "", "text/plain", "*/*")
 
     async def _send(self, method: str, url: str, body: str | bytes, kind: str, accept: str) -> bytes:
         headers = {**self._headers, "Content-Type": kind, "Accept": accept}
@@ -129,11 +122,6 @@ class SparqlEndpoint:
             log.warning("the SPARQL server refuses %s with %d", method, reply.status)
             raise Unavailable("The SPARQL server refuses the request")
         return answer
-
-    async def close(self) -> None:
-        """Wait for what is under way."""
-        if self._clearing is not None:
-            await asyncio.gather(self._clearing, return_exceptions=True)
 
 
 def _written(name: str, stamp: str, found: list[Any]) -> bytes:
@@ -153,11 +141,12 @@ async def open_endpoint(platform: Platform) -> AsyncIterator[SparqlEndpoint | No
     named = (settings.sparql_url, settings.sparql_store_url)
     async with platform.resource(OUTGOING).client("sparql", named=named) as client:
         endpoint = SparqlEndpoint(platform, client, settings)
-        platform.notices.listen(GRAPHS_CHANGED, endpoint.note_change)
+        platform.notices.listen(GRAPHS_CHANGED, endpoint.clearing.note)
+        endpoint.clearing.note()
         try:
             yield endpoint
         finally:
-            await endpoint.close()
+            await endpoint.clearing.close()
 
 
 ENDPOINT: ResourceKey[SparqlEndpoint | None] = ResourceKey("graph-rag SPARQL server")

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from kernel.sdk import Platform, ResourceKey, Unavailable
 
 from ..storing.writing import GRAPHS_CHANGED
-from .rows import Listed, rows_of, there
+from .clearing import Clearing
+from .rows import GraphRows, Listed, rows_of, there
 from .store import BROKEN, RdfStore, discard_unused
 from .triples import quads
 
 log = logging.getLogger("platform.graph_rag")
+
+_GRAPHS_AT_ONCE = 100
 
 
 class LiveRdf:
@@ -32,51 +36,50 @@ class LiveRdf:
         self._turn = asyncio.Lock()
         self._snapshot: Path | None = None
         self._readers: dict[Path, int] = {}
-        self._clearing: asyncio.Task[None] | None = None
-
-    def note_change(self, _graph: str) -> None:
-        """A graph was written or dropped somewhere: what is gone has to leave the disk."""
-        if self._clearing is None:
-            self._clearing = asyncio.get_running_loop().create_task(self._clear())
+        self.clearing = Clearing("the RDF store", self._clear, BROKEN)
 
     @asynccontextmanager
-    async def snapshot(self, graphs: Sequence[Listed]) -> AsyncIterator[Path]:
-        """A folder with the store that holds these graphs as they are listed. Raises Unavailable."""
+    async def snapshot(self, graphs: Sequence[Listed]) -> AsyncIterator[tuple[Path, list[str]]]:
+        """A folder with the store that holds these graphs as they are listed, and the names of graphs that
+        hold exactly what they do. Raises Unavailable.
+        """
         async with self._turn:
             try:
-                place = await self._ready(graphs)
+                place, merged = await self._ready(graphs)
             except BROKEN as error:
                 log.warning("the RDF store is not available: %s", type(error).__name__)
                 raise Unavailable("The RDF store is not available") from None
             self._readers[place] = self._readers.get(place, 0) + 1
         try:
-            yield place
+            yield place, merged
         finally:
             self._readers[place] -= 1
             await self._release(place)
 
-    async def _ready(self, graphs: Sequence[Listed]) -> Path:
+    async def _ready(self, graphs: Sequence[Listed]) -> tuple[Path, list[str]]:
         store = self._store
         if store is None:
             store = await asyncio.to_thread(RdfStore, self._folder)
             await asyncio.to_thread(store.open)
             self._store = store
-            await self._remove_gone(store)
-        stale = store.stale((one.name, one.stamp) for one in graphs)
+            await self._remove_gone(store, await self._platform.database.read(there))
+        stale = store.stale(graphs)
         if stale:
             log.info("bringing %d graphs to the RDF store", len(stale))
             self._snapshot = None
-            for one in graphs:
-                if one.name in stale:
-                    await self._put(store, one)
+            for at in range(0, len(stale), _GRAPHS_AT_ONCE):
+                await self._put(store, stale[at : at + _GRAPHS_AT_ONCE])
         if self._snapshot is None:
             self._snapshot = await asyncio.to_thread(store.snapshot)
-        return self._snapshot
+        return self._snapshot, store.merged(graphs)
 
-    async def _put(self, store: RdfStore, one: Listed) -> None:
-        rows = await self._platform.database.snapshot(rows_of, one.id)
-        if rows is not None:
-            await asyncio.to_thread(lambda: store.put(one.name, rows.graph.stamp, quads(rows)))
+    async def _put(self, store: RdfStore, graphs: Sequence[Listed]) -> None:
+        found: dict[Listed, GraphRows] = {}
+        for one in graphs:
+            rows = await self._platform.database.snapshot(rows_of, one.id)
+            if rows is not None:
+                found[replace(one, stamp=rows.graph.stamp)] = rows
+        await asyncio.to_thread(lambda: store.put({one: quads(rows) for one, rows in found.items()}))
 
     async def _release(self, place: Path) -> None:
         if self._readers.get(place) == 0 and place != self._snapshot:
@@ -84,18 +87,16 @@ class LiveRdf:
             await asyncio.to_thread(_remove_folder, place)
 
     async def _clear(self) -> None:
+        """Let nothing that was deleted stay on the disk."""
         async with self._turn:
-            self._clearing = None  # what changes from now on is for the next one
-            try:
-                if self._store is None:
-                    await asyncio.to_thread(discard_unused, self._folder)
-                else:
-                    await self._remove_gone(self._store)
-            except BROKEN as error:
-                log.warning("deleted graphs stay in the RDF store for now: %s", type(error).__name__)
+            if not self._folder.exists():
+                return
+            known = await self._platform.database.read(there)
+            if self._store is not None:
+                await self._remove_gone(self._store, known)
+            await asyncio.to_thread(discard_unused, self._folder, known)
 
-    async def _remove_gone(self, store: RdfStore) -> None:
-        known = await self._platform.database.read(there)
+    async def _remove_gone(self, store: RdfStore, known: Collection[tuple[str, str]]) -> None:
         if not store.others(known):
             return
         await asyncio.to_thread(store.start_over)
@@ -111,8 +112,7 @@ class LiveRdf:
 
     async def close(self) -> None:
         """Let go of the store."""
-        if self._clearing is not None:
-            await asyncio.gather(self._clearing, return_exceptions=True)
+        await self.clearing.close()
         if self._store is not None:
             await asyncio.to_thread(self._store.close)
 
@@ -127,7 +127,8 @@ def _remove_folder(place: Path) -> None:
 async def open_rdf(platform: Platform) -> AsyncIterator[LiveRdf]:
     """The RDF of this process, told of every change in any process."""
     live = LiveRdf(platform, platform.settings.home / "graph_rag" / "rdf")
-    platform.notices.listen(GRAPHS_CHANGED, live.note_change)
+    platform.notices.listen(GRAPHS_CHANGED, live.clearing.note)
+    live.clearing.note()
     try:
         yield live
     finally:

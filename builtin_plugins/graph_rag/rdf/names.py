@@ -23,6 +23,11 @@ def graph(maker: str, document_id: str) -> str:
     return f"{_URN}graph:{_part(maker or 'base')}:{_part(document_id)}"
 
 
+def owner(maker: str, knowledge_base_id: str | None) -> str:
+    """All documents that somebody constructed, or those of a knowledge base."""
+    return f"{_URN}maker:{_part(maker)}" if maker else f"{_URN}base:{_part(knowledge_base_id or '')}"
+
+
 def document(maker: str, document_id: str) -> str:
     """The document itself; what is in it begins with this name."""
     return f"{_URN}document:{_part(maker or 'base')}:{_part(document_id)}"

@@ -15,11 +15,12 @@ from . import names
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A graph that is seen, and the state in which it is."""
+    """A graph that is seen, the state in which it is, and the name of all documents of its owner."""
 
     id: int
     name: str
     stamp: str
+    owner: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +37,17 @@ class GraphRows:
 def seen(session: Session, sight: Sight, kb_id: str | None = None) -> list[Listed]:
     """The graphs that are seen, of one knowledge base if it is named; oldest first."""
     where = sight.condition if kb_id is None else sight.condition & (Graph.knowledge_base_id == kb_id)
-    columns = (Graph.id, Graph.maker, Graph.document_id, Graph.stamp)
+    columns = (Graph.id, Graph.maker, Graph.document_id, Graph.stamp, Graph.knowledge_base_id)
     rows = session.execute(select(*columns).where(where).order_by(Graph.id))
-    return [Listed(row.id, names.graph(row.maker, row.document_id), row.stamp) for row in rows]
+    return [
+        Listed(
+            row.id,
+            names.graph(row.maker, row.document_id),
+            row.stamp,
+            names.owner(row.maker, row.knowledge_base_id),
+        )
+        for row in rows
+    ]
 
 
 def there(session: Session) -> set[tuple[str, str]]:

@@ -7,28 +7,42 @@ from sqlalchemy.orm import Session
 
 from kernel.sdk import Unit, contracts
 
-from ..models import Graph
+from ..models import Entity, Graph, Relation
 from .writing import drop_of_document
 
-_PLACE = "graphs"
+_PLACE, _RELATIONS, _ENTITIES = "graphs", "graph_relations", "graph_entities"
 
 
 def remove(unit: Unit, base: str, document_id: str | None) -> list[contracts.RemovedPart]:
     """Drop a document's graph now. Those of a whole knowledge base are counted, and dropped by a job."""
     if document_id is None:
-        left = count(unit.session, base, None)[_PLACE]
+        left = _graphs(unit.session, _of(base, None))
         return [contracts.RemovedPart(_PLACE, left, pending=left > 0)]
     dropped = drop_of_document(unit, document_id)
     return [
         contracts.RemovedPart(_PLACE, dropped.graphs),
-        contracts.RemovedPart("graph_relations", dropped.relations),
+        contracts.RemovedPart(_RELATIONS, dropped.relations),
+        contracts.RemovedPart(_ENTITIES, dropped.orphans),
     ]
 
 
 def count(session: Session, base: str, document_id: str | None) -> dict[str, int]:
-    """How many graphs there are of a document or of a knowledge base."""
-    of: ColumnElement[bool] = Graph.knowledge_base_id == base
-    if document_id is not None:
-        of = Graph.document_id == document_id
-    query = select(func.count()).select_from(Graph).where(Graph.maker == "", of)
-    return {_PLACE: session.scalar(query) or 0}
+    """What there is of a document or of a knowledge base; its entities only with its graph."""
+    which = _of(base, document_id)
+    ids = select(Graph.id).where(which)
+    related = select(func.count()).select_from(Relation).where(Relation.graph_id.in_(ids))
+    named = select(func.count()).select_from(Entity).where(Entity.graph_id.in_(ids))
+    return {
+        _PLACE: _graphs(session, which),
+        _RELATIONS: session.scalar(related) or 0,
+        _ENTITIES: session.scalar(named) or 0,
+    }
+
+
+def _of(base: str, document_id: str | None) -> ColumnElement[bool]:
+    of = Graph.knowledge_base_id == base if document_id is None else Graph.document_id == document_id
+    return (Graph.maker == "") & of
+
+
+def _graphs(session: Session, which: ColumnElement[bool]) -> int:
+    return session.scalar(select(func.count()).select_from(Graph).where(which)) or 0

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from builtin_plugins.graph_rag.walk.following import WALKS, BaseIndex
-from builtin_plugins.graph_rag.walk.ranking import raised
-from builtin_plugins.graph_rag.walk.segments import Segment
+from builtin_plugins.graph_rag.walk.ranking import MOVED, raised
 from builtin_plugins.graph_rag.walk.steps import SOURCES, Source, Step, steps
 from kernel.sdk import Platform, contracts
 
@@ -24,38 +23,40 @@ async def enhance(
     """
     walks = platform.resource(WALKS)
     bases = [await walks.of(one) for one in scope.knowledge_base_ids]
-    return await asyncio.to_thread(_enhanced, bases, question, passages, scope)
+    return await asyncio.to_thread(enhanced, bases, question, passages, scope)
 
 
-def _enhanced(
+def enhanced(
     bases: Sequence[BaseIndex],
     question: str,
     passages: Sequence[contracts.CitedPassage],
     scope: contracts.RankingScope,
 ) -> list[contracts.RankedPassage]:
-    segments: list[Segment] = []
-    owners: dict[str, BaseIndex] = {}
-    for base in bases:
-        segments += base.index.segments
-        owners |= dict.fromkeys(base.titles, base)
+    """The same over indexes that are up to date."""
+    segments = [segment for base in bases for segment in base.index.segments]
     ranked = [Source(one.document_id, one.chunk_id, one.score, one.text) for one in passages[:SOURCES]]
-    found = steps(segments, question, ranked, scope.document_ids)
+    found = steps(segments, question, ranked, scope.document_ids, MOVED)
     places = {(one.document_id, one.chunk_id): at for at, one in enumerate(passages)}
     reached = [(places.get((step.group, step.passage_id)), step.worth) for step in found]
     scores = raised([one.score for one in passages], reached)
     lifted = [_lifted(passages[place], score) for place, score in scores.kept.items()]
-    return lifted + [
-        contracts.RankedPassage(
-            owners[step.group].knowledge_base_id,
-            step.group,
-            step.passage_id,
-            min(1.0, score),
-            _path(step, passages[step.source].source, owners[step.group].titles[step.group]),
-            chunk_index=step.position,
-        )
-        for step, score in zip(found, scores.reached, strict=True)
-        if score is not None and step.group in owners
-    ]
+    added = []
+    for step, score in zip(found, scores.reached, strict=True):
+        base = next((one for one in bases if step.group in one.titles), None)
+        if score is not None and base is not None:
+            title = base.titles.get(step.group, step.group)
+            path = _path(step, passages[step.source].source, title)
+            added.append(
+                contracts.RankedPassage(
+                    base.knowledge_base_id,
+                    step.group,
+                    step.passage_id,
+                    min(1.0, score),
+                    path,
+                    chunk_index=step.position,
+                )
+            )
+    return lifted + added
 
 
 def _lifted(passage: contracts.CitedPassage, score: float) -> contracts.RankedPassage:

@@ -54,7 +54,7 @@ class BaseIndex:
             changed, self._changed = self._changed, set()
             try:
                 await self._read(platform, changed)
-            except BaseException:
+            except BaseException:  # cancelled or failed: what was not read must be read next time
                 self._changed = None if changed is None else self._changed | changed
                 raise
 

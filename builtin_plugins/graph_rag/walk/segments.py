@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -48,7 +49,7 @@ class Segment:
         """Bytes of all arrays."""
         return sum(one.nbytes for one in vars(self).values() if isinstance(one, np.ndarray))
 
-    @property
+    @cached_property
     def living(self) -> int:
         """Passages that are alive."""
         return int(self.alive.sum())

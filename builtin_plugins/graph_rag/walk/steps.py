@@ -5,8 +5,9 @@ Why a passage is reached and how far it counts was found by measurement (`tests/
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heappush, heappushpop
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -36,8 +37,7 @@ _SHARE_POWER: Final = 4
 _PLAIN_SENTENCE: Final = 0.5
 _NOTHING_MISSING: Final = 0.5
 _LONGEST_NAME: Final = 100
-_LOOKED_AT: Final = 24
-_LOOKED_AT_MOST: Final = 96
+_LOOKED_AT_MOST: Final = 256
 _MOST_READ: Final = 64  # postings of a key, dead ones too; a segment holds three dead in ten at most
 
 Floats = npt.NDArray[np.float64]
@@ -87,29 +87,54 @@ class _Shared(NamedTuple):
     keys: Ints
 
 
+class _Candidates(NamedTuple):
+    """Passages that the source at `place` leads to, each with the most that it can be worth.
+
+    `missing` are the words of the question that the source lacks.
+    """
+
+    place: int
+    shared: _Shared
+    worths: Floats
+    names: Mapping[int, str]
+    missing: frozenset[int]
+
+
+class _Chosen(NamedTuple):
+    """A candidate by its place among its source's, where it leads (segment and slot), and its worth."""
+
+    candidates: _Candidates
+    place: int
+    where: tuple[int, int]
+    worth: float
+
+
 def steps(
     segments: Sequence[Segment],
     question: str,
     ranked: Sequence[Source],
     among: Collection[str] | None = None,
+    most: int = 50,
 ) -> list[Step]:
     """The best step to each passage that shares an entity with one of the first of `ranked`, best first.
 
-    `segments` are those of all indexes that may be walked; `among` limits the walk to these documents.
-    A worth is between 0 and 1. Sources that no segment holds are passed over.
+    `segments` are those of all indexes that may be walked; `among` limits the walk to these documents, and
+    `most` says how many steps are wanted. A worth is between 0 and 1. Sources that no segment holds are
+    passed over.
     """
     total = sum(segment.living for segment in segments)
     if not ranked or ranked[0].score <= 0 or total < FEWEST:
         return []
     asked = _question(question)
-    best: dict[tuple[int, int], Step] = {}
-    for place, source in enumerate(ranked[:SOURCES]):
-        share = (max(0.0, source.score) / ranked[0].score) ** _SHARE_POWER
-        for step, where in _from(segments, asked, place, source, total, among):
-            step = step._replace(worth=step.worth * share)
-            if where not in best or best[where].worth < step.worth:
-                best[where] = step
-    return sorted(best.values(), key=lambda step: (-step.worth, step.group, step.position))
+    allowed = None if among is None else frozenset(among)
+    found = [
+        candidates
+        for place, source in enumerate(ranked[:SOURCES])
+        if (candidates := _from(segments, asked, place, source, total, allowed)) is not None
+    ]
+    shares = [(max(0.0, ranked[one.place].score) / ranked[0].score) ** _SHARE_POWER for one in found]
+    made = [_step(segments, *one) for one in _best(segments, found, shares, most)]
+    return sorted(made, key=lambda step: (-step.worth, step.group, step.position))[:most]
 
 
 def _question(question: str) -> _Question:
@@ -124,53 +149,77 @@ def _from(
     place: int,
     source: Source,
     total: int,
-    among: Collection[str] | None,
-) -> Iterator[tuple[Step, tuple[int, int]]]:
-    """Steps from one source, their worth still without its share of the best score."""
+    among: frozenset[str] | None,
+) -> _Candidates | None:
+    """What one source leads to, worth still without its share of the best score."""
     home = _home(segments, source)
     if home is None:
-        return
+        return None
     number, slot = home
     segment = segments[number]
     low, high = segment.starts[slot], segment.starts[slot + 1]
     shared = _shared(segments, segment.keys[low:high])
     degrees = np.bincount(shared.keys, minlength=high - low)
-    shared = _kept(shared, (degrees[shared.keys] >= FEWEST) & (degrees[shared.keys] <= MOST))
-    shared = _kept(shared, (shared.segments != number) | (shared.slots != slot))
+    own = degrees[shared.keys]
+    others = (shared.segments != number) | (shared.slots != slot)
+    shared = _kept(shared, (own >= FEWEST) & (own <= MOST) & others)
     if among is not None:
         shared = _kept(shared, _within(segments, shared, among))
     if not len(shared.slots):
-        return
+        return None
     names = _names(source, segment.places[low:high], np.unique(shared.keys))
     weights = _key_weights(source, asked, segment, low, names, degrees, total)
     kinds = np.where(
         shared.titles, _TARGET_TITLE, np.where(segment.titles[low:high][shared.keys], _SOURCE_TITLE, _NEITHER)
     )
-    worths = weights[shared.keys] * kinds
-    first = _best(worths)
     missing = asked.hashes.difference(_words_of(segment, slot).tolist())
-    for at in first.tolist():
-        other, reached = int(shared.segments[at]), int(shared.slots[at])
-        target = segments[other]
-        worth = float(worths[at]) * _brought(target, reached, missing)
-        step = Step(
-            target.groups[target.documents[reached]],
-            target.ids[reached].decode(),
-            int(target.positions[reached]),
-            worth,
-            place,
-            names[int(shared.keys[at])],
-            bool(shared.titles[at]),
-        )
-        yield step, (other, reached)
+    return _Candidates(place, shared, weights[shared.keys] * kinds, names, missing)
 
 
-def _best(worths: Floats) -> Ints:
-    """Places of the best, with as many equal ones as can be looked at: which those are says nothing."""
-    order = np.argsort(-worths, kind="stable")[:_LOOKED_AT_MOST]
-    least = worths[order[min(_LOOKED_AT, len(order)) - 1]]
-    kept: Ints = order[worths[order] >= least]
-    return kept
+def _best(
+    segments: Sequence[Segment], found: Sequence[_Candidates], shares: Sequence[float], most: int
+) -> Iterable[_Chosen]:
+    """The best way to each passage, of at least `most` passages if there are so many.
+
+    What a target brings can only lessen a worth, so nothing is looked at that comes too late already.
+    """
+    if not found:
+        return ()
+    bounds = np.concatenate([one.worths * share for one, share in zip(found, shares, strict=True)])
+    owners = [one for one in found for _ in range(len(one.worths))]
+    places = np.concatenate([np.arange(len(one.worths)) for one in found])
+    best: dict[tuple[int, int], _Chosen] = {}
+    highest: list[float] = []  # the `most` best worths, as a heap
+    for at in np.argsort(-bounds, kind="stable")[:_LOOKED_AT_MOST].tolist():
+        bound = float(bounds[at])
+        if len(highest) == most and bound < highest[0]:
+            break
+        chosen = _chosen(segments, owners[at], int(places[at]), bound)
+        if (before := best.get(chosen.where)) is None:
+            (heappush if len(highest) < most else heappushpop)(highest, chosen.worth)
+        if before is None or before.worth < chosen.worth:
+            best[chosen.where] = chosen
+    return best.values()
+
+
+def _chosen(segments: Sequence[Segment], one: _Candidates, place: int, bound: float) -> _Chosen:
+    where = int(one.shared.segments[place]), int(one.shared.slots[place])
+    return _Chosen(one, place, where, bound * _brought(segments[where[0]], where[1], one.missing))
+
+
+def _step(
+    segments: Sequence[Segment], one: _Candidates, place: int, where: tuple[int, int], worth: float
+) -> Step:
+    target, slot = segments[where[0]], where[1]
+    return Step(
+        target.groups[target.documents[slot]],
+        target.ids[slot].decode(),
+        int(target.positions[slot]),
+        worth,
+        one.place,
+        one.names[int(one.shared.keys[place])],
+        bool(one.shared.titles[place]),
+    )
 
 
 def _home(segments: Sequence[Segment], source: Source) -> tuple[int, int] | None:
@@ -215,11 +264,10 @@ def _kept(shared: _Shared, which: npt.NDArray[np.bool_]) -> _Shared:
     return _Shared(shared.segments[which], shared.slots[which], shared.titles[which], shared.keys[which])
 
 
-def _within(segments: Sequence[Segment], shared: _Shared, among: Collection[str]) -> npt.NDArray[np.bool_]:
-    allowed = frozenset(among)
+def _within(segments: Sequence[Segment], shared: _Shared, among: frozenset[str]) -> npt.NDArray[np.bool_]:
     places = zip(shared.segments.tolist(), shared.slots.tolist(), strict=True)
     return np.array(
-        [segments[one].groups[segments[one].documents[slot]] in allowed for one, slot in places], np.bool_
+        [segments[one].groups[segments[one].documents[slot]] in among for one, slot in places], np.bool_
     )
 
 

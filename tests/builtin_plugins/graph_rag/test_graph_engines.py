@@ -70,3 +70,12 @@ async def test_unknown_engine(start_platform: Start) -> None:
     refused = await ann.post(f"{API}/extract", json={"text": "Ann"})
     assert refused.status == 503
     assert "PLATFORM_GRAPH_RAG_ENGINE can be rules" in refused.detail
+
+
+async def test_health(start_platform: Start) -> None:
+    """The service names its parts as clients know them."""
+    running = await start_platform("graph_rag")
+    checks = (await running.anonymous.get("/health")).json()["checks"]
+    for part in ("entity_extractor", "graph_constructor", "graph_retriever"):
+        assert checks[part] == "initialized"
+    assert checks["spacy_model"].startswith("en_core_web_sm")

@@ -73,7 +73,7 @@ async def test_of_a_document(start_platform: Start, cli: Cli, tmp_path: Path) ->
     await running.run_jobs()
     code, answer = await verify(cli, tmp_path, receipt)
     assert (code, answer["genuine"], set(answer["left"].values())) == (0, True, {0}), answer
-    assert set(answer["left"]) >= set(found) - {"graph_relations"}
+    assert set(answer["left"]) >= set(found)
     entry = (await audited(running, "rag.document.receipt"))[-1]
     assert entry.after_state == {"receipt": receipt}
 
