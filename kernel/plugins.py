@@ -115,7 +115,7 @@ def installed() -> list[Candidate]:
     """The plugins of every installed package, by entry point, in the order of their names."""
     points = sorted(entry_points(group=GROUP), key=lambda p: p.name)
     # A name or a version is parsed out of the package's whole description each time that it is asked for.
-    packages = {point.dist: _package(point.dist) for point in points}
+    packages = {dist: _package(dist) for dist in {point.dist for point in points}}
     return [_candidate(point, *packages[point.dist]) for point in points]
 
 

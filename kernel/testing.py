@@ -386,7 +386,8 @@ def environment(home: Path, extra: Mapping[str, str | None] | None = None) -> di
 
 def candidates_of(*plugins: Any) -> list[Candidate]:
     """Plugins by the names of installed ones, or as classes or objects."""
-    by_name = {candidate.name: candidate for candidate in installed()}
+    named = any(isinstance(plugin, str) for plugin in plugins)
+    by_name = {candidate.name: candidate for candidate in installed()} if named else {}
     found = []
     for plugin in plugins:
         if isinstance(plugin, str):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,7 +75,7 @@ E5_SMALL = LocalModel(
 MODELS = (E5_SMALL, MINILM)
 
 
-def find_model(name: str) -> LocalModel | None:
+def find_model(name: str, models: Sequence[LocalModel] = MODELS) -> LocalModel | None:
     """The model that a client calls `name`, in any case; None for one of somebody else."""
     wanted = name.lower()
-    return next((model for model in MODELS if wanted in model.names), None)
+    return next((model for model in models if wanted in model.names), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from builtin_plugins.embeddings.catalog import MODELS
+from builtin_plugins.embeddings.catalog import MODELS, LocalModel
 from builtin_plugins.embeddings.service import LocalEmbeddings
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from kernel.sdk import (
@@ -26,6 +26,7 @@ EMBEDDINGS: ResourceKey[LocalEmbeddings] = ResourceKey("embeddings")
 class EmbeddingsPlugin(Plugin):
     """Answers `embed_texts` for the local models."""
 
+    models: Sequence[LocalModel] = MODELS
     name = "embeddings"
     version = "0.1.0"
     description = "Local text embeddings (multilingual-e5-small, all-MiniLM-L6-v2)"
@@ -48,7 +49,7 @@ class EmbeddingsPlugin(Plugin):
         durations = platform.metrics.histogram(
             "embedding_generation_duration_seconds", "Time to embed one batch of texts.", ("model",)
         )
-        service = LocalEmbeddings(platform.settings_of(EmbeddingsSettings), durations)
+        service = LocalEmbeddings(self.models, platform.settings_of(EmbeddingsSettings), durations)
         try:
             yield service
         finally:
@@ -62,7 +63,7 @@ class EmbeddingsPlugin(Plugin):
 
     @hookimpl
     def list_embedding_models(self) -> Sequence[str]:
-        return [model.name for model in MODELS]
+        return [model.name for model in self.models]
 
     async def _check(self, platform: Platform) -> None:
         problem = await platform.resource(EMBEDDINGS).problem()

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from builtin_plugins.embeddings.catalog import MODELS, LocalModel, find_model
+from builtin_plugins.embeddings.catalog import LocalModel, find_model
 from builtin_plugins.embeddings.engines.base import EmbeddingEngine, EngineError
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.embeddings.weights import WeightsError
@@ -27,16 +27,18 @@ _HALVES = re.compile(r"[\ud800-\udfff]")  # of characters, which no tokenizer ta
 class LocalEmbeddings:
     """The models of this machine."""
 
-    def __init__(self, settings: EmbeddingsSettings, durations: Histogram) -> None:
-        self._settings = settings
+    def __init__(
+        self, models: Sequence[LocalModel], settings: EmbeddingsSettings, durations: Histogram
+    ) -> None:
+        self._models = models
         self._durations = durations
         # Two at a time: a question need not wait for the whole batch of an ingestion in the same process.
         self._threads = ThreadPoolExecutor(2, "platform-embed")
-        self._engines = {model.name: _Engine(model, settings, self._threads) for model in MODELS}
+        self._engines = {model.name: _Engine(model, settings, self._threads) for model in models}
 
     async def embed(self, model: str, texts: Sequence[str], purpose: contracts.Purpose) -> Embedded | None:
         """Vectors of `texts`; None for a model of another name. Raises Unavailable without an engine."""
-        known = find_model(model)
+        known = find_model(model, self._models)
         if known is None:
             return None
         engine = await self._engines[known.name].loaded()

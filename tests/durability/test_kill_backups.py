@@ -18,9 +18,9 @@ import aiohttp
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
-from test_kills import Client, Server
 
 from kernel.testing import environment
+from tests.durability.test_kills import Client, Server
 
 pytestmark = pytest.mark.durability
 

@@ -7,8 +7,9 @@ import random
 import time
 
 import pytest
-from test_kill_backups import ACCOUNTS, Home, home
-from test_kills import Server
+
+from tests.durability.test_kill_backups import ACCOUNTS, Home, home
+from tests.durability.test_kills import Server
 
 __all__ = ["home"]
 pytestmark = pytest.mark.durability

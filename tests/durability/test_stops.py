@@ -9,7 +9,8 @@ from pathlib import Path
 import aiohttp
 import psutil
 import pytest
-from test_kills import Client, Server
+
+from tests.durability.test_kills import Client, Server
 
 pytestmark = pytest.mark.durability
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -49,10 +50,18 @@ def required(*names: str) -> Iterator[metadata.Distribution]:
                 waiting.append(wanted.name)
 
 
+@cache
+def _asked() -> list[Requirement]:
+    return [Requirement(line) for line in metadata.requires(DISTRIBUTION) or ()]
+
+
+@cache
 def _extras(name: str) -> set[str]:
     """Extras that the platform asks for, and none."""
-    asked = [Requirement(line) for line in metadata.requires(DISTRIBUTION) or ()]
-    return {"", *(extra for item in asked if canonicalize_name(item.name) == name for extra in item.extras)}
+    return {
+        "",
+        *(extra for item in _asked() if canonicalize_name(item.name) == name for extra in item.extras),
+    }
 
 
 def tools() -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +15,7 @@ import pytest
 from kernel import contracts, hookspecs, sdk
 from kernel.hook_types import Declaration, HookSpec, specs_in
 from kernel.plugins import installed
+from tests.house.test_source import parsed
 
 ROOT = Path(__file__).parents[2]
 PLUGINS = sorted(path.parent.name for path in (ROOT / "builtin_plugins").glob("*/plugin.py"))
@@ -35,7 +37,7 @@ def sources(*folders: str) -> Iterator[tuple[str, ast.Module]]:
     """Every module of these folders, by its path from the top."""
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*.py")):
-            yield str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8"))
+            yield str(path.relative_to(ROOT)), parsed(path)
 
 
 def imports(tree: ast.Module) -> Iterator[str]:
@@ -80,8 +82,13 @@ def test_a_plugin_keeps_no_platform(plugin: str) -> None:
 @pytest.mark.parametrize("hook", HOOKS)
 def test_hook_is_tested(hook: HookSpec[..., object]) -> None:
     """Some test implements or names the hook, or a built-in plugin that has tests does."""
+    assert hook.name in _tests_and_plugins()
+
+
+@cache
+def _tests_and_plugins() -> str:
     places = [*(ROOT / "tests").rglob("*.py"), *(ROOT / "builtin_plugins").rglob("plugin.py")]
-    assert any(hook.name in path.read_text(encoding="utf-8") for path in places if path != Path(__file__))
+    return "\n".join(path.read_text(encoding="utf-8") for path in places if path != Path(__file__))
 
 
 def test_kernel_knows_no_plugin() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -14,7 +15,13 @@ LONGEST_MODULE = 400
 def modules(*folders: str) -> Iterator[tuple[Path, ast.Module]]:
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*.py")):
-            yield path.relative_to(ROOT), ast.parse(path.read_text(encoding="utf-8"))
+            yield path.relative_to(ROOT), parsed(path)
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """Each module is looked at by many tests."""
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def test_modules_say_what_they_are_for() -> None:

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ from kernel.testing import Actor, Running, eventually, platforms, somebody
 from tests.fakes.small_model import model_file
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+Children = Callable[[], list[psutil.Process]]
 
 CHAT = "/v1/ai/chat/completions"
 WEATHER = {
@@ -39,7 +41,9 @@ WEATHER = {
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
+async def running(
+    tmp_path_factory: pytest.TempPathFactory, others: list[psutil.Process]
+) -> AsyncIterator[Running]:
     """A platform with the small model as ``tiny``, and a file that only says that it is a model."""
     folder = tmp_path_factory.mktemp("local")
     liar = folder / "liar.gguf"
@@ -61,8 +65,8 @@ async def ask(actor: Actor, words: str, tokens: int = 12, **more: Any) -> Any:
     return await actor.post(CHAT, json={"model": "tiny", **body, **more})
 
 
-def children() -> list[psutil.Process]:
-    """Processes that serve a model now."""
+def serving() -> list[psutil.Process]:
+    """All processes of this one that serve a model now."""
     found = []
     for child in psutil.Process().children(recursive=True):
         try:
@@ -72,7 +76,19 @@ def children() -> list[psutil.Process]:
     return found
 
 
-async def test_it_is_listed_before_it_is_loaded(running: Running) -> None:
+@pytest.fixture(scope="module")
+def others() -> list[psutil.Process]:
+    """Those that were there before: the fixture `small_model` of other modules."""
+    return serving()
+
+
+@pytest.fixture
+def children(others: list[psutil.Process]) -> Children:
+    """Answers the processes that serve a model for the tests of this module."""
+    return lambda: [child for child in serving() if child not in others]
+
+
+async def test_it_is_listed_before_it_is_loaded(running: Running, children: Children) -> None:
     """Files are models of the provider `local`; what a person needs to know is read from the file."""
     assert children() == []
     page = (await running.anonymous.get("/v1/models")).json()
@@ -86,7 +102,7 @@ async def test_it_is_listed_before_it_is_loaded(running: Running) -> None:
     assert children() == []
 
 
-async def test_it_answers(running: Running, ann: Actor) -> None:
+async def test_it_answers(running: Running, ann: Actor, children: Children) -> None:
     """Loaded by the first question, in a process of lower priority; the second question finds it there."""
     answer = await ask(ann, "What is the capital of France?")
     assert answer.status == 200, answer.body
@@ -100,7 +116,7 @@ async def test_it_answers(running: Running, ann: Actor) -> None:
     assert running.platform.resource(MODELS).local.loaded() == ["tiny"]
 
 
-async def test_the_server_is_for_us_alone(ann: Actor) -> None:
+async def test_the_server_is_for_us_alone(ann: Actor, children: Children) -> None:
     """It listens on loopback only, and answers nobody without its key."""
     await ask(ann, "Hello")
     [child] = children()
@@ -165,7 +181,7 @@ async def test_a_damaged_file_hurts_nobody(running: Running, ann: Actor) -> None
     assert (await ask(ann, "Hello", 3)).status == 200
 
 
-async def test_a_killed_model_comes_back(ann: Actor) -> None:
+async def test_a_killed_model_comes_back(ann: Actor, children: Children) -> None:
     """The next question starts it again."""
     await ask(ann, "Hello", 3)
     [child] = children()
@@ -176,7 +192,7 @@ async def test_a_killed_model_comes_back(ann: Actor) -> None:
     assert (await ask(ann, "Hello", 3)).status == 200
 
 
-async def test_one_at_a_time(running: Running, ann: Actor) -> None:
+async def test_one_at_a_time(running: Running, ann: Actor, children: Children) -> None:
     """Another model waits for the answers of the loaded one, and then takes its place."""
     answers = await asyncio.gather(
         ask(ann, "Hello", 20), ask(ann, "Hello", 3, model="twin"), ask(ann, "Hello", 3)
@@ -194,7 +210,7 @@ async def test_extractive_answers_stay_the_default(running: Running) -> None:
         assert (stream is not None) == answered
 
 
-async def test_memory_is_given_back(tmp_path: Path) -> None:
+async def test_memory_is_given_back(tmp_path: Path, children: Children) -> None:
     """After its idle time the model's process has gone, without being asked."""
     env = {
         "PLATFORM_MODELS_LOCAL_FILES": f"tiny={model_file()}",

@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from kernel.testing import Running, platforms, postgres_database
 from tests.builtin_plugins.conversations.talk_support import Talk, open_talk
+from tests.fakes.loaded_once import LoadedOnce
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session", params=["sqlite", "postgresql"])
@@ -20,7 +21,7 @@ async def running(
     with ExitStack() as stack:
         url = stack.enter_context(postgres_database()) if request.param == "postgresql" else None
         async with platforms(tmp_path_factory.mktemp("talk")) as start:
-            yield await start("embeddings", "models", "rag", "conversations", env={"DATABASE_URL": url})
+            yield await start(LoadedOnce, "models", "rag", "conversations", env={"DATABASE_URL": url})
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -23,6 +23,7 @@ from tests.builtin_plugins.conversations.talk_support import (
     turns,
 )
 from tests.builtin_plugins.rag.rag_support import ask_raw, make_pipeline, problems, somebody
+from tests.fakes.loaded_once import LoadedOnce
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -291,7 +292,7 @@ async def test_old_conversations_go(tmp_path: Path) -> None:
     """After `retention_days` without a question; and questions that a killed process left."""
     env = {"PLATFORM_CONVERSATIONS_RETENTION_DAYS": "30"}
     async with platforms(tmp_path) as start:
-        running = await start("embeddings", "models", "rag", "conversations", env=env)
+        running = await start(LoadedOnce, "models", "rag", "conversations", env=env)
         talk = await open_talk(running)
         old, new = fresh(), fresh()
         for conversation in (old, new):

@@ -14,6 +14,7 @@ from sqlalchemy import text
 from kernel.testing import Running, eventually, platforms
 from tests.builtin_plugins.conversations.talk_support import OSLO, Talk, fresh, listed, open_talk, turns
 from tests.builtin_plugins.rag.rag_support import ask_raw
+from tests.fakes.loaded_once import LoadedOnce
 from tests.fakes.model_server import Json, ModelServer, Refusal, Script, Turn, model_server
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -32,7 +33,7 @@ async def server() -> AsyncIterator[ModelServer]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def running(tmp_path_factory: pytest.TempPathFactory, server: ModelServer) -> AsyncIterator[Running]:
     async with platforms(tmp_path_factory.mktemp("talk")) as start:
-        plugins = ("embeddings", "models", "rag", "conversations")
+        plugins = (LoadedOnce, "models", "rag", "conversations")
         yield await start(*plugins, env={"OPENAI_BASE_URL": server.url})
 
 

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import BertConfig, BertModel
 
 from builtin_plugins.embeddings.e5.file import find_file
 from builtin_plugins.embeddings.e5.network import E5
@@ -112,6 +110,10 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
 
 
 def _by_transformers(network: E5, texts: list[str]) -> Vectors:
+    # Imported here: collecting the tests would take seconds longer in every process.
+    import torch
+    from transformers import BertConfig, BertModel
+
     tensors = network.tensors()
     layers = 1 + max(int(name.split(".")[2]) for name in tensors if name.startswith("encoder.layer."))
     config = BertConfig(
@@ -126,12 +128,11 @@ def _by_transformers(network: E5, texts: list[str]) -> Vectors:
     model = BertModel(config, add_pooling_layer=False).eval()
     weights = {name: torch.from_numpy(np.array(tensor)) for name, tensor in tensors.items()}
     model.load_state_dict(model.state_dict() | weights)
-    return np.stack([_mean(model, network, ids) for ids in network.tokens(list(texts))])
-
-
-def _mean(model: BertModel, network: E5, ids: list[int]) -> Vectors:
-    words, _ = network.inputs([ids])
     with torch.no_grad():
-        states = model(inputs_embeds=torch.from_numpy(words)).last_hidden_state[0]
-    mean: Vectors = states.mean(0).numpy()
-    return mean / np.linalg.norm(mean)
+        found = []
+        for ids in network.tokens(list(texts)):
+            words, _ = network.inputs([ids])
+            states = model(inputs_embeds=torch.from_numpy(words)).last_hidden_state[0]
+            found.append(states.mean(0).numpy())
+    vectors: Vectors = np.stack(found)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -24,6 +24,7 @@ from kernel.sdk import (
 )
 from kernel.testing import Actor, Reply, Running, platforms
 from tests.builtin_plugins.rag.rag_support import HANDBOOK, ingest, make_base, make_pipeline
+from tests.fakes.loaded_once import LoadedOnce
 from tests.fakes.model_server import ModelServer, Refusal, Script, Turn, model_server
 
 CHAT = "/v1/ai/chat/completions"
@@ -185,7 +186,7 @@ async def stage_with(
     office = Office()
     async with model_server(Script(models=MODELS)) as server, platforms(folder) as start:
         address = {ADDRESS[kind]: server.url} if kind in ADDRESS else {}
-        plugins = ("embeddings", "models", "rag", "orchestrator", "plugin_registry", office, *more)
+        plugins = (LoadedOnce, "models", "rag", "orchestrator", "plugin_registry", office, *more)
         running = await start(*plugins, env={**address, **(env or {})})
         stage = Stage(running, server, office, kind, await running.user("ann"))
         if documents:

@@ -9,8 +9,9 @@ from typing import Any
 
 from kernel.testing import Actor, Reply, Running
 from tests.builtin_plugins.rag.rag_support import ingest, make_base, make_pipeline
+from tests.fakes.loaded_once import LoadedOnce
 
-PLUGINS = ("embeddings", "models", "rag", "conversations", "published_chat", "tenancy")
+PLUGINS = (LoadedOnce, "models", "rag", "conversations", "published_chat", "tenancy")
 ROOMY = {
     "RATE_LIMIT_ENABLED": "true",
     "AUTH_RATE_LIMIT_PER_MINUTE": "100000",

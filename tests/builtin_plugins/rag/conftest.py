@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from kernel.testing import Running, platforms, postgres_database
 from tests.builtin_plugins.rag.rag_support import Memberships
+from tests.fakes.loaded_once import LoadedOnce
 
 
 @pytest.fixture(scope="session")
@@ -26,4 +27,4 @@ async def running(
     with ExitStack() as stack:
         url = stack.enter_context(postgres_database()) if request.param == "postgresql" else None
         async with platforms(tmp_path_factory.mktemp("rag")) as start:
-            yield await start("embeddings", "models", "rag", members, env={"DATABASE_URL": url})
+            yield await start(LoadedOnce, "models", "rag", members, env={"DATABASE_URL": url})

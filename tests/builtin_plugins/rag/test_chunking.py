@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
-from documents import prose
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builtin_plugins.rag.chunking import Chunk, chunk
 from builtin_plugins.rag.parsing import Block, parsed_text
+from tests.builtin_plugins.rag.documents import prose
 
 FRAGMENTS = st.sampled_from(
     [

@@ -20,6 +20,7 @@ from tests.builtin_plugins.rag.rag_support import (
     problems,
     somebody,
 )
+from tests.fakes.loaded_once import LoadedOnce
 from tests.fakes.model_server import ModelServer, Refusal, Script, model_server, word_vector
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -55,7 +56,7 @@ async def shared(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Stage]:
     async with model_server() as server, platforms(tmp_path_factory.mktemp("models")) as start:
-        running = await start("embeddings", "models", "rag", env={ADDRESS[request.param]: server.url})
+        running = await start(LoadedOnce, "models", "rag", env={ADDRESS[request.param]: server.url})
         yield Stage(running, server, await somebody(running))
 
 
@@ -156,7 +157,7 @@ async def test_two_models_in_one_pipeline(stage: Stage, hybrid: bool, local_firs
 @pytest.mark.asyncio(loop_scope="function")
 async def test_a_model_whose_plugin_is_gone(start_platform: Start) -> None:
     """Without the plugin that embeds, questions and new knowledge bases say what is missing."""
-    running = await start_platform("embeddings", "rag")
+    running = await start_platform(LoadedOnce, "rag")
     ann = await somebody(running)
     base = await make_base(ann)
     await ingest(running, ann, base)

@@ -24,6 +24,7 @@ from tests.builtin_plugins.rag.rag_support import (
     path_of,
     somebody,
 )
+from tests.fakes.loaded_once import LoadedOnce
 from tests.fakes.model_server import SECRET_TEXT, ModelServer, Refusal, Script, model_server
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -103,7 +104,7 @@ async def shared(
             "PLATFORM_MODELS_SILENCE_SECONDS": "1",
             "PLATFORM_MODELS_TOTAL_SECONDS": "20",
         }
-        running = await start("embeddings", "models", "rag", env=env)
+        running = await start(LoadedOnce, "models", "rag", env=env)
         ann = await somebody(running)
         base = await make_base(ann)
         await ingest(running, ann, base)
@@ -366,7 +367,7 @@ async def test_what_the_service_tells_of_the_runtime(stage: Stage) -> None:
 async def test_a_dead_runtime(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Nobody listens at the address: 503, with what to check; documents are still taken in."""
     async with platforms(tmp_path_factory.mktemp("dead")) as start:
-        running = await start("embeddings", "models", "rag", env={ADDRESS[stage.kind]: "http://127.0.0.1:9"})
+        running = await start(LoadedOnce, "models", "rag", env={ADDRESS[stage.kind]: "http://127.0.0.1:9"})
         ann = await somebody(running)
         base = await make_base(ann)
         assert (await ingest(running, ann, base, "a.md", HANDBOOK))["status"] == "completed"

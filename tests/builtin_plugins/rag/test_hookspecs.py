@@ -23,6 +23,7 @@ from tests.builtin_plugins.rag.rag_support import (
     problems,
     somebody,
 )
+from tests.fakes.loaded_once import LoadedOnce
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -116,7 +117,7 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stag
     walker = Walker()
     async with platforms(tmp_path_factory.mktemp("hooks")) as start:
         env = {"PLATFORM_RAG_ENHANCE_SECONDS": "0.2"}
-        running = await start("embeddings", "models", "rag", walker, env=env)
+        running = await start(LoadedOnce, "models", "rag", walker, env=env)
         ann = await somebody(running)
         base, other = await make_base(ann), await make_base(ann)
         documents = {}

@@ -7,7 +7,6 @@ from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
-from documents import add_member, book, mail, open_document, package, prose, rich_text
 
 from builtin_plugins.rag.parsing import (
     BUILTIN_PARSERS,
@@ -22,6 +21,15 @@ from builtin_plugins.rag.parsing.archive import MAX_UNPACKED_BYTES
 from builtin_plugins.rag.parsing.blocks import Block
 from builtin_plugins.rag.parsing.cleaning import clean
 from kernel.testing import Running
+from tests.builtin_plugins.rag.documents import (
+    add_member,
+    book,
+    mail,
+    open_document,
+    package,
+    prose,
+    rich_text,
+)
 from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_pipeline, somebody
 
 ODT = "application/vnd.oasis.opendocument.text"

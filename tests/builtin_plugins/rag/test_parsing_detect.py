@@ -7,11 +7,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from documents import pdf, prose, rewrite, slides, word, workbook
 
 from builtin_plugins.rag.parsing import BUILTIN_PARSERS, detect_media_type
 from builtin_plugins.rag.parsing.archive import MAX_DIRECTORY_BYTES
 from builtin_plugins.rag.parsing.encoding import detect_encoding, read_portions
+from tests.builtin_plugins.rag.documents import pdf, prose, rewrite, slides, word, workbook
 
 WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 SHOW = "application/vnd.openxmlformats-officedocument.presentationml.presentation"

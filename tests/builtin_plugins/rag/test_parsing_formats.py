@@ -8,18 +8,6 @@ from pathlib import Path
 
 import docx
 import pytest
-from documents import (
-    add_member,
-    billion_laughs,
-    pdf,
-    prose,
-    rewrite,
-    scanned_pdf,
-    slide_with_table,
-    slides,
-    word,
-    workbook,
-)
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 
@@ -39,6 +27,18 @@ from builtin_plugins.rag.parsing import (
 )
 from builtin_plugins.rag.parsing.archive import MAX_UNPACKED_BYTES
 from builtin_plugins.rag.parsing.cleaning import clean, pieces
+from tests.builtin_plugins.rag.documents import (
+    add_member,
+    billion_laughs,
+    pdf,
+    prose,
+    rewrite,
+    scanned_pdf,
+    slide_with_table,
+    slides,
+    word,
+    workbook,
+)
 
 
 def write(folder: Path, content: str | bytes) -> Path:

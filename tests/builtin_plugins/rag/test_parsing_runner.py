@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from documents import add_member, billion_laughs, pdf, prose, scanned_pdf, slides, word
 
 from builtin_plugins.rag.parsing import (
     BUILTIN_PARSERS,
@@ -31,6 +30,15 @@ from builtin_plugins.rag.parsing.archive import MAX_UNPACKED_BYTES
 from builtin_plugins.rag.parsing.runner import ParsedDocument, ParseLimits, parser_processes
 from builtin_plugins.rag.parsing.runner import parse as parse_by
 from kernel.sdk import MachineFault
+from tests.builtin_plugins.rag.documents import (
+    add_member,
+    billion_laughs,
+    pdf,
+    prose,
+    scanned_pdf,
+    slides,
+    word,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

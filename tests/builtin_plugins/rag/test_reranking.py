@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,8 +67,9 @@ class Stage:
         return await ask(self.ann, self.pipeline, QUESTION, **{"rerank": True, "explain": True, **fields})
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+@asynccontextmanager
+async def stage_with(folder: Path, seconds: float) -> AsyncIterator[Stage]:
+    """A platform that waits so long for the server."""
     server = RerankServer()
     app = web.Application()
     app.add_routes([web.post("/v1/rerank", server.handle)])
@@ -75,12 +78,12 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stag
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
-        async with platforms(tmp_path_factory.mktemp("reranking")) as start:
+        async with platforms(folder) as start:
             env = {
                 "PLATFORM_RAG_RERANK_URL": url,
                 "PLATFORM_RAG_RERANK_MODEL": "bge",
                 "PLATFORM_RAG_RERANK_API_KEY": KEY,
-                "PLATFORM_RAG_RERANK_SECONDS": "1",
+                "PLATFORM_RAG_RERANK_SECONDS": str(seconds),
             }
             running = await start("rag", HashEmbeddings(), env=env)
             ann = await somebody(running)
@@ -89,6 +92,13 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stag
             yield Stage(running, server, ann, await make_pipeline(ann, base))
     finally:
         await runner.cleanup()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+    """Waits longer than this machine is ever busy: only a broken answer makes the words decide."""
+    async with stage_with(tmp_path_factory.mktemp("reranking"), 60) as made:
+        yield made
 
 
 @pytest.fixture
@@ -129,10 +139,6 @@ async def test_logits(stage: Stage) -> None:
     assert all(0 <= source["score"] <= 1 for source in answer["sources"])
 
 
-async def _never(_body: dict[str, Any]) -> Any:
-    await asyncio.Event().wait()
-
-
 BROKEN: dict[str, Answer] = {
     "status": lambda body: 500,
     "no json": lambda body: b"<html>",
@@ -144,7 +150,6 @@ BROKEN: dict[str, Answer] = {
     "negative": lambda body: {"results": [{"index": -1, "relevance_score": 1.0}]},
     "not a number": lambda body: json.dumps(last_first(body)).replace("1.0", "NaN").encode(),
     "huge": lambda body: b'{"results": "' + b"x" * (5 << 20) + b'"}',
-    "never": _never,
 }
 
 
@@ -153,6 +158,22 @@ BROKEN: dict[str, Answer] = {
 async def test_a_broken_server(stage: Stage, name: str) -> None:
     """The words decide then, and the answer says so, without the server's own."""
     stage.server.answer = BROKEN[name]
+    await words_decide(stage)
+
+
+@session
+async def test_a_server_that_never_answers(tmp_path: Path) -> None:
+    """The same, once its time is up."""
+
+    async def never(_body: dict[str, Any]) -> Any:
+        await asyncio.Event().wait()
+
+    async with stage_with(tmp_path, 0.3) as stage:
+        stage.server.answer = never
+        await words_decide(stage)
+
+
+async def words_decide(stage: Stage) -> None:
     answer = await stage.ask(top_k=3)
     assert len(answer["sources"]) == 3 and answer["method_details"]["reranker"] == "lexical"
     degraded = " ".join(answer["method_details"]["degraded"])

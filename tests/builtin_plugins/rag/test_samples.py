@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernel.sdk import contracts
 from kernel.testing import Running, Start
 from tests.builtin_plugins.rag.rag_support import ingest, make_base
+from tests.fakes.loaded_once import LoadedOnce
 
 LONGEST = "The harbour master of Emden opens the great lock at six every morning."
 TEXT = f"# Harbour\n\nShips wait. {LONGEST} He closes it at ten."
@@ -18,7 +19,7 @@ async def answers(running: Running) -> dict[str, str]:
 
 async def test_hook_find_sample_answers(start_platform: Start) -> None:
     """A document is asked for its longest sentence, and answers with it, again and again."""
-    running = await start_platform("embeddings", "models", "rag")
+    running = await start_platform(LoadedOnce, "models", "rag")
     assert await answers(running) == {}
     ann = await running.user()
     await ingest(running, ann, await make_base(ann), "harbour.md", TEXT)

@@ -24,6 +24,7 @@ from tests.builtin_plugins.rag.rag_support import (
     somebody,
     upload,
 )
+from tests.fakes.loaded_once import LoadedOnce
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -394,7 +395,7 @@ class TestRefused:
 class TestSettings:
     async def test_too_large_by_counting(self, start_platform: Start) -> None:
         """A body without a length is refused once it is past the limit; the limit itself is allowed."""
-        running = await start_platform("embeddings", "rag", env={"MAX_UPLOAD_SIZE_MB": "1"})
+        running = await start_platform(LoadedOnce, "rag", env={"MAX_UPLOAD_SIZE_MB": "1"})
         ann = await somebody(running)
         base = await make_base(ann)
 
@@ -412,7 +413,7 @@ class TestSettings:
 
     async def test_storage_that_fails(self, start_platform: Start) -> None:
         """When the file can't be written the client hears that it is not its fault, and no path."""
-        running = await start_platform("embeddings", "rag")
+        running = await start_platform(LoadedOnce, "rag")
         blobs = running.platform.settings.home / "blobs"
         blobs.mkdir(parents=True)
         (blobs / "staging").write_text("in the way")
@@ -422,7 +423,7 @@ class TestSettings:
 
     async def test_slow_client(self, start_platform: Start) -> None:
         """A client that goes silent in mid-upload gets 408 and leaves nothing."""
-        running = await start_platform("embeddings", "rag", env={"PLATFORM_BODY_TIMEOUT": "0.3"})
+        running = await start_platform(LoadedOnce, "rag", env={"PLATFORM_BODY_TIMEOUT": "0.3"})
         ann = await somebody(running)
         base = await make_base(ann)
 

@@ -12,10 +12,11 @@ from playwright.async_api import Browser, async_playwright, expect
 
 from kernel.testing import Running, platforms
 from tests.builtin_plugins.web_client.visits import CHROMIUM, Visitor, missing_browser
+from tests.fakes.loaded_once import LoadedOnce
 
 PATIENCE = 20_000  # ms, on a busy machine
 PLUGINS = (
-    *("tenancy", "embeddings", "models", "rag", "access_tokens", "plugin_registry", "marketplace"),
+    *("tenancy", LoadedOnce, "models", "rag", "access_tokens", "plugin_registry", "marketplace"),
     *("licensing", "dependency_graph", "orchestrator", "conversations", "published_chat", "web_client"),
 )
 

@@ -8,6 +8,7 @@ import jwt
 
 from kernel.sdk import PLUGIN_STATES, Account, Conflict, Plugin, Principal, Scope, Unit, hookimpl
 from kernel.testing import Start
+from tests.fakes.loaded_once import LoadedOnce
 
 TEAM = 7
 
@@ -38,7 +39,7 @@ class TenancyPlugin(Plugin):
 
 async def test_hook_find_scope(start_platform: Start) -> None:
     """A knowledge base of a team is seen by those whom the hook puts into it, whatever the token says."""
-    running = await start_platform("embeddings", "rag", TenancyPlugin)
+    running = await start_platform(LoadedOnce, "rag", TenancyPlugin)
     ann, bob = await running.user("ann"), await running.user("bob")
     wanted = {"name": "Shared", "visibility": "team", "team_id": TEAM}
     made = await ann.post("/v1/rag/knowledge-bases", json=wanted)
@@ -48,7 +49,7 @@ async def test_hook_find_scope(start_platform: Start) -> None:
 
 async def test_claims_give_no_rights(start_platform: Start) -> None:
     """With the plugin switched off a token that still names the team opens nothing of the team's."""
-    running = await start_platform("embeddings", "rag", TenancyPlugin)
+    running = await start_platform(LoadedOnce, "rag", TenancyPlugin)
     ann, bob = await running.user("ann"), await running.user("bob")
     wanted = {"name": "Shared", "visibility": "team", "team_id": TEAM}
     made = (await ann.post("/v1/rag/knowledge-bases", json=wanted)).json()

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Iterator
 import asyncpg
 import numpy as np
 import pytest
-from pgvector_server import binaries, running_server
 from sqlalchemy import text as sql
 
 from kernel.db import migrate
@@ -32,6 +31,8 @@ from kernel.stores.pgvector_setup import open_vector_store
 from kernel.stores.points import SqlVectorStore
 from kernel.stores.protocols import Point, Query
 from kernel.testing import Start, services_required
+from tests.fakes.loaded_once import LoadedOnce
+from tests.kernel.stores.pgvector_server import binaries, running_server
 
 
 @pytest.fixture(scope="session")
@@ -329,7 +330,7 @@ async def test_a_server_without_the_extension_is_searched_with_faiss(
 
 async def test_the_main_job_on_pgvector(start_platform: Start, vector_url: str) -> None:
     """Upload, ingest, ask, delete: cited answers by vector and by word, and none after the deletion."""
-    running = await start_platform("embeddings", "models", "rag", env={"DATABASE_URL": vector_url})
+    running = await start_platform(LoadedOnce, "models", "rag", env={"DATABASE_URL": vector_url})
     assert isinstance(running.platform.vectors, PgVectorStore)
     ann = await running.user()
     base = (await ann.post("/v1/rag/knowledge-bases", json={"name": "Handbook"})).json()["id"]

@@ -1,0 +1,25 @@
+"""The plugin `embeddings`, whose models are loaded once for all platforms of a test process.
+
+Loading takes two seconds of processor time, and the platform of almost every test that embeds would pay them.
+Settings of the models have no effect; the tests of the plugin itself start the installed one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+from builtin_plugins.embeddings.catalog import MODELS, LocalModel
+from builtin_plugins.embeddings.plugin import EmbeddingsPlugin
+from builtin_plugins.embeddings.settings import EmbeddingsSettings
+
+
+def _once(model: LocalModel) -> LocalModel:
+    load = cache(lambda: model.load(EmbeddingsSettings()))
+    return replace(model, load=lambda _settings: load())
+
+
+class LoadedOnce(EmbeddingsPlugin):
+    """Real vectors, at the price of one load."""
+
+    models = tuple(_once(model) for model in MODELS)
