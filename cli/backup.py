@@ -139,16 +139,25 @@ async def _restore(name: str) -> str:
 @app.command(
     epilog=examples(
         ("platformctl backup drill", "exit code 1 if anything differs"),
-        after="The temporary instance has an SQLite database of its own, whichever the platform uses. Its "
-        "folder is removed afterwards.",
+        ("platformctl backup drill --into postgresql://host/empty", "into PostgreSQL"),
+        after="The temporary instance has an SQLite database of its own, whichever the platform uses, unless "
+        "--into names another. Its folder is removed afterwards; what is in the database of --into stays.",
     )
 )
-def drill(name: OrNewest = None) -> None:
+def drill(
+    name: OrNewest = None,
+    into: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Restore into this empty database, such as postgresql://host/empty."
+        ),
+    ] = None,
+) -> None:
     """Restore a backup into a temporary instance and compare: rows, files, answers to recorded questions."""
     from cli import console
     from cli.drill import rehearse
 
-    for line in _run(rehearse(name)):
+    for line in _run(rehearse(name, into)):
         console.done(line)
 
 

@@ -24,7 +24,9 @@ from cli.machine_checks import (
     check_python,
     check_secrets,
 )
+from cli.stored_checks import examine_stored
 from kernel.db.base import utc_now
+from kernel.db.migrate import NewerDatabase
 from kernel.db.startup import SCHEMA
 from kernel.db.tables import WorkerRecord
 from kernel.errors import StartupError
@@ -172,10 +174,15 @@ async def _check_database(overrides: dict[str, str], *, running_now: bool) -> As
                 )
             else:
                 yield Finding("database", "ok", f"{kind}, up to date")
+            if not late:
+                async for finding in examine_stored(platform):
+                    yield finding
             if running_now and "kernel" not in late:
                 yield await _check_worker(platform)
     except StartupError as error:
-        yield Finding("database", "failed", str(error), "Start the database or correct DATABASE_URL.")
+        newer = isinstance(error.__cause__, NewerDatabase)
+        remedy = "platformctl backup list" if newer else "Start the database or correct DATABASE_URL."
+        yield Finding("database", "failed", str(error), remedy)
 
 
 async def _check_worker(platform: Platform) -> Finding:

@@ -112,6 +112,11 @@ async def _settings() -> list[Setting]:
 
 def collect(platform: Platform) -> Iterator[Setting]:
     """The kernel's settings, the command line's, then each loaded plugin's."""
+    for loader, owner, cls in _classes(platform):
+        yield from _of_class(loader, owner, cls)
+
+
+def _classes(platform: Platform) -> Iterator[tuple[SettingsLoader, str, type[Settings]]]:
     from cli.settings import CliSettings
     from kernel import hookspecs
     from kernel.declarations import DECLARATIONS
@@ -121,7 +126,14 @@ def collect(platform: Platform) -> Iterator[Setting]:
     loader = platform.resource(PLUGIN_SETTINGS).loader
     owners: list[tuple[str, type[Settings]]] = [("kernel", KernelSettings), ("cli", CliSettings)]
     for owner, cls in [*owners, *platform.resource(DECLARATIONS).of(hookspecs.register_settings)]:
-        yield from _of_class(loader, owner, cls)
+        yield loader, owner, cls
+
+
+def every_value(platform: Platform) -> Iterator[Any]:
+    """The values of all settings as they are, secrets included."""
+    for loader, owner, cls in _classes(platform):
+        values = loader.load(owner, cls)
+        yield from (getattr(values, name) for name in cls.env_names())
 
 
 def _of_class(loader: SettingsLoader, owner: str, cls: type[Settings]) -> Iterator[Setting]:

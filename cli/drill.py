@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -17,18 +18,26 @@ if TYPE_CHECKING:
     from kernel.platform import Platform
 
 _BACKUP = "PLATFORM_BACKUP_"
+_SECTIONS = ("embeddings", "models", "rag")
+_ANSWERING = (
+    *("PLATFORM_PLUGINS_DISABLED", "PLATFORM_EMBEDDINGS_", "PLATFORM_MODELS_", "PLATFORM_RAG_"),
+    *("OLLAMA_", "OPENAI_", "RERANK_"),
+)
 
 
-async def rehearse(name: str | None) -> list[str]:
-    """Restore an archive into a temporary home; answers what was the same. Raises CommandFailed."""
+async def rehearse(name: str | None, into: str | None = None) -> list[str]:
+    """Restore an archive into a temporary home; answers what was the same. Raises CommandFailed.
+
+    `into` is the address of an empty database to use instead of a temporary SQLite one.
+    """
     home = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="platform-drill-"))
     try:
-        return await _rehearse(name, home)
+        return await _rehearse(name, home, into)
     finally:
         await asyncio.to_thread(shutil.rmtree, home, True)
 
 
-async def _rehearse(name: str | None, home: Path) -> list[str]:
+async def _rehearse(name: str | None, home: Path, into: str | None) -> list[str]:
     from builtin_plugins.platform_ops.backup.operator import restore
     from builtin_plugins.platform_ops.backup.service import archives_of
     from cli import running
@@ -36,7 +45,10 @@ async def _rehearse(name: str | None, home: Path) -> list[str]:
     async with running.explained_platform() as platform:
         archives = await asyncio.to_thread(archives_of, platform)
         newest: str = await asyncio.to_thread(archives.newest)
-        environment = _environment(platform, home)
+        environment = await asyncio.to_thread(_environment, platform, home)
+    if into is not None:
+        environment["DATABASE_URL"] = into
+        await _refuse_used(environment)
     chosen = name or newest
     async with _opened(environment, "tool") as copy:
         await restore(copy, chosen)
@@ -55,7 +67,10 @@ async def _rehearse(name: str | None, home: Path) -> list[str]:
 
 
 def _environment(platform: Platform, home: Path) -> dict[str, str]:
-    """A home of its own, and the place and the key of the real platform's backups."""
+    """A home of its own; the place and the key of the real platform's backups, and what answers depend on.
+
+    Everything else stays at its default, so that a rehearsal reaches no store and no server of the platform.
+    """
     from builtin_plugins.platform_ops.settings import OpsSettings
 
     settings, found = platform.settings_of(OpsSettings), isolated_environment(home)
@@ -64,7 +79,46 @@ def _environment(platform: Platform, home: Path) -> dict[str, str]:
         "PASSPHRASE": settings.backup_passphrase and settings.backup_passphrase.get_secret_value(),
         "KEY_FILE": settings.backup_key_file and settings.backup_key_file.absolute(),
     }
-    return {**found, **{f"{_BACKUP}{key}": str(value) for key, value in given.items() if value}}
+    answering = {name: value for name, value in os.environ.items() if name.startswith(_ANSWERING)}
+    _copy_config(platform.settings.home / "config.yaml", home / "config.yaml")
+    return {**found, **answering, **{f"{_BACKUP}{key}": str(value) for key, value in given.items() if value}}
+
+
+def _copy_config(source: Path, target: Path) -> None:
+    """The sections of `config.yaml` that answers depend on."""
+    import yaml
+
+    if not source.is_file():
+        return
+    config = yaml.safe_load(source.read_text(encoding="utf-8")) or {}
+    kept = {name: config[name] for name in _SECTIONS if name in config}
+    disabled = (config.get("kernel") or {}).get("plugins_disabled")
+    if disabled:
+        kept["kernel"] = {"plugins_disabled": disabled}
+    target.write_text(yaml.safe_dump(kept), encoding="utf-8")
+
+
+async def _refuse_used(environment: dict[str, str]) -> None:
+    """A rehearsal replaces everything in its database, so nothing may be there."""
+    import sqlalchemy as sa
+
+    from cli.failures import Refused
+    from kernel.db.engine import Database
+    from kernel.db.startup import unusable
+    from kernel.settings import KernelSettings, SettingsLoader
+
+    settings = SettingsLoader.from_home(environment).load("kernel", KernelSettings)
+    database = Database(settings.sqlalchemy_url)
+    try:
+        tables = await database.read(lambda session: sa.inspect(session.connection()).get_table_names())
+    except (sa.exc.SQLAlchemyError, OSError) as error:
+        raise unusable(error) from error
+    finally:
+        await database.close()
+    if tables:
+        raise Refused(
+            f"the database has tables already, such as {sorted(tables)[0]}", "Name an empty database."
+        )
 
 
 def _opened(environment: dict[str, str], role: Any) -> Any:

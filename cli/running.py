@@ -47,6 +47,12 @@ def kernel_settings(overrides: Mapping[str, str] | None = None) -> KernelSetting
     return make_loader(overrides).load("kernel", KernelSettings)
 
 
+def own_address(settings: KernelSettings) -> str:
+    """Where the API of this installation answers on this machine."""
+    wildcards = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}
+    return f"http://{wildcards.get(settings.host, settings.host)}:{settings.port}"
+
+
 @contextmanager
 def private_files() -> Iterator[None]:
     """What is written meanwhile is its owner's alone, also in a home that others may look into."""

@@ -12,7 +12,7 @@ from kernel import hookspecs
 from kernel.auth.models import Account
 from kernel.db import migrate
 from kernel.db.engine import Database
-from kernel.db.migrate import Owner, Pending
+from kernel.db.migrate import NewerDatabase, Owner, Pending
 from kernel.declarations import Declarations
 from kernel.errors import ANY_ERROR, StartupError
 from kernel.jobs.queue import migrate_queue
@@ -129,6 +129,8 @@ SCHEMA: ResourceKey[Schema] = ResourceKey("schema")
 
 def unusable(error: BaseException) -> StartupError:
     """The end of a start whose database can't be used."""
+    if isinstance(error, NewerDatabase):
+        return StartupError(f"{error}; install the version that made it, or restore a backup of this version")
     return StartupError(f"the database can't be used: {reason_of(error)}")
 
 

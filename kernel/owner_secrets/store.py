@@ -89,6 +89,18 @@ class OwnerSecrets:
         row = _find(session, owner, name)
         return None if row is None else SecretStr(self._open(row))
 
+    def unreadable(self, session: Session) -> list[str]:
+        """The secrets that can't be decrypted, as owner and name."""
+        found = []
+        for row in session.scalars(
+            select(OwnerSecret).order_by(OwnerSecret.owner_kind, OwnerSecret.owner_id)
+        ):
+            try:
+                self._open(row)
+            except SecretUnreadable:
+                found.append(f"{row.owner_kind} {row.owner_id}: {row.name}")
+        return found
+
     def list(self, session: Session, owner: SecretOwner) -> list[SecretEntry]:
         """The names of the owner's secrets, and when they changed, without values."""
         columns = select(OwnerSecret.name, OwnerSecret.changed_at)

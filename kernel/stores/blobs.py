@@ -101,11 +101,11 @@ class FileBlobs:
     async def sweep(self) -> int:
         """Remove what a killed process left: unheld blobs, files without a row, stale temporary files."""
         removed = await asyncio.to_thread(self._scratch.sweep)
-        for sha256 in sorted(await self._suspects()):
+        for sha256 in sorted(await self.unheld()):
             removed += await self._remove_unheld(sha256)
         return removed
 
-    async def _suspects(self) -> set[str]:
+    async def unheld(self) -> set[str]:
         """Files and rows that nobody held a moment ago; whether it is still so is decided under the lock."""
         stored = set(await asyncio.to_thread(self._stored))
         rows, held = await self._database.read(_rows_and_held)

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shutil
 import socket
+import sqlite3
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from cli.machine_checks import check_dev_ports, check_port
-from kernel.testing import Start
+from kernel.plugins import installed
+from kernel.sdk import OWNER_SECRETS, SecretOwner
+from kernel.testing import Start, platforms
 from tests.cli.conftest import Cli
 from tests.cli.packages import Package
+from tests.fakes.hash_embeddings import HashEmbeddings
 
 Findings = dict[str, dict[str, Any]]
 
@@ -185,3 +193,79 @@ def test_port_of_a_stranger(answer: bytes) -> None:
         found = check_port("127.0.0.1", port)
     assert (found.status, found.platform_answers) == ("failed", False)
     assert "another program is using" in found.text
+
+
+async def use(home: Path) -> None:
+    """An account, an upload and a sealed secret."""
+    async with platforms(home) as start:
+        running = await start("platform_ops", "rag", HashEmbeddings)
+        ann = await running.user("ann")
+        base = (await ann.post("/v1/rag/knowledge-bases", json={"name": "Ships"})).json()["id"]
+        sent = await ann.upload(f"/v1/rag/knowledge-bases/{base}/upload", "ships.txt", b"A ship. A boat.")
+        assert sent.status == 202, sent.body
+        await running.run_jobs()
+        secrets = running.platform.resource(OWNER_SECRETS)
+        await running.platform.database.write(
+            secrets.put, SecretOwner("plugin", "acme"), "key", SecretStr("a sealed value")
+        )
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in use, to copy."""
+    home = tmp_path_factory.mktemp("used") / "home"
+    asyncio.run(use(home))
+    return home
+
+
+class TestWhatIsStored:
+    """Clock, files, sealed secrets and backups of a home in use."""
+
+    @pytest.fixture
+    def home(self, used: Path, platform_home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """A copy of it; the commands load few plugins."""
+        shutil.copytree(used, platform_home)
+        others = sorted({one.name for one in installed()} - {"rag", "platform_ops"})
+        monkeypatch.setenv("PLATFORM_PLUGINS_DISABLED", ",".join(others))
+        return platform_home
+
+    def test_a_used_home_wants_backups(self, cli: Cli, home: Path) -> None:
+        """All is there; only a backup is missing, until there is a new one."""
+        code, found = examined(cli)
+        assert code == 0
+        for check in ("clock", "write log", "files", "encryption"):
+            assert found[check]["status"] == "ok", found[check]
+        assert "none has been made" in found["backups"]["text"]
+        assert cli("db", "upgrade").exit_code == cli("backup", "create").exit_code == 0
+        assert examined(cli)[1]["backups"]["status"] == "ok"
+        for archive in (home / "backups").glob("*.tar.gz"):
+            os.utime(archive, (time.time() - 9 * 86400,) * 2)
+        assert "9 days old" in examined(cli)[1]["backups"]["text"]
+
+    def test_what_is_lost_is_named(self, cli: Cli, home: Path) -> None:
+        """A missing upload, an orphan, a lost key, a clock set back, a log that grew."""
+        (upload,) = (path for path in (home / "blobs").rglob("*") if path.is_file() and len(path.name) == 62)
+        orphan = upload.parent / ("0" * 62)
+        orphan.write_bytes(b"nobody's")
+        os.utime(orphan, (0, 0))
+        assert "nothing refers to" in examined(cli)[1]["files"]["text"]
+        upload.unlink()
+        (home / "secrets" / "owner-secrets").unlink()
+        with closing(sqlite3.connect(home / "platform.db")) as connection:
+            connection.execute("UPDATE kernel_job SET created_at = datetime('now', '+1 hour')")
+            connection.commit()
+        code, found = examined(cli)
+        assert code == 1
+        assert "1 of 1 uploaded files are missing" in found["files"]["text"]
+        assert "plugin acme: key" in found["encryption"]["text"]
+        assert "behind" in found["clock"]["text"]
+
+    def test_a_newer_schema(self, cli: Cli, home: Path) -> None:
+        """It says so, and not that the database should be started."""
+        with closing(sqlite3.connect(home / "platform.db")) as connection:
+            connection.execute("UPDATE kernel_alembic_version SET version_num = '9999'")
+            connection.commit()
+        code, found = examined(cli)
+        assert (code, found["database"]["status"]) == (1, "failed")
+        assert "newer than this version" in found["database"]["text"]
+        assert "DATABASE_URL" not in found["database"]["remedy"]

@@ -1,0 +1,153 @@
+"""What `platformctl status` and the support bundle tell about a platform, read without changing anything."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError
+from urllib.request import ProxyHandler, build_opener
+
+from cli import running
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from kernel.platform import Platform
+
+_ANSWER_SECONDS = 5
+_SILENT = timedelta(seconds=30)
+_RECENT = timedelta(days=1)
+_FAILURES = 5
+
+
+async def take() -> dict[str, Any]:
+    """Everything; what can't be read now is missing, and `problems` says why."""
+    from kernel import __version__
+    from kernel.errors import StartupError
+    from kernel.stores.disk import DiskSpace, folders_written
+
+    settings = running.kernel_settings()
+    disk = DiskSpace(folders_written(settings.home, settings.sqlalchemy_url), settings.min_free_disk_mb)
+    found: dict[str, Any] = {"version": __version__, "home": str(settings.home.absolute()), "problems": []}
+    found["address"] = running.own_address(settings)
+    found["api"] = await asyncio.to_thread(_ask, found["address"])
+    found["disk"] = {"free_bytes": disk.free_bytes(), "is_short": disk.is_short()}
+    if not settings.home.exists():
+        found["problems"].append("no platform has been started in this home yet")
+        return found
+    try:
+        async with running.stored_platform(kernel_only=True, apply_migrations=False) as platform:
+            found |= await _of_database(platform)
+    except StartupError as error:
+        found["problems"].append(str(error))
+    found["backup"] = await _newest_backup(found["problems"])
+    return found
+
+
+def _ask(address: str) -> dict[str, Any]:
+    """The API's health and its services; `answers` is false where nobody listens. Blocks."""
+    health = _json_at(f"{address}/health")
+    if health is None:
+        return {"answers": False}
+    services = _json_at(f"{address}/v1/status") or {}
+    return {
+        "answers": True,
+        "status": health.get("status"),
+        "version": health.get("version"),
+        "unhealthy": {
+            name: text
+            for name, text in (health.get("checks") or {}).items()
+            if str(text).startswith(("unhealthy", "not installed"))
+        },
+        "services": services.get("services", []),
+    }
+
+
+def _json_at(url: str) -> dict[str, Any] | None:
+    try:
+        with build_opener(ProxyHandler({})).open(url, timeout=_ANSWER_SECONDS) as answer:
+            found = json.loads(answer.read())
+    except HTTPError as error:
+        with error:
+            try:
+                found = json.loads(error.read())
+            except ValueError:
+                return None
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+async def _of_database(platform: Platform) -> dict[str, Any]:
+    from kernel.db.startup import SCHEMA
+
+    kind = "SQLite" if platform.database.is_sqlite else "PostgreSQL"
+    pending = [item.owner for item in platform.resource(SCHEMA).pending]
+    if "kernel" in pending:
+        return {"database": {"kind": kind, "pending": pending}}
+    read = await platform.database.read(_read)
+    return {"database": {"kind": kind, "pending": pending}, **read}
+
+
+def _read(session: Session) -> dict[str, Any]:
+    from sqlalchemy import func, select
+
+    from kernel.db.base import utc_now
+    from kernel.db.tables import JobRecord, WorkerRecord
+
+    now = utc_now()
+    workers = session.scalar(select(func.count()).where(WorkerRecord.seen_at > now - _SILENT)) or 0
+    by_lane = (
+        select(JobRecord.lane, JobRecord.status, func.count(), func.min(JobRecord.created_at))
+        .where(JobRecord.status.in_(("queued", "running")))
+        .group_by(JobRecord.lane, JobRecord.status)
+        .order_by(JobRecord.lane, JobRecord.status)
+    )
+    failed = JobRecord.status == "failed"
+    newest = select(JobRecord).where(failed).order_by(JobRecord.finished_at.desc()).limit(_FAILURES)
+    recent = select(func.count()).where(failed, JobRecord.finished_at > now - _RECENT)
+    return {
+        "workers": workers,
+        "queue": [
+            {"lane": lane, "status": status, "jobs": count, "oldest_seconds": _seconds(now, oldest)}
+            for lane, status, count, oldest in session.execute(by_lane)
+        ],
+        "failed_last_day": session.scalar(recent) or 0,
+        "failures": [
+            {"id": job.id, "kind": job.name, "finished_at": job.finished_at, "error": _short(job.error)}
+            for job in session.scalars(newest)
+        ],
+    }
+
+
+def _seconds(now: datetime, moment: Any) -> int:
+    from datetime import UTC
+
+    if isinstance(moment, str):  # what SQLite makes of MIN()
+        moment = datetime.fromisoformat(moment)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0, int((now - moment).total_seconds()))
+
+
+def _short(text: str | None) -> str:
+    from kernel.logs import mask
+
+    return mask(" ".join((text or "").split()))[:300]
+
+
+async def _newest_backup(problems: list[str]) -> dict[str, Any] | None:
+    from builtin_plugins.platform_ops.backup.errors import BackupFailed
+    from builtin_plugins.platform_ops.backup.service import archives_of
+
+    async with running.explained_platform() as platform:
+        try:
+            entries = await asyncio.to_thread(lambda: archives_of(platform).entries())
+        except (BackupFailed, OSError) as error:
+            problems.append(f"the place of the backups can't be read: {error}")
+            return None
+    if not entries:
+        return None
+    return {"name": entries[0].name, "made_at": entries[0].modified_at, "count": len(entries)}

@@ -1,0 +1,114 @@
+"""`platformctl status`: the running platform at a glance."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import typer
+
+from cli.options import AsJson
+from cli.texts import App, examples
+
+app = App()
+
+
+@app.command(
+    epilog=examples(
+        ("platformctl status", "services, queue, failures, disk, backups"),
+        ("platformctl status --json", "for a program"),
+        after="The exit code is 1 if the platform doesn't answer or is unhealthy. 'platformctl doctor' looks "
+        "deeper and suggests remedies.",
+    )
+)
+def status(as_json: AsJson = False) -> None:
+    """Show services, the queue with its age, the last failures, free disk space and the newest backup."""
+    from cli import console, glance, running
+
+    found = running.run(glance.take())
+    if as_json:
+        console.print_json(found)
+    else:
+        _show(found)
+    if found["api"].get("status") != "healthy":
+        raise typer.Exit(1)
+
+
+def _show(found: dict[str, Any]) -> None:
+    from cli import console
+
+    facts = [
+        ("platform", f"{found['version']} in {found['home']}"),
+        ("api", _api(found)),
+        ("services", _services(found["api"])),
+    ]
+    if "workers" in found:
+        facts += [
+            ("database", _database(found["database"])),
+            ("workers", str(found["workers"]) if found["workers"] else "none; start one: platformctl worker"),
+            ("queue", _queue(found["queue"])),
+            ("failed jobs", f"{found['failed_last_day']} in the last 24 hours"),
+        ]
+    facts += [("disk", _disk(found["disk"])), ("newest backup", _backup(found.get("backup")))]
+    console.print_facts(facts)
+    for problem in found["problems"]:
+        console.warn(problem)
+    for job in found.get("failures", []):
+        console.note(f"{_ago(job['finished_at'])}: {job['kind']} {job['id']}: {job['error']}")
+
+
+def _api(found: dict[str, Any]) -> str:
+    api = found["api"]
+    if not api["answers"]:
+        return f"doesn't answer at {found['address']}"
+    bad = "".join(f"\n{name}: {text}" for name, text in api["unhealthy"].items())
+    return f"{api['status']} at {found['address']}{bad}"
+
+
+def _services(api: dict[str, Any]) -> str:
+    services = api.get("services", [])
+    if not services:
+        return "unknown"
+    away = [str(one["name"]) for one in services if not one.get("reachable")]
+    said = f"{len(services) - len(away)} of {len(services)} respond"
+    return said + (f"; not: {', '.join(away)}" if away else "")
+
+
+def _database(database: dict[str, Any]) -> str:
+    if not database["pending"]:
+        return f"{database['kind']}, up to date"
+    return f"{database['kind']}, migrations are pending for {', '.join(database['pending'])}"
+
+
+def _queue(queue: list[dict[str, Any]]) -> str:
+    if not queue:
+        return "empty"
+    return "\n".join(
+        f"{one['lane']}: {one['jobs']} {one['status']}, the oldest since {_span(one['oldest_seconds'])}"
+        for one in queue
+    )
+
+
+def _disk(disk: dict[str, Any]) -> str:
+    full = ": full, uploads are refused" if disk["is_short"] else ""
+    return f"{disk['free_bytes'] / 2**30:,.1f} GB free{full}"
+
+
+def _backup(backup: dict[str, Any] | None) -> str:
+    if backup is None:
+        return "none; make one: platformctl backup create"
+    return f"{backup['name']}, {_ago(backup['made_at'])}"
+
+
+def _ago(moment: datetime | None) -> str:
+    if moment is None:
+        return "at an unknown time"
+    return f"{_span(int((datetime.now(UTC) - moment).total_seconds()))} ago"
+
+
+def _span(seconds: int) -> str:
+    for size, name in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= size:
+            count = seconds // size
+            return f"{count} {name}{'' if count == 1 else 's'}"
+    return f"{max(seconds, 0)} s"

@@ -1,0 +1,163 @@
+"""The checks of `platformctl doctor` that look into database and stores. Nothing here changes anything."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import func, select, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.orm import Session
+
+from cli.machine_checks import Finding
+from kernel.db.base import utc_now
+from kernel.db.tables import JobRecord, WorkerRecord
+from kernel.owner_secrets.store import OWNER_SECRETS
+from kernel.platform import Platform
+from kernel.stores.blobs import FileBlobs, held_blobs
+
+_SKEW = timedelta(seconds=30)
+_LARGE_LOG = 512 << 20
+_OLD_BACKUP = timedelta(days=7)
+_JUST_NOW = 3600.0
+
+
+async def examine_stored(platform: Platform) -> AsyncIterator[Finding]:
+    """What is stored, of a database that is up to date."""
+    yield await _check_clock(platform)
+    yield await _check_log(platform)
+    yield await _check_files(platform)
+    yield await _check_sealed(platform)
+    yield await _check_backups(platform)
+
+
+async def _check_clock(platform: Platform) -> Finding:
+    newest = await platform.database.read(_newest_moment)
+    ahead = newest - utc_now() if newest is not None else timedelta()
+    if ahead > _SKEW:
+        seconds = int(ahead.total_seconds())
+        text = f"this machine's clock is {seconds} s behind what the database says or holds"
+        return Finding("clock", "warning", text, "Synchronize the clocks (NTP) of all machines.")
+    return Finding("clock", "ok", "agrees with the database")
+
+
+def _newest_moment(session: Session) -> datetime | None:
+    """The latest time that is stored, or that a database server has now."""
+    seen = session.scalar(select(func.max(WorkerRecord.seen_at)))
+    made = session.scalar(select(JobRecord.created_at).order_by(JobRecord.created_at.desc()).limit(1))
+    known = [moment for moment in (seen, made) if moment is not None]
+    if session.connection().dialect.name == "postgresql":
+        known.append(session.scalar(text("SELECT clock_timestamp()")))
+    return max(known, default=None)
+
+
+async def _check_log(platform: Platform) -> Finding:
+    """The write-ahead log is given back: by checkpoints of SQLite, by readers of PostgreSQL."""
+    if platform.database.is_sqlite:
+        log = Path(f"{make_url(platform.database.url).database}-wal")
+        size = max(await asyncio.to_thread(_size, log), 0)
+        remedy = "A program (such as sqlite3) holds a transaction open: stop it, then restart the platform."
+    else:
+        size = await platform.database.read(_retained)
+        remedy = "Drop unused replication slots: SELECT pg_drop_replication_slot(slot_name)."
+    if size > _LARGE_LOG:
+        return Finding("write log", "warning", f"the write-ahead log has grown to {size >> 20} MB", remedy)
+    return Finding("write log", "ok", f"{size >> 20} MB")
+
+
+def _retained(session: Session) -> int:
+    slots = text(
+        "SELECT coalesce(max(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)), 0)"
+        " FROM pg_replication_slots WHERE NOT active"
+    )
+    return int(session.scalar(slots) or 0)
+
+
+async def _check_files(platform: Platform) -> Finding:
+    """Every upload that a row speaks of is there, and no others."""
+    blobs = platform.blobs
+    if not isinstance(blobs, FileBlobs):
+        return Finding("files", "ok", "not in PLATFORM_HOME")
+    held = await platform.database.read(held_blobs)
+    lost, orphans = await asyncio.to_thread(_missing, blobs, held), await blobs.unheld()
+    if lost:
+        listed = ", ".join(f"{one[:12]}…" for one in lost[:3])
+        return Finding(
+            "files",
+            "failed",
+            f"{len(lost)} of {len(held)} uploaded files are missing: {listed}",
+            "Restore a backup that has them: platformctl backup list",
+        )
+    old = await asyncio.to_thread(_old, blobs, orphans)
+    if old:
+        found = f"{len(old)} files that nothing refers to"
+        return Finding("files", "warning", found, "The next start of the platform removes them.")
+    return Finding("files", "ok", f"{len(held)} uploaded files, all there")
+
+
+def _missing(blobs: FileBlobs, held: dict[str, int]) -> list[str]:
+    return [one for one, size in held.items() if _size(blobs.path(one)) != size]
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return -1
+
+
+def _old(blobs: FileBlobs, orphans: set[str]) -> list[str]:
+    """Those that are no upload under way."""
+    limit = time.time() - _JUST_NOW
+    found = []
+    for one in orphans:
+        path = blobs.path(one)
+        if not path.exists() or path.stat().st_mtime < limit:
+            found.append(one)
+    return found
+
+
+async def _check_sealed(platform: Platform) -> Finding:
+    """Every stored secret of an account, organization or plugin can be decrypted."""
+    bad = await platform.database.read(platform.resource(OWNER_SECRETS).unreadable)
+    if bad:
+        listed = ", ".join(bad[:3]) + (" …" if len(bad) > 3 else "")
+        return Finding(
+            "encryption",
+            "failed",
+            f"{len(bad)} stored secrets can't be decrypted: {listed}",
+            "Put the key file 'owner-secrets' back into PLATFORM_HOME/secrets, or set these secrets again.",
+        )
+    return Finding("encryption", "ok", "all stored secrets can be decrypted")
+
+
+async def _check_backups(platform: Platform) -> Finding:
+    from builtin_plugins.platform_ops.backup.errors import BackupFailed
+    from builtin_plugins.platform_ops.backup.service import archives_of
+
+    used = await platform.database.read(_has_accounts)
+    try:
+        entries: Any = await asyncio.to_thread(lambda: archives_of(platform).entries())
+    except (BackupFailed, OSError) as error:
+        return Finding(
+            "backups", "failed", f"their place can't be read: {error}", "Correct PLATFORM_BACKUP_TO."
+        )
+    remedy = "Set PLATFORM_BACKUP_SCHEDULE=@daily, or run 'platformctl backup create'."
+    if not used:
+        return Finding("backups", "ok", "nobody has an account yet")
+    if not entries:
+        return Finding("backups", "warning", "none has been made", remedy)
+    age = utc_now() - entries[0].modified_at
+    if age > _OLD_BACKUP:
+        return Finding("backups", "warning", f"the newest is {age.days} days old", remedy)
+    return Finding("backups", "ok", f"{len(entries)}, the newest is {entries[0].name}")
+
+
+def _has_accounts(session: Session) -> bool:
+    from kernel.auth.models import Account
+
+    return session.scalar(select(Account.id).limit(1)) is not None
