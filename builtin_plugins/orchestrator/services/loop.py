@@ -203,8 +203,12 @@ class ToolChat:
         yield self._finished(turn, turn.text)
 
     def _ask(self, *, with_tools: bool) -> contracts.ChatEvents:
+        """A call that the client demands is demanded once: a model that must call never answers."""
         tools = [*(_definition(tool) for tool in self._tools.values()), *(self._body.tools or ())]
-        return ask_model(self._ctx, self._body, self._messages, tools if with_tools else ())
+        options = self._body.options
+        if self._steps and options.get("tool_choice") not in ("auto", "none"):
+            options.pop("tool_choice", None)
+        return ask_model(self._ctx, self._body, self._messages, tools if with_tools else (), options)
 
     def _in_text(self, turn: Turn) -> list[Call]:
         found = call_in_text(turn.text, self._tools)

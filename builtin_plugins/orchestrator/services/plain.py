@@ -18,9 +18,11 @@ def ask_model(
     body: ChatBody,
     messages: Sequence[Mapping[str, Any]],
     tools: Sequence[Mapping[str, Any]],
+    options: Mapping[str, Any] | None = None,
 ) -> contracts.ChatEvents:
     """A model's next turn; nothing is sent before it is followed. Raises NoModel."""
-    request = contracts.ChatRequest(messages, body.model, tools, body.options, body.stream)
+    given = body.options if options is None else options
+    request = contracts.ChatRequest(messages, body.model, tools, given, body.stream)
     events = ctx.platform.hooks.ask_now(contracts.chat_with_model, platform=ctx.platform, request=request)
     if events is None:
         raise NoModel()

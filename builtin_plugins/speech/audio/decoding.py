@@ -52,14 +52,12 @@ async def _unpack(
     children: Children, recording: Path, target: Path, demuxer: str, limits: ChildLimits
 ) -> Path:
     """The sound of a container as WAV."""
-    if shutil.which("ffmpeg") is None:
+    if (program := shutil.which("ffmpeg")) is None:
         raise AudioUnreadable(
             "WebM and M4A can't be decoded on this server: install the program ffmpeg, or send WAV, FLAC, "
             "OGG or MP3"
         )
     source = ["-protocol_whitelist", "file", "-f", demuxer, "-i", str(recording)]
     result = ["-vn", "-ac", "1", "-ar", str(SAMPLE_RATE), "-f", "wav", str(target)]
-    await children.run(
-        ["ffmpeg", "-nostdin", "-v", "error", "-threads", "1", *source, *result], limits=limits
-    )
+    await children.run([program, "-nostdin", "-v", "error", "-threads", "1", *source, *result], limits=limits)
     return target

@@ -60,7 +60,7 @@ class Espeak:
     async def _run(self, options: Sequence[str], text: str) -> bytes:
         try:
             return await self._children.run(
-                [PROGRAM, "-b", "1", *options, "--stdin"],
+                [shutil.which(PROGRAM) or PROGRAM, "-b", "1", *options, "--stdin"],
                 limits=_LIMITS,
                 source=text.encode(errors="replace"),
             )
@@ -68,7 +68,9 @@ class Espeak:
             remedy = REMEDY if error.reason == "unavailable" else "the program espeak-ng failed; try again"
             raise CannotSpeak(f"The text can't be spoken: {remedy}") from error
         except MachineFault as error:
-            raise CannotSpeak("The text can't be spoken now: the machine has no room; try later") from error
+            raise CannotSpeak(
+                "The text can't be spoken now: espeak-ng was killed, or the machine has no room; try later"
+            ) from error
 
 
 def _read_wav(said: bytes) -> Sound:

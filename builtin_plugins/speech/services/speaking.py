@@ -76,9 +76,9 @@ class Speaking:
         raise CannotSpeak(f"No engine on this server speaks {NAMES[wanted.language]}: {await self.remedy()}")
 
     async def remedy(self) -> str:
-        """What the preferred engine lacks."""
+        """What the engines lack, any of which would do."""
         lacks = [lack for speaker in self._speakers if (lack := await speaker.missing())]
-        return lacks[0] if lacks else "change TTS_ENGINE"
+        return "; or ".join(dict.fromkeys(lacks)) or "change TTS_ENGINE"
 
     def _normalise(self, text: str, language: str) -> str:
         # The languages' data costs a second to load, which nobody pays who doesn't speak.

@@ -82,6 +82,18 @@ _AFTER_NUMBER: Final = r"(?![\w/:]|[.,]\d|-\d)"
 _ISO_DATE: Final = re.compile(r"(?<![\d-])(\d{4})-(\d{2})-(\d{2})(?![\d-])")
 _LOCAL_DATE: Final = re.compile(r"(?<![\d./-])(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?!\d)")
 _SIGNS: Final = "".join(map(re.escape, _CURRENCIES))
+# num2words drops the fractions of these languages, or says ".5" as "fifty".
+_POINT: Final = {"tr": "virgül", "it": "virgola"}
+# num2words joins Turkish number words, as only cheques do; espeak-ng then stresses the last syllable alone.
+_TURKISH_NUMBER: Final = re.compile(
+    "sıfır|bir|iki|üç|dört|beş|altmış|altı|yedi|sekiz|dokuz|on|yirmi|otuz|kırk|elli|yetmiş|seksen|doksan|yüz"
+    "|bin|milyon|milyar|trilyon"
+)
+_CLOCK: Final = {
+    "de": (re.compile(r"(?<![\d.,:])(\d{1,2})[.:](\d{2}) Uhr\b"), "{0} Uhr {1}"),
+    "tr": (re.compile(r"(?<=\b[Ss]aat )(\d{1,2})[.:](\d{2})(?!\d)"), "{0} {1}"),
+}
+_DATIVE: Final = r"(?:\b([Aa]m|[Vv]om|[Zz]um|[Dd]em|[Dd]en|[Bb]is|[Ss]eit|[Aa]b)\s+)?"
 
 
 class Normaliser:
@@ -94,6 +106,8 @@ class Normaliser:
             *self._abbreviations(),
             (_ISO_DATE, self._iso_date),
             (_LOCAL_DATE, self._local_date),
+            *self._days(),
+            *self._clock(),
             (re.compile(rf"(?<!\w)([{_SIGNS}])\s?{_NUMBER}{_AFTER_NUMBER}"), self._amount_after_sign),
             (re.compile(rf"{_NUMBER}\s?([{_SIGNS}])"), self._amount_before_sign),
             (re.compile(rf"{_NUMBER}\s?%"), self._percentage),
@@ -115,6 +129,43 @@ class Normaliser:
         pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})")
         return [(pattern, lambda match: known[match[0]])]
 
+    def _days(self) -> list[tuple[re.Pattern[str], Callable[[re.Match[str]], str]]]:
+        """Days of a month, which German and English count by ordinals."""
+        months = "|".join(map(re.escape, self._locale.months["format"]["wide"].values()))
+        if self._language == "de":
+            return [(re.compile(rf"{_DATIVE}(?<!\d)(\d{{1,2}})\.\s?({months})\b"), self._german_day)]
+        if self._language == "en":
+            return [
+                (re.compile(rf"(?<![\d.,])(?:the )?(\d{{1,2}}) ({months})\b"), self._english_day),
+                (re.compile(rf"\b({months}) (\d{{1,2}})(?![\d:])"), self._american_day),
+            ]
+        return []
+
+    def _german_day(self, match: re.Match[str]) -> str:
+        before, day, month = match.groups()
+        ordinal = self._ordinal(day)
+        return f"{before} {ordinal}n {month}" if before else f"{ordinal} {month}"
+
+    def _english_day(self, match: re.Match[str]) -> str:
+        return f"the {self._ordinal(match[1])} of {match[2]}"
+
+    def _american_day(self, match: re.Match[str]) -> str:
+        return f"{match[1]} {self._ordinal(match[2])}"
+
+    def _ordinal(self, day: str) -> str:
+        return str(num2words(int(day), lang=self._language, to="ordinal"))
+
+    def _clock(self) -> list[tuple[re.Pattern[str], Callable[[re.Match[str]], str]]]:
+        """Times of day whose mark would make them fractions, or whose unit would be said twice."""
+        if self._language not in _CLOCK:
+            return []
+        pattern, spoken = _CLOCK[self._language]
+
+        def said(match: re.Match[str]) -> str:
+            return spoken.format(*(self._words(Decimal(part)) for part in match.groups()))
+
+        return [(pattern, said)]
+
     def _iso_date(self, match: re.Match[str]) -> str:
         return self._date(match, int(match[1]), int(match[2]), int(match[3]))
 
@@ -130,11 +181,10 @@ class Normaliser:
             day_meant = date(year, month, day)
         except ValueError:
             return match[0]
-        ordinal = partial(num2words, day, lang=self._language, to="ordinal")
         if self._language in ("en", "de"):
             name = format_date(day_meant, "MMMM", locale=self._locale)
             years = num2words(year, lang=self._language, to="year")
-            return f"{name} {ordinal()}, {years}" if self._language == "en" else f"{ordinal()} {name} {years}"
+            return f"{name} {day}, {years}" if self._language == "en" else f"{day}. {name} {years}"
         return format_date(day_meant, format="long", locale=self._locale).replace(" г.", " года")
 
     def _amount_after_sign(self, match: re.Match[str]) -> str:
@@ -146,11 +196,22 @@ class Normaliser:
     def _amount(self, written: str, sign: str, value: Decimal | None) -> str:
         if value is None:
             return written
+        if self._language == "en" and _CURRENCIES[sign] in ("EUR", "USD", "GBP"):
+            return self._english_amount(value, _CURRENCIES[sign])
         name = get_currency_name(_CURRENCIES[sign], value, locale=self._locale)
         whole, cents = divmod(value, 1)
         if not cents or value.as_tuple().exponent != -2:
             return f"{self._words(value)} {name}"
         return f"{self._words(whole)} {name} {self._words(cents * 100)}"
+
+    def _english_amount(self, value: Decimal, currency: str) -> str:
+        """With its cents named, which the CLDR has no names for."""
+        as_money = partial(num2words, lang="en", to="currency", currency=currency, separator=" and")
+        if value == int(value):
+            return str(as_money(Decimal(f"{int(value)}.00"))).partition(" and zero ")[0]
+        if value.as_tuple().exponent == -2:
+            return str(as_money(value))
+        return f"{self._words(value)} {get_currency_name(currency, value, locale=self._locale)}"
 
     def _percentage(self, match: re.Match[str]) -> str:
         value = self._value(match[1], match[2], match[3])
@@ -180,5 +241,11 @@ class Normaliser:
 
     def _words(self, value: Decimal) -> str:
         number = int(value) if value == value.to_integral_value() else value
+        if isinstance(number, Decimal) and self._language in _POINT:
+            whole, _, fraction = f"{number.normalize():f}".partition(".")
+            parts = [self._words(Decimal(whole)), _POINT[self._language]]
+            return " ".join([*parts, *(self._words(Decimal(digit)) for digit in fraction)])
         words = str(num2words(number, lang=self._language))
+        if self._language == "tr":
+            return " ".join(_TURKISH_NUMBER.findall(words))
         return words.replace(" punto ", " coma ") if self._language == "es" else words

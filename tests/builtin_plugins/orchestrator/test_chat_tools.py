@@ -42,6 +42,15 @@ async def test_rounds(stage: Stage, rounds: int) -> None:
     assert bool(offered(stage, -1)) is (rounds < 5)
 
 
+async def test_a_demanded_call_is_demanded_once(stage: Stage) -> None:
+    """After it the model is free: one that had to call in every round would never answer."""
+    stage.play(OSLO, answer="It rains.")
+    answer = await stage.answer(platform_tools=True, tool_choice="required")
+    assert answer["message"]["content"] == "It rains." and answer["platform_tool_calls_made"] == 1
+    demanded = [prompt.get("tool_choice") for prompt in stage.prompts]
+    assert demanded == (["required", None] if stage.kind == "openai" else [None, None])
+
+
 async def test_no_end_of_rounds(stage: Stage) -> None:
     """A model that never stops calling gets a last turn without tools."""
     stage.play(*[OSLO] * 9)
