@@ -85,9 +85,16 @@ def _read(file: Path) -> Receipt:
 
 
 async def _look(receipt: Receipt) -> tuple[bool, list[Place]]:
-    from builtin_plugins.rag.services.receipts import Signer
+    from builtin_plugins.rag.services.receipts import known_signer
     from builtin_plugins.rag.services.verification import look_again
     from cli import running
+    from cli.failures import CommandFailed
 
     async with running.stored_platform() as platform:
-        return Signer(platform.secrets).signed(receipt), await look_again(platform, receipt)
+        signer = known_signer(platform.secrets)
+        if signer is None:
+            raise CommandFailed(
+                "the key that signed the receipt is missing, so nobody can tell whether it is genuine",
+                "Put the file 'deletion-receipts' back into PLATFORM_HOME/secrets, such as from a backup.",
+            )
+        return signer.signed(receipt), await look_again(platform, receipt)

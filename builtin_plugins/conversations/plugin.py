@@ -81,13 +81,10 @@ class ConversationsPlugin(Plugin):
     def remove_derived(
         self, unit: Unit, knowledge_base_id: str, document_id: str | None
     ) -> Sequence[contracts.RemovedPart]:
-        return [
-            contracts.RemovedPart(place, count, pending=count > 0)
-            for place, count in removal.cited(unit.session, knowledge_base_id, document_id).items()
-        ]
+        return [removal.remove_cited(unit, knowledge_base_id, document_id)]
 
     @hookimpl(optionalhook=True)
     def count_derived(
         self, session: Session, knowledge_base_id: str, document_id: str | None
     ) -> Mapping[str, int]:
-        return removal.cited(session, knowledge_base_id, document_id)
+        return {removal.CITATIONS: removal.cited(session, knowledge_base_id, document_id)}

@@ -14,11 +14,14 @@ from builtin_plugins.conversations.answers import without
 from builtin_plugins.conversations.models import Citation, Thread, Turn
 from builtin_plugins.conversations.services.reading import StoredTurn, known
 from builtin_plugins.conversations.settings import ConversationsSettings
-from kernel.sdk import Caller, Job, Platform, Principal, Unit, utc_now
+from kernel.sdk import Caller, Job, Platform, Principal, Unit, contracts, utc_now
 
 log = logging.getLogger("platform.conversations")
 
+CITATIONS = "conversation_citations"
+
 _AT_ONCE = 200
+_MOST_IN_A_DELETION = 2000
 _NEVER_ANSWERED = timedelta(hours=24)
 
 
@@ -51,13 +54,26 @@ def _forget_some(unit: Unit, document_id: str) -> int:
     return len(turns)
 
 
-def cited(session: Session, knowledge_base_id: str, document_id: str | None) -> dict[str, int]:
+def remove_cited(unit: Unit, knowledge_base_id: str, document_id: str | None) -> contracts.RemovedPart:
+    """Delete what answers quote from a document, in the unit that deletes the document.
+
+    What is too much for one unit, and what a whole knowledge base leaves, the event of each document's
+    deletion removes: it is pending.
+    """
+    count = cited(unit.session, knowledge_base_id, document_id)
+    if document_id is None or count > _MOST_IN_A_DELETION:
+        return contracts.RemovedPart(CITATIONS, count, pending=count > 0)
+    while _forget_some(unit, document_id) == _AT_ONCE:
+        pass
+    return contracts.RemovedPart(CITATIONS, count)
+
+
+def cited(session: Session, knowledge_base_id: str, document_id: str | None) -> int:
     """How often answers refer to a document, or to any document of a knowledge base."""
     of = Citation.knowledge_base_id == knowledge_base_id
     if document_id is not None:
         of = Citation.document_id == document_id
-    count = session.scalar(select(func.count()).select_from(Citation).where(of))
-    return {"conversation_citations": count or 0}
+    return session.scalar(select(func.count()).select_from(Citation).where(of)) or 0
 
 
 def forget_holder(unit: Unit, holder: str) -> bool:

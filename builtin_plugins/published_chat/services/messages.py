@@ -71,7 +71,7 @@ async def ask(door: Door, visitor: Visitor, message: ChatMessage) -> Pieces:
         raise ChatClosed()
     try:
         events = await _ask_pipeline(door, message.question, turn.history)
-    except BaseException:
+    except BaseException:  # also when the visitor leaves: a question that nobody answers must not stay
         await turn.drop()
         raise
     return _answer(Question(door, visitor, conversation_id, turn, events))

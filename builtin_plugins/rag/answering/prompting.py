@@ -83,6 +83,8 @@ def build_prompt(
 def defused(text: str) -> str:
     """Text without control and invisible characters, its passage marks and chat-template tokens broken."""
     plain = _CONTROL.sub("", text.replace("\r\n", "\n"))
+    if "<" not in plain and "[" not in plain:
+        return plain
     return _TEMPLATE.sub(_spaced, _MARK.sub(_spaced, plain))
 
 

@@ -15,7 +15,13 @@ _RECORD = 300
 _ITEM = re.compile(r"(?:[-*+•‣◦–—]|\(?\d{1,3}[.)]|\(?[a-zA-Z]\)|[a-z]\.)\s+")
 _HEADING = re.compile(r"#{1,6}\s+")
 _FIELD = re.compile(r"[^\s:|][^:|.!?]{0,48}:\s+\S")
-_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*(?=\s+[\"'“‘«(\[¿¡]?[^\W_a-zß-öø-ÿ])|[。！？]+")
+_END = re.compile(  # begins with a set of characters: the search then skips all others at once
+    r"""[.!?…。！？]
+        (?: (?<=[。！？])[。！？]*
+          | (?<=[.!?…])(?<![.!?…]{2})[.!?…]*+["'”’»)\]]*(?=\s+["'“‘«(\[¿¡]?[^\W_a-zß-öø-ÿ])
+        )""",
+    re.VERBOSE,
+)
 _BEFORE = re.compile(r"([^\W_]+(?:\.[^\W_]+)*)$")
 _ABBREVIATIONS = word_list(
     """
@@ -24,6 +30,7 @@ _ABBREVIATIONS = word_list(
     vb yy av doç jan feb mar apr jun jul aug sep sept oct nov dec mio mrd m.e
     """
 )
+_LONGEST_ABBREVIATION = 20
 _BEFORE_NUMBER = word_list("no nr fig figs eq sec art vol p pp ch tab abb abs par s nos")
 
 
@@ -116,7 +123,9 @@ def _pieces(body: str) -> Iterator[tuple[int, str]]:
 
 def _inside_sentence(body: str, end: re.Match[str]) -> bool:
     """Whether a full stop belongs to an abbreviation, an initial or an ordinal."""
-    if end.group()[0] != "." or not (before := _BEFORE.search(body, 0, end.start())):
+    if end.group()[0] != "." or not (
+        before := _BEFORE.search(body, max(end.start() - _LONGEST_ABBREVIATION, 0), end.start())
+    ):
         return False
     word = before.group(1)
     following = body[end.end() :].lstrip()[:1]

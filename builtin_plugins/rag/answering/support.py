@@ -12,11 +12,19 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from builtin_plugins.rag.answering.expectations import offers
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.sentences import split_sentences
-from builtin_plugins.rag.answering.words import Initials, content_stems, found_in, named_terms, stem, words
+from builtin_plugins.rag.answering.words import (
+    LEAST_SHARED,
+    Initials,
+    content_stems,
+    fold,
+    found_in,
+    named_terms,
+)
 
 NOT_SUPPORTED = "The documents do not contain an answer to this question."
 
@@ -122,14 +130,15 @@ def gather(
 ) -> Evidence:
     """The evidence that ``assess`` weighs. ``coverage`` is that of an earlier call for the same question."""
     covered = coverage or Coverage(question)
+    coverage_of_passages = max((covered.of_context(passage) for passage in passages), default=0.0)
     ranked = _ranked(covered, passages, sentences)
     similarities = [sentence.similarity for sentence in sentences] if sentences else list(cosines or ())
     return Evidence(
         similarity=max(similarities, default=None),
         per_sentence=bool(sentences),
-        coverage=max((covered.of(_context(passage)) for passage in passages), default=0.0),
+        coverage=coverage_of_passages,
         sentence_coverage=max((covered.of(text) for text in ranked[:_NEAR]), default=0.0),
-        missing_name=_misses_name(question, passages),
+        missing_name=covered.lacks_name(passages),
         wrong_kind=not offers(question, " ".join(ranked[:_BEST])),
         has_words=bool(covered.wanted),
     )
@@ -168,12 +177,43 @@ def _ranked(covered: Coverage, passages: Sequence[Passage], scored: Sequence[Sco
     return sorted(texts, key=covered.of, reverse=True)
 
 
+class _Read:
+    """A text as its words are compared."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._folded = fold(text)
+        self._initials = Initials(text)
+
+    def has(self, word: str) -> bool:
+        """Whether a form of the word is there."""
+        return self._may_have(word) and found_in(word, self._stems)
+
+    def spells(self, word: str) -> bool:
+        """Whether the word's long form is there."""
+        return self._initials.spell(word)
+
+    def _may_have(self, word: str) -> bool:
+        """Whether it is worth a closer look: forms of a word begin alike, and numbers differ in commas."""
+        return word[:LEAST_SHARED] in self._folded or word in self._without_commas
+
+    @cached_property
+    def _without_commas(self) -> str:
+        return self._folded.replace(",", "")
+
+    @cached_property
+    def _stems(self) -> frozenset[str]:
+        return frozenset(content_stems(self._text))
+
+
 class Coverage:
-    """The share of a question's content words that a text has; each text is looked at once."""
+    """The share of a question's content words that a text has; each text is read once."""
 
     def __init__(self, question: str) -> None:
         self.wanted = content_stems(question)
-        self._known: dict[str, float] = {}
+        self._names = named_terms(question)
+        self._read: dict[str, _Read] = {}
+        self._found: dict[str, frozenset[str]] = {}
         self._sentences: dict[str, list[str]] = {}
 
     def sentences(self, text: str) -> list[str]:
@@ -182,28 +222,47 @@ class Coverage:
             self._sentences[text] = [sentence.text for sentence in split_sentences(text)]
         return self._sentences[text]
 
-    def of(self, text: str) -> float:
-        if text not in self._known:
-            self._known[text] = self._share(text)
-        return self._known[text]
+    def of(self, sentence: str) -> float:
+        if sentence not in self._found:
+            read = self._reading(sentence)
+            has = (word for word in self.wanted if read.has(word) or read.spells(word))
+            self._found[sentence] = frozenset(has)
+        return self._share(sentence)
+
+    def of_context(self, passage: Passage) -> float:
+        """Of a passage with its document's name. Its sentences are read on the way."""
+        context = _context(passage)
+        if context not in self._found:
+            self._found[context] = self._in_context(context, self.sentences(passage.text))
+        return self._share(context)
+
+    def lacks_name(self, passages: Sequence[Passage]) -> bool:
+        """Whether a name, code or number of the question is in none of the passages."""
+        read = [self._reading(_context(passage)) for passage in passages]
+        return any(not any(one.has(name) or one.spells(name) for one in read) for name in self._names)
+
+    def _in_context(self, context: str, sentences: Sequence[str]) -> frozenset[str]:
+        """What a passage has; what its sentences have, and no other, is looked for only there."""
+        whole = self._reading(context)
+        spelled = [word for word in self.wanted if whole.spells(word)]
+        known = set(spelled)
+        for sentence in sentences:
+            read = self._reading(sentence)
+            has = {word for word in self.wanted if read.has(word)}
+            has.update(word for word in spelled if read.spells(word))
+            self._found[sentence] = frozenset(has)
+            known |= has
+        return frozenset(word for word in self.wanted if word in known or whole.has(word))
 
     def _share(self, text: str) -> float:
-        stems = frozenset(content_stems(text))
-        initials = Initials(text)
-        found = sum(word in stems or found_in(word, stems) or initials.spell(word) for word in self.wanted)
-        return found / len(self.wanted) if self.wanted else 0.0
+        return len(self._found[text]) / len(self.wanted) if self.wanted else 0.0
+
+    def _reading(self, text: str) -> _Read:
+        if text not in self._read:
+            self._read[text] = _Read(text)
+        return self._read[text]
 
 
 def _context(passage: Passage) -> str:
     """A document's name often says what its passages leave unsaid."""
     return f"{_NAME_JOINTS.sub(' ', passage.source)} {passage.text}"
-
-
-def _misses_name(question: str, passages: Sequence[Passage]) -> bool:
-    names = named_terms(question)
-    if not names:
-        return False
-    text = " ".join(_context(passage) for passage in passages)
-    stems = {stem(word) for word in words(text)}
-    initials = Initials(text)
-    return any(not found_in(name, stems) and not initials.spell(name) for name in names)

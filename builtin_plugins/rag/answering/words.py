@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Collection
+from functools import cached_property, lru_cache
 
 _WORD = re.compile(r"[^\W_]+(?:[.,:'’][^\W_]+)*")
 _PLAIN = re.compile(r"[^\W\d_]+")
@@ -17,6 +17,8 @@ _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _ENDINGS = ("s", "g", "d", "r", "y", "n", "t")
 _SUFFIX = re.compile(r"(...+?)(?:ations?|ments?|ings?|ies|ied|ers?|ed|es|ly|s)")
 _LONG = 4
+LEAST_SHARED = 5
+"""Letters with which two different forms of a word begin."""
 _POSSESSIVE = re.compile(r"['’]")
 _DIGIT = re.compile(r"\d")
 
@@ -99,12 +101,17 @@ def same_word(one: str, other: str) -> bool:
         return False
     shared = _shared_prefix(one, other)
     short, long = sorted((len(one), len(other)))
-    return shared >= 5 and shared >= short - 1 and shared >= 0.5 * long
+    return shared >= LEAST_SHARED and shared >= short - 1 and shared >= 0.5 * long
 
 
-def found_in(wanted: str, stems: Iterable[str]) -> bool:
+def found_in(wanted: str, stems: Collection[str]) -> bool:
     """Whether a form of ``wanted`` is among the stems."""
-    return any(same_word(wanted, candidate) for candidate in stems if candidate[:1] == wanted[:1])
+    if wanted in stems:
+        return True
+    head = wanted[:LEAST_SHARED]
+    if len(head) < LEAST_SHARED:
+        return False
+    return any(candidate.startswith(head) and same_word(wanted, candidate) for candidate in stems)
 
 
 def named_terms(question: str) -> set[str]:
@@ -125,7 +132,6 @@ class Initials:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._letters: tuple[str, str] | None = None
 
     def spell(self, acronym: str) -> bool:
         """Whether neighbouring words begin with the letters of ``acronym`` (folded): its long form.
@@ -134,11 +140,19 @@ class Initials:
         """
         if not acronym.isalpha() or not 2 <= len(acronym) <= 6:
             return False
-        if self._letters is None:
-            letters = [word[0] for word in _PLAIN.findall(self._text)]
-            capitals = [letter for letter in letters if letter.isupper()]
-            self._letters = fold("".join(letters)), fold("".join(capitals))
-        return acronym in self._letters[len(acronym) == 2]
+        return acronym in (self._capitals if len(acronym) == 2 else self._folded)
+
+    @cached_property
+    def _letters(self) -> str:
+        return "".join([word[0] for word in _PLAIN.findall(self._text)])
+
+    @cached_property
+    def _folded(self) -> str:
+        return fold(self._letters)
+
+    @cached_property
+    def _capitals(self) -> str:
+        return fold("".join([letter for letter in self._letters if letter.isupper()]))
 
 
 def has_number(text: str) -> bool:

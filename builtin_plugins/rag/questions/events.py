@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from builtin_plugins.rag.questions.ranked import Ranked, source_of
 from builtin_plugins.rag.schemas import QueryAnswer, Source
 
 
@@ -17,9 +19,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Found:
-    """The passages that the answer will be based on."""
+    """The passages that the answer will be based on; a draft that nobody sees is not rendered."""
 
-    sources: list[Source]
+    items: Sequence[Ranked]
+    explain: bool = False
+
+    @property
+    def sources(self) -> list[Source]:
+        """As clients see them; the first is cited as [1]."""
+        return [source_of(item, explain=self.explain) for item in self.items]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.questions.events import Found, Piece
 from builtin_plugins.rag.questions.question import Question
 from builtin_plugins.rag.questions.ranked import Retrieved
-from builtin_plugins.rag.questions.rendering import Draft, sources
+from builtin_plugins.rag.questions.rendering import Draft
 from builtin_plugins.rag.services.embedding import embed
 from kernel.sdk import Embedded, Platform
 
@@ -30,7 +30,7 @@ async def extracted(
         similarities = await _similarities(question.platform, model, found.question, sentences)
         made = await asyncio.to_thread(extractive.compose, question.text, passages, candidates, similarities)
     kept = found.items if made.supported else []
-    yield Found(sources(question, kept))
+    yield Found(kept, question.request.explain)
     yield Piece(made.text)
     yield Draft(made.text, kept)
 

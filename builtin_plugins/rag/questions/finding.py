@@ -39,7 +39,7 @@ async def find(inquiry: Inquiry, plan: contracts.SearchPlan) -> Retrieved:
             found = await enhanced(inquiry, found, top_k)
     if request.rerank:
         with trace.step("rerank", f"Looking closer at {_count(len(found.items), 'passage')}"):
-            found = await reranked(inquiry, found)
+            found = await reranked(inquiry, found, top_k)
     found = found.of(found.items[:top_k])
     if request.parent_context:
         with trace.step("widen", "Reading around the passages"):

@@ -30,12 +30,18 @@ class Inquiry:
     hybrid_said: bool = False
     trace: Trace = field(default_factory=Trace)
     _coverage: dict[str, support.Coverage] = field(default_factory=dict, repr=False)
+    _assessed: list[tuple[str, Retrieved, support.Support]] = field(default_factory=list, repr=False)
 
     def support(self, found: Retrieved) -> support.Support:
         """How well passages support an answer to the question; those seen before are not read again."""
         asked = self.request.question
+        for question, seen, made in self._assessed:
+            if seen is found and question == asked:
+                return made
         coverage = self._coverage.setdefault(asked, support.Coverage(asked))
-        return support.assess(asked, found.passages, cosines=found.similarities, coverage=coverage)
+        made = support.assess(asked, found.passages, cosines=found.similarities, coverage=coverage)
+        self._assessed.append((asked, found, made))
+        return made
 
     @property
     def platform(self) -> Platform:

@@ -32,9 +32,10 @@ class Ranked:
     path: tuple[contracts.PathStep, ...] = ()
     child: int | None = None
 
-    def scored(self, score: float) -> Ranked:
-        """The same with another score to rank by."""
-        return replace(self, passage=replace(self.passage, score=round(score, 6)))
+    def scored(self, score: float, *, rerank: float | None = None) -> Ranked:
+        """The same with another score to rank by; `rerank` if that is where it comes from."""
+        passage = replace(self.passage, score=round(score, 6))
+        return replace(self, passage=passage, rerank=self.rerank if rerank is None else rerank)
 
     @property
     def scores(self) -> LegScores:

@@ -8,7 +8,7 @@ from typing import Any
 
 from builtin_plugins.rag.questions.question import Question
 from builtin_plugins.rag.questions.ranked import Ranked, source_of
-from builtin_plugins.rag.schemas import Explanation, QueryAnswer, Source
+from builtin_plugins.rag.schemas import Explanation, QueryAnswer
 
 EXTRACTIVE = "extractive"
 
@@ -22,17 +22,12 @@ class Draft:
     model: str = EXTRACTIVE
 
 
-def sources(question: Question, items: Sequence[Ranked]) -> list[Source]:
-    """The passages as sources; the first is cited as [1]."""
-    return [source_of(item, explain=question.request.explain) for item in items]
-
-
 def render(question: Question, draft: Draft) -> QueryAnswer:
     """The answer; its confidence is the mean score of its sources, 0.0 without any."""
     scores = [item.passage.score for item in draft.items]
     return QueryAnswer(
         answer=draft.text,
-        sources=sources(question, draft.items),
+        sources=[source_of(item, explain=question.request.explain) for item in draft.items],
         confidence=round(sum(scores) / len(scores), 3) if scores else 0.0,
         model_used=draft.model,
         tokens_used=question.budget.tokens_told,

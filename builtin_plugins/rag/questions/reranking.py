@@ -8,7 +8,7 @@ import logging
 import math
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import BaseModel, Field, SecretStr, ValidationError
@@ -93,8 +93,8 @@ async def open_rerank_server(platform: Platform) -> AsyncIterator[RerankServer |
         yield RerankServer(client, settings.rerank_url, settings.rerank_model, settings.rerank_api_key)
 
 
-async def reranked(inquiry: Inquiry, found: Retrieved) -> Retrieved:
-    """The passages in their new order; fewer than two stay as they are."""
+async def reranked(inquiry: Inquiry, found: Retrieved, top_k: int) -> Retrieved:
+    """The best passages in their new order; fewer than two stay as they are."""
     if len(found.items) < 2:
         return found
     server = inquiry.platform.resource(RERANK_SERVER)
@@ -109,18 +109,16 @@ async def reranked(inquiry: Inquiry, found: Retrieved) -> Retrieved:
             )
         else:
             inquiry.trace.details["reranker"] = "cross_encoder"
-            return found.of(_ordered(found.items, scores))
+            return found.of(_ordered(found.items, scores, top_k))
     inquiry.trace.details["reranker"] = "lexical"
     near = await asyncio.to_thread(closeness, question, texts)
     mixed = [
         (1.0 - LEXICAL_SHARE) * max(item.passage.score, 0.0) + LEXICAL_SHARE * one
         for item, one in zip(found.items, near, strict=True)
     ]
-    return found.of(_ordered(found.items, mixed))
+    return found.of(_ordered(found.items, mixed, top_k))
 
 
-def _ordered(items: Sequence[Ranked], scores: Sequence[float]) -> list[Ranked]:
-    made = [
-        replace(item.scored(score), rerank=round(score, 6)) for item, score in zip(items, scores, strict=True)
-    ]
-    return sorted(made, key=lambda item: -item.passage.score)
+def _ordered(items: Sequence[Ranked], scores: Sequence[float], top_k: int) -> list[Ranked]:
+    best = sorted(zip(items, scores, strict=True), key=lambda pair: -round(pair[1], 6))[:top_k]
+    return [item.scored(score, rerank=round(score, 6)) for item, score in best]

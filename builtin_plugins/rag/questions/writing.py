@@ -17,7 +17,7 @@ from builtin_plugins.rag.questions.model import NO_RUNTIME
 from builtin_plugins.rag.questions.question import Question
 from builtin_plugins.rag.questions.ranked import Retrieved
 from builtin_plugins.rag.questions.refusals import RefusalGate
-from builtin_plugins.rag.questions.rendering import Draft, sources
+from builtin_plugins.rag.questions.rendering import Draft
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import contracts
 
@@ -57,7 +57,7 @@ async def draft(question: Question, found: Retrieved) -> Draft:
 
 async def shown(question: Question, made: Draft) -> AsyncGenerator[Written, None]:
     """A draft that was accepted, as `write` would have told it."""
-    yield Found(sources(question, made.items))
+    yield Found(made.items, question.request.explain)
     yield Piece(made.text)
     yield made
 
@@ -98,7 +98,7 @@ async def _generated(
         async with aclosing(_checked(stream, passages_used, gate, ends)) as pieces:
             async for piece in pieces:
                 if not text:
-                    yield Found(sources(question, [] if gate.refused else found.items))
+                    yield Found([] if gate.refused else found.items, question.request.explain)
                 text.append(piece)
                 yield Piece(piece)
     model = ends[-1].model if ends else ""

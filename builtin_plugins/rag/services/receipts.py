@@ -31,10 +31,10 @@ KEY = "deletion-receipts"
 
 
 class Signer:
-    """Signs receipts, and knows its own signatures. Reads a file: create it outside the event loop."""
+    """Signs receipts, and knows its own signatures."""
 
-    def __init__(self, secrets: SecretStore) -> None:
-        self._key = secrets.ensure(KEY).encode()
+    def __init__(self, key: str) -> None:
+        self._key = key.encode()
         self.key_id = hashlib.sha256(b"key id:" + self._key).hexdigest()[:16]
 
     def sign(self, facts: ReceiptFacts) -> Receipt:
@@ -58,7 +58,13 @@ SIGNER: ResourceKey[Signer] = ResourceKey("signer of receipts")
 @asynccontextmanager
 async def open_signer(platform: Platform) -> AsyncIterator[Signer]:
     """The signer of this platform; all of its processes share the key."""
-    yield await asyncio.to_thread(Signer, platform.secrets)
+    yield Signer(await asyncio.to_thread(platform.secrets.ensure, KEY))
+
+
+def known_signer(secrets: SecretStore) -> Signer | None:
+    """The signer of receipts that were given before; None if its key is gone. Makes no new key."""
+    key = secrets.get(KEY)
+    return Signer(key) if key else None
 
 
 def of_document(

@@ -56,16 +56,27 @@ async def _points(platform: Platform, receipt: ReceiptFacts) -> list[Place]:
     """Passages and summaries in the vector store, shown or not. Their texts are part of them, and the indexes
     of vectors and words are derived from them.
     """
-    base, vectors = receipt.knowledge_base_id, platform.vectors
-    counts = []
-    for collection in (f"rag:{base}", f"rag-tree:{base}"):
-        if receipt.document_id is not None:
-            counts.append(await vectors.staged(collection, receipt.document_id))
-            continue
-        staged = [await vectors.staged(collection, one.document_id) for one in receipt.documents]
-        counts.append(max(await vectors.count(collection), sum(staged)))
-    passages, summaries = counts
+    base = receipt.knowledge_base_id
+    passages = await _left_in(platform, f"rag:{base}", receipt)
+    coming = await platform.database.read(_coming, base)
+    if coming is not None:
+        passages += await _left_in(platform, coming, receipt)
+    summaries = await _left_in(platform, f"rag-tree:{base}", receipt)
     return [Place("vectors", passages), Place("texts", passages), Place("tree_nodes", summaries)]
+
+
+def _coming(session: Session, base_id: str) -> str | None:
+    """Where a change of the embedding model collects its vectors; it goes with the knowledge base's row."""
+    base = session.get(KnowledgeBase, base_id)
+    return None if base is None else base.coming_collection
+
+
+async def _left_in(platform: Platform, collection: str, receipt: ReceiptFacts) -> int:
+    vectors = platform.vectors
+    if receipt.document_id is not None:
+        return await vectors.staged(collection, receipt.document_id)
+    staged = [await vectors.staged(collection, one.document_id) for one in receipt.documents]
+    return max(await vectors.count(collection), sum(staged))
 
 
 async def _files(platform: Platform, receipt: ReceiptFacts) -> int:
