@@ -16,7 +16,9 @@ logger = logging.getLogger(__name__)
 
 SUFFIXES = frozenset((".yaml", ".yml", ".json"))
 DEBOUNCE_MS = 200
-LOOK_MS = 500
+STEP_MS = 100
+LOOK_MS = 1500
+"""Each look costs several hand-overs between threads, also when nothing happens."""
 
 Fingerprint = tuple[int, int, int, int]
 Snapshot = Mapping[Path, Fingerprint]
@@ -127,6 +129,7 @@ async def _notices(directory: Path, stop: asyncio.Event) -> AsyncIterator[None]:
         directory,
         watch_filter=_wanted,
         debounce=DEBOUNCE_MS,
+        step=STEP_MS,
         rust_timeout=LOOK_MS,
         yield_on_timeout=True,
         stop_event=stop,
