@@ -75,3 +75,33 @@ class Overview(BaseModel):
     entities: int
     topics: list[Topic]
     took_ms: float
+
+
+class NetworkQuery(BaseModel):
+    """What to draw: everything that the caller sees, or one knowledge base."""
+
+    kb_id: Annotated[str, Field(max_length=255)] | None = None
+    limit: Annotated[int, Field(ge=1, le=2000)] = Field(300, description="Largest number of entities.")
+
+
+class NetworkEntity(BaseModel):
+    """An entity and how many documents name it."""
+
+    text: str
+    label: str
+    documents: int
+
+
+class NetworkConnection(BaseModel):
+    """Two entities, by their places in the list, and how closely documents relate them."""
+
+    source: int
+    target: int
+    weight: float
+
+
+class Network(BaseModel):
+    """The entities that the most documents name, and the strongest connections between them."""
+
+    entities: list[NetworkEntity]
+    connections: list[NetworkConnection]

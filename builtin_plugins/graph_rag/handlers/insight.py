@@ -6,6 +6,7 @@ from kernel.sdk import AUTHENTICATED, Action, Context, RouteTable
 
 from .. import schemas_insight as schemas
 from ..asking import correlations
+from ..asking import network as networks
 from ..asking import overview as overviews
 from ..errors import EntityNotFound, GraphNotFound
 
@@ -49,6 +50,14 @@ async def strongest(ctx: Context, query: schemas.CorrelateRequest) -> schemas.Co
 async def overview(ctx: Context, body: schemas.OverviewRequest) -> schemas.Overview:
     """Tell what a collection is about: topics with their entities, and sentences of the documents."""
     return await overviews.overview(ctx.caller, body)
+
+
+@routes.get(
+    "/graph-rag/graph/network", access=AUTHENTICATED, query=schemas.NetworkQuery, returns=schemas.Network
+)
+async def network(ctx: Context, query: schemas.NetworkQuery) -> schemas.Network:
+    """Show the most named entities of a collection and what connects them, for a picture."""
+    return await networks.network(ctx.caller, query)
 
 
 async def _find_correlations(ctx: Context, parameters: schemas.CorrelateRequest) -> schemas.Correlations:

@@ -30,7 +30,7 @@ ASK = {
     ),
     *(f"POST /v1/rag/{name}/{{kb_id}}/search" for name in _RAG),
     *(f"POST /v1/graph-rag/{name}" for name in ("extract", "retrieve", "entity-context", "graph/search")),
-    *(f"GET /v1/graph-rag/graph/{name}" for name in ("stats", "documents", "correlations", "export")),
+    *(f"GET /v1/graph-rag/graph/{name}" for name in ("stats", "documents", "correlations", "network", "export")),
     "POST /v1/graph-rag/graph/correlate",
     "POST /v1/graph-rag/overview",
     "POST /v1/graph-rag/sparql",

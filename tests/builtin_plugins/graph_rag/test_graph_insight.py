@@ -142,3 +142,26 @@ async def test_action(tmp_path_factory: pytest.TempPathFactory) -> None:
         assert found.status == 200, found.body
         assert "harbour" in found.body.decode()
         assert (await bob.post(path, json={"document_id": "museum"})).status == 404
+
+
+class TestNetwork:
+    async def test_entities_and_connections(self, running: Running) -> None:
+        """The most named come first; connections name their ends by place, each pair once for a direction."""
+        ann, bob = await somebody(running), await somebody(running)
+        await make(ann)
+        found = (await ann.get(f"{API}/graph/network")).json()
+        texts = [one["text"] for one in found["entities"]]
+        assert {text.removeprefix("Captain ") for text in texts[:2]} == {"Polar Star", "Ilse Brandt"}
+        assert [one["documents"] for one in found["entities"][:3]] == [2, 2, 1]
+        pairs = [(texts[one["source"]], texts[one["target"]]) for one in found["connections"]]
+        assert len(set(pairs)) == len(pairs) and any({"Emil Dahl", "Bergen"} == set(pair) for pair in pairs)
+        assert (await bob.get(f"{API}/graph/network")).json() == {"entities": [], "connections": []}
+
+    async def test_only_the_most_named(self, running: Running) -> None:
+        """With a limit, connections end at entities that are shown."""
+        ann = await somebody(running)
+        await make(ann)
+        found = (await ann.get(f"{API}/graph/network?limit=2")).json()
+        assert len(found["entities"]) == 2 and found["connections"]
+        assert {end for one in found["connections"] for end in (one["source"], one["target"])} <= {0, 1}
+        assert (await ann.get(f"{API}/graph/network?limit=2001")).status == 422

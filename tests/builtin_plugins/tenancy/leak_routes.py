@@ -279,6 +279,7 @@ GRAPH_RAG = {
     "GET /v1/graph-rag/graph/export": Row(control=(404,)),
     "POST /v1/graph-rag/graph/import": Row({"document_id": "@fresh", "content": "<urn:a> <urn:b> <urn:c> ."}),
     "GET /v1/graph-rag/graph/stats": OWN,
+    "GET /v1/graph-rag/graph/network": Row(query="limit=2000"),
     "GET /v1/graph-rag/graph/documents": Row(query="limit=500"),
     "DELETE /v1/graph-rag/graph/document/{document_id}": Row(control=(409,)),
 }
