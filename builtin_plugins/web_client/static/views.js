@@ -22,6 +22,11 @@ export const VIEWS = [
   { path: "/documents/:base/:id", title: "Document", load: () => import("./pages/documents/document.js") },
   { path: "/pipelines", title: "Pipelines", icon: "pipelines", load: () => import("./pages/pipelines/page.js"), keys: "g p" },
   { path: "/chats", title: "Published chats", icon: "share", load: () => import("./pages/chats/page.js"), keys: "g c" },
+  { path: "/chats/:id", title: "Published chat", load: () => import("./pages/chats/chat.js") },
+  { path: "/graph", title: "Graph", icon: "graph", load: () => import("./pages/graph/page.js"), keys: "g r" },
+  { path: "/evaluation", title: "Evaluation", icon: "evaluation", load: () => import("./pages/evaluation/page.js"), keys: "g v" },
+  { path: "/evaluation/sets/:id", title: "Evaluation", load: () => import("./pages/evaluation/set.js") },
+  { path: "/evaluation/runs/:id", title: "Evaluation", load: () => import("./pages/evaluation/run.js") },
   { path: "/tools", title: "Tools", icon: "tools", load: () => import("./pages/plugins/tools.js"), keys: "g t" },
   { path: "/plugins", title: "Plugins", icon: "plugins", load: () => import("./pages/plugins/page.js"), keys: "g l" },
   { path: "/plugins/marketplace", title: "Marketplace", load: () => import("./pages/plugins/marketplace.js") },
@@ -37,6 +42,10 @@ export const VIEWS = [
   { path: "/keys", title: "Keys for programs", icon: "keys", load: () => import("./pages/account/keys.js"), keys: "g k" },
   { path: "/audit", title: "Audit log", icon: "audit", load: () => import("./pages/operations/audit.js"), needs: isAdmin, keys: "g u" },
   { path: "/operations", title: "Operations", icon: "operations", load: () => import("./pages/operations/page.js"), keys: "g o" },
+  { path: "/operations/models", title: "Models", load: () => import("./pages/operations/models.js") },
+  { path: "/operations/bundles", title: "Bundles", load: () => import("./pages/operations/bundles.js") },
+  { path: "/operations/logs", title: "Logs", load: () => import("./pages/operations/logs.js"), needs: isPlatformAdmin },
+  { path: "/operations/backups", title: "Backups", load: () => import("./pages/operations/backups.js"), needs: isAdmin },
   { path: "/account", title: "Your account", load: () => import("./pages/account/page.js") },
 ];
 

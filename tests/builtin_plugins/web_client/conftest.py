@@ -18,6 +18,7 @@ PATIENCE = 20_000  # ms, on a busy machine
 PLUGINS = (
     *("tenancy", LoadedOnce, "models", "rag", "access_tokens", "plugin_registry", "marketplace"),
     *("licensing", "dependency_graph", "orchestrator", "conversations", "published_chat", "web_client"),
+    *("evaluation", "graph_rag", "speech", "platform_ops"),
 )
 
 
@@ -46,6 +47,7 @@ async def browser() -> AsyncIterator[Browser]:
         missing_browser()
     arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
     arguments += ["--disable-component-update", "--disable-sync"]
+    arguments += ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
     expect.set_options(timeout=PATIENCE)
     async with async_playwright() as playwright:
         found = await playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)

@@ -12,7 +12,14 @@ from playwright.async_api import Browser, Page
 
 from kernel.sdk import Account, Unit
 from kernel.testing import Actor, Running
-from tests.builtin_plugins.web_client.visits import Visitor, knowledge_base
+from tests.builtin_plugins.web_client.visits import (
+    HANDBOOK,
+    STATION,
+    Visitor,
+    evaluate,
+    knowledge_base,
+    publish,
+)
 from tests.fakes.npm import npm_folder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -24,6 +31,14 @@ PAGES = {
     "knowledge-base": "/documents/{base}",
     "pipelines": "/pipelines",
     "chats": "/chats",
+    "chat": "/chats/{chat}",
+    "chat-looks": "/chats/{chat}?tab=looks",
+    "graph": "/graph?base={base}&entity=Senja Station",
+    "graph-topics": "/graph?base={base}&show=topics",
+    "graph-correlations": "/graph?base={base}&show=correlations",
+    "evaluation": "/evaluation?base={base}",
+    "question-set": "/evaluation/sets/{set}",
+    "evaluation-run": "/evaluation/runs/{run}?with={run}",
     "tools": "/tools",
     "plugins": "/plugins",
     "plugin": "/plugins/rag",
@@ -38,6 +53,10 @@ PAGES = {
     "keys": "/keys",
     "audit": "/audit",
     "operations": "/operations",
+    "models": "/operations/models",
+    "bundles": "/operations/bundles",
+    "logs": "/operations/logs",
+    "backups": "/operations/backups",
     "account": "/account",
 }
 OPEN = {"sign-in": "/login", "register": "/register", "forgot": "/forgot-password", "invite": "/invites"}
@@ -65,12 +84,17 @@ async def places(site: Running) -> tuple[Actor, dict[str, Any]]:
     root = await site.user(role="admin")
     await site.platform.database.write(_promote, root.user["id"])
     root = await site.sign_in(root.user["username"], root.password)
-    base = await knowledge_base(root)
-    await root.post("/v1/rag/pipeline", json={"name": "Handbook", "knowledge_base_ids": [base["id"]]})
+    base = await knowledge_base(root, text=HANDBOOK + STATION, graph=True)
+    answer = await root.post(
+        "/v1/rag/pipeline", json={"name": "Handbook", "knowledge_base_ids": [base["id"]]}
+    )
+    chat = await publish(root, answer.json()["pipeline_id"])
+    questions, run = await evaluate(root, base["id"])
     team = (await root.post("/v1/teams", json={"name": "Field crew"})).json()
     organization = (await root.post("/v1/organizations", json={"name": "Nordlys", "slug": "nordlys"})).json()
     await root.post("/v1/auth/tokens", json={"name": "agent"})
-    return root, {"base": base["id"], "team": team["id"], "organization": organization["id"]}
+    ids = {"base": base["id"], "chat": chat, "set": questions, "run": run}
+    return root, {**ids, "team": team["id"], "organization": organization["id"]}
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

@@ -16,6 +16,10 @@ HANDBOOK = (
     "# Travel\n\nA hotel in Oslo may cost up to 185 euro per night.\n\n"
     "# Remote work\n\nEmployees may work from home three days a week.\n"
 )
+STATION = (
+    "# Field work\n\nAda Lindqvist leads the Senja Station. Jonas Berg repairs the Aurora Sensor there.\n\n"
+    "# Records\n\nThe Senja Station sends its measurements to Tromsø. Ada Lindqvist checks them.\n"
+)
 
 
 def missing_browser() -> None:
@@ -82,12 +86,38 @@ class Visitor:
         await self.page.keyboard.press("Enter")
 
 
-async def knowledge_base(actor: Actor, name: str = "Handbook", text: str = HANDBOOK) -> dict[str, Any]:
+async def knowledge_base(
+    actor: Actor, name: str = "Handbook", text: str = HANDBOOK, **fields: Any
+) -> dict[str, Any]:
     """A knowledge base with one document that has been read."""
-    made = (await actor.post("/v1/rag/knowledge-bases", json={"name": name})).json()
+    made = (await actor.post("/v1/rag/knowledge-bases", json={"name": name, **fields})).json()
     path = f"/v1/rag/knowledge-bases/{made['id']}"
     answer = await actor.upload(f"{path}/upload", "handbook.md", text.encode(), "text/markdown")
     assert answer.status == 202, answer.body
     await actor.running.run_jobs()
     found: dict[str, Any] = (await actor.get(path)).json()
     return found
+
+
+async def publish(actor: Actor, pipeline: str) -> str:
+    """A published chat; answers its id."""
+    body = {"name": "Help", "slug": f"help-{pipeline[:8]}", "pipeline_id": pipeline, "allowed_origins": "*"}
+    answer = await actor.post("/v1/rag/endpoints", json=body)
+    assert answer.status in (200, 201), answer.body
+    return str(answer.json()["id"])
+
+
+async def evaluate(actor: Actor, base: str) -> tuple[str, str]:
+    """A set of questions and a run of it in two ways, done; answers their ids."""
+    questions = [
+        {"question": "How much may a hotel in Oslo cost per night?", "answers": ["185"]},
+        {"question": "How many days a week may employees work from home?", "answers": ["three"]},
+        {"question": "Who wins the football championship?", "unanswerable": True},
+    ]
+    body = {"knowledge_base_id": base, "name": "Basics", "questions": questions}
+    made = (await actor.post("/v1/rag/evaluation/sets", json=body)).json()
+    ways = [{"method": "standard"}, {"method": "standard", "hybrid": False}]
+    run = await actor.post("/v1/rag/evaluation/runs", json={"set_id": made["id"], "configurations": ways})
+    assert run.status == 202, run.body
+    await actor.running.run_jobs()
+    return str(made["id"]), str(run.json()["id"])

@@ -84,6 +84,63 @@ export const api = {
   deleteChat: call("DELETE", "/v1/rag/endpoints/{endpoint_id}"),
   chatFigures: call("GET", "/v1/rag/endpoints/{endpoint_id}/figures"),
 
+  chatSessions: call("GET", "/v1/rag/endpoints/{endpoint_id}/sessions"),
+  chatSessionTurns: call("GET", "/v1/rag/endpoints/{endpoint_id}/sessions/{session_id}/turns"),
+  deleteChatSession: call("DELETE", "/v1/rag/endpoints/{endpoint_id}/sessions/{session_id}"),
+  chatFeedback: call("GET", "/v1/rag/endpoints/{endpoint_id}/feedback"),
+
+  // Evaluation
+  evaluationSets: call("GET", "/v1/rag/evaluation/sets"),
+  evaluationSet: call("GET", "/v1/rag/evaluation/sets/{set_id}"),
+  createEvaluationSet: call("POST", "/v1/rag/evaluation/sets"),
+  deleteEvaluationSet: call("DELETE", "/v1/rag/evaluation/sets/{set_id}"),
+  uploadQuestions: call("POST", "/v1/rag/evaluation/sets/{set_id}/upload"),
+  generateQuestions: call("POST", "/v1/rag/evaluation/sets/{set_id}/generate"),
+  evaluationQuestions: call("GET", "/v1/rag/evaluation/sets/{set_id}/questions"),
+  deleteEvaluationQuestion: call("DELETE", "/v1/rag/evaluation/sets/{set_id}/questions/{question_id}"),
+  evaluationRuns: call("GET", "/v1/rag/evaluation/runs"),
+  evaluationRun: call("GET", "/v1/rag/evaluation/runs/{run_id}"),
+  startEvaluation: call("POST", "/v1/rag/evaluation/runs"),
+  evaluationResults: call("GET", "/v1/rag/evaluation/runs/{run_id}/results"),
+  compareRuns: call("GET", "/v1/rag/evaluation/runs/{run_id}/comparison"),
+  evaluationTable: call("GET", "/v1/rag/evaluation/runs/{run_id}/table.md", RAW),
+  evaluationPlot: call("GET", "/v1/rag/evaluation/runs/{run_id}/plot.svg", RAW),
+
+  // Graphs
+  graphNetwork: call("GET", "/v1/graph-rag/graph/network"),
+  entityContext: call("POST", "/v1/graph-rag/entity-context", { repeatable: true }),
+  graphOverview: call("POST", "/v1/graph-rag/overview", { repeatable: true }),
+  correlations: call("GET", "/v1/graph-rag/graph/correlations"),
+
+  // Speech
+  spokenLanguages: call("GET", "/v1/tts/languages"),
+  heardLanguages: call("GET", "/v1/stt/languages"),
+  speak: call("POST", "/v1/tts", { ...RAW, headers: { Accept: "audio/mpeg" } }),
+  hear: call("POST", "/v1/stt", { repeatable: true }),
+
+  // Models
+  models: call("GET", "/v1/models"),
+  pullModel: call("POST", "/v1/models"),
+  pulls: call("GET", "/v1/models/pulls"),
+  cancelPull: call("DELETE", "/v1/models/pulls/{pull_id}"),
+  deleteModel: call("DELETE", "/v1/models/{model_id}"),
+  testModel: call("POST", "/v1/models/{model_id}/test"),
+  modelUse: call("GET", "/v1/models/{model_id}/metrics"),
+  modelLimits: call("GET", "/v1/models/{model_id}/constraints"),
+  limitModel: call("POST", "/v1/models/{model_id}/constraints"),
+
+  // Operations
+  bundles: call("GET", "/v1/bundles"),
+  bundlesNow: call("GET", "/v1/bundles/ready"),
+  enableBundle: call("POST", "/v1/bundles/{name}/enable"),
+  disableBundle: call("POST", "/v1/bundles/{name}/disable"),
+  logs: call("GET", "/v1/containers/{name}/logs"),
+  followLogs: call("GET", "/v1/containers/{name}/logs", { ...RAW, headers: { Accept: "text/event-stream" } }),
+  backups: call("GET", "/v1/backups"),
+  makeBackup: call("POST", "/v1/backups"),
+  backupJobs: call("GET", "/v1/backups/jobs"),
+  restoreBackup: call("POST", "/v1/backups/{name}/restore"),
+
   // Jobs
   jobs: call("GET", "/v1/jobs"),
   cancelJob: call("POST", "/v1/jobs/{job_id}/cancel"),
@@ -98,6 +155,7 @@ export const api = {
   listings: call("GET", "/v1/marketplace/plugins"),
   searchListings: call("GET", "/v1/marketplace/plugins/search"),
   listing: call("GET", "/v1/marketplace/plugins/{plugin_id}"),
+  createListing: call("POST", "/v1/marketplace/plugins"),
   installListing: call("POST", "/v1/marketplace/plugins/{plugin_id}/install"),
   uninstallListing: call("DELETE", "/v1/marketplace/plugins/{plugin_id}/uninstall"),
   enableListing: call("POST", "/v1/marketplace/plugins/{plugin_id}/enable"),
@@ -122,6 +180,7 @@ export const api = {
   deleteTeam: call("DELETE", "/v1/teams/{team_id}"),
   changeTeamMember: call("PATCH", "/v1/teams/{team_id}/members/{user_id}"),
   removeTeamMember: call("DELETE", "/v1/teams/{team_id}/members/{user_id}"),
+  importTeam: call("POST", "/v1/teams/{team_id}/import"),
   exportTeam: call("GET", "/v1/teams/{team_id}/export"),
   teamInvites: call("GET", "/v1/invites"),
   inviteToTeam: call("POST", "/v1/invites"),
@@ -141,6 +200,7 @@ export const api = {
   organizationInvites: call("GET", "/v1/organizations/{org_id}/invites"),
   inviteToOrganization: call("POST", "/v1/organizations/{org_id}/invites"),
   revokeOrganizationInvite: call("POST", "/v1/organizations/{org_id}/invites/{invite_id}/revoke"),
+  importOrganization: call("POST", "/v1/organizations/{org_id}/import"),
   exportOrganization: call("GET", "/v1/organizations/{org_id}/export"),
   permissions: call("GET", "/v1/permissions"),
   roles: call("GET", "/v1/organizations/{org_id}/roles"),

@@ -8,6 +8,7 @@ import { Button } from "../../parts/basics.js";
 import { Check, Field } from "../../parts/forms.js";
 import { Icon } from "../../parts/icons.js";
 import { answering, stopAnswer } from "./conversation.js";
+import { Microphone } from "./voice.js";
 
 const DRAFT = "platform.draft";
 const TALLEST = 220;
@@ -50,6 +51,7 @@ export function Composer({ sources, choice, onChoose, onSend }) {
         <${SourceChoice} sources=${sources} value=${choice} onChange=${onChoose} />
         <${Button} kind="quiet" small icon="settings" aria-label=${t("How to answer")} aria-expanded=${open} onClick=${() => setOpen(!open)} />
         <span class="grow"></span>
+        <${Microphone} onText=${(words) => setText((was) => [was.trim(), words].filter(Boolean).join(" "))} />
         ${
           answering.value
             ? html`<${Button} kind="primary" icon="stop" aria-label=${t("Stop")} onClick=${stopAnswer} />`

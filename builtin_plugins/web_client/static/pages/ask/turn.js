@@ -8,6 +8,7 @@ import { Markdown } from "../../parts/markdown.js";
 import { say } from "../../parts/layers.js";
 import { Citation } from "./citation.js";
 import { askAgain, answering } from "./conversation.js";
+import { Speaker } from "./voice.js";
 
 export function Turn({ turn, onShow }) {
   const refused = turn.state === "done" && turn.sources.length === 0 && !turn.withheld;
@@ -103,6 +104,7 @@ function Actions({ turn }) {
   };
   return html`<div class="row turn-actions">
     <${Button} kind="quiet" small icon="copy" aria-label=${t("Copy the answer")} onClick=${copy} />
+    <${Speaker} text=${turn.text} />
     <${Button} kind="quiet" small icon="retry" aria-label=${t("Ask again")} disabled=${answering.value} onClick=${() => askAgain(turn)} />
   </div>`;
 }

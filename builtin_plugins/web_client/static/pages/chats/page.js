@@ -4,7 +4,7 @@ import { html, useState } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
 import { apiAddress } from "../../lib/place.js";
 import { useAction, useResource } from "../../lib/resource.js";
-import { query, setQuery } from "../../lib/router.js";
+import { Link, go, query, setQuery } from "../../lib/router.js";
 import { number, t } from "../../lib/words.js";
 import { Badge, Button, Copyable, Empty, Head, Loaded } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
@@ -46,8 +46,9 @@ function Tile({ chat, onDialog, onChanged }) {
   const { title, tone } = STATES[chat.state];
   const turn = () => api.changeChat({ endpoint_id: chat.id, body: { enabled: !chat.enabled } }).then(onChanged, (error) => say(error.message, "bad"));
   return html`<article class="tile">
-    <div class="row tight"><h2 class="grow">${chat.name}</h2>
+    <div class="row tight"><h2 class="grow"><${Link} to=${`/chats/${chat.id}`}>${chat.name}<//></h2>
       <${Menu} label=${t("More on {name}", { name: chat.name })} items=${[
+        { title: t("Visitors and looks"), icon: "people", onSelect: () => go(`/chats/${chat.id}`) },
         { title: t("Figures"), icon: "operations", onSelect: () => onDialog({ kind: "figures", chat }) },
         { title: chat.enabled ? t("Turn off") : t("Turn on"), icon: "lock", onSelect: turn },
         { title: t("Delete"), icon: "trash", danger: true, onSelect: () => onDialog({ kind: "delete", chat }) },

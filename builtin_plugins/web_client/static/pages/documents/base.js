@@ -29,6 +29,8 @@ export default function Base({ base: id }) {
       <${Button} kind="primary" icon="ask" to=${`/?base=${id}`}>${t("Ask")}<//>
       ${mine && html`<${Menu} label=${t("More")} kind="plain" small=${false} items=${[
         { title: t("Rename or describe"), icon: "edit", onSelect: () => setDialog("edit") },
+        { title: base.data.graph ? t("Show the graph") : t("Build the graph"), icon: "graph", onSelect: () => go(`/graph?base=${id}`) },
+        { title: t("Evaluate"), icon: "evaluation", onSelect: () => go(`/evaluation?base=${id}`) },
         { title: t("Who sees this?"), icon: "people", onSelect: () => setDialog("edit") },
         { title: t("Delete"), icon: "trash", danger: true, onSelect: () => setDialog("delete") },
       ]} />`}

@@ -6,9 +6,10 @@ import { Link, go } from "../../lib/router.js";
 import { useAction } from "../../lib/resource.js";
 import { ago, bytes, plural, t } from "../../lib/words.js";
 import { Badge, Button, Meter } from "../../parts/basics.js";
+import { Check } from "../../parts/forms.js";
 import { Icon } from "../../parts/icons.js";
 import { Confirm, Menu, say } from "../../parts/layers.js";
-import { saveBlob } from "../../parts/save.js";
+import { saveBlob, saveJson } from "../../parts/save.js";
 
 export const ROW = 62;
 
@@ -67,13 +68,16 @@ export function State({ document, job }) {
 }
 
 export function DeleteDocument({ base, document, onDeleted, onClose }) {
+  const [keep, setKeep] = useState(false);
   const remove = async () => {
-    const receipt = await api.deleteDocument({ kb_id: base, document_id: document.document_id });
+    const { message, receipt } = await api.deleteDocument({ kb_id: base, document_id: document.document_id });
     onDeleted();
-    say(receipt.message);
+    if (keep) saveJson(receipt, `deleted-${document.document_id}.json`);
+    say(message);
   };
   return html`<${Confirm} title=${t("Delete this document?")} confirm=${t("Delete")} onConfirm=${remove} onClose=${onClose}>
     <p><strong>${document.filename}</strong></p>
     <p>${t("Its text, its passages and the original file are removed for good. Answers no longer use it.")}</p>
+    <${Check} label=${t("Save the signed receipt")} hint=${t("It proves what was removed, and when.")} checked=${keep} onChange=${setKeep} />
   <//>`;
 }

@@ -4,8 +4,9 @@ import { html } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useAction, usePolling, useResource } from "../../lib/resource.js";
 import { ago, number, t } from "../../lib/words.js";
-import { Badge, Button, Empty, Head, Loaded, Meter, Notice } from "../../parts/basics.js";
+import { Badge, Button, Empty, Loaded, Meter, Notice } from "../../parts/basics.js";
 import { say } from "../../parts/layers.js";
+import { OperationsHead } from "./tabs.js";
 
 const PAUSE = 5_000;
 const TONES = { healthy: "good", degraded: "warn", unhealthy: "bad", unreachable: "neutral", done: "good", running: "accent", failed: "bad" };
@@ -21,7 +22,7 @@ export default function Operations() {
     jobs.reload();
   }, PAUSE);
   return html`<div class="page">
-    <${Head} title=${t("Operations")} about=${t("How the server is, and what it works on.")} />
+    <${OperationsHead} current="/operations" about=${t("How the server is, and what it works on.")} />
     <${Loaded} of=${health}>${({ services }) => html`<${Services} services=${services} />`}<//>
     <section class="stack" aria-labelledby="jobs"><h2 id="jobs">${t("Background jobs")}</h2>
       <${Loaded} of=${jobs}>${({ items }) => html`<${Jobs} items=${items} onChanged=${jobs.reload} />`}<//>

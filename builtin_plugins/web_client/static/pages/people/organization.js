@@ -8,6 +8,7 @@ import { plural, t } from "../../lib/words.js";
 import { Button, Empty, Head, Loaded, Tabs } from "../../parts/basics.js";
 import { Menu, say } from "../../parts/layers.js";
 import { saveJson } from "../../parts/save.js";
+import { Import } from "./import.js";
 import { InviteDialog, Invites } from "./invited.js";
 import { Members } from "./members.js";
 import { CreateOrganization } from "./organizations.js";
@@ -25,6 +26,7 @@ export default function Organization({ id, tab = "members" }) {
     <${Loaded} of=${found}>${(organization) => html`
       <${Head} title=${organization.name} back=${{ to: "/people/organizations", title: t("Organizations") }} about=${plural(organization.member_count, "One member", "{n} members")}>
         <${Button} kind="primary" icon="plus" onClick=${() => setDialog("invite")}>${t("Invite")}<//>
+        <${Import} send=${(parameters) => api.importOrganization({ org_id: id, ...parameters })} onDone=${found.reload} />
         <${Menu} label=${t("More")} kind="plain" small=${false} items=${[
           { title: t("New organization below"), icon: "organization", onSelect: () => setDialog("below") },
           { title: t("Export"), icon: "download", onSelect: exported },

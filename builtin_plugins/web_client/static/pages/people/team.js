@@ -9,6 +9,7 @@ import { day, t } from "../../lib/words.js";
 import { Badge, Button, Head, Loaded } from "../../parts/basics.js";
 import { Confirm, Menu, say } from "../../parts/layers.js";
 import { saveJson } from "../../parts/save.js";
+import { Import } from "./import.js";
 import { InviteDialog, Invites } from "./invited.js";
 
 export const teamRoles = () => ({ member: t("Member"), team_admin: t("Team administrator") });
@@ -37,6 +38,7 @@ export default function Team({ id }) {
     <${Loaded} of=${team}>${(data) => html`
       <${Head} title=${data.name} about=${data.description} back=${{ to: "/people", title: t("Teams") }}>
         ${leads && html`<${Button} kind="primary" icon="plus" onClick=${() => setDialog("invite")}>${t("Invite")}<//>`}
+        ${leads && html`<${Import} send=${(parameters) => api.importTeam({ team_id: id, ...parameters })} onDone=${team.reload} />`}
         ${leads && html`<${Menu} label=${t("More")} kind="plain" small=${false} items=${[
           { title: t("Export"), icon: "download", onSelect: () => api.exportTeam({ team_id: id }).then((bundle) => saveJson(bundle, `team-${id}.json`), (error) => say(error.message, "bad")) },
           { title: t("Delete"), icon: "trash", danger: true, onSelect: () => setDialog("delete") },

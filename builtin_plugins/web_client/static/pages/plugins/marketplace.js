@@ -8,6 +8,7 @@ import { isAdmin } from "../../lib/session.js";
 import { number, t } from "../../lib/words.js";
 import { Badge, Button, Empty, Head, Loaded } from "../../parts/basics.js";
 import { Icon } from "../../parts/icons.js";
+import { NewListing } from "./new-listing.js";
 import { PluginTabs } from "./tabs.js";
 
 const AT_ONCE = 30;
@@ -26,7 +27,7 @@ export default function Marketplace() {
   const found = useResource((signal) => load({ show, text, offset }, signal), [show, text, offset]);
   const views = { "": t("All"), mine: t("Your submissions"), ...(isAdmin.value ? { review: t("To review") } : {}) };
   return html`<div class="page">
-    <${Head} title=${t("Plugins")} about=${t("Add what others have made.")} />
+    <${Head} title=${t("Plugins")} about=${t("Add what others have made.")}><${Button} icon="plus" onClick=${() => setQuery({ new: 1 })}>${t("Offer a plugin")}<//><//>
     <${PluginTabs} current="/plugins/marketplace" />
     <div class="filters">
       <input class="input search" type="search" placeholder=${t("Search the marketplace")} aria-label=${t("Search the marketplace")} value=${text} onChange=${(event) => setQuery({ q: event.target.value, show: null, offset: null })} />
@@ -38,6 +39,7 @@ export default function Marketplace() {
             ${total > AT_ONCE && html`<div class="row center"><${Button} disabled=${!offset} onClick=${() => setQuery({ offset: Math.max(0, offset - AT_ONCE) || null })}>${t("Previous")}<//><${Button} disabled=${offset + AT_ONCE >= total} onClick=${() => setQuery({ offset: offset + AT_ONCE })}>${t("Next")}<//></div>`}`
         : html`<${Empty} icon="plugins" title=${text ? t("Nothing found") : t("Nothing here yet")}>${show === "mine" ? t("A plugin that you submit is reviewed, and then offered to everyone.") : t("Try other words, or look at all plugins.")}<//>`
     }<//>
+    ${values.get("new") === "1" && html`<${NewListing} onClose=${() => setQuery({ new: null })} />`}
   </div>`;
 }
 

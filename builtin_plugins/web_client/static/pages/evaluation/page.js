@@ -1,0 +1,113 @@
+/** Evaluation: how well a knowledge base answers, measured with questions of one's own. */
+
+import { html, useState } from "../../lib/html.js";
+import { api, everything } from "../../lib/api.js";
+import { useAction, usePolling, useResource } from "../../lib/resource.js";
+import { Link, go, query, setQuery } from "../../lib/router.js";
+import { ago, number, plural, t } from "../../lib/words.js";
+import { Badge, Button, Empty, Head, Loaded, Meter } from "../../parts/basics.js";
+import { Choice, Field, Form } from "../../parts/forms.js";
+import { Confirm, Dialog, Menu } from "../../parts/layers.js";
+import { StartRun } from "./start.js";
+
+const PAUSE = 2_000;
+
+export default function Evaluation() {
+  const bases = useResource((signal) => everything(api.knowledgeBases, { signal }));
+  return html`<div class="page">
+    <${Loaded} of=${bases}>${(list) => (list.length ? html`<${Base} bases=${list} />` : html`
+      <${Head} title=${t("Evaluation")} about=${ABOUT()} />
+      <${Empty} icon="evaluation" title=${t("Nothing to evaluate yet")} action=${html`<${Button} kind="primary" to="/documents">${t("Add documents")}<//>`}>${t("First make a knowledge base and add documents to it.")}<//>`)}<//>
+  </div>`;
+}
+
+const ABOUT = () => t("How well your documents are found and your questions answered, measured with questions of your own.");
+
+async function load(base, signal) {
+  const parameters = { query: { knowledge_base_id: base }, signal };
+  const [sets, runs] = await Promise.all([everything(api.evaluationSets, parameters), everything(api.evaluationRuns, parameters)]);
+  return { sets, runs };
+}
+
+function Base({ bases }) {
+  const base = bases.find((item) => item.id === query.value.get("base")) ?? bases[0];
+  const found = useResource((signal) => load(base.id, signal), [base.id]);
+  const [starting, setStarting] = useState(null);
+  const creating = query.value.get("new") === "1";
+  usePolling(found.reload, PAUSE, found.data?.runs.some((run) => run.status === "running") ?? false);
+  const add = html`<${Button} kind="primary" icon="plus" onClick=${() => setQuery({ new: 1 })}>${t("New set of questions")}<//>`;
+  return html`
+    <${Head} title=${t("Evaluation")} about=${ABOUT()}>${add}<//>
+    <${Field} as="select" label=${t("Knowledge base")} value=${base.id} onInput=${(id) => setQuery({ base: id })}>
+      ${bases.map((item) => html`<option key=${item.id} value=${item.id}>${item.name}</option>`)}
+    <//>
+    <${Loaded} of=${found}>${({ sets, runs }) => html`
+      ${sets.length ? html`<div class="cards">${sets.map((set) => html`<${SetTile} key=${set.id} set=${set} onRun=${() => setStarting(set)} onChanged=${found.reload} />`)}</div>`
+        : html`<${Empty} icon="evaluation" title=${t("No questions yet")} action=${add}>${t("Write questions with what should be found, upload a file, or let the documents’ own headings and definitions make some.")}<//>`}
+      ${runs.length > 0 && html`<${Runs} runs=${runs} sets=${sets} />`}
+    `}<//>
+    ${creating && html`<${NewSet} base=${base} onClose=${() => setQuery({ new: null })} />`}
+    ${starting && html`<${StartRun} set=${starting} onClose=${() => setStarting(null)} />`}`;
+}
+
+function SetTile({ set, onRun, onChanged }) {
+  const [deleting, setDeleting] = useState(false);
+  return html`<article class="tile">
+    <div class="row tight"><h2 class="grow"><${Link} to=${`/evaluation/sets/${set.id}`}>${set.name}<//></h2>
+      <${Menu} label=${t("More on {name}", { name: set.name })} items=${[{ title: t("Delete"), icon: "trash", danger: true, onSelect: () => setDeleting(true) }]} /></div>
+    <p>${plural(set.question_count, "One question", "{n} questions")}</p>
+    <div class="tile-foot"><span>${ago(set.created_at)}</span><span class="grow"></span>
+      <${Button} small icon="next" disabled=${!set.question_count} onClick=${onRun}>${t("Run")}<//></div>
+    ${deleting && html`<${Confirm} title=${t("Delete “{name}”?", { name: set.name })} confirm=${t("Delete")} onClose=${() => setDeleting(false)}
+      onConfirm=${async () => { await api.deleteEvaluationSet({ set_id: set.id }); onChanged(); }}><p>${t("Its questions and what was measured with them are removed.")}</p><//>`}
+  </article>`;
+}
+
+const TONES = { running: "accent", done: "good", failed: "bad" };
+const WORDS = { running: "Running", done: "Done", failed: "Failed" };
+
+function Runs({ runs, sets }) {
+  const names = Object.fromEntries(sets.map((set) => [set.id, set.name]));
+  return html`<section class="stack" aria-labelledby="runs"><h2 id="runs">${t("Runs")}</h2>
+    <div class="table-box" tabindex="0" role="region" aria-labelledby="runs"><table>
+      <thead><tr><th>${t("Begun")}</th><th>${t("Questions")}</th><th>${t("State")}</th><th class="wide-only">${t("Progress")}</th></tr></thead>
+      <tbody>${runs.map((run) => html`<tr key=${run.id}>
+        <td class="nowrap"><${Link} class="name" to=${`/evaluation/runs/${run.id}`}>${ago(run.created_at)}<//></td>
+        <td>${names[run.set_id] ?? ""}</td>
+        <td><${Badge} tone=${TONES[run.status]}>${t(WORDS[run.status])}<//>${run.error && html`<small class="bad block">${run.error}</small>`}</td>
+        <td class="wide-only">${run.status === "running" ? html`<${Meter} value=${run.done} max=${run.total} label=${t("Progress")} />` : html`<span class="muted">${t("{done} of {total} answers", { done: number(run.done), total: number(run.total) })}</span>`}</td>
+      </tr>`)}</tbody></table></div>
+  </section>`;
+}
+
+const MADE = [
+  { value: "generate", title: "From the documents", about: "Headings, definitions and figures become questions; you can remove those that you don’t want." },
+  { value: "file", title: "From a file", about: "JSONL or CSV with a question on each line." },
+];
+
+function NewSet({ base, onClose }) {
+  const [name, setName] = useState("");
+  const [how, setHow] = useState("generate");
+  const [file, setFile] = useState(null);
+  const action = useAction(async () => {
+    const made = await api.createEvaluationSet({ body: { knowledge_base_id: base.id, name } });
+    try {
+      if (how === "file") await api.uploadQuestions({ set_id: made.id, body: questionsOf(file) });
+      else await api.generateQuestions({ set_id: made.id, body: {} });
+    } catch (error) {
+      await api.deleteEvaluationSet({ set_id: made.id });
+      throw error;
+    }
+    go(`/evaluation/sets/${made.id}`);
+  });
+  return html`<${Dialog} title=${t("New set of questions")} onClose=${onClose}>
+    <${Form} action=${action} submit=${t("Create")} onCancel=${onClose} disabled=${!name.trim() || (how === "file" && !file)}>
+      <${Field} label=${t("Name")} value=${name} onInput=${setName} error=${action.error?.fields?.name} required autofocus />
+      <${Choice} legend=${t("Where do the questions come from?")} value=${how} onChange=${setHow} options=${MADE.map((one) => ({ ...one, title: t(one.title), about: t(one.about) }))} />
+      ${how === "file" && html`<${Field} label=${t("File")} type="file" accept=".jsonl,.json,.csv" onChange=${(event) => setFile(event.target.files[0] ?? null)} hint=${t("Fields: question, documents, passages, answers, unanswerable.")} />`}
+    <//>
+  <//>`;
+}
+
+/** The file as the API takes it: its kind goes by the name, as browsers know neither. */
+export const questionsOf = (file) => new Blob([file], { type: /\.csv$/i.test(file.name) ? "text/csv" : "application/jsonl" });

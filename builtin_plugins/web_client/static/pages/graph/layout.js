@@ -1,0 +1,81 @@
+/**
+ * Where the entities of a picture lie: connected ones attract each other like springs, all others keep apart.
+ *
+ * Repulsion ends at a distance and is looked up in a grid, so a step costs time in proportion to the entities.
+ */
+
+const REACH = 90; // beyond it, two entities don't feel each other
+const LENGTH = 46; // of a connection at rest
+const COOLING = 0.985;
+const COLD = 0.02;
+
+/** A layout of `count` entities and {source, target, weight} between them: {x, y, step}. */
+export function layoutOf(count, connections) {
+  const [x, y, dx, dy] = Array.from({ length: 4 }, () => new Float32Array(count));
+  for (let i = 0; i < count; i += 1) {
+    // A sunflower: even, and the same for the same collection.
+    const radius = 16 * Math.sqrt(i + 0.5);
+    const angle = i * Math.PI * (3 - Math.sqrt(5));
+    x[i] = radius * Math.cos(angle);
+    y[i] = radius * Math.sin(angle);
+  }
+  const strongest = Math.max(1, ...connections.map((one) => one.weight));
+  const degree = new Uint16Array(count);
+  for (const { source, target } of connections) {
+    degree[source] += 1;
+    degree[target] += 1;
+  }
+  let heat = 1;
+
+  function step() {
+    if (heat < COLD) return false;
+    repel(x, y, dx, dy, heat);
+    for (const { source, target, weight } of connections) {
+      const [vx, vy] = [x[target] - x[source], y[target] - y[source]];
+      const distance = Math.hypot(vx, vy) || 1;
+      const pull = (heat * 0.3 * (0.4 + 0.6 * (weight / strongest)) * (distance - LENGTH)) / distance;
+      const share = degree[source] / (degree[source] + degree[target]);
+      dx[source] += vx * pull * (1 - share);
+      dy[source] += vy * pull * (1 - share);
+      dx[target] -= vx * pull * share;
+      dy[target] -= vy * pull * share;
+    }
+    for (let i = 0; i < count; i += 1) {
+      dx[i] = (dx[i] - x[i] * 0.006 * heat) * 0.6;
+      dy[i] = (dy[i] - y[i] * 0.006 * heat) * 0.6;
+      x[i] += dx[i];
+      y[i] += dy[i];
+    }
+    heat *= COOLING;
+    return true;
+  }
+  return { x, y, step };
+}
+
+function repel(x, y, dx, dy, heat) {
+  const cells = new Map();
+  const cellOf = (value) => Math.floor(value / REACH);
+  for (let i = 0; i < x.length; i += 1) {
+    const key = cellOf(x[i]) * 100_003 + cellOf(y[i]);
+    if (!cells.has(key)) cells.set(key, []);
+    cells.get(key).push(i);
+  }
+  for (let i = 0; i < x.length; i += 1) {
+    const [column, line] = [cellOf(x[i]), cellOf(y[i])];
+    for (let across = column - 1; across <= column + 1; across += 1) {
+      for (let down = line - 1; down <= line + 1; down += 1) {
+        for (const j of cells.get(across * 100_003 + down) ?? []) {
+          if (j <= i) continue;
+          const [vx, vy] = [x[i] - x[j] || 0.1, y[i] - y[j]];
+          const distance = Math.hypot(vx, vy);
+          if (distance > REACH) continue;
+          const push = (heat * 260) / (distance * distance + 60);
+          dx[i] += (vx / distance) * push;
+          dy[i] += (vy / distance) * push;
+          dx[j] -= (vx / distance) * push;
+          dy[j] -= (vy / distance) * push;
+        }
+      }
+    }
+  }
+}

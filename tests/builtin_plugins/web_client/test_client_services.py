@@ -1,0 +1,184 @@
+"""Evaluation, graphs, operations, published chats and voice in a real browser, against a real platform."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from playwright.async_api import expect
+
+from kernel.sdk import Account, Unit
+from kernel.testing import Running
+from tests.builtin_plugins.web_client.visits import (
+    HANDBOOK,
+    STATION,
+    Visitor,
+    evaluate,
+    knowledge_base,
+    publish,
+)
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+QUESTIONS = '{"question": "What does a hotel in Oslo cost?", "answers": ["185"]}\n'
+
+
+async def test_evaluation(site: Running, visitor: Visitor) -> None:
+    """A file of questions becomes a set, is run in two ways, and the run shows what was measured."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    page = await visitor.arrive(ana, f"/evaluation?base={base['id']}&new=1")
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Name").fill("Hotels")
+    await dialog.get_by_label("From a file").check()
+    file = {"name": "hotels.jsonl", "mimeType": "application/jsonl", "buffer": QUESTIONS.encode()}
+    await dialog.get_by_label("File", exact=True).set_input_files([file])  # type: ignore[list-item]
+    await dialog.get_by_role("button", name="Create").click()
+    await expect(page.get_by_role("cell", name="What does a hotel in Oslo cost?")).to_be_visible()
+    await page.get_by_role("button", name="Run", exact=True).click()
+    await dialog.get_by_label("Also without searching by words").check()
+    await expect(dialog).to_contain_text("2 ways × 1 questions = 2 answers")
+    await dialog.get_by_role("button", name="Start").click()
+    measured = page.get_by_role("region", name="What was measured")
+    await expect(measured.get_by_role("row")).to_have_count(3)
+    await expect(page.get_by_role("heading", name="The worst answered questions")).to_be_visible()
+
+
+async def test_comparing_runs(site: Running, visitor: Visitor) -> None:
+    """Two ways of one run are compared, with the significance of each difference."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    _, run = await evaluate(ana, base["id"])
+    page = await visitor.arrive(ana, f"/evaluation/runs/{run}")
+    await page.get_by_label("With the run of").select_option(run)
+    await expect(page.get_by_label("The other run")).to_have_value("1")
+    differences = page.get_by_role("region", name="Differences")
+    await expect(differences.get_by_role("row", name=re.compile("^quality"))).to_contain_text(
+        "no clear difference"
+    )
+
+
+async def test_graph(site: Running, visitor: Visitor) -> None:
+    """A graph is built on request; an entity shows its connections and leads to its passage."""
+    ana = await site.user()
+    base = await knowledge_base(ana, text=HANDBOOK + STATION)
+    page = await visitor.arrive(ana, f"/graph?base={base['id']}")
+    await page.get_by_role("button", name="Build the graph").click()
+    await page.get_by_label("Find an entity").fill("senja")
+    await page.get_by_role("button", name="Senja Station").click()
+    entity = page.get_by_role("complementary", name="Senja Station")
+    await entity.get_by_role("button", name="Jonas Berg").click()
+    jonas = page.get_by_role("complementary", name="Jonas Berg")
+    await jonas.get_by_role("link", name="handbook.md").click()
+    await expect(page.locator("mark")).to_contain_text("Jonas Berg repairs the Aurora Sensor")
+
+
+async def test_backup_and_bundles(site: Running, visitor: Visitor) -> None:
+    """An administrator makes a backup, can't restore without typing its name, and switches a bundle."""
+    root = await site.user(role="admin")
+    page = await visitor.arrive(root, "/operations/backups")
+    await page.get_by_role("button", name="Back up now").click()
+    archives = page.get_by_role("region", name="Backups")
+    await archives.get_by_role("button", name="Restore").first.click()
+    dialog = page.get_by_role("dialog")
+    name = (await dialog.locator("code").inner_text()).strip()
+    assert name.endswith(".tar.gz")
+    await expect(dialog.get_by_role("button", name="Restore")).to_be_disabled()
+    await page.keyboard.press("Escape")
+    await visitor.open("/operations/bundles")
+    voice = page.locator(".tile", has=page.get_by_role("heading", name="voice"))
+    await voice.get_by_role("button", name="Turn off").click()
+    await expect(voice.get_by_role("button", name="Turn on")).to_be_visible()
+    await voice.get_by_role("button", name="Turn on").click()
+    await expect(voice.get_by_text("Healthy")).to_be_visible()
+
+
+async def test_logs_follow(site: Running, visitor: Visitor) -> None:
+    """A Platform Admin sees log lines, and those that follow; nobody else may."""
+    root, ana = await site.user(role="admin"), await site.user()
+    await site.platform.database.write(_promote, root.user["id"])
+    page = await visitor.arrive(await site.sign_in(root.user["username"], root.password), "/operations/logs")
+    lines = page.get_by_role("log")
+    await expect(lines).to_be_visible()
+    await expect(page.get_by_role("link", name="Logs")).to_be_visible()
+    assert (await ana.get("/v1/containers/api-gateway/logs")).status == 403
+
+
+async def test_published_chat(site: Running, visitor: Visitor) -> None:
+    """Its owner changes the greeting, sees it in the preview, and gets the line to embed."""
+    ana = await site.user(role="admin")
+    base = await knowledge_base(ana)
+    made = await ana.post("/v1/rag/pipeline", json={"name": "Help", "knowledge_base_ids": [base["id"]]})
+    chat = await publish(ana, made.json()["pipeline_id"])
+    page = await visitor.arrive(ana, f"/chats/{chat}?tab=looks")
+    await page.get_by_label("Greeting").fill("Ahoy!")
+    await expect(page.locator(".chat-preview-text")).to_have_text("Ahoy!")
+    await page.get_by_label("Place on the page").select_option("left")
+    await expect(page.get_by_label("Embed")).to_contain_text('data-position="left"')
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_text("Saved")).to_be_visible()
+    stored = (await ana.get(f"/v1/rag/endpoints/{chat}")).json()
+    assert stored["rag_config"]["greeting"] == "Ahoy!"
+
+
+async def test_reading_aloud(site: Running, visitor: Visitor) -> None:
+    """An answer is read aloud by the server's voice, until one has heard enough."""
+    ana = await site.user()
+    await knowledge_base(ana)
+    page = await visitor.arrive(ana)
+    await visitor.ask("How much may a hotel in Oslo cost per night?")
+    await page.get_by_role("button", name="Read aloud").click()
+    await expect(page.get_by_role("button", name="Stop reading aloud")).to_be_visible()
+    await page.get_by_role("button", name="Stop reading aloud").click()
+    await expect(page.get_by_role("button", name="Read aloud", exact=True)).to_be_visible()
+
+
+async def test_speaking(site: Running, visitor: Visitor) -> None:
+    """What the microphone hears goes to the server, whose words are put into the question."""
+    ana = await site.user()
+    await knowledge_base(ana)
+    page = await visitor.arrive(ana)
+    await page.get_by_role("button", name="Speak instead of typing").click()
+    await expect(page.get_by_role("timer")).to_have_text("1 s")
+    async with page.expect_response(re.compile("/v1/stt$")) as answer:
+        await page.get_by_role("button", name="Stop recording").click()
+    heard = await answer.value
+    assert heard.status == 200, await heard.text()
+    words = (await heard.json())["text"]
+    await expect(page.get_by_label("Your question")).to_have_value(words)
+
+
+async def test_offering_a_plugin(site: Running, visitor: Visitor) -> None:
+    """A draft is created with what was typed, and can be submitted for review."""
+    page = await visitor.arrive(await site.user(), "/plugins/marketplace?new=1")
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Name").fill("tide-tables")
+    await dialog.get_by_label("Title").fill("Tide tables")
+    await dialog.get_by_role("button", name="Create a draft").click()
+    await expect(page.get_by_role("heading", name="Tide tables", level=1)).to_be_visible()
+    await expect(page.get_by_role("button", name="Submit for review")).to_be_visible()
+
+
+async def test_importing_a_team(site: Running, visitor: Visitor) -> None:
+    """An export is imported elsewhere after one has seen what it would do."""
+    ana, bob = await site.user(), await site.user()
+    team = (await ana.post("/v1/teams", json={"name": "Crew of the Fram"})).json()["id"]
+    bundle = {
+        "format": "platform.team",
+        "version": 1,
+        "team": {"name": "Elsewhere"},
+        "members": [{"email": bob.user["email"], "team_role": "member"}],
+    }
+    page = await visitor.arrive(ana, f"/people/teams/{team}")
+    file = {"name": "team.json", "mimeType": "application/json", "buffer": json.dumps(bundle).encode()}
+    await page.locator("input[type=file]").set_input_files([file])  # type: ignore[list-item]
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("button", name="See what it would do").click()
+    await expect(dialog.locator("pre")).to_contain_text(bob.user["email"])
+    await dialog.get_by_role("button", name="Import").click()
+    await expect(page.get_by_role("cell", name=bob.user["username"], exact=True)).to_be_visible()
+
+
+def _promote(unit: Unit, account_id: int) -> None:
+    unit.session.get_one(Account, account_id).platform_admin = True
