@@ -10,12 +10,16 @@ from kernel.sdk import Settings, env
 
 
 class GraphSettings(Settings):
-    """Knowledge graphs of documents, built without a language model."""
+    """Knowledge graphs of documents."""
 
     env_prefix: ClassVar[str] = "PLATFORM_GRAPH_RAG_"
 
     engine: str = Field(
-        "rules", description="Engine that finds entities: rules, spacy, or the name of a plugin's engine."
+        "rules",
+        description="Engine that finds entities: rules, spacy, model, or the name of a plugin's engine.",
+    )
+    llm_model: str | None = Field(
+        None, description="Model that the engine model asks; without it, the runtime's default model."
     )
     spacy_model: str = Field(
         "en_core_web_sm",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 from kernel.sdk import Platform, ResourceKey, Unavailable
@@ -10,9 +10,9 @@ from kernel.sdk import Platform, ResourceKey, Unavailable
 from .. import hookspecs
 from ..settings import GraphSettings
 from .grammar import GrammarEngine
-from .protocol import Extractor, Found
-
-RULES_VERSION = "1"
+from .modelled import ModelEngine
+from .protocol import Extractor
+from .ruled import rules
 
 
 class Engines:
@@ -43,17 +43,6 @@ class Engines:
         return self._wanted
 
 
-def rules() -> Extractor:
-    """The engine that needs no model and knows every script."""
-    return Extractor("rules", RULES_VERSION, _by_rules)
-
-
-def _by_rules(texts: Sequence[str], language: str | None) -> list[Found]:
-    from ..extraction.rules import extract
-
-    return [Found(extract(text, language=language)) for text in texts]
-
-
 def identity(extractor: Extractor) -> str:
     """What a graph remembers of the engine that made it."""
     return f"{extractor.name}/{extractor.version}"[:64]
@@ -65,7 +54,8 @@ async def open_engines(platform: Platform) -> AsyncIterator[Engines]:
     offered = platform.hooks.ask_now(hookspecs.register_extractors)
     settings = platform.settings_of(GraphSettings)
     others = (engine for _, engines in offered for engine in engines)
-    yield Engines(settings.engine, (GrammarEngine(settings.spacy_model).extractor(), *others))
+    shipped = (GrammarEngine(settings.spacy_model), ModelEngine(platform, settings.llm_model))
+    yield Engines(settings.engine, (*(engine.extractor() for engine in shipped), *others))
 
 
 ENGINES: ResourceKey[Engines] = ResourceKey("graph-rag engines")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..building.documents import build
-from ..building.engines import rules
 from ..building.passages import cut
+from ..building.ruled import rules
 from .svg import Edge, Picture, draw
 
 

@@ -11,8 +11,8 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from builtin_plugins.graph_rag.building.engines import rules
 from builtin_plugins.graph_rag.building.protocol import Extractor, Found
+from builtin_plugins.graph_rag.building.ruled import rules
 from kernel.boot import open_platform
 from kernel.housekeeping import housekeep
 from kernel.jobs.worker import Worker, executor_slot

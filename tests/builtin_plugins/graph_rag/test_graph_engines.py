@@ -69,7 +69,7 @@ async def test_unknown_engine(start_platform: Start) -> None:
     ann = await running.user()
     refused = await ann.post(f"{API}/extract", json={"text": "Ann"})
     assert refused.status == 503
-    assert "PLATFORM_GRAPH_RAG_ENGINE can be rules" in refused.detail
+    assert "PLATFORM_GRAPH_RAG_ENGINE can be model, rules" in refused.detail
 
 
 async def test_health(start_platform: Start) -> None:

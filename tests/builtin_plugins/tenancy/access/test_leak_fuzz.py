@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from tests.builtin_plugins.rag.rag_support import upload
 from tests.builtin_plugins.tenancy.tenancy_support import claims, id_of, read_claims, somebody
 from tests.fakes.hash_embeddings import HashEmbeddings
 
-BASES, PIPELINES = "/v1/rag/knowledge-bases", "/v1/rag/pipeline"
+BASES, PIPELINES, GRAPHS = "/v1/rag/knowledge-bases", "/v1/rag/pipeline", "/v1/graph-rag"
 WORD = re.compile(r"zq[0-9a-f]{10}")
 VISIBILITIES = ("private", "team", "organization", "shared")
 MOST_CITED = 90  # documents beyond which an answer may leave some out
@@ -31,7 +31,8 @@ MOST_CITED = 90  # documents beyond which an answer may leave some out
 class Thing:
     """A knowledge base or a pipeline as the model knows it.
 
-    `documents` are those of a knowledge base, by id the name and the word inside, both unique.
+    `documents` are those of a knowledge base, by id the name and the word inside, both unique. With `graph`
+    they have graphs, where the word is an entity beside one that all of them name.
     """
 
     id: str
@@ -41,6 +42,7 @@ class Thing:
     place: int | None
     documents: dict[str, tuple[str, str]] = field(default_factory=dict)
     sources: list[str] = field(default_factory=list)
+    graph: bool = False
 
     @property
     def words(self) -> set[str]:
@@ -59,6 +61,21 @@ class Model:
     suspended: set[tuple[int, str]] = field(default_factory=set)
     bases: dict[str, Thing] = field(default_factory=dict)
     pipelines: dict[str, Thing] = field(default_factory=dict)
+    constructed: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def graphs_of(self, who: str) -> dict[str, str]:
+        """The documents with a graph that somebody sees, with the word in each."""
+        found = dict(self.constructed.get(who, {}))
+        for base in self.bases.values():
+            if base.graph and self.sees(who, base):
+                found |= {document: word for document, (_, word) in base.documents.items()}
+        return found
+
+    def names_of(self, documents: Iterable[str]) -> set[str]:
+        """What the files of these documents are called."""
+        wanted = set(documents)
+        every = (pair for base in self.bases.values() for pair in base.documents.items())
+        return {name for document, (name, _) in every if document in wanted}
 
     def in_organization(self, who: str, organization: int) -> bool:
         """An unsuspended member of exactly this one."""
@@ -143,6 +160,7 @@ class Fuzzer:
             self.make_pipeline,
             *[self.write, self.erase] * 2,
             self.end_base,
+            *[self.construct, self.drop_constructed, self.switch_graph] * 2,
         ]
         looks: list[Callable[[], Awaitable[None]]] = [
             *[self.ask] * 4,
@@ -151,6 +169,7 @@ class Fuzzer:
             self.read_base,
             self.read_pipeline,
             self.read_documents,
+            *[self.look_at_graphs] * 3,
             self.export,
             self.refresh,
         ]
@@ -256,16 +275,17 @@ class Fuzzer:
     async def make_base(self) -> None:
         who = self.somebody()
         sharing = self.sharing(who)
-        body = {"name": self.word(), **sharing}
+        graph = self.dice.random() < 0.7
+        body = {"name": self.word(), "graph": graph, **sharing}
         made = await self.ok(self.people[who].post(BASES, json=body), f"{who} makes a base {sharing}")
-        base = Thing(made["id"], who, made["name"], made["visibility"], placed(made))
+        base = Thing(made["id"], who, made["name"], made["visibility"], placed(made), graph=graph)
         self.model.bases[base.id] = base
         await self.write(base)
 
     async def write(self, base: Thing | None = None) -> None:
         base = base or self.dice.choice(list(self.model.bases.values()))
         word, name = self.word(), self.word()
-        text = f"The mascot {word} lives in the harbour."
+        text = mascot(word)
         answer = await upload(self.people[base.owner], base.id, f"{name}.md", text)
         assert answer.status == 202, answer.body
         await self.running.run_jobs()
@@ -303,6 +323,30 @@ class Fuzzer:
             thing = Thing(made["pipeline_id"], who, made["name"], made["visibility"], placed(made))
             thing.sources = list(sources)
             self.model.pipelines[thing.id] = thing
+
+    async def construct(self) -> None:
+        who, actor = self.asker()
+        word, name = self.word(), self.word()
+        body = {"document_id": name, "text": mascot(word)}
+        await self.ok(actor.post(f"{GRAPHS}/construct-graph", json=body), f"{who} constructs {name}")
+        self.model.constructed.setdefault(who, {})[name] = word
+
+    async def drop_constructed(self) -> None:
+        who, actor = self.asker()
+        for name in self.pick(sorted(self.model.constructed.get(who, {}))):
+            for other in self.pick(sorted(set(self.people) - {who})):
+                missed = await self.people[other].delete(f"{GRAPHS}/graph/document/{name}")
+                assert missed.json()["document_deleted"] == 0, missed.body
+            await self.ok(actor.delete(f"{GRAPHS}/graph/document/{name}"), f"{who} drops {name}")
+            del self.model.constructed[who][name]
+
+    async def switch_graph(self) -> None:
+        for base in self.pick(list(self.model.bases.values())):
+            base.graph = not base.graph
+            body = {"graph": base.graph}
+            await self.ok(self.people[base.owner].patch(f"{BASES}/{base.id}", json=body), f"{base.id} {body}")
+            if base.graph:
+                await self.running.run_jobs()
 
     async def reshare_base(self) -> None:
         await self.reshare(BASES, self.model.bases)
@@ -417,6 +461,56 @@ class Fuzzer:
                 for rest in ("", "/chunks", "/content"):
                     self.only(await actor.get(f"{path}/{item['document_id']}{rest}"), base.words)
 
+    async def look_at_graphs(self) -> None:
+        """Counts, neighbours, correlations, topics and statements are those of the graphs that one sees.
+
+        All graphs name one place, and each one word besides, so every number follows from the model.
+        """
+        who, actor = self.asker()
+        documents = self.model.graphs_of(who)
+        words = set(documents.values())
+        self.log.append(f"{who} looks at {len(documents)} graphs")
+
+        async def answer(path: str, expected: int = 200, **body: object) -> Any:
+            url = f"{GRAPHS}/{path}"
+            reply = await (actor.post(url, json=body) if body else actor.get(url))
+            assert reply.status == expected, (path, reply.status, reply.body)
+            asked_for = set(WORD.findall(str(body)))  # an answer repeats the question
+            self.only(reply, words | set(documents) | self.model.names_of(documents) | asked_for)
+            return reply.json() if expected == 200 else None
+
+        counted = await answer("graph/stats")
+        many = len(documents)
+        assert counted["documents"] == many
+        assert counted["entities"] == (many + 1 if many else 0)
+        assert counted["nodes"] == (2 * many + 1 if many else 0)
+        assert counted["relationships"] == many
+        listed = await answer("graph/documents?limit=500")
+        assert {item["id"] for item in listed["documents"]} == set(documents)
+        assert listed["count"] == many
+        near = await answer("retrieve", query="Where is Port Senja?", limit=100, traversal_depth=4)
+        assert {one["text"] for one in near["related_entities"]} == words or many > MOST_CITED
+        found = await answer("graph/search", query="zq", limit=50)
+        assert {one["text"] for one in found["entities"]} <= words
+        assert found["entity_count"] == min(50, many)
+        if many:
+            told = await answer("entity-context", entity_text="Port Senja", context_window=10)
+            assert {one["id"] for one in told["documents"]} <= set(documents)
+            assert len(told["documents"]) == min(50, many)
+        else:
+            await answer("entity-context", 404, entity_text="Port Senja")
+        pairs = await answer("graph/correlations?limit=100")
+        assert {end for one in pairs["items"] for end in (one["source"], one["target"])} <= set(documents)
+        overview = await answer("overview", limit=20)
+        assert (overview["documents"], overview["entities"]) == (many, many + 1 if many else 0)
+        query = "SELECT ?id WHERE { ?d <https://schema.org/identifier> ?id }"
+        stated = await answer("sparql", query=query)
+        assert {row["id"]["value"] for row in stated["results"]["bindings"]} == set(documents)
+        hidden = self.any_word()
+        if hidden not in words:
+            await answer("entity-context", 404, entity_text=hidden)
+            assert (await answer("retrieve", query=f"Who is {hidden}?"))["entity_count"] == 0
+
     async def export(self) -> None:
         """Managers get what is shared with the team or organization; others get nothing of it."""
         kind = self.dice.choice(["team", "organization"])
@@ -513,6 +607,11 @@ class Fuzzer:
         assert thing.id not in answer.body.decode()
 
 
+def mascot(word: str) -> str:
+    """A text that names two things: a place, and one word."""
+    return f"The mascot {word} lives in Port Senja."
+
+
 def placed(made: dict[str, Any]) -> int | None:
     """The team or organization that a record is shared with."""
     place: int | None = made["team_id"] or made["organization_id"]
@@ -529,7 +628,7 @@ async def test_answers_hold_nothing_out_of_sight(
     steps = request.config.getoption("--leak-steps") // 2
     seed = request.config.getoption("--leak-seed") or secrets.randbits(32)
     env = {"DATABASE_URL": database_url}
-    running = await start_platform("tenancy", "rag", HashEmbeddings(), env=env)
+    running = await start_platform("tenancy", "rag", "graph_rag", HashEmbeddings(), env=env)
     fuzzer = Fuzzer(running, random.Random(seed))
     try:
         await fuzzer.begin()
