@@ -47,7 +47,9 @@ from kernel.http.request_limits import REQUEST_LIMITS, RequestLimits
 from kernel.http.streams import OPEN_STREAMS, OpenStreams
 from kernel.jobs.cancelling import TELL_OF_CANCEL
 from kernel.jobs.events import DELIVER_EVENT
+from kernel.jobs.gathering import CARRY
 from kernel.jobs.queue import JOB_QUEUE, JobQueue
+from kernel.jobs.runner import JOB_RUNNER, JobRunner
 from kernel.mail import Mail
 from kernel.metrics import Metrics
 from kernel.notices import Notices
@@ -74,7 +76,7 @@ from kernel.stores.scratch import Scratch
 from kernel.tools.catalogue import TOOLS, Tools
 from kernel.watchdog import OnStuck, Quarantine, StartWatch, restart_without
 
-OWN_JOBS = (DELIVER_EVENT, SEND_RESET, TELL_OF_CANCEL, HOUSEKEEP)
+OWN_JOBS = (CARRY, DELIVER_EVENT, SEND_RESET, TELL_OF_CANCEL, HOUSEKEEP)
 
 
 @asynccontextmanager
@@ -293,6 +295,7 @@ def _assemble(
     )
     resources = platform.resources
     resources.add(PLATFORM, platform)
+    resources.add(JOB_RUNNER, JobRunner(platform))
     resources.add(PLUGIN_STATES, plugins.states)
     resources.add(PLUGIN_SETTINGS, plugins.settings)
     resources.add(DECLARATIONS, plugins.declarations)

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from kernel.events import Event, EventCatalogue
 from kernel.jobs.events import DELIVER_EVENT, stored_event
-from kernel.jobs.kinds import JobKind, Lane, Placing
+from kernel.jobs.kinds import Gather, JobKind, Lane, Placed, Placing
 from kernel.jobs.queue import JobQueue
 from kernel.notices import Notices
 
@@ -25,7 +25,7 @@ class PlatformOutbox:
     has_listeners: Callable[[], object]
     events: EventCatalogue
 
-    def enqueue(self, session: Session, job: JobKind, payload: BaseModel, placing: Placing) -> str:
+    def enqueue(self, session: Session, job: JobKind, payload: BaseModel, placing: Placing) -> Placed:
         """Write a durable job; the same id twice is one job."""
         return self.queue.enqueue(session, job, payload, placing)
 
@@ -38,8 +38,7 @@ class PlatformOutbox:
             )
         if not self.has_listeners():
             return None
-        self.queue.enqueue(session, DELIVER_EVENT, stored_event(event), Placing())
-        return DELIVER_EVENT.lane
+        return self.queue.enqueue(session, DELIVER_EVENT, stored_event(event), Placing(gather=Gather())).rings
 
     def deliver(self, topic: str, key: str, row: int | None) -> None:
         """Tell this process's listeners, and wake the other processes."""

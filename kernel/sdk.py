@@ -87,14 +87,15 @@ from kernel.http.routes import (
 from kernel.http.streams import OPEN_STREAMS
 from kernel.http.uploads import ReceivedFile, receive_file
 from kernel.http.validation import iter_body, json_object, read_body
-from kernel.jobs.declarations import Job, JobFailed, JobRef, LongJob
+from kernel.jobs.declarations import Job, JobFailed, JobMoved, JobRef, LongJob
 from kernel.jobs.following import cancel as cancel_job
 from kernel.jobs.following import follow as follow_job
 from kernel.jobs.following import get as get_job
-from kernel.jobs.kinds import Lane
+from kernel.jobs.kinds import Gather, Lane
 from kernel.jobs.progress import Progress
 from kernel.jobs.queue import JOB_QUEUE, JobQueue, migrate_queue
 from kernel.jobs.schemas import JobOut
+from kernel.jobs.together import Together
 from kernel.live_cache import LiveCache
 from kernel.logs import TextFormatter as LogFormatter
 from kernel.machine_faults import Fault, MachineFault, is_machine_fault
@@ -207,11 +208,13 @@ __all__ = [
     "Fault",
     "Forbidden",
     "GatewayTimeout",
+    "Gather",
     "HealthCheck",
     "Hit",
     "InsufficientStorage",
     "Job",
     "JobFailed",
+    "JobMoved",
     "JobOut",
     "JobQueue",
     "JobRef",
@@ -280,6 +283,7 @@ __all__ = [
     "StoreOffer",
     "StoredPoint",
     "Tables",
+    "Together",
     "TokenScope",
     "TooManyRequests",
     "Tool",

@@ -24,7 +24,7 @@ from builtin_plugins.rag.questions.measuring import ask_measured
 from builtin_plugins.rag.questions.reranking import RERANK_SERVER, open_rerank_server
 from builtin_plugins.rag.services import feeding, graphs, lookup, reading
 from builtin_plugins.rag.services.health import health_fields
-from builtin_plugins.rag.services.ingest import INGEST
+from builtin_plugins.rag.services.ingestion_jobs import INGEST
 from builtin_plugins.rag.services.offering import ask_pipeline, list_pipelines, pipeline_tools
 from builtin_plugins.rag.services.outcomes import OUTCOMES, Outcomes
 from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS, Parsers

@@ -27,7 +27,7 @@ class RagSettings(Settings):
     large_document_mb: float = Field(
         2,
         gt=0,
-        description="Files larger than this many MB are processed in a separate lane, so they "
+        description="Files larger than this many MB always wait in the lane of large documents, so they "
         "don't delay smaller ones.",
     )
     embedding_model: str = Field(

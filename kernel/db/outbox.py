@@ -9,14 +9,14 @@ from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
 from kernel.events import Event
-from kernel.jobs.kinds import JobKind, Lane, Placing
+from kernel.jobs.kinds import JobKind, Lane, Placed, Placing
 
 
 class Outbox(Protocol):
     """Where units of work put what others must hear of."""
 
-    def enqueue(self, session: Session, job: JobKind, payload: BaseModel, placing: Placing) -> str:
-        """Write a durable job in the session's transaction; answers its id."""
+    def enqueue(self, session: Session, job: JobKind, payload: BaseModel, placing: Placing) -> Placed:
+        """Write a durable job in the session's transaction."""
 
     def store(self, session: Session, event: Event) -> Lane | None:
         """Write the delivery of a durable event in the session's transaction; answers where it waits."""
@@ -31,7 +31,7 @@ class Outbox(Protocol):
 class NoOutbox:
     """For a database opened by itself: events and notices reach nobody, and there are no jobs."""
 
-    def enqueue(self, _session: Session, job: JobKind, _payload: BaseModel, _placing: Placing) -> str:
+    def enqueue(self, _session: Session, job: JobKind, _payload: BaseModel, _placing: Placing) -> Placed:
         raise RuntimeError(f"job '{job.name}' can't be enqueued: this database was opened without jobs")
 
     def store(self, _session: Session, _event: Event) -> Lane | None:

@@ -33,7 +33,9 @@ class JobRecord(Base):
 
     `attempts` counts the starts, `failures` those that ended with an error of the job's own, `faults` those
     that ended with one of the machine's; the rest died with their worker. A long job has a `title`.
-    `done_before` had been done when the attempt under way started.
+    `done_before` had been done when the attempt under way started. `gathered` is where a job waits that is
+    taken up together with others, or who has it (see `kernel.jobs.gathering`); `share` is whom it belongs to
+    when turns are given, beside its owner, and `weight` what it counts for.
     """
 
     __tablename__ = "kernel_job"
@@ -42,6 +44,7 @@ class JobRecord(Base):
         Index("ix_kernel_job_finished_at", "finished_at"),
         Index("ix_kernel_job_owner_id_created_at", "owner_id", "created_at"),
         Index("ix_kernel_job_name_subject", "name", "subject"),
+        Index("ix_kernel_job_gathered_status", "gathered", "status"),
     )
 
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
@@ -67,6 +70,9 @@ class JobRecord(Base):
     progress_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     cancel_requested_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    gathered: Mapped[str | None] = mapped_column(String(192))
+    share: Mapped[str | None] = mapped_column(String(64))
+    weight: Mapped[int] = mapped_column(Integer, default=1, server_default="1")
 
 
 class ScheduleRecord(Base):

@@ -20,7 +20,7 @@ from kernel.db.outbox import Outbox
 from kernel.db.tables import Notice
 from kernel.errors import ANY_ERROR
 from kernel.events import Event
-from kernel.jobs.kinds import QUEUED, JobKind, Lane, Placing
+from kernel.jobs.kinds import QUEUED, Gather, JobKind, Lane, Placing
 
 log = logging.getLogger("platform.db")
 
@@ -90,15 +90,18 @@ class Unit:
         lane: Lane | None = None,
         owner_id: int | None = None,
         subject: str | None = None,
+        gather: Gather | None = None,
     ) -> str:
         """Write a durable job in this transaction; answers its id. The same id twice is one job.
 
         `lane` is where it waits, if not in the job's own. Of a long job, `owner_id` is the account for which
-        it works, and `subject` the id of what it works on, by which others may see it.
+        it works, and `subject` the id of what it works on, by which others may see it. With `gather` it waits
+        with others of its kind, which take turns.
         """
-        placed = self._outbox.enqueue(self.session, job, payload, Placing(job_id, lane, owner_id, subject))
-        self.notify(QUEUED, lane or job.lane)
-        return placed
+        placing = Placing(job_id, lane, owner_id, subject, gather)
+        placed = self._outbox.enqueue(self.session, job, payload, placing)
+        self._queued(placed.rings)
+        return placed.job_id
 
     def store_events(self) -> None:
         """Write the deliveries of durable events; the last thing before the commit."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from kernel.auth.ownership import Scope
     from kernel.jobs.progress import Progress
+    from kernel.jobs.together import Together
     from kernel.platform import Platform
 
 P = TypeVar("P", bound=BaseModel)
@@ -22,6 +23,17 @@ P = TypeVar("P", bound=BaseModel)
 
 class JobFailed(Exception):
     """Raise it in a handler for a failure that a retry can't fix. The text is public."""
+
+
+class JobMoved(Exception):
+    """Raise it in a handler to continue in another lane, with another payload: for work that turns out to be
+    larger than it looked. The attempt counts as none. The job waits for its turn there, with others.
+    """
+
+    def __init__(self, lane: Lane, payload: BaseModel) -> None:
+        self.lane = lane
+        self.payload = payload
+        super().__init__(lane)
 
 
 @dataclass(frozen=True)
@@ -38,6 +50,10 @@ class AnyJob(Generic[P]):
     returns one of these, or None for never. The payload is then created without arguments. Only one run
     happens at a time across all workers; missed runs are made up once; there are none while the plugin is
     disabled.
+
+    `together(platform, jobs)` handles many small jobs at once, where they are enqueued with `gather` into the
+    lane ``quick``. It calls `jobs.done(id)` for those that it completed; the others, all of them after an
+    error, are then handled one by one.
     """
 
     name: str
@@ -47,6 +63,7 @@ class AnyJob(Generic[P]):
     first_pause: float = field(default=1.0, kw_only=True)
     lane: Lane = field(default="standard", kw_only=True)
     schedule: str | Callable[[Platform], str | None] | None = field(default=None, kw_only=True)
+    together: Callable[[Platform, Together[P]], Awaitable[None]] | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from kernel import hookspecs
+from kernel.errors import ANY_ERROR
 from kernel.events import EVENTS, Event, EventCatalogue
 from kernel.jobs.declarations import Job, JobFailed
 
 if TYPE_CHECKING:
+    from kernel.jobs.together import Together
     from kernel.platform import Platform
+
+log = logging.getLogger("platform.jobs")
 
 
 class StoredEvent(BaseModel):
@@ -33,6 +38,17 @@ async def _deliver(platform: Platform, stored: StoredEvent) -> None:
         raise errors[0]
 
 
+async def _deliver_all(platform: Platform, events: Together[StoredEvent]) -> None:
+    """One that fails is delivered again by itself."""
+    for job_id, stored in events.payloads.items():
+        try:
+            await _deliver(platform, stored)
+        except ANY_ERROR as error:  # boundary: a listener may fail in any way
+            log.warning("an event will be delivered again: %s", type(error).__name__)
+        else:
+            events.done(job_id)
+
+
 def _revive(known: EventCatalogue, stored: StoredEvent) -> Event:
     cls = known.find(stored.event)
     if cls is None:
@@ -40,4 +56,4 @@ def _revive(known: EventCatalogue, stored: StoredEvent) -> Event:
     return cls.model_validate(stored.fields)
 
 
-DELIVER_EVENT = Job("kernel.deliver_event", StoredEvent, _deliver, lane="quick")
+DELIVER_EVENT = Job("kernel.deliver_event", StoredEvent, _deliver, lane="quick", together=_deliver_all)

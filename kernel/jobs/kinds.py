@@ -42,6 +42,19 @@ class JobKind(Protocol):
 
 
 @dataclass(frozen=True)
+class Gather:
+    """Says that a job waits with others of its kind and is taken up in turn, rather than in order of arrival.
+
+    Turns go to owners, and among an owner's jobs to `share`s (such as knowledge bases), so that ten thousand
+    jobs of one don't hold up the single one of another. In the lane ``quick`` many are handled at once, by
+    the `together` of their declaration: up to a sum of `weight`s of 64.
+    """
+
+    share: str | None = None
+    weight: int = 1
+
+
+@dataclass(frozen=True)
 class Placing:
     """What whoever enqueues a job says of it: its id, another lane, whose it is, what it works on."""
 
@@ -49,3 +62,12 @@ class Placing:
     lane: Lane | None = None
     owner_id: int | None = None
     subject: str | None = None
+    gather: Gather | None = None
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A job that was written, by its id, and the lane whose bell is to be rung for it, if any."""
+
+    job_id: str
+    rings: Lane | None

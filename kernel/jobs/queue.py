@@ -18,7 +18,8 @@ from sqlalchemy.orm import Session
 
 from kernel.db.tables import JobRecord
 from kernel.db.units import off_the_loop
-from kernel.jobs.kinds import UNDER_WAY, JobKind, Lane, Placing
+from kernel.jobs.gathered import CARRIER, Load, next_carrier, waiting
+from kernel.jobs.kinds import UNDER_WAY, JobKind, Lane, Placed, Placing
 from kernel.resource_keys import ResourceKey
 
 if TYPE_CHECKING:
@@ -55,15 +56,42 @@ class JobQueue:
         self._url = sqlalchemy_url
         self._client: DBOSClient | None = None
 
-    def enqueue(self, session: Session, job: JobKind, payload: BaseModel, placing: Placing) -> str:
+    def enqueue(self, session: Session, job: JobKind, payload: BaseModel, placing: Placing) -> Placed:
         """Write a job in the session's transaction; the same id twice is one job."""
+        lane = placing.lane or job.lane
         job_id = placing.job_id or uuid.uuid4().hex
-        if session.scalar(select(JobRecord.id).where(JobRecord.id == job_id)) is None:
-            record = _record(job_id, job, payload, placing)
-            session.add(record)
-            session.flush()
-            self._place(session, job_id, QUEUES[placing.lane or job.lane])
-        return job_id
+        if placing.job_id is not None and session.get(JobRecord, job_id) is not None:
+            return Placed(job_id, lane)
+        session.add(_record(job_id, job, payload, placing))
+        session.flush()
+        if placing.gather is not None:
+            return Placed(job_id, self.call_carrier(session, job.name, lane))
+        self._place(session, job_id, QUEUES[lane])
+        return Placed(job_id, lane)
+
+    def call_carrier(self, session: Session, job: str, lane: Lane) -> Lane | None:
+        """See that somebody takes up what waits together; answers the lane whose bell is to be rung.
+
+        A carrier that waits sees everything that is committed before it begins, so there need be only one.
+        """
+        waits = select(JobRecord.id).where(
+            JobRecord.gathered == next_carrier(job, lane), JobRecord.status == "queued"
+        )
+        if session.scalar(waits.with_for_update(read=True).limit(1)) is not None:
+            return None
+        carrier = uuid.uuid4().hex
+        load = Load(carrier=carrier, job=job, lane=lane).model_dump()
+        gathered = next_carrier(job, lane)
+        session.add(JobRecord(id=carrier, name=CARRIER, payload=load, lane=lane, gathered=gathered))
+        session.flush()
+        self._place(session, carrier, QUEUES[lane])
+        return lane
+
+    def place_alone(self, session: Session, record: JobRecord) -> None:
+        """Give a job that was taken up with others a place of its own in its lane."""
+        record.status, record.gathered = "queued", None
+        session.flush()
+        self._place(session, record.id, QUEUES[cast(Lane, record.lane)])
 
     def place_again(self, session: Session) -> int:
         """Put every job that is under way into its lane, as after a restore; answers how many.
@@ -73,7 +101,7 @@ class JobQueue:
         turn = uuid.uuid4().hex[:8]
         records = list(session.scalars(select(JobRecord).where(JobRecord.status.in_(UNDER_WAY))))
         for record in records:
-            record.status = "queued"
+            record.status, record.gathered = "queued", None
             self._place(session, record.id, QUEUES[cast(Lane, record.lane)], f"{record.id}:{turn}")
         session.flush()
         return len(records)
@@ -118,6 +146,9 @@ def _record(job_id: str, job: JobKind, payload: BaseModel, placing: Placing) -> 
         title=job.title,
         owner_id=placing.owner_id,
         subject=placing.subject,
+        gathered=None if placing.gather is None else waiting(job.name, placing.lane or job.lane),
+        share=None if placing.gather is None else placing.gather.share,
+        weight=1 if placing.gather is None else placing.gather.weight,
     )
 
 

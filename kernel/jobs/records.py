@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session
 from kernel.db.base import utc_now
 from kernel.db.engine import Unit
 from kernel.db.tables import JobRecord
-from kernel.jobs.kinds import CHANGED, UNDER_WAY, JobKind
+from kernel.jobs.gathered import CARRIER, waiting
+from kernel.jobs.kinds import CHANGED, UNDER_WAY, JobKind, Lane
 
 
 def claim(unit: Unit, job_id: str) -> JobRecord | None:
@@ -45,8 +46,24 @@ def note(unit: Unit, record: JobRecord, values: Mapping[str, Any]) -> None:
 
 def close(unit: Unit, record: JobRecord, status: str, values: Mapping[str, Any]) -> None:
     """Close the books. What a finished job was about is forgotten: it may have been deleted since."""
-    forgotten: dict[str, Any] = {"payload": {}} if status == "done" else {}
+    forgotten: dict[str, Any] = {"gathered": None, **({"payload": {}} if status == "done" else {})}
     note(unit, record, {"status": status, "finished_at": utc_now(), **forgotten, **values})
+
+
+def move(unit: Unit, record: JobRecord, lane: Lane, payload: BaseModel) -> None:
+    """Let a job under way wait in another lane; the attempt was none."""
+    note(
+        unit,
+        record,
+        {
+            "status": "queued",
+            "lane": lane,
+            "gathered": waiting(record.name, lane),
+            "payload": payload.model_dump(mode="json"),
+            "attempts": JobRecord.attempts - 1,
+            "message": "",
+        },
+    )
 
 
 class CancelledJob(BaseModel):
@@ -69,7 +86,10 @@ def tell(unit: Unit, record: JobRecord) -> None:
 
 
 def next_waiting(session: Session) -> str | None:
-    """The job that waits longest, if any; one that was interrupted waits too."""
-    waiting = select(JobRecord.id).where(JobRecord.status.in_(UNDER_WAY))
+    """The job that waits longest, if any; one that was interrupted waits too. What waits for a carrier, or
+    is with one, comes with that.
+    """
+    by_itself = JobRecord.gathered.is_(None) | (JobRecord.name == CARRIER)
+    waiting = select(JobRecord.id).where(JobRecord.status.in_(UNDER_WAY), by_itself)
     found: str | None = session.scalar(waiting.order_by(JobRecord.created_at, JobRecord.id).limit(1))
     return found

@@ -13,18 +13,21 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from kernel.acting import Acting, acting_var
 from kernel.db.base import utc_now
+from kernel.db.engine import Unit
 from kernel.db.outages import is_outage
 from kernel.db.tables import JobRecord
 from kernel.errors import ANY_ERROR, PlatformError
 from kernel.jobs import records
 from kernel.jobs.cancelling import TELL_OF_CANCEL
-from kernel.jobs.declarations import JobFailed, JobRef, LongJob
-from kernel.jobs.kinds import Lane
+from kernel.jobs.declarations import JobFailed, JobMoved, JobRef, LongJob
+from kernel.jobs.kinds import QUEUED, Lane
 from kernel.jobs.progress import Progress
+from kernel.jobs.queue import JOB_QUEUE
 from kernel.jobs.stopping import Cancelled, StopSignal
 from kernel.logs import mask
 from kernel.machine_faults import SENTENCES, Fault, machine_fault
 from kernel.offers import OFFERS
+from kernel.resource_keys import ResourceKey
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -96,6 +99,8 @@ class JobRunner:
                 result = await self._call(record, job, payload, progress)
         except Cancelled:
             await self._cancel(record, job, progress.values())
+        except JobMoved as moved:
+            await self._write(self._move, record, moved)
         except JobFailed as error:
             await self._give_up(record, job, payload, str(error))
         except ANY_ERROR as error:  # boundary: a job may fail in any way
@@ -103,6 +108,13 @@ class JobRunner:
         else:
             await self._close(record, "done", error=None, result=result, **progress.values())
         return None
+
+    def _move(self, unit: Unit, record: JobRecord, moved: JobMoved) -> None:
+        queue = self._platform.resource(JOB_QUEUE)
+        records.move(unit, record, moved.lane, moved.payload)
+        rings = queue.call_carrier(unit.session, record.name, moved.lane)
+        if rings is not None:
+            unit.notify(QUEUED, rings)
 
     async def _call(
         self, record: JobRecord, job: JobRef, payload: BaseModel, progress: Progress
@@ -223,8 +235,11 @@ async def drain(platform: Platform) -> int:
 
     The same runner as in a worker, without the queue: for tests and for one-shot commands.
     """
-    runner, ran = JobRunner(platform), 0
+    runner, ran = platform.resource(JOB_RUNNER), 0
     while job_id := await platform.database.read(records.next_waiting):
         await runner.run(job_id)
         ran += 1
     return ran
+
+
+JOB_RUNNER: ResourceKey[JobRunner] = ResourceKey("job runner")

@@ -23,7 +23,7 @@ from kernel.db.engine import Unit
 from kernel.db.tables import WorkerRecord
 from kernel.jobs.kinds import CANCEL, QUEUED, Lane
 from kernel.jobs.lanes import Lanes
-from kernel.jobs.runner import JobRunner
+from kernel.jobs.runner import JOB_RUNNER
 from kernel.jobs.schedules import Scheduler
 from kernel.slots import take_slot
 
@@ -46,7 +46,7 @@ class Worker:
         self._slot = slot
         # Another name with each start: what the queue holds under an earlier one is nobody's any more.
         self._executor = executor = f"{slot}:{secrets.token_hex(4)}"
-        self._runner = JobRunner(platform)
+        self._runner = platform.resource(JOB_RUNNER)
         settings = platform.settings
         slots = settings.worker_concurrency
         self._lanes = Lanes(settings.sqlalchemy_url, executor, slots, self._workflow)

@@ -59,8 +59,8 @@ async def ingestion(folder: Path) -> list[Row]:
             watching.cancel()
             chunks = await _chunks(session, base, 100)
     own, plain = (
-        await _engine(folder, chunks, "auto", "auto"),
-        await _engine(folder, chunks, "sentence-transformers", "fp32"),
+        await engine_rate(folder, chunks, "auto", "auto"),
+        await engine_rate(folder, chunks, "sentence-transformers", "fp32"),
     )
     rate = len(chunks) / seconds
     return [
@@ -134,7 +134,8 @@ async def _chunks(session: aiohttp.ClientSession, base: str, first: int) -> list
     return texts
 
 
-async def _engine(folder: Path, texts: list[str], engine: str, precision: str) -> float:
+async def engine_rate(folder: Path, texts: list[str], engine: str, precision: str) -> float:
+    """Passages a second of an engine alone, in a process of its own."""
     import json
 
     file = folder / "chunks.json"

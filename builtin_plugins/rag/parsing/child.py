@@ -6,6 +6,7 @@ Imports little: each process is forked from one that has imported this and the b
 from __future__ import annotations
 
 import importlib
+import io
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -26,6 +27,28 @@ def parse_into(path: str, target: str, sink: str, max_text_chars: int) -> None:
     """
     function = _load(target)
     _write(function(Path(path)), sink, max_text_chars)
+
+
+def parse_each(documents: list[list[str]], max_text_chars: int) -> list[str | None]:
+    """Parse small documents one after the other; `documents` are pairs of path and parser.
+
+    Answers what would be in each one's sink; None for one that fails, which is then parsed by itself.
+    """
+    return [_parsed(path, target, max_text_chars) for path, target in documents]
+
+
+def _parsed(path: str, target: str, max_text_chars: int) -> str | None:
+    file = io.StringIO()
+    sink = _Sink(file, max_text_chars)
+    try:
+        for block in _load(target)(Path(path)):
+            sink.add(_block(block))
+        sink.finish()
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - a boundary: the document's own process will say what is wrong with it
+        return None
+    return file.getvalue()
 
 
 def _load(target: str) -> Callable[[Path], Iterable[object]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
 
@@ -38,10 +38,15 @@ def dump_trailer(trailer: Trailer) -> str:
 def read_blocks(sink: Path) -> Iterator[Block]:
     """Yield the blocks of a sink one by one; raises `UnparsableDocument` when it is not whole."""
     with sink.open("rb") as file:
-        while line := file.readline(_MAX_LINE_BYTES):
-            if line.startswith(b"{"):
-                return
-            yield _load_block(line)
+        yield from blocks_in(file)
+
+
+def blocks_in(file: BinaryIO) -> Iterator[Block]:
+    """Yield the blocks of an open sink one by one; raises `UnparsableDocument` when it is not whole."""
+    while line := file.readline(_MAX_LINE_BYTES):
+        if line.startswith(b"{"):
+            return
+        yield _load_block(line)
     raise UnparsableDocument("corrupt", "parsed text without its end")
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -10,15 +12,20 @@ from builtin_plugins.rag.parsing import BUILTIN_PARSERS
 from builtin_plugins.rag.parsing.blocks import (
     DETAILS,
     UNAVAILABLE,
+    Block,
     Code,
     Parser,
     ParserUnavailable,
     UnparsableDocument,
 )
-from builtin_plugins.rag.parsing.protocol import read_trailer
+from builtin_plugins.rag.parsing.protocol import blocks_in, read_trailer
 from kernel.sdk import ChildFailed, ChildLimits, Children
 
 _TARGET: Final = "builtin_plugins.rag.parsing.child:parse_into"
+_EACH: Final = "builtin_plugins.rag.parsing.child:parse_each"
+_SMALL_CPU_SECONDS: Final = 20
+_SMALL_SECONDS: Final = 30.0
+_SMALL_ANSWER_BYTES: Final = 256 * 1024
 _FILE_SLACK_BYTES: Final = 1024 * 1024
 _BYTES_PER_CHAR: Final = 5
 _CODES: Final[dict[str, Code]] = {
@@ -69,6 +76,35 @@ async def parse(
             raise _explained(error, parser) from None
         raise
     return ParsedDocument(trailer.char_count, trailer.page_count, sink)
+
+
+async def parse_small(
+    children: Children, documents: Sequence[tuple[Path, Parser]], limits: ParseLimits
+) -> list[list[Block] | None]:
+    """Parse several small texts in one process; None for each that needs a process of its own.
+
+    Only for parsers of plain text: what one document might do to the process would concern the others.
+    """
+    given = [[str(path.absolute()), parser.target] for path, parser in documents]
+    bounds = ChildLimits(
+        limits.memory_mb, _SMALL_CPU_SECONDS, _SMALL_SECONDS, output_bytes=len(given) * _SMALL_ANSWER_BYTES
+    )
+    try:
+        answers = await children.call(_EACH, given, limits.max_text_chars, limits=bounds)
+    except ChildFailed:
+        return [None] * len(given)
+    if not isinstance(answers, list) or len(answers) != len(given):
+        return [None] * len(given)
+    return [_small(answer) for answer in answers]
+
+
+def _small(answer: object) -> list[Block] | None:
+    if not isinstance(answer, str):
+        return None
+    try:
+        return list(blocks_in(io.BytesIO(answer.encode())))
+    except UnparsableDocument:
+        return None
 
 
 def _arguments(path: Path, parser: Parser, limits: ParseLimits, sink: Path) -> tuple[str | int, ...]:

@@ -16,10 +16,10 @@ from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery
 from builtin_plugins.rag.schemas_receipts import Receipt
 from builtin_plugins.rag.services import knowledge_bases, receipts
-from builtin_plugins.rag.services.ingest import INGEST, IngestPayload
+from builtin_plugins.rag.services.ingestion_jobs import queue_document
 from builtin_plugins.rag.services.receipts import SIGNER, Signer
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Caller, Lane, Platform, Scope, Staged, StoredPoint, Unit, contracts, scope_of, utc_now
+from kernel.sdk import Caller, Platform, Scope, Staged, StoredPoint, Unit, contracts, scope_of, utc_now
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,7 @@ def _add(unit: Unit, platform: Platform, scope: Scope, kb_id: str, file: Arrived
     unit.session.flush()
     platform.blobs.keep(unit, file.staged, document.holder)
     largest = platform.settings_of(RagSettings).large_document_mb * 1024 * 1024
-    lane: Lane = "large" if file.staged.size > largest else "standard"
-    payload, owner = IngestPayload(document_id=document.id), scope.account_id or base.owner_id
-    unit.enqueue(INGEST, payload, lane=lane, owner_id=owner, subject=document.id)
+    queue_document(unit, document, scope.account_id or base.owner_id, int(largest))
     return render(document), True
 
 

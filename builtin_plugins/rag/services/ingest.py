@@ -33,7 +33,7 @@ from kernel.sdk import (
     Embedded,
     EngineMismatch,
     JobFailed,
-    LongJob,
+    JobMoved,
     Platform,
     Point,
     Progress,
@@ -45,6 +45,8 @@ from kernel.sdk import (
 log = logging.getLogger("platform.rag.ingest")
 
 BATCH = 96
+LARGE_PASSAGES = 500
+"""Documents with more passages wait in a lane of their own."""
 _NO_PARSER = (
     "This server currently has no parser for {}. Install or repair the plugin that reads it, "
     "then upload the file again."
@@ -53,9 +55,14 @@ _NAMESPACE = uuid.UUID("6d0ad5a6-8a0d-4f0e-9a52-0f3b6f4f1c9e")
 
 
 class IngestPayload(BaseModel):
-    """Which document to ingest."""
+    """Which document to ingest. `large` says that it waits in the lane of those already."""
 
     document_id: str
+    large: bool = False
+
+
+class _Large(Exception):
+    """Embedding the document will take long."""
 
 
 class _Reembedded(Exception):
@@ -72,9 +79,11 @@ async def ingest(platform: Platform, payload: IngestPayload, progress: Progress)
     if found is None:
         return None
     document, base = found
-    path = f"/v1/rag/knowledge-bases/{base.id}/documents/{document.id}"
+    path = path_of(document)
     try:
-        await Ingestion(platform, document, base, progress).run()
+        await Ingestion(platform, document, base, progress, payload).run()
+    except _Large:
+        raise JobMoved("large", payload.model_copy(update={"large": True})) from None
     except _Reembedded:
         return await ingest(platform, payload, progress)
     except _Gone:
@@ -90,6 +99,11 @@ async def ingest(platform: Platform, payload: IngestPayload, progress: Progress)
         log.error("document %s: %s", document.id, changed)
         await _fail_finally(platform, document.id, str(changed.detail))
     return path
+
+
+def path_of(document: Document) -> str:
+    """Where the document is found."""
+    return f"/v1/rag/knowledge-bases/{document.knowledge_base_id}/documents/{document.id}"
 
 
 async def give_up(platform: Platform, payload: IngestPayload, reason: str) -> None:
@@ -143,12 +157,18 @@ class Ingestion:
     """One run over one document."""
 
     def __init__(
-        self, platform: Platform, document: Document, base: KnowledgeBase, progress: Progress
+        self,
+        platform: Platform,
+        document: Document,
+        base: KnowledgeBase,
+        progress: Progress,
+        payload: IngestPayload,
     ) -> None:
         self._platform = platform
         self._document = document
         self._base = base
         self._progress = progress
+        self._payload = payload
         self._settings = platform.settings_of(RagSettings)
 
     async def run(self) -> None:
@@ -157,10 +177,16 @@ class Ingestion:
         self._progress.report(message="Reading the file")
         try:
             parsed = await self._parse(sink)
+            if not self._payload.large and self._passages(parsed) > LARGE_PASSAGES:
+                raise _Large
             await self._embed_all(parsed)
             await self._platform.database.write(self._finish, parsed)
         finally:
             sink.unlink(missing_ok=True)
+
+    def _passages(self, parsed: ParsedDocument) -> int:
+        """About how many passages the document has."""
+        return parsed.char_count // max(1, self._base.chunk_size - self._base.chunk_overlap)
 
     async def _parse(self, sink: Path) -> ParsedDocument:
         settings = self._settings
@@ -217,7 +243,7 @@ class Ingestion:
     def _stage(self, unit: Unit, batch: Sequence[Chunk], embedded: Embedded) -> None:
         self._hold(unit)
         points = [
-            _point(self._document.id, item, vector)
+            point_of(self._document.id, item, vector)
             for item, vector in zip(batch, embedded.vectors, strict=True)
         ]
         vectors, collection = self._platform.vectors, self._base.collection
@@ -229,20 +255,8 @@ class Ingestion:
         count = self._platform.vectors.publish(unit, self._base.collection, document.id)
         if count == 0:
             raise UnparsableDocument("no_text")
-        document.status, document.chunk_count = "completed", count
-        document.page_count, document.completed_at = parsed.page_count, utc_now()
-        unit.emit(
-            DocumentIngested(
-                document_id=document.id,
-                knowledge_base_id=self._base.id,
-                owner_id=self._base.owner_id,
-                filename=document.filename,
-                chunk_count=count,
-            )
-        )
+        complete(unit, document, self._base, count, parsed.page_count)
         note_outcome(unit, "success")
-        if document.tree_wanted:
-            queue_one(unit, document, self._base.owner_id)
 
     def _hold(self, unit: Unit) -> Document:
         """Lock the document and its knowledge base: neither can be deleted between this and the commit."""
@@ -258,11 +272,29 @@ class Ingestion:
         return document
 
 
+def complete(unit: Unit, document: Document, base: KnowledgeBase, count: int, pages: int | None) -> None:
+    """The document's passages are published with this unit."""
+    document.status, document.chunk_count = "completed", count
+    document.page_count, document.completed_at = pages, utc_now()
+    unit.emit(
+        DocumentIngested(
+            document_id=document.id,
+            knowledge_base_id=base.id,
+            owner_id=base.owner_id,
+            filename=document.filename,
+            chunk_count=count,
+        )
+    )
+    if document.tree_wanted:
+        queue_one(unit, document, base.owner_id)
+
+
 def _take(chunks: Iterator[Chunk]) -> list[Chunk]:
     return list(islice(chunks, BATCH))
 
 
-def _point(document_id: str, item: Chunk, vector: object) -> Point:
+def point_of(document_id: str, item: Chunk, vector: object) -> Point:
+    """A passage as it is stored; its id follows from its place."""
     return Point(
         id=str(uuid.uuid5(_NAMESPACE, f"{document_id}/{item.index}")),
         group=document_id,
@@ -271,14 +303,3 @@ def _point(document_id: str, item: Chunk, vector: object) -> Point:
         vector=vector,  # type: ignore[arg-type]  # a row of a float32 matrix
         payload={"page": item.page, "char_start": item.char_start, "char_end": item.char_end},
     )
-
-
-INGEST = LongJob(
-    "rag.ingest_document",
-    IngestPayload,
-    ingest,
-    title="Read a document",
-    on_give_up=give_up,
-    on_cancel=cancelled,
-    visible=readable_documents,
-)

@@ -17,9 +17,9 @@ _TOPIC = "rag.document"
 _REMEMBERED = 4096
 
 
-def note_outcome(unit: Unit, outcome: Outcome) -> None:
-    """Tell all processes, with the commit, that one more document ended so."""
-    unit.notify(_TOPIC, f"{outcome}:{uuid.uuid4().hex}")
+def note_outcome(unit: Unit, outcome: Outcome, count: int = 1) -> None:
+    """Tell all processes, with the commit, that this many more documents ended so."""
+    unit.notify(_TOPIC, f"{outcome}:{count}:{uuid.uuid4().hex}")
 
 
 class Outcomes:
@@ -36,7 +36,8 @@ class Outcomes:
         self._heard[notice] = None
         if len(self._heard) > _REMEMBERED:
             self._heard.popitem(last=False)
-        self._counter.labels(notice.partition(":")[0]).inc()
+        outcome, count, _ = notice.split(":")
+        self._counter.labels(outcome).inc(int(count))
 
 
 OUTCOMES: ResourceKey[Outcomes] = ResourceKey("document outcomes")

@@ -141,7 +141,8 @@ async def test_searches_see_nothing_of_an_unfinished_document(start_platform: St
 
 
 async def attempts(running: Running) -> list[int]:
-    query = select(JobRecord.attempts).order_by(JobRecord.created_at)
+    query = select(JobRecord.attempts).where(JobRecord.name == "rag.ingest_document")
+    query = query.order_by(JobRecord.created_at)
     return list(await running.platform.database.read(lambda session: session.scalars(query).all()))
 
 

@@ -1,0 +1,50 @@
+"""The job that ingests a document, and how one gets its place: by the work that it brings, in turn."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from builtin_plugins.rag.models import Document
+from builtin_plugins.rag.parsing.flavours import CSV, JSON, JSON_LINES, MARKDOWN, PLAIN
+from builtin_plugins.rag.services.ingest import IngestPayload, cancelled, give_up, ingest, readable_documents
+from builtin_plugins.rag.services.small import ingest_small
+from kernel.sdk import Gather, Lane, LongJob, Unit
+
+# A byte of these is about a character; their parsers are plain Python.
+_TEXTS: Final = frozenset({PLAIN, MARKDOWN, CSV, JSON, JSON_LINES})
+_SMALL_BYTES: Final = 16 * 1024
+_LARGE_TEXT_BYTES: Final = 256 * 1024
+
+INGEST = LongJob(
+    "rag.ingest_document",
+    IngestPayload,
+    ingest,
+    title="Read a document",
+    on_give_up=give_up,
+    on_cancel=cancelled,
+    visible=readable_documents,
+    together=ingest_small,
+)
+
+
+class _Place(NamedTuple):
+    lane: Lane
+    weight: int
+
+
+def queue_document(unit: Unit, document: Document, owner_id: int | None, largest: int) -> None:
+    """Let the document wait for its turn. Files of more than `largest` bytes count as large."""
+    place = _place(document, largest)
+    payload = IngestPayload(document_id=document.id, large=place.lane == "large")
+    gather = Gather(document.knowledge_base_id, place.weight)
+    unit.enqueue(INGEST, payload, lane=place.lane, owner_id=owner_id, subject=document.id, gather=gather)
+
+
+def _place(document: Document, largest: int) -> _Place:
+    """Of other kinds the work is known when they are parsed: see `LARGE_PASSAGES`."""
+    size, is_text = document.size_bytes, document.content_type in _TEXTS
+    if is_text and size <= _SMALL_BYTES:
+        return _Place("quick", 1 + size // 1024)
+    if size > largest or (is_text and size > _LARGE_TEXT_BYTES):
+        return _Place("large", 1)
+    return _Place("standard", 1)

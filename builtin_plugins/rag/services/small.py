@@ -1,0 +1,138 @@
+"""Many small texts at once: one parser process, batches across documents, one commit.
+
+Whatever is not plain sailing is left to the way of a single document (`ingest`), which also says what is
+wrong with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+import numpy as np
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.rag.chunking import Chunk, chunk
+from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.parsing import BUILTIN_PARSERS, Block, Parser
+from builtin_plugins.rag.parsing.runner import ParseLimits, parse_small
+from builtin_plugins.rag.services.embedding import embed
+from builtin_plugins.rag.services.ingest import BATCH, IngestPayload, complete, path_of, point_of
+from builtin_plugins.rag.services.outcomes import note_outcome
+from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS
+from builtin_plugins.rag.settings import RagSettings
+from kernel.sdk import Embedded, Platform, Together, Unit
+
+_PARSERS: Final = frozenset(
+    parser for parser in BUILTIN_PARSERS if parser.name in ("text", "markdown", "csv", "json", "json_lines")
+)
+
+
+@dataclass(frozen=True)
+class _Small:
+    """A document under way, with the job that is about it."""
+
+    job_id: str
+    document: Document
+    base: KnowledgeBase
+    chunks: Sequence[Chunk] = ()
+
+
+async def ingest_small(platform: Platform, jobs: Together[IngestPayload]) -> None:
+    """Bring as many of these documents as possible to `completed`."""
+    found = await platform.database.read(_load, {p.document_id: key for key, p in jobs.payloads.items()})
+    chunked = list(await _chunked(platform, found))
+    for model, some in groupby(sorted(chunked, key=_model), key=_model):
+        small = list(some)
+        embedded = await _embed(platform, model, [item.text for one in small for item in one.chunks])
+        await platform.database.write(_store, platform, jobs, small, embedded)
+
+
+def _model(small: _Small) -> str:
+    return small.base.embedding_model
+
+
+def _load(session: Session, jobs: Mapping[str, str]) -> list[_Small]:
+    query = (
+        select(Document, KnowledgeBase)
+        .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
+        .where(Document.id.in_(jobs), Document.status == "processing")
+    )
+    return [_Small(jobs[document.id], document, base) for document, base in session.execute(query)]
+
+
+async def _chunked(platform: Platform, found: Sequence[_Small]) -> Iterator[_Small]:
+    parsers = platform.resource(PARSERS)
+    fit: list[tuple[_Small, Parser]] = []
+    for small in found:
+        parser = parsers.for_media_type(small.document.content_type)
+        if parser in _PARSERS:
+            fit.append((small, parser))
+    if not fit:
+        return iter(())
+    paths = [await platform.blobs.local(small.document.sha256) for small, _ in fit]
+    given = [(path, parser) for path, (_, parser) in zip(paths, fit, strict=True)]
+    settings = platform.settings_of(RagSettings)
+    limits = ParseLimits(
+        *(settings.parse_memory_mb, settings.parse_cpu_seconds),
+        *(settings.parse_seconds, settings.max_text_chars),
+    )
+    parsed = await parse_small(platform.resource(PARSER_PROCESSES), given, limits)
+    return _cut(zip((small for small, _ in fit), parsed, strict=True), settings.max_chunks)
+
+
+def _cut(parsed: Iterable[tuple[_Small, list[Block] | None]], most: int) -> Iterator[_Small]:
+    for small, blocks in parsed:
+        if blocks is None:
+            continue
+        chunks = list(chunk(blocks, small.base.chunk_size, small.base.chunk_overlap))
+        if 0 < len(chunks) <= most:
+            yield _Small(small.job_id, small.document, small.base, chunks)
+
+
+async def _embed(platform: Platform, model: str, texts: Sequence[str]) -> Embedded:
+    batches = (texts[start : start + BATCH] for start in range(0, len(texts), BATCH))
+    parts = [await embed(platform, model, batch, "passage") for batch in batches]
+    whole = np.concatenate([part.vectors for part in parts])
+    return Embedded(whole, parts[0].engine, parts[0].unrelated)
+
+
+def _store(
+    unit: Unit,
+    platform: Platform,
+    jobs: Together[IngestPayload],
+    small: Sequence[_Small],
+    embedded: Embedded,
+) -> None:
+    """Stage and publish all of it. What was deleted or changed meanwhile is left out."""
+    held = _hold(unit, small)
+    ends = np.cumsum([len(one.chunks) for one in small])
+    results: dict[str, str | None] = {}
+    for one, rows in zip(small, np.split(embedded.vectors, ends[:-1]), strict=True):
+        document = held.get(one.document.id)
+        if document is None:
+            continue
+        vectors, collection = platform.vectors, one.base.collection
+        vectors.ensure(unit, collection, rows.shape[1], embedded.engine)
+        points = [point_of(document.id, item, row) for item, row in zip(one.chunks, rows, strict=True)]
+        vectors.stage(unit, collection, points)
+        complete(unit, document, one.base, vectors.publish(unit, collection, document.id), None)
+        results[one.job_id] = path_of(document)
+    if results:
+        note_outcome(unit, "success", len(results))
+    jobs.close(unit, results)
+
+
+def _hold(unit: Unit, small: Sequence[_Small]) -> dict[str, Document]:
+    """Lock knowledge bases and documents, in this order: neither can be deleted before the commit."""
+    bases = sorted({one.base.id for one in small})
+    kept = select(KnowledgeBase.id, KnowledgeBase.revision).where(KnowledgeBase.id.in_(bases))
+    kept = kept.order_by(KnowledgeBase.id).with_for_update(read=True, key_share=True)
+    revisions = {row.id: row.revision for row in unit.session.execute(kept)}
+    ids = [one.document.id for one in small if revisions.get(one.base.id) == one.base.revision]
+    query = select(Document).where(Document.id.in_(ids), Document.status == "processing")
+    rows = unit.session.scalars(query.order_by(Document.id).with_for_update())
+    return {row.id: row for row in rows}

@@ -1,0 +1,192 @@
+"""Jobs that come by the thousand: taken up in turns, and the small ones many at a time.
+
+A job that waits with others has a record and no place in the queue: that would cost more than the work of a
+small one. What waits in the queue is a carrier, an ordinary job that takes up the next of them. In the lane
+``quick`` it takes many and hands them to the `together` of their kind; in the others it runs one. Before it
+begins, it calls the next carrier if there is more.
+
+Whatever a carrier could not complete gets a place of its own in the queue, and is run as any job is: with its
+attempts, pauses and limits. So does everything that a carrier had when its worker died.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from kernel.acting import Acting, acting_var
+from kernel.db.base import utc_now
+from kernel.db.engine import Unit
+from kernel.db.tables import JobRecord
+from kernel.errors import ANY_ERROR
+from kernel.jobs.declarations import Job, JobRef
+from kernel.jobs.gathered import CARRIER, TAKEN, TAKEN_END, Load, taken, waiting
+from kernel.jobs.kinds import QUEUED, UNDER_WAY
+from kernel.jobs.queue import JOB_QUEUE
+from kernel.jobs.records import tell
+from kernel.jobs.runner import JOB_RUNNER
+from kernel.jobs.together import Together
+from kernel.offers import OFFERS
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
+
+log = logging.getLogger("platform.jobs")
+
+_MOST: Final = 64
+_UNLIMITED: Final = 1_000_000
+
+
+class _Line(NamedTuple):
+    """The jobs of one owner's share that wait, and since when."""
+
+    owner_id: int | None
+    share: str | None
+    waits: int
+    since: datetime
+
+
+async def carry(platform: Platform, load: Load) -> None:
+    """Take up what is next, and see to it."""
+    job = platform.resource(OFFERS).jobs.get(load.job)
+    at_once = job is not None and job.together is not None and load.lane == "quick"
+    await platform.database.write(_place_alone, platform, load)  # what an attempt that died had taken
+    records = await platform.database.write(_take, platform, load, _MOST if at_once else 1, at_once)
+    if job is not None and at_once and records:
+        await _together(platform, job, records)
+        await platform.database.write(_place_alone, platform, load, counts=False)
+        return
+    for record in records:
+        await platform.resource(JOB_RUNNER).run(record.id)
+
+
+async def _together(platform: Platform, job: JobRef, records: Sequence[JobRecord]) -> None:
+    """An error is no failure of any one of them: each is then run by itself, and shows its own."""
+    acting_var.set(Acting(job.name, account_id=None))
+    together = Together(job.payload, records)
+    try:
+        if together.payloads and job.together is not None:
+            await job.together(platform, together)
+    except ANY_ERROR as error:  # boundary: a plugin's code may fail in any way
+        log.warning("jobs %s are run one by one: %s: %s", job.name, type(error).__name__, error)
+    await platform.database.write(together.close_done)
+
+
+def _place_alone(unit: Unit, platform: Platform, load: Load, *, counts: bool = True) -> None:
+    """Let what this carrier has be run by itself; whether it `counts` that it was taken up here."""
+    mine = select(JobRecord).where(JobRecord.gathered == taken(load.carrier), JobRecord.status.in_(UNDER_WAY))
+    for record in unit.session.scalars(mine.with_for_update()).all():
+        record.attempts -= not counts
+        platform.resource(JOB_QUEUE).place_alone(unit.session, record)
+        unit.notify(QUEUED, record.lane)
+
+
+def _take(unit: Unit, platform: Platform, load: Load, most: int, at_once: bool) -> list[JobRecord]:
+    """The jobs whose turn it is, from now on this carrier's."""
+    lines = _lines(unit.session, load)
+    if not lines:
+        return []
+    found = _within(_weighed(unit.session, load, _turns(lines, _busy(unit.session, load), most)), most)
+    values: dict[str, Any] = {"gathered": taken(load.carrier)}
+    if at_once:
+        values |= {"status": "running", "attempts": JobRecord.attempts + 1, "started_at": utc_now()}
+    mine = JobRecord.id.in_([record.id for record in found])
+    unit.session.execute(update(JobRecord).where(mine).values(**values))
+    if at_once:
+        for record in found:
+            tell(unit, record)
+    if len(found) < sum(line.waits for line in lines):
+        rings = platform.resource(JOB_QUEUE).call_carrier(unit.session, load.job, load.lane)
+        if rings is not None:
+            unit.notify(QUEUED, rings)
+    return found
+
+
+def _lines(session: Session, load: Load) -> list[_Line]:
+    """Who waits, the oldest job first."""
+    since = func.min(JobRecord.created_at)
+    query = (
+        select(JobRecord.owner_id, JobRecord.share, func.count(), since)
+        .where(JobRecord.gathered == waiting(load.job, load.lane), JobRecord.status == "queued")
+        .group_by(JobRecord.owner_id, JobRecord.share)
+        .order_by(since)
+    )
+    return [_Line(*row) for row in session.execute(query)]
+
+
+def _busy(session: Session, load: Load) -> dict[tuple[int | None, str | None], int]:
+    """How much of each share carriers have in hand."""
+    query = (
+        select(JobRecord.owner_id, JobRecord.share, func.sum(JobRecord.weight))
+        .where(
+            *(JobRecord.gathered >= TAKEN, JobRecord.gathered < TAKEN_END),
+            *(JobRecord.name == load.job, JobRecord.status.in_(UNDER_WAY)),
+        )
+        .group_by(JobRecord.owner_id, JobRecord.share)
+    )
+    return {(owner, share): int(weight) for owner, share, weight in session.execute(query)}
+
+
+def _turns(lines: Sequence[_Line], busy: dict[tuple[int | None, str | None], int], most: int) -> list[_Line]:
+    """Whose turn it is, `most` times: the owner with the least in hand, then the share, then who is older."""
+    shares = defaultdict(int, busy)
+    owners: defaultdict[int | None, int] = defaultdict(int)
+    for (owner, _), weight in busy.items():
+        owners[owner] += weight
+    left = {line: line.waits for line in lines}
+    turns: list[_Line] = []
+    while left and len(turns) < most:
+        line = min(left, key=lambda one: (owners[one.owner_id], shares[one[:2]], one.since))
+        turns.append(line)
+        owners[line.owner_id] += 1
+        shares[line[:2]] += 1
+        left[line] -= 1
+        if not left[line]:
+            del left[line]
+    return turns
+
+
+def _weighed(session: Session, load: Load, turns: Sequence[_Line]) -> Iterator[JobRecord]:
+    """The jobs of these turns; one that another carrier takes at this moment is left out."""
+    counts: defaultdict[_Line, int] = defaultdict(int)
+    for line in turns:
+        counts[line] += 1
+    oldest = {line: iter(_oldest(session, load, line, count)) for line, count in counts.items()}
+    for line in turns:
+        if (record := next(oldest[line], None)) is not None:
+            yield record
+
+
+def _oldest(session: Session, load: Load, line: _Line, count: int) -> Sequence[JobRecord]:
+    query = (
+        select(JobRecord)
+        .where(
+            *(JobRecord.gathered == waiting(load.job, load.lane), JobRecord.status == "queued"),
+            JobRecord.owner_id.is_not_distinct_from(line.owner_id),
+            JobRecord.share.is_not_distinct_from(line.share),
+        )
+        .order_by(JobRecord.created_at, JobRecord.id)
+        .limit(count)
+    )
+    return session.scalars(query.with_for_update(skip_locked=True)).all()
+
+
+def _within(records: Iterator[JobRecord], most: int) -> list[JobRecord]:
+    """As many as weigh up to `most`, at least one."""
+    found: list[JobRecord] = []
+    weight = 0
+    for record in records:
+        weight += record.weight
+        if found and weight > most:
+            break
+        found.append(record)
+    return found
+
+
+CARRY = Job(CARRIER, Load, carry, retries=_UNLIMITED, crashes=_UNLIMITED, lane="quick")

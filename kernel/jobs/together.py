@@ -1,0 +1,67 @@
+"""Several jobs of one kind in one hand: their payloads, and which of them are done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from sqlalchemy import bindparam, or_, update
+
+from kernel.db.base import utc_now
+from kernel.db.engine import Unit
+from kernel.db.tables import JobRecord
+from kernel.jobs.kinds import UNDER_WAY
+from kernel.jobs.records import tell
+
+P = TypeVar("P", bound=BaseModel)
+
+_ENDED: dict[str, Any] = {"status": "done", "payload": {}, "gathered": None, "error": None, "message": ""}
+_DONE = (
+    update(JobRecord)
+    .where(JobRecord.id == bindparam("job_id"), or_(*(JobRecord.status == one for one in UNDER_WAY)))
+    .values(**_ENDED, finished_at=bindparam("finished"), result=bindparam("outcome"))
+)
+
+
+class Together(Generic[P]):
+    """Jobs that are handled at once. `payloads` has them by their ids.
+
+    `done(job_id)` says that one is complete; `close(unit, results)` writes that with the handler's own rows,
+    and what each made. What is not done is run again, each job by itself.
+    """
+
+    def __init__(self, kind: type[P], records: Sequence[JobRecord]) -> None:
+        self._records = {record.id: record for record in records}
+        self._done: dict[str, str | None] = {}
+        self.payloads: Mapping[str, P] = {
+            record.id: payload for record in records if (payload := _payload(kind, record)) is not None
+        }
+
+    def done(self, job_id: str, result: str | None = None) -> None:
+        """This job is complete, which is written when the handler has returned; `result` is what it made."""
+        self._done[job_id] = result
+
+    def close(self, unit: Unit, results: Mapping[str, str | None]) -> None:
+        """Write, with the unit, that these jobs are complete, and what they made."""
+        if not results:
+            return
+        now = utc_now()
+        rows = [{"job_id": key, "outcome": result, "finished": now} for key, result in results.items()]
+        unit.session.connection().execute(_DONE, rows)
+        for job_id in results:
+            tell(unit, self._records[job_id])
+
+    def close_done(self, unit: Unit) -> None:
+        """Write what `done` has said."""
+        self.close(unit, self._done)
+
+
+def _payload(kind: type[P], record: JobRecord) -> P | None:
+    """None for one that does not fit, or that a person cancelled: run by itself, it says so."""
+    if record.cancel_requested_at is not None:
+        return None
+    try:
+        return kind.model_validate(record.payload)
+    except ValidationError:
+        return None

@@ -1,0 +1,144 @@
+"""Jobs that wait with others of their kind: turns between owners and shares, and many at once."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
+from pydantic import BaseModel
+from sqlalchemy import select, update
+
+from kernel.db.tables import JobRecord
+from kernel.sdk import Gather, Job, JobMoved, Lane, Platform, Plugin, Together, Unit, hookimpl
+from kernel.testing import Running, Start
+
+
+class Word(BaseModel):
+    """What a test job gets."""
+
+    word: str
+
+
+class GatheredPlugin(Plugin):
+    """Writes down what ran, and in whose company."""
+
+    name = "gathered_under_test"
+
+    def __init__(self) -> None:
+        self.alone: list[str] = []
+        self.together: list[list[str]] = []
+        self.broken = False
+        self.note = Job("test.note", Word, self._alone, first_pause=0.0, together=self._together)
+
+    @hookimpl
+    def register_jobs(self) -> list[Job[Word]]:
+        return [self.note]
+
+    async def _alone(self, platform: Platform, payload: Word) -> None:
+        self.alone.append(payload.word)
+        if payload.word == "heavy":
+            raise JobMoved("large", Word(word="heavy, moved"))
+
+    async def _together(self, platform: Platform, jobs: Together[Word]) -> None:
+        if self.broken:
+            raise RuntimeError("not together")
+        self.together.append([payload.word for payload in jobs.payloads.values()])
+        for job_id, payload in jobs.payloads.items():
+            if not payload.word.startswith("odd"):
+                jobs.done(job_id)
+
+
+class Stage:
+    """A platform with the plugin."""
+
+    def __init__(self, running: Running, plugin: GatheredPlugin) -> None:
+        self.running = running
+        self.plugin = plugin
+        self.write = running.platform.database.write
+
+    async def wait(
+        self,
+        *words: str,
+        owner: int | None = None,
+        share: str | None = None,
+        weight: int = 1,
+        lane: Lane = "quick",
+    ) -> list[str]:
+        """Let a job for each word wait; answers their ids."""
+
+        def enqueue(unit: Unit, word: str) -> str:
+            gather = Gather(share, weight)
+            return unit.enqueue(self.plugin.note, Word(word=word), lane=lane, owner_id=owner, gather=gather)
+
+        return [await self.write(enqueue, word) for word in words]
+
+    async def states(self) -> dict[str, str]:
+        """The jobs' states."""
+        query = select(JobRecord.id, JobRecord.status).where(JobRecord.name == "test.note")
+        rows = await self.running.platform.database.read(lambda session: session.execute(query).all())
+        return {row.id: row.status for row in rows}
+
+
+@pytest_asyncio.fixture
+async def stage(start_platform: Start, database_url: str | None) -> AsyncIterator[Stage]:
+    plugin = GatheredPlugin()
+    running = await start_platform(plugin, env={"DATABASE_URL": database_url})
+    yield Stage(running, plugin)
+
+
+async def test_many_at_once(stage: Stage) -> None:
+    """One carrier takes what waits, up to a weight of 64; what it leaves is run by itself."""
+    ids = await stage.wait("a", "b", "odd one", "c")
+    await stage.wait("half", "other half", "rest", weight=32)
+    await stage.running.run_jobs()
+    assert stage.plugin.together == [["a", "b", "odd one", "c", "half"], ["other half", "rest"]]
+    assert stage.plugin.alone == ["odd one"]
+    states = await stage.states()
+    assert len(states) == 7 and set(states.values()) == {"done"} and set(ids) <= set(states)
+
+
+async def test_an_error_concerns_nobody_else(stage: Stage) -> None:
+    """When the many can't be handled at once, each is run by itself."""
+    stage.plugin.broken = True
+    await stage.wait("a", "b", "c")
+    await stage.running.run_jobs()
+    assert stage.plugin.alone == ["a", "b", "c"]
+    assert set((await stage.states()).values()) == {"done"}
+
+
+async def test_turns(stage: Stage) -> None:
+    """An owner with many jobs does not hold up the single one of another, nor one share another."""
+    for number in range(6):
+        await stage.wait(f"ann {number}", owner=1, share="big", lane="standard")
+    await stage.wait("ann, elsewhere", owner=1, share="small", lane="standard")
+    await stage.wait("bob", owner=2, share="his", lane="standard")
+    busy = update(JobRecord).where(JobRecord.payload["word"].as_string() == "ann 0")
+    taken = busy.values(gathered="taken:another carrier", status="running")
+    await stage.write(lambda unit: unit.session.execute(taken) and None)
+    await stage.running.run_jobs()
+    assert stage.plugin.alone[:2] == ["bob", "ann, elsewhere"]
+    assert stage.plugin.alone[2:] == [f"ann {number}" for number in range(1, 6)]
+
+
+async def test_a_carrier_that_died(stage: Stage) -> None:
+    """What a carrier had when its worker was killed is run, each job by itself, and counts as started."""
+    ids = await stage.wait("a", "b")
+    carrier = select(JobRecord.id).where(JobRecord.name == "kernel.carry")
+    known = await stage.running.platform.database.read(lambda session: session.scalar(carrier))
+    died = update(JobRecord).where(JobRecord.id.in_(ids))
+    died = died.values(gathered=f"taken:{known}", status="running", attempts=1)
+    await stage.write(lambda unit: unit.session.execute(died) and None)
+    await stage.running.run_jobs()
+    assert (stage.plugin.alone, stage.plugin.together) == (["a", "b"], [])
+    assert set((await stage.states()).values()) == {"done"}
+
+
+async def test_moved(stage: Stage) -> None:
+    """A job that turns out to be heavy waits in another lane, with another payload, and is still one job."""
+    await stage.wait("heavy", "light", lane="standard")
+    await stage.running.run_jobs()
+    assert sorted(stage.plugin.alone) == ["heavy", "heavy, moved", "light"]
+    query = select(JobRecord.lane, JobRecord.attempts).where(JobRecord.name == "test.note")
+    query = query.order_by(JobRecord.lane)
+    rows = await stage.running.platform.database.read(lambda session: session.execute(query).all())
+    assert [tuple(row) for row in rows] == [("large", 1), ("standard", 1)]
