@@ -60,6 +60,7 @@ WALKS = (
     Walk("role-worlds", 12, 15, "Worlds of roles that are held against the model."),
     Walk("leak-steps", 160, 500, "Steps of the leak fuzzer."),
     Walk("graph-steps", 300, 10_000, "Steps of adding and deleting documents with graphs."),
+    Walk("market-steps", 250, 5_000, "Steps of the walk over the marketplace."),
     Walk("kills", 5, 20, "How often the durability test kills a process."),
     Walk("webhook-kills", 1, 3, "How often a server is killed in mid-delivery."),
 )

@@ -97,7 +97,7 @@ class Index:
         failures = walk.failures()
         verdict = failures[0][0] if failures else "resolved"
         texts = [text for _, text in failures]
-        return Resolution(
+        return Resolution.model_construct(
             plugin_id=plugin,
             resolves=not failures,
             resolve_failures=texts,
@@ -105,7 +105,7 @@ class Index:
             verdict=verdict,
             reason=texts[0] if texts else None,
             dependencies=[
-                Dependency.model_construct(plugin_id=one, name=self.name(one), depth=depth)
+                Dependency(plugin_id=one, name=self.name(one), depth=depth)
                 for one, depth in walk.depths.items()
                 if depth
             ],

@@ -166,7 +166,7 @@ def judge(platform: Platform, session: Session, plugin_id: str) -> contracts.Dep
     return contracts.DependencyVerdict(
         resolved.verdict,
         tuple(resolved.resolve_failures),
-        tuple(contracts.Dependency(one.plugin_id, one.name, one.depth) for one in resolved.dependencies),
+        tuple(contracts.Dependency(**one) for one in resolved.dependencies),
         tuple((one.name, one.reason) for one in index.conflicts(plugin_id)),
     )
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import AfterValidator, BaseModel, Field
+from typing_extensions import TypedDict
 
 DependencyType = Literal["requires", "suggests", "conflicts_with"]
 DependsOnType = Literal["plugin", "bundle"]
@@ -51,7 +52,7 @@ class DependencyAdded(BaseModel):
     version_constraint: str | None
 
 
-class Dependency(BaseModel):
+class Dependency(TypedDict):
     """A plugin that is required, directly (depth 1) or through others."""
 
     plugin_id: str

@@ -26,6 +26,10 @@ class Market:
         """A new account."""
         return await somebody(self.running)
 
+    async def fresh_admin(self) -> Actor:
+        """A new administrator."""
+        return await somebody(self.running, role="admin")
+
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session", params=["sqlite", "postgresql"])
 async def market(
