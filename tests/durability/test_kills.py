@@ -26,13 +26,13 @@ _PASSWORD = "correct horse battery"
 class Server:
     """`platformctl serve` as a process, on one port and home."""
 
-    def __init__(self, home: Path, database_url: str | None) -> None:
+    def __init__(self, home: Path, database_url: str | None, **settings: str) -> None:
         self.home = home
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        self._environment = {**os.environ, **environment(home, {"DATABASE_URL": database_url})}
+        self._environment = {**os.environ, **environment(home, {"DATABASE_URL": database_url, **settings})}
         self.process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
