@@ -25,7 +25,7 @@ from packaging.utils import canonicalize_name
 from cli import console
 from cli.catalog import Listed, look_up
 from cli.failures import CommandFailed, Refused
-from cli.pip import Pip, Resolved
+from cli.pip import Pip, Resolved, is_path
 from cli.trial import Declared, facts, try_start
 from kernel.plugins import GROUP
 
@@ -82,7 +82,7 @@ def install_plugin(wanted: str, pip: Pip, how: How) -> None:
 
 
 def _find(wanted: str, how: How, busy: Busy) -> Listed | None:
-    if how.address is None and Path(wanted).exists():
+    if how.address is None and is_path(wanted):
         return None
     busy.step(f"Looking for {wanted} in the catalog")
     return look_up(wanted, how.address)

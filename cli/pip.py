@@ -25,6 +25,11 @@ _CAUSES = re.compile(r"The conflict is caused by:\n(.*?)\n\n", re.DOTALL)
 _CONSTRAINT = re.compile(r"The user requested \(constraint\) (\S+?)==(\S+)")
 
 
+def is_path(wanted: str) -> bool:
+    """Whether a file or folder is meant, as pip sees it: a plain word is a name, whatever lies here."""
+    return wanted.endswith(".whl") or "/" in wanted or "\\" in wanted or wanted in (".", "..")
+
+
 @dataclass(frozen=True)
 class Resolved:
     """A package that pip would install; `source` is what to tell pip to get exactly this one."""
@@ -61,7 +66,7 @@ class Pip:
 
     def resolve(self, wanted: str, folder: Path) -> list[Resolved]:
         """What pip would install. Raises Refused for what would change an installed package."""
-        target = str(Path(wanted).absolute()) if Path(wanted).exists() else wanted
+        target = str(Path(wanted).absolute()) if is_path(wanted) else wanted
         report = folder / "report.json"
         options = ["--upgrade", "--upgrade-strategy", "only-if-needed"] if self.upgrade else []
         asked = ["--dry-run", "--report", str(report), "--constraint", str(_constraints(wanted, folder))]
@@ -139,7 +144,7 @@ def _package_of(wanted: str) -> str | None:
     try:
         if path.suffix == ".whl":
             return parse_wheel_filename(path.name)[0]
-        if path.is_dir():
+        if is_path(wanted):
             project = tomllib.loads((path / "pyproject.toml").read_text(encoding="utf-8"))["project"]
             return canonicalize_name(project["name"])
         return canonicalize_name(Requirement(wanted).name)

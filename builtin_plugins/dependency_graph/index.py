@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from .schemas import ConflictOut, Dependency, Resolution
+from .schemas import ConflictOut, Dependency, Resolution, Verdict
 
 DEEPEST = 20
 _MOST_FAILURES = 50
@@ -95,7 +95,7 @@ class Index:
         """All that a plugin requires, to a depth of 20, and whether it fits together."""
         walk = _Walk(self, plugin)
         failures = walk.failures()
-        verdict = failures[0][0] if failures else "resolved"
+        verdict: Verdict = failures[0][0] if failures else "resolved"
         texts = [text for _, text in failures]
         return Resolution.model_construct(
             plugin_id=plugin,
@@ -192,7 +192,7 @@ class _Walk:
             "version": None if known is None else known.version,
         }
 
-    def failures(self) -> list[tuple[Any, str]]:
+    def failures(self) -> list[tuple[Verdict, str]]:
         """(verdict, explanation) of what does not fit, the nearest first; the first 50 of them."""
         found = [*self._missing(), *self._mismatches(), *self._conflicts()]
         found.sort(key=lambda one: one[0])
@@ -200,7 +200,7 @@ class _Walk:
         constrained = self._constrained({link.target for _, verdict, link in shown if verdict != "missing"})
         return [(verdict, self._explained(verdict, link, constrained)) for _, verdict, link in shown]
 
-    def _explained(self, verdict: str, link: Link, constrained: dict[str, list[Link]]) -> str:
+    def _explained(self, verdict: Verdict, link: Link, constrained: dict[str, list[Link]]) -> str:
         if verdict == "missing":
             return f"{self._way(link)}, which is not in the catalog"
         if verdict == "conflict":
@@ -221,13 +221,13 @@ class _Walk:
                 found[link.target].append(link)
         return found
 
-    def _missing(self) -> Iterator[tuple[int, str, Link]]:
+    def _missing(self) -> Iterator[tuple[int, Verdict, Link]]:
         if self._index.has_catalog:
             for plugin, link in self._first.items():
                 if plugin not in self._index.known:
                     yield self.depths[plugin], "missing", link
 
-    def _mismatches(self) -> Iterator[tuple[int, str, Link]]:
+    def _mismatches(self) -> Iterator[tuple[int, Verdict, Link]]:
         known, fits = self._index.known, self._index.fits
         for link in self._requiring:
             if link.constraint is not None:
@@ -235,7 +235,7 @@ class _Walk:
                 if target is not None and not fits(link.constraint, target.version):
                     yield self.depths[link.source] + 1, "version_mismatch", link
 
-    def _conflicts(self) -> Iterator[tuple[int, str, Link]]:
+    def _conflicts(self) -> Iterator[tuple[int, Verdict, Link]]:
         known, depths = self._index.known, self.depths
         for plugin in depths:
             for link in self._index.links(plugin):

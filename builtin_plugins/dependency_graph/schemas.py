@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 
 DependencyType = Literal["requires", "suggests", "conflicts_with"]
 DependsOnType = Literal["plugin", "bundle"]
+Verdict = Literal["resolved", "missing", "version_mismatch", "conflict"]
 Id = Annotated[str, Field(min_length=1, max_length=100)]
 Name = Annotated[str, Field(max_length=200)]
 
@@ -70,7 +71,7 @@ class Resolution(BaseModel):
         description="Plugins and bundles that are required, with depth, version and who requires them; "
         "suggested plugins have dependency_type suggests."
     )
-    verdict: Literal["resolved", "missing", "version_mismatch", "conflict"]
+    verdict: Verdict
     reason: str | None
     dependencies: list[Dependency]
     total_count: int

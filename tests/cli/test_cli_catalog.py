@@ -133,8 +133,15 @@ async def test_what_is_shown_first(catalog: Catalog, environment: Environment) -
     assert environment.installed() == set()
 
 
-async def test_installing(catalog: Catalog, environment: Environment) -> None:
-    """A folder of wheels is index enough; the range of the platform's own catalog holds."""
+async def test_installing(
+    catalog: Catalog, environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of wheels is index enough; the range of the platform's own catalog holds.
+
+    A name is a name, whatever folder lies here.
+    """
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "Tide tables").mkdir()
     done = await catalog.install(environment, "Tide tables", "--yes")
     assert done.returncode == 0, done.stderr
     check_shown(done.stdout)
