@@ -122,10 +122,13 @@ def _fill(connection: Connection, manifest: Manifest, objects: Objects, tell: Te
     for table in archived:
         put_rows(connection, table, present.tables[table.name], objects, tell)
     _check_references(connection, constraints)
-    for table in archived:
-        problem = compare_rows(connection, table, present.tables[table.name])
-        if problem is not None:
-            raise BackupFailed(f"the restored rows are not those of the backup: {problem}")
+    # PostgreSQL closes the cursors that read these tables with the savepoint; until then, no migration can
+    # alter the tables.
+    with connection.begin_nested() as reading:
+        problems = [compare_rows(connection, table, present.tables[table.name]) for table in archived]
+        reading.rollback()
+    for problem in filter(None, problems):
+        raise BackupFailed(f"the restored rows are not those of the backup: {problem}")
 
 
 def _defer_references(connection: Connection, tables: Sequence[str]) -> list[tuple[str, str]]:

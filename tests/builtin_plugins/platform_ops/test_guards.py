@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from sqlalchemy import text
 
+from builtin_plugins.platform_ops.backup.operator import restore
 from builtin_plugins.platform_ops.backup.service import archives_of
 from kernel.sdk import Unit
 from kernel.testing import platforms
+from tests.fakes.earlier_release import PASSWORD, make_earlier_release
 
 
 def step_back(unit: Unit) -> None:
@@ -33,3 +36,30 @@ async def test_backup_before_migrations(database_url: str | None, tmp_path: Path
         manifest = archives.verify(entry.name)
         assert "before the upgrade to access_tokens" in manifest.reason
         assert "access_tokens" not in manifest.revisions
+
+
+async def test_an_earlier_release_comes_back(
+    database_url: str | None, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """The first release's database is backed up by the start that upgrades it. That backup restores into this
+    version, on SQLite and PostgreSQL, and people sign in with the passwords that they had.
+    """
+    store = {"PLATFORM_BACKUP_TO": str(tmp_path / "store")}
+    await make_earlier_release(tmp_path / "first", database_url, ann="admin", bob="user")
+    async with platforms(tmp_path / "first") as start:
+        env = {**store, "DATABASE_URL": database_url}
+        running = await start("platform_ops", env=env, migrated=False)
+        archives = archives_of(running.platform)
+        (entry,) = archives.entries()
+        assert archives.verify(entry.name).revisions == {"kernel": "0001"}
+    for home, url in (("lite", None), ("post", request.getfixturevalue("empty_postgres_url"))):
+        env = {**store, "DATABASE_URL": url}
+        async with platforms(tmp_path / home) as start:
+            tool = await start("platform_ops", role="tool", env=env, migrated=False)
+            await restore(tool.platform, entry.name)
+        async with platforms(tmp_path / home) as start:
+            running = await start("platform_ops", env=env, migrated=False)
+            ann = await running.sign_in("ann", PASSWORD)
+            assert (await ann.get("/v1/backups")).status == 200
+            await running.sign_in("bob", PASSWORD)
+            await running.user("newcomer")
