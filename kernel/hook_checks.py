@@ -38,9 +38,10 @@ def _unfit(manager: HookManager, name: str, method: Any) -> str | None:
     options, spec = getattr(method, _IMPL), manager.specs.get(name)
     if options["wrapper"] or options["hookwrapper"]:
         return f"its hook '{name}' is a wrapper, which is not supported; implement it as a plain method"
+    if spec is None and options["optionalhook"]:
+        return None
     if spec is None:
-        unknown = f"there is no hook '{name}'{_closest(name, manager.specs)}"
-        return None if options["optionalhook"] else unknown
+        return f"there is no hook '{name}'{_closest(name, manager.specs)}"
     if spec.plain and inspect.iscoroutinefunction(method):
         return f"its hook '{name}' must not be async: write 'def' instead of 'async def'"
     return None

@@ -319,9 +319,11 @@ async def platforms(platform_home: Path) -> AsyncIterator[Start]:
             if migrated and not testing_databases.has_database(values):
                 names = [plugin for plugin in plugins if isinstance(plugin, str)]
                 testing_databases.copy_sqlite(home or platform_home, names)
-            loader = SettingsLoader(values)
+            candidates = candidates_of(*plugins)
+            if not any(candidate.name == "manifest_webhooks" for candidate in candidates):
+                values.pop("PLATFORM_MANIFESTS_DIR", None)  # its setting, which nobody else knows
             platform = await stack.enter_async_context(
-                open_platform(loader, role=role, candidates=candidates_of(*plugins))
+                open_platform(SettingsLoader(values), role=role, candidates=candidates)
             )
             offered = platform.resource(OFFERS).services
             app = gateway_app(platform) if only is None else service_app(platform, offered[only][1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,6 +37,11 @@ def small_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallModel
     """A real language model behind an OpenAI-compatible server; see `tests.fakes.small_model`."""
     with serving(tmp_path_factory.mktemp("small-model")) as served:
         yield served
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than there are cores: many tests wait for processes, for disks, or for a limit to pass."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

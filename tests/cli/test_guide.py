@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.fakes.processes import process_environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,33 +125,33 @@ def lint(package: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_new_plugin_passes_our_own_checks(python: Path, tmp_path: Path) -> None:
+def test_a_new_plugin_passes_our_own_checks(cli: Cli, tmp_path: Path) -> None:
     """Lint and format as the platform's own code has them."""
-    assert run(python, tmp_path, "platformctl plugins new acme-notes").returncode == 0
+    assert cli("plugins", "new", "acme-notes").exit_code == 0
     for arguments in (["check"], ["format", "--check"]):
         result = lint(tmp_path / "acme-notes", *arguments)
         assert result.returncode == 0, result.stdout
 
 
 @pytest.mark.parametrize("name", ["Acme", "9lives", "a b", "-x", "a--b", "class", "x" * 51, "ä"])
-def test_a_name_that_can_be_no_package_is_refused(python: Path, tmp_path: Path, name: str) -> None:
+def test_a_name_that_can_be_no_package_is_refused(cli: Cli, tmp_path: Path, name: str) -> None:
     """With the rule in words, exit code 2, and nothing written."""
-    result = run(python, tmp_path, f"platformctl plugins new -- '{name}'")
-    assert result.returncode == 2 and "can't be the name of a plugin" in result.stderr
+    result = cli("plugins", "new", "--", name)
+    assert result.exit_code == 2 and "can't be the name of a plugin" in " ".join(result.stderr.split())
     assert not list(tmp_path.glob("*/pyproject.toml"))
 
 
 @pytest.mark.parametrize("name", ["rag", "json", "kernel"])
-def test_a_name_that_is_taken_is_refused(python: Path, tmp_path: Path, name: str) -> None:
+def test_a_name_that_is_taken_is_refused(cli: Cli, name: str) -> None:
     """By another plugin, by a module of Python, by the platform itself."""
-    result = run(python, tmp_path, f"platformctl plugins new {name}")
-    assert result.returncode == 4 and "already" in result.stderr
+    result = cli("plugins", "new", name)
+    assert result.exit_code == 4 and "already" in result.stderr
 
 
-def test_a_folder_that_exists_is_left_alone(python: Path, tmp_path: Path) -> None:
+def test_a_folder_that_exists_is_left_alone(cli: Cli, tmp_path: Path) -> None:
     """The second time is refused, whatever is in the folder by then."""
-    again = "platformctl plugins new acme-notes"
-    assert run(python, tmp_path, again).returncode == 0
+    again = ("plugins", "new", "acme-notes")
+    assert cli(*again).exit_code == 0
     (tmp_path / "acme-notes" / "README.md").write_text("mine")
-    assert run(python, tmp_path, again).returncode == 4
+    assert cli(*again).exit_code == 4
     assert (tmp_path / "acme-notes" / "README.md").read_text() == "mine"

@@ -46,8 +46,18 @@ Boot = Callable[..., Awaitable[Upgraded]]
 
 
 @pytest.fixture
-async def boot(start_platform: Start, platform_home: Path, database_url: str | None) -> Boot:
-    """Boots platforms on the upgraded database."""
+async def boot(start_platform: Start, platform_home: Path) -> Boot:
+    """Boots platforms on the upgraded database, SQLite."""
+    return await upgraded_boot(start_platform, platform_home, None)
+
+
+@pytest.fixture
+async def each_boot(start_platform: Start, platform_home: Path, database_url: str | None) -> Boot:
+    """The same on each database, where locks or the SQL of a change are at stake."""
+    return await upgraded_boot(start_platform, platform_home, database_url)
+
+
+async def upgraded_boot(start_platform: Start, platform_home: Path, database_url: str | None) -> Boot:
     await make_earlier_release(
         platform_home, database_url, ada="admin", bea="admin", cleo="admin", ulla="user"
     )
@@ -64,6 +74,12 @@ async def upgraded(boot: Boot) -> Upgraded:
     return await boot()
 
 
+@pytest.fixture
+async def each_upgraded(each_boot: Boot) -> Upgraded:
+    """One that runs, on each database."""
+    return await each_boot()
+
+
 async def claim(actor: Actor, code: str) -> Reply:
     return await actor.post(CLAIM, json={"code": code})
 
@@ -73,23 +89,23 @@ def outcome(reply: Reply) -> tuple[int, str]:
 
 
 class TestClaim:
-    async def test_whole_way(self, upgraded: Upgraded) -> None:
+    async def test_whole_way(self, each_upgraded: Upgraded) -> None:
         """Issue, ask, claim, refresh: the claimant administers users, and the mode is closed for good."""
-        code = await upgraded.issue()
+        code = await each_upgraded.issue()
         assert re.fullmatch(r"[0-9A-Z]{6}(-[0-9A-Z]{6}){2}", code)
-        ada, bea = await upgraded.sign_in("ada"), await upgraded.sign_in("bea")
+        ada, bea = await each_upgraded.sign_in("ada"), await each_upgraded.sign_in("bea")
         assert (await ada.get(CLAIM)).json() == {"setup_code_required": True}
         granted = await claim(ada, code)
         assert (granted.status, granted.json()) == (200, {"granted": True, "refresh_required": True})
         fresh = (await ada.post("/v1/auth/refresh")).json()["access_token"]
-        assert (await Actor(upgraded.running, fresh).get("/v1/auth/users")).status == 200
-        (entry,) = await audited(upgraded.running.platform, "platform_admin.granted")
+        assert (await Actor(each_upgraded.running, fresh).get("/v1/auth/users")).status == 200
+        (entry,) = await audited(each_upgraded.running.platform, "platform_admin.granted")
         assert (entry.actor_id, entry.after_state["way"]) == (ada.user["id"], "setup code")
         assert outcome(await claim(ada, code)) == (409, "already_platform_admin")
         assert outcome(await claim(bea, code)) == (404, "no_setup_code")
         assert ((await ada.get(CLAIM)).status, (await bea.get(CLAIM)).status) == (404, 404)
         with pytest.raises(SetupCodesClosed, match="platform-admin grant"):
-            await upgraded.issue()
+            await each_upgraded.issue()
 
     async def test_spelling(self, upgraded: Upgraded) -> None:
         """Small letters, missing dashes and stray spaces make no difference."""
@@ -128,19 +144,19 @@ class TestClaim:
         assert (await ada.get(CLAIM)).status == 200
         assert outcome(await claim(ada, WRONG)) == (403, "no_active_code")
 
-    async def test_expired(self, upgraded: Upgraded) -> None:
+    async def test_expired(self, each_upgraded: Upgraded) -> None:
         """A code is worth nothing after its 24 hours."""
-        _, expires_at = await upgraded.running.platform.resource(SETUP_CODES).issue()
+        _, expires_at = await each_upgraded.running.platform.resource(SETUP_CODES).issue()
         assert timedelta(hours=23, minutes=59) < expires_at - utc_now() <= timedelta(hours=24)
-        code = await upgraded.issue()
-        await execute(upgraded.running.platform.database, update(SetupCode).values(expires_at=utc_now()))
-        ada = await upgraded.sign_in("ada")
+        code = await each_upgraded.issue()
+        await execute(each_upgraded.running.platform.database, update(SetupCode).values(expires_at=utc_now()))
+        ada = await each_upgraded.sign_in("ada")
         assert outcome(await claim(ada, code)) == (403, "expired_code")
 
-    async def test_new_issue_invalidates_the_earlier(self, upgraded: Upgraded) -> None:
+    async def test_new_issue_invalidates_the_earlier(self, each_upgraded: Upgraded) -> None:
         """Only the newest code counts."""
-        first, second = await upgraded.issue(), await upgraded.issue()
-        ada = await upgraded.sign_in("ada")
+        first, second = await each_upgraded.issue(), await each_upgraded.issue()
+        ada = await each_upgraded.sign_in("ada")
         assert outcome(await claim(ada, first)) == (403, "wrong_code")
         assert (await claim(ada, second)).status == 200
 
@@ -158,12 +174,12 @@ class TestClaim:
         for part in (code, code.replace("-", ""), *code.split("-"), WRONG):
             assert part.lower() not in kept.lower()
 
-    async def test_grant_closes_the_mode(self, upgraded: Upgraded) -> None:
+    async def test_grant_closes_the_mode(self, each_upgraded: Upgraded) -> None:
         """After the operator granted, no code is in use, even when the grant is withdrawn."""
-        code = await upgraded.issue()
-        await upgraded.running.platform.resource(PLATFORM_ADMINS).grant("bea")
-        await upgraded.running.platform.resource(PLATFORM_ADMINS).revoke("bea")
-        ada = await upgraded.sign_in("ada")
+        code = await each_upgraded.issue()
+        await each_upgraded.running.platform.resource(PLATFORM_ADMINS).grant("bea")
+        await each_upgraded.running.platform.resource(PLATFORM_ADMINS).revoke("bea")
+        ada = await each_upgraded.sign_in("ada")
         assert outcome(await claim(ada, code)) == (404, "no_setup_code")
 
 
@@ -179,45 +195,46 @@ class TestGuessing:
         assert await upgraded.refusals() == ["wrong_code"] * 5 + ["too_many_wrong_codes", "wrong_code"]
         assert (await claim(ada, await upgraded.issue())).status == 200
 
-    async def test_in_parallel(self, upgraded: Upgraded) -> None:
+    async def test_in_parallel(self, each_upgraded: Upgraded) -> None:
         """Guesses that arrive together are counted one by one."""
-        code = await upgraded.issue()
-        ada = await upgraded.sign_in("ada")
+        code = await each_upgraded.issue()
+        ada = await each_upgraded.sign_in("ada")
         found = [outcome(reply) for reply in await asyncio.gather(*(claim(ada, WRONG) for _ in range(12)))]
         assert found.count((403, "wrong_code")) == WRONG_CODES
         assert found.count((403, "too_many_wrong_codes")) == 12 - WRONG_CODES
         assert outcome(await claim(ada, code)) == (403, "too_many_wrong_codes")
 
-    async def test_in_two_processes(self, boot: Boot) -> None:
+    async def test_in_two_processes(self, each_boot: Boot) -> None:
         """The count is the database's: it holds across processes, and across a restart."""
         secret = {"JWT_SECRET": "a secret of at least thirty-two bytes, for tests"}
-        here = await boot(**secret)
+        here = await each_boot(**secret)
         code = await here.issue()
         ada = await here.sign_in("ada")
         for _ in range(WRONG_CODES):
             await claim(ada, WRONG)
-        there = await boot(**secret)
+        there = await each_boot(**secret)
         assert outcome(await claim(Actor(there.running, ada.token), code)) == (403, "too_many_wrong_codes")
 
-    async def test_one_wins(self, upgraded: Upgraded, boot: Boot) -> None:
+    async def test_one_wins(self, each_upgraded: Upgraded, each_boot: Boot) -> None:
         """Of administrators who claim at the same moment, of two processes, one is granted."""
-        code = await upgraded.issue()
-        other = await boot()
-        places = zip((upgraded, other, upgraded), ("ada", "bea", "cleo"), strict=True)
+        code = await each_upgraded.issue()
+        other = await each_boot()
+        places = zip((each_upgraded, other, each_upgraded), ("ada", "bea", "cleo"), strict=True)
         actors = [await place.sign_in(name) for place, name in places]
         found = sorted(reply.status for reply in await asyncio.gather(*(claim(a, code) for a in actors)))
         assert found == [200, 404, 404]
-        assert len(await upgraded.running.platform.resource(PLATFORM_ADMINS).list()) == 1
+        assert len(await each_upgraded.running.platform.resource(PLATFORM_ADMINS).list()) == 1
 
-    async def test_one_wins_against_a_grant(self, upgraded: Upgraded) -> None:
+    async def test_one_wins_against_a_grant(self, each_upgraded: Upgraded) -> None:
         """A grant and a claim at the same moment: the claim comes first or is refused, never half done."""
-        code = await upgraded.issue()
-        ada = await upgraded.sign_in("ada")
+        code = await each_upgraded.issue()
+        ada = await each_upgraded.sign_in("ada")
         reply, _ = await asyncio.gather(
-            claim(ada, code), upgraded.running.platform.resource(PLATFORM_ADMINS).grant("bea")
+            claim(ada, code), each_upgraded.running.platform.resource(PLATFORM_ADMINS).grant("bea")
         )
         names = {
-            account.username for account in await upgraded.running.platform.resource(PLATFORM_ADMINS).list()
+            account.username
+            for account in await each_upgraded.running.platform.resource(PLATFORM_ADMINS).list()
         }
         assert (reply.status, names) in [(200, {"ada", "bea"}), (404, {"bea"})]
 
