@@ -191,7 +191,7 @@ async def audited(
     return await platform.database.read(lambda session: list(session.scalars(query)))
 
 
-async def eventually(check: Callable[[], bool | Awaitable[bool]], seconds: float = 20) -> float:
+async def eventually(check: Callable[[], bool | Awaitable[bool]], seconds: float = 60) -> float:
     """Look until `check()` is true; answers how many seconds that took. Raises TimeoutError past `seconds`.
 
     For what tells nobody that it happened, such as the work of another process: otherwise await an event.

@@ -25,8 +25,10 @@ from tests.fakes.processes import (
     process_environment,
     running_process,
     served_platform,
+    without_plugins,
 )
 
+BARE = without_plugins()
 HEAVY = {"torch", "faiss", "transformers", "sentence_transformers", "openvino", "tantivy", "dbos", "alembic"}
 
 
@@ -50,14 +52,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class TestOneProcess:
     async def test_says_where_to_go_next(self, cli: Cli, platform_home: Path) -> None:
         """The first start names address, home and how to make the first account; a later one is briefer."""
-        async with served_platform(platform_home, "--no-worker") as served:
+        async with served_platform(platform_home, "--no-worker", env=BARE) as served:
             await eventually(lambda: "is ready" in served.process.output())
             first = served.process.output()
         assert f"{served.url}/docs" in first
         assert str(platform_home) in first
         assert "platformctl users create YOURNAME --admin" in first
         await asyncio.to_thread(cli, "users", "create", "ada", "--generate")
-        async with served_platform(platform_home, "--no-worker") as served:
+        async with served_platform(platform_home, "--no-worker", env=BARE) as served:
             await eventually(lambda: served.process.output().count("is ready") == 2)
             second = served.process.output()[len(first) :]
         assert "users create" not in second
@@ -88,7 +90,7 @@ class TestOneProcess:
 
     async def test_stops_on_sigterm(self, home: Path) -> None:
         """SIGTERM ends it, and its worker, with exit status 0."""
-        async with served_platform(home) as served:
+        async with served_platform(home, env=BARE) as served:
             await eventually(lambda: bool(children(served.process, "worker")))
             worker = children(served.process, "worker")[0]
             served.process.signal(signal.SIGTERM)
@@ -97,7 +99,7 @@ class TestOneProcess:
 
     async def test_dead_worker_is_replaced(self, home: Path) -> None:
         """A worker that is killed is started again, and the API keeps answering."""
-        async with served_platform(home) as served:
+        async with served_platform(home, env=BARE) as served:
             await eventually(lambda: bool(children(served.process, "worker")))
             killed = children(served.process, "worker")[0]
             killed.kill()
@@ -108,7 +110,7 @@ class TestOneProcess:
 
     async def test_worker_dies_with_its_parent(self, home: Path) -> None:
         """`kill -9` of the API process leaves no worker behind."""
-        async with served_platform(home) as served:
+        async with served_platform(home, env=BARE) as served:
             await eventually(lambda: bool(children(served.process, "worker")))
             worker = children(served.process, "worker")[0]
             await served.process.kill()
@@ -116,7 +118,7 @@ class TestOneProcess:
 
     async def test_taken_port(self, home: Path, tmp_path: Path) -> None:
         """A port that somebody else has is told in one line, and the exit status is 1."""
-        async with served_platform(home, "--no-worker") as served:
+        async with served_platform(home, "--no-worker", env=BARE) as served:
             port = served.url.rpartition(":")[2]
             result = await run("serve", "--port", port, "--no-worker", home=tmp_path / "other")
         assert result.code == 1
@@ -139,7 +141,9 @@ class TestOneProcess:
     async def test_log_lines_go_to_a_file(self, tmp_path: Path) -> None:
         """With --log-file every log line is a JSON object in that file, and none is on standard error."""
         file = tmp_path / "logs" / "platform.log"
-        async with served_platform(tmp_path / "home", "--no-worker", "--log-file", str(file)) as served:
+        async with served_platform(
+            tmp_path / "home", "--no-worker", "--log-file", str(file), env=BARE
+        ) as served:
             await served.get("/v1/auth/capabilities", headers={"X-Request-ID": "told-apart"})
             await eventually(lambda: "told-apart" in file.read_text())
             lines = [json.loads(line) for line in file.read_text().splitlines()]
@@ -151,7 +155,7 @@ class TestOneProcess:
 @asynccontextmanager
 async def many(home: Path) -> AsyncIterator[Served]:
     """Two API processes that are both up."""
-    async with served_platform(home, "--workers", "2", env={"RATE_LIMIT_PER_MINUT": "9"}) as served:
+    async with served_platform(home, "--workers", "2", env={**BARE, "RATE_LIMIT_PER_MINUT": "9"}) as served:
         await eventually(lambda: len(living(served.process)) == 2)
         yield served
 

@@ -15,6 +15,9 @@ from typing import Any
 import aiohttp
 import psutil
 
+from kernel.plugins import installed
+from kernel.version import DISTRIBUTION
+
 _PASSED_ON = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "TMPDIR")
 
 
@@ -38,6 +41,12 @@ def listening(process: Process) -> list[psutil.Process]:
 def process_environment(values: Mapping[str, str]) -> dict[str, str]:
     """Only what a process needs from ours, and `values`: no setting of the tester leaks in."""
     return {**{name: os.environ[name] for name in _PASSED_ON if name in os.environ}, **values}
+
+
+def without_plugins(*kept: str) -> dict[str, str]:
+    """Settings that leave out all built-in plugins but these: half the processor time of a start."""
+    names = {candidate.name for candidate in installed() if candidate.distribution == DISTRIBUTION}
+    return {"PLATFORM_PLUGINS_DISABLED": ",".join(sorted(names.difference(kept)))}
 
 
 class Process:

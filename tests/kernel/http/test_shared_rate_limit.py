@@ -12,7 +12,7 @@ import aiohttp
 from kernel.stores.cache import MemoryCache
 from kernel.testing import Running, Start
 from tests.fakes.echo import EchoPlugin
-from tests.fakes.processes import listening, served_platform
+from tests.fakes.processes import listening, served_platform, without_plugins
 from tests.fakes.waiting import eventually
 from tests.kernel.test_outage import Server
 
@@ -108,7 +108,7 @@ async def paced(url: str) -> tuple[int, Any]:
 
 async def test_processes_on_one_port(tmp_path: Path, database_url: str | None) -> None:
     """`serve --workers 2`: past the limit every connection is refused, whichever process it reaches."""
-    env = {**ON, **({"DATABASE_URL": database_url} if database_url else {})}
+    env = {**ON, **without_plugins(), **({"DATABASE_URL": database_url} if database_url else {})}
     async with served_platform(tmp_path / "home", "--workers", "2", "--no-worker", env=env) as served:
         await eventually(lambda: len(listening(served.process)) == 2, 30)
         await wait_for_room(15)
