@@ -142,8 +142,8 @@ class Running:
         return Actor(self, body["access_token"], body["user"], password)
 
     async def run_jobs(self) -> int:
-        """Run all queued jobs, as a worker would. Returns how many ran."""
-        return await drain(self.platform)
+        """Run all queued jobs, as a worker would, but pausing briefly between attempts; how many ran."""
+        return await drain(self.platform, longest_pause=0.02)
 
 
 Start = Callable[..., Awaitable[Running]]

@@ -47,7 +47,7 @@ class JobRunner:
         self._platform = platform
         self._signals: dict[str, StopSignal] = {}
 
-    async def run(self, job_id: str) -> Lane | None:
+    async def run(self, job_id: str, *, longest_pause: float = _LONGEST_PAUSE) -> Lane | None:
         """Run the job until it is done, given up or cancelled; answers its lane if there was anything to do.
 
         Cancelling the task leaves the job to be run again.
@@ -61,7 +61,7 @@ class JobRunner:
                 pause = await self._attempt(record, signal)
                 if pause is None:
                     break
-                await signal.pause(pause)
+                await signal.pause(min(pause, longest_pause))
         finally:
             del self._signals[job_id]
         return lane
@@ -230,14 +230,14 @@ def _reason(error: BaseException, failures: int) -> str:
     return f"{said} (given up after {failures} attempts)"
 
 
-async def drain(platform: Platform) -> int:
+async def drain(platform: Platform, *, longest_pause: float = _LONGEST_PAUSE) -> int:
     """Run everything that is queued, here and now, in the order it came; answers how many jobs ran.
 
     The same runner as in a worker, without the queue: for tests and for one-shot commands.
     """
     runner, ran = platform.resource(JOB_RUNNER), 0
     while job_id := await platform.database.read(records.next_waiting):
-        await runner.run(job_id)
+        await runner.run(job_id, longest_pause=longest_pause)
         ran += 1
     return ran
 

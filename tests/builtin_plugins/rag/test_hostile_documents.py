@@ -158,14 +158,22 @@ class TestWithoutOrders:
 
 
 @session
-async def test_a_small_real_model(small_model: SmallModel, tmp_path: Path) -> None:
-    """Every method runs with it over hostile documents: verdicts keep their bounds, citations are true."""
+async def test_a_small_real_model(
+    small_model: SmallModel, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Methods run with it over hostile documents: verdicts keep their bounds, citations are true.
+
+    Each answer takes seconds of processor time: those that neither grade nor answer plainly run in the night.
+    """
+    methods = ["standard", "corrective"]
+    if request.config.getoption("nightly"):
+        methods += ["hyde", "self_rag", "raptor", "auto"]
     async with platforms(tmp_path) as start:
         running = await start("models", "rag", HashEmbeddings(), env=small_model.env)
         ann = await somebody(running)
         config = {"max_tokens": 48, "temperature": 0}
         made = await hostile_pipelines(running, ann, {"grade": ORDERS["grade"]}, generation_config=config)
-        for method in ("standard", "hyde", "self_rag", "corrective", "raptor", "auto"):
+        for method in methods:
             answer = await ask(ann, made["grade"], QUESTION, method=method, top_k=2)
             assert answer["method"] in (method, "standard") and answer["model_calls"] >= 1
             cited = {int(number) for number in re.findall(r"\[(\d+)\]", answer["answer"])} - {0}
