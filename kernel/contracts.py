@@ -130,6 +130,16 @@ def check_model_runtime(platform: Platform) -> bool | None:
     """Whether the configured model runtime answers now; None where none is configured."""
 
 
+@hookspec.all
+def check_model_call(platform: Platform, model: str) -> None:
+    """A model that a plugin runs itself is about to be called; raise a PlatformError to refuse."""
+
+
+@hookspec.notification
+def on_model_called(platform: Platform, model: str, seconds: float, failed: bool) -> None:
+    """A call of such a model ended after `seconds`. For counting."""
+
+
 @hookspec.all(failing="skip")
 def offer_tools(ctx: Context) -> Sequence[Tool] | None:
     """Tools beside the plugins' actions, for the sender of this request: pipelines, tools of other servers.

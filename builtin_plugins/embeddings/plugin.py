@@ -49,7 +49,7 @@ class EmbeddingsPlugin(Plugin):
         durations = platform.metrics.histogram(
             "embedding_generation_duration_seconds", "Time to embed one batch of texts.", ("model",)
         )
-        service = LocalEmbeddings(self.models, platform.settings_of(EmbeddingsSettings), durations)
+        service = LocalEmbeddings(platform, self.models, platform.settings_of(EmbeddingsSettings), durations)
         try:
             yield service
         finally:

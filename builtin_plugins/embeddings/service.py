@@ -14,7 +14,7 @@ from builtin_plugins.embeddings.catalog import LocalModel, find_model
 from builtin_plugins.embeddings.engines.base import EmbeddingEngine, EngineError
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.embeddings.weights import WeightsError
-from kernel.sdk import Embedded, Unavailable, contracts
+from kernel.sdk import Embedded, Platform, Unavailable, contracts
 
 if TYPE_CHECKING:
     from prometheus_client import Histogram
@@ -28,8 +28,13 @@ class LocalEmbeddings:
     """The models of this machine."""
 
     def __init__(
-        self, models: Sequence[LocalModel], settings: EmbeddingsSettings, durations: Histogram
+        self,
+        platform: Platform,
+        models: Sequence[LocalModel],
+        settings: EmbeddingsSettings,
+        durations: Histogram,
     ) -> None:
+        self._platform = platform
         self._models = models
         self._durations = durations
         # Two at a time: a question need not wait for the whole batch of an ingestion in the same process.
@@ -37,16 +42,28 @@ class LocalEmbeddings:
         self._engines = {model.name: _Engine(model, settings, self._threads) for model in models}
 
     async def embed(self, model: str, texts: Sequence[str], purpose: contracts.Purpose) -> Embedded | None:
-        """Vectors of `texts`; None for a model of another name. Raises Unavailable without an engine."""
+        """Vectors of `texts`; None for a model of another name.
+
+        Raises Unavailable without an engine, and what `check_model_call` raises.
+        """
         known = find_model(model, self._models)
         if known is None:
             return None
+        hooks, platform = self._platform.hooks, self._platform
+        await hooks.ask(contracts.check_model_call, platform=platform, model=known.name)
         engine = await self._engines[known.name].loaded()
         prefix = known.prefixes[purpose]
         whole = [prefix + _HALVES.sub("\ufffd", text) for text in texts]
-        started = time.perf_counter()
-        vectors = await asyncio.get_running_loop().run_in_executor(self._threads, engine.encode, whole)
-        self._durations.labels(known.name).observe(time.perf_counter() - started)
+        started, failed = time.perf_counter(), True
+        try:
+            vectors = await asyncio.get_running_loop().run_in_executor(self._threads, engine.encode, whole)
+            failed = False
+        finally:
+            seconds = time.perf_counter() - started
+            await hooks.tell(
+                contracts.on_model_called, platform=platform, model=known.name, seconds=seconds, failed=failed
+            )
+        self._durations.labels(known.name).observe(seconds)
         return Embedded(vectors, engine.identity, known.unrelated)
 
     async def problem(self) -> str | None:

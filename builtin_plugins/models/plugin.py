@@ -98,6 +98,14 @@ class ModelsPlugin(Plugin):
     async def check_model_runtime(self, platform: Platform) -> bool | None:
         return await platform.resource(MODELS).healthy()
 
+    @hookimpl
+    async def check_model_call(self, platform: Platform, model: str) -> None:
+        await platform.resource(MODELS).rules.admit(model)
+
+    @hookimpl
+    def on_model_called(self, platform: Platform, model: str, seconds: float, failed: bool) -> None:
+        platform.resource(MODELS).usage.count(model, seconds, None, failed=failed)
+
     @hookimpl(trylast=True)
     async def embed_texts(
         self, platform: Platform, model: str, texts: Sequence[str], purpose: contracts.Purpose

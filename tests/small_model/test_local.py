@@ -16,6 +16,7 @@ import pytest
 import pytest_asyncio
 
 from builtin_plugins.models.local.child import Wanted
+from builtin_plugins.models.local.memory import available_mb
 from builtin_plugins.models.services.door import MODELS
 from kernel.sdk import contracts
 from kernel.testing import Actor, Running, eventually, platforms, somebody
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 Children = Callable[[], list[psutil.Process]]
 
 CHAT = "/v1/ai/chat/completions"
+MB = 1024 * 1024
 WEATHER = {
     "type": "function",
     "function": {
@@ -221,8 +223,30 @@ async def test_memory_is_given_back(tmp_path: Path, children: Children) -> None:
         running = await start("models", "orchestrator", env=env)
         before = {child.pid for child in children()}
         assert (await ask(await somebody(running), "Hello", 3)).status == 200
+        [loaded] = [child for child in children() if child.pid not in before]
+        assert loaded.memory_info().rss > 100 * MB
         await eventually(lambda: not {child.pid for child in children()} - before, 15)
         assert running.platform.resource(MODELS).local.loaded() == []
+        assert not loaded.is_running()  # so all of its memory is the machine's again
+
+
+async def test_unloaded_when_memory_is_short(tmp_path: Path) -> None:
+    """A model that nobody is using gives way to a program that needs its memory, long before it is idle."""
+    free = available_mb()
+    assert free is not None
+    env = {
+        "PLATFORM_MODELS_LOCAL_FILES": f"tiny={model_file()}",
+        "PLATFORM_MODELS_LOCAL_SPARE_MB": str(max(0, free - 1_500)),
+        "PLATFORM_MODELS_LOCAL_THREADS": "1",
+    }
+    async with platforms(tmp_path) as start:
+        running = await start("models", "orchestrator", env=env)
+        local = running.platform.resource(MODELS).local
+        assert (await ask(await somebody(running), "Hello", 3)).status == 200
+        assert local.loaded() == ["tiny"]
+        hungry = await asyncio.to_thread(lambda: bytearray(b"x" * (2_500 * MB)))
+        await eventually(lambda: local.loaded() == [], 15)
+        del hungry
 
 
 async def test_no_room_no_model(tmp_path: Path) -> None:

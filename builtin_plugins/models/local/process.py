@@ -77,7 +77,7 @@ class ModelProcess:
                 platform.resource(OUTGOING).client("local model", named=[url])
             )
             self._runtime = OpenAIRuntime(client, url, api_key=key, limits=limits)
-        except BaseException:
+        except BaseException:  # whoever waits may leave while it loads: the process must not outlive that
             await self.stop()
             raise
 

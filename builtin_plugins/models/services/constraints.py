@@ -10,13 +10,13 @@ from builtin_plugins.models.schemas import Constraints, ConstraintsOut
 from builtin_plugins.models.services.catalogue import find
 from builtin_plugins.models.services.door import MODELS
 from builtin_plugins.models.services.rules import CHANGED
-from kernel.sdk import Caller, Context, Unit, audit, utc_now
+from kernel.sdk import Caller, Context, Unit, audit, contracts, utc_now
 
 
 async def change(ctx: Context, model_id: str, wanted: Constraints) -> ConstraintsOut:
-    """Replace the limits on a model. Raises UnknownModel for one that no runtime has."""
-    _, info = await find(ctx.resource(MODELS), model_id)
-    model = canonical(info.id)
+    """Replace the limits on a model. Raises UnknownModel for one that neither a runtime nor a plugin has."""
+    known = await _is_a_plugins(ctx, model_id)
+    model = canonical(model_id if known else await _of_a_runtime(ctx, model_id))
     await ctx.write(_change, ctx.caller, model, wanted)
     return ConstraintsOut(model=model, **wanted.model_dump())
 
@@ -25,6 +25,17 @@ async def show(ctx: Context, model_id: str) -> ConstraintsOut:
     """The limits on a model; none where none were set."""
     model = canonical(model_id)
     return ConstraintsOut(model=model, **await ctx.read(_read, model))
+
+
+async def _is_a_plugins(ctx: Context, model_id: str) -> bool:
+    """Whether a plugin embeds by that name, such as the models that are built in."""
+    lists = await ctx.platform.hooks.ask(contracts.list_embedding_models, platform=ctx.platform)
+    return any(model_id in names for names in lists)
+
+
+async def _of_a_runtime(ctx: Context, model_id: str) -> str:
+    _, info = await find(ctx.resource(MODELS), model_id)
+    return info.id
 
 
 def _change(unit: Unit, caller: Caller, model: str, wanted: Constraints) -> None:

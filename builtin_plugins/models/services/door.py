@@ -187,6 +187,10 @@ class Models:
         self.usage.count(name, time.perf_counter() - started, None, failed=False)
         return Embedded(vectors, f"{chosen.kind}/{name}")
 
+    def registered(self) -> int:
+        """How many models there are, as of the last look."""
+        return len({canonical(info.id) for configured in self.all for info in configured.listed})
+
     async def healthy(self) -> bool | None:
         """Whether a server answers; None where none is configured."""
         if not self.servers:

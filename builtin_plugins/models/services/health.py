@@ -24,8 +24,9 @@ async def check_servers(platform: Platform) -> None:
 async def health_fields(platform: Platform) -> dict[str, Any]:
     """How many models there are, as of the last look."""
     models = platform.resource(MODELS)
-    names = {info.id for configured in models.all for info in await configured.look(_LOOK_SECONDS)}
-    return {"models_registered": len(names)}
+    for configured in models.all:
+        await configured.look(_LOOK_SECONDS)
+    return {"models_registered": models.registered()}
 
 
 _LOOK_SECONDS = 10.0

@@ -36,7 +36,12 @@ async def open_models(platform: Platform) -> AsyncIterator[Models]:
         Usage(platform).running() as usage,
     ):
         servers = [_server(client, runtime, settings, limits) for runtime in named]
-        yield Models([*servers], local, settings, Rules(platform), usage, durations)
+        models = Models([*servers], local, settings, Rules(platform), usage, durations)
+        registered = platform.metrics.gauge(
+            "models_registered_total", "Models of all runtimes, as they were listed last."
+        )
+        registered.set_function(models.registered)
+        yield models
 
 
 def _limits(settings: ModelsSettings) -> RuntimeLimits:

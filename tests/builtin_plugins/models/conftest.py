@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +11,20 @@ import pytest
 from builtin_plugins.models.runtimes import ModelRuntime, OllamaRuntime, OpenAIRuntime, RuntimeLimits
 from kernel.metrics import Metrics
 from kernel.outgoing.client import Outgoing, OutgoingClient
+from kernel.testing import Running, Start
 
 LIMITS = RuntimeLimits(connect_s=2.0, idle_s=5.0, total_s=10.0, health_s=2.0)
 RuntimeFor = Callable[..., ModelRuntime]
+
+
+@pytest.fixture
+def start_anywhere(start_platform: Start, database_url: str | None) -> Start:
+    """`start_platform` on SQLite, then on PostgreSQL."""
+
+    async def start(*plugins: Any, env: Mapping[str, str | None] | None = None, **more: Any) -> Running:
+        return await start_platform(*plugins, env={"DATABASE_URL": database_url, **(env or {})}, **more)
+
+    return start
 
 
 @pytest.fixture

@@ -50,9 +50,9 @@ async def later(admin: Actor, model: str) -> str:
     return str(answer.json()["details"]["pull_id"])
 
 
-async def test_the_blocking_answer(start_platform: Start) -> None:
+async def test_the_blocking_answer(start_anywhere: Start) -> None:
     """201 at the end, as older clients expect it; 200 for what is there."""
-    async with pulling(start_platform, {"llama3.2": PullScript()}) as (running, admin, _):
+    async with pulling(start_anywhere, {"llama3.2": PullScript()}) as (running, admin, _):
         answer = await working(running, admin.post("/v1/models", json={"model_id": "llama3.2"}))
         assert (answer.status, answer.json()["status"], answer.json()["model"]) == (201, "pulled", "llama3.2")
         assert answer.json()["details"]["size_bytes"] == 5_000
@@ -83,19 +83,19 @@ async def test_who_may(start_platform: Start) -> None:
         assert (await admin.get("/v1/models/pulls")).json()["items"] == []
 
 
-async def test_lost_connections(start_platform: Start) -> None:
+async def test_lost_connections(start_anywhere: Start) -> None:
     """Three connections are lost; each new one goes on where the last one ended."""
     script = PullScript(lost_at=[1_000, 2_000, 4_000])
-    async with pulling(start_platform, {"big": script}) as (running, admin, _):
+    async with pulling(start_anywhere, {"big": script}) as (running, admin, _):
         answer = await working(running, admin.post("/v1/models", json={"model_id": "big"}))
         assert (answer.status, script.attempts) == (201, 4)
 
 
-async def test_no_progress_is_given_up(start_platform: Start) -> None:
+async def test_no_progress_is_given_up(start_anywhere: Start) -> None:
     """Connections that bring nothing end the pull, with plain words and none of the runtime's."""
     script = PullScript(lost_at=[0] * 50)
     more = {"PLATFORM_MODELS_PULL_ATTEMPTS": "3"}
-    async with pulling(start_platform, {"big": script}, **more) as (running, admin, _):
+    async with pulling(start_anywhere, {"big": script}, **more) as (running, admin, _):
         answer = await working(running, admin.post("/v1/models", json={"model_id": "big"}))
         assert (answer.status, answer.json()["code"]) == (503, "pull_failed")
         assert "after 3 attempts" in answer.detail
@@ -111,11 +111,11 @@ async def test_an_unknown_model(start_platform: Start) -> None:
         assert sum(request.path == "/api/pull" for request in server.requests) == 1
 
 
-async def test_one_at_a_time(start_platform: Start) -> None:
+async def test_one_at_a_time(start_anywhere: Start) -> None:
     """The second waits, the same one twice is one, and each starts the next."""
     gate = asyncio.Event()
     pulls = {"a": PullScript(gate=gate), "b": PullScript()}
-    async with pulling(start_platform, pulls) as (running, admin, server):
+    async with pulling(start_anywhere, pulls) as (running, admin, server):
         first, second = await later(admin, "a"), await later(admin, "b")
         assert await later(admin, "a") == first
         worker = asyncio.create_task(running.run_jobs())
@@ -145,10 +145,10 @@ async def test_progress_as_events(start_platform: Start) -> None:
         assert {line for line in lines if line.startswith("event: ")} == {"event: pull"}
 
 
-async def test_cancelling(start_platform: Start) -> None:
+async def test_cancelling(start_anywhere: Start) -> None:
     """One that waits ends at once; one that runs ends a moment later, and the runtime hears of it."""
     gate = asyncio.Event()
-    async with pulling(start_platform, {"a": PullScript(gate=gate), "b": PullScript()}) as (
+    async with pulling(start_anywhere, {"a": PullScript(gate=gate), "b": PullScript()}) as (
         running,
         admin,
         server,

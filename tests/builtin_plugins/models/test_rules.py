@@ -36,9 +36,9 @@ async def chat(actor: Actor, **more: Any) -> Any:
     return await actor.post(CHAT, json=body)
 
 
-async def test_only_some_may(start_platform: Start) -> None:
+async def test_only_some_may(start_anywhere: Start) -> None:
     """By username, id or role; chats, embeddings and tests alike; lifted by an empty body."""
-    async with stage(start_platform) as (running, admin, _):
+    async with stage(start_anywhere) as (running, admin, _):
         ann, bob = await somebody(running), await somebody(running)
         await limit(admin, allowed_users=[ann.user["username"]])
         await limit(admin, "nomic-embed-text", allowed_roles=["admin"])
@@ -55,9 +55,9 @@ async def test_only_some_may(start_platform: Start) -> None:
         assert (await chat(ann)).status == 200
 
 
-async def test_calls_in_a_minute(start_platform: Start) -> None:
+async def test_calls_in_a_minute(start_anywhere: Start) -> None:
     """Each account has its own count, over every way in which it calls the model."""
-    async with stage(start_platform) as (running, admin, _):
+    async with stage(start_anywhere) as (running, admin, _):
         ann, bob = await somebody(running), await somebody(running)
         await limit(admin, rate_limit=2)
         assert (await chat(ann)).status == 200
@@ -93,9 +93,9 @@ async def test_what_can_not_be_kept_is_refused(start_platform: Start) -> None:
         assert (await admin.post("/v1/models/nothing/constraints", json={})).status == 404
 
 
-async def test_limits_are_shown_and_noted(start_platform: Start) -> None:
+async def test_limits_are_shown_and_noted(start_anywhere: Start) -> None:
     """To administrators; every change is in the audit log."""
-    async with stage(start_platform) as (running, admin, _):
+    async with stage(start_anywhere) as (running, admin, _):
         await limit(admin, rate_limit=7)
         shown = (await admin.get("/v1/models/small/constraints")).json()
         assert (shown["model"], shown["rate_limit"], shown["max_tokens"]) == ("small", 7, None)
@@ -106,9 +106,9 @@ async def test_limits_are_shown_and_noted(start_platform: Start) -> None:
         assert (entry.before_state["rate_limit"], entry.after_state["rate_limit"]) == (None, 7)
 
 
-async def test_use_is_counted(start_platform: Start) -> None:
+async def test_use_is_counted(start_anywhere: Start) -> None:
     """Calls, tokens, times and errors, by the part of the platform that called."""
-    async with stage(start_platform) as (running, admin, server):
+    async with stage(start_anywhere) as (running, admin, server):
         ann = await somebody(running)
         await asyncio.gather(*(chat(ann) for _ in range(3)))
         await ann.post("/v1/models/small/test", json={})
@@ -122,3 +122,28 @@ async def test_use_is_counted(start_platform: Start) -> None:
         assert (shown["calls"], shown["errors"], shown["tokens"]) == (5, 1, 4 * 18)
         assert (await ann.get("/v1/models/small/metrics")).status == 403
         assert (await admin.get("/v1/models/unheard/metrics")).json()["calls"] == 0
+
+
+async def test_models_that_are_built_in(start_platform: Start) -> None:
+    """Limits hold for them as well, by whichever name they are asked for, and their use is counted."""
+    running = await start_platform("embeddings", "models", "orchestrator", env={"RATE_LIMIT_ENABLED": "true"})
+    admin, ann, bob = [await somebody(running, role=role) for role in ("admin", "user", "user")]
+    body = {"model": "all-minilm", "input": "text"}
+    await limit(admin, "all-minilm", allowed_users=[ann.user["username"]], rate_limit=2)
+    for _ in range(2):
+        assert (await ann.post(EMBEDDINGS, json=body)).status == 200
+    limited = await ann.post(EMBEDDINGS, json=body)
+    assert (limited.status, limited.json()["code"]) == (429, "model_rate_limited")
+    for name in ("all-minilm", "all-MiniLM-L6-v2"):
+        refused = await bob.post(EMBEDDINGS, json={**body, "model": name})
+        assert (refused.status, refused.json()["code"]) == (403, "model_not_allowed"), name
+    shown = (await admin.get("/v1/models/all-minilm/metrics")).json()
+    assert (shown["calls"], shown["errors"], shown["days"][0]["part"]) == (2, 0, "orchestrator")
+
+
+async def test_how_many_models(start_platform: Start) -> None:
+    """The gauge counts each model once, as the runtimes listed them last."""
+    async with stage(start_platform) as (running, _, _server):
+        await running.anonymous.get("/v1/models")
+        metrics = (await running.anonymous.get("/metrics")).body.decode()
+        assert "\nmodels_registered_total 2.0\n" in metrics
