@@ -26,7 +26,7 @@ class Action:
     `parameters` is validated before `handler(ctx, parameters)` is called; what it returns must be JSON or a
     pydantic model. A handler refuses a call with BadRequest or another PlatformError, whose text the caller
     sees; any other error is a plain 500. `owner` names the plugin as clients see it, where it is not the
-    declaring plugin (a manifest).
+    declaring plugin (a manifest). `tool` is its name among all tools; ``<plugin>_<name>`` if not given.
 
     `access` says who may call it: `AUTHENTICATED`, `permission(KEY)` with a key of the instance, another
     access of routes, or `PUBLIC`, which needs `read_only`. ``POST /v1/plugins/{plugin}/actions/{name}`` takes
@@ -50,6 +50,7 @@ class Action:
     open_world: bool = field(default=True, kw_only=True)
     tier: Tier = field(default="community", kw_only=True)
     owner: str | None = field(default=None, kw_only=True)
+    tool: str | None = field(default=None, kw_only=True)
 
     @property
     def annotations(self) -> dict[str, bool]:

@@ -198,7 +198,7 @@ def _tool_of(plugin: str, action: Action) -> Tool:
 
     hints = action.annotations
     return Tool(
-        tool_name(plugin, action.name),
+        tool_name(action.tool) if action.tool else tool_name(plugin, action.name),
         action.description,
         action.parameters_schema(),
         run,

@@ -73,4 +73,5 @@ FIND_CORRELATIONS = Action(
     access=AUTHENTICATED,
     read_only=True,
     open_world=False,
+    tool="find_correlations",
 )

@@ -134,7 +134,7 @@ class TestOverview:
 async def test_action(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Programs and models find correlations by the tool of this name, as whoever calls."""
     async with platforms(tmp_path_factory.mktemp("action")) as start:
-        running = await start("graph_rag", "plugin_registry")
+        running = await start("graph_rag", "plugin_registry", "orchestrator")
         ann, bob = await somebody(running), await somebody(running)
         await make(ann)
         path = "/v1/plugins/graph_rag/actions/find_correlations"
@@ -142,6 +142,8 @@ async def test_action(tmp_path_factory: pytest.TempPathFactory) -> None:
         assert found.status == 200, found.body
         assert "harbour" in found.body.decode()
         assert (await bob.post(path, json={"document_id": "museum"})).status == 404
+        called = await ann.post("/v1/ai/functions/find_correlations", json={"document_id": "museum"})
+        assert called.status == 200 and "harbour" in called.body.decode(), called.body
 
 
 class TestNetwork:
