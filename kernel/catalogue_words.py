@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ListingRef:
-    """A listing of the catalog of plugins; `approved` ones are open to everybody."""
+    """A listing of the catalog of plugins; `approved` ones are open to everybody.
+
+    `plugins` are the names of installed plugins that came with its package, if they are called otherwise.
+    """
 
     id: str
     name: str
@@ -17,6 +20,12 @@ class ListingRef:
     package: str | None = None
     version_range: str | None = None
     tier: str = "community"
+    plugins: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its own name, and those of its plugins."""
+        return (self.name, *self.plugins)
 
 
 @dataclass(frozen=True, slots=True)

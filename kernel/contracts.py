@@ -322,7 +322,7 @@ def forget_turns(platform: Platform, unit: Unit, holder: str) -> bool | None:
 def find_listings(
     platform: Platform, session: Session, plugins: Sequence[str]
 ) -> Sequence[ListingRef] | None:
-    """The listings whose id or name is among `plugins`, approved or not; what is unknown is left out."""
+    """The listings whose id or name, or that of a plugin of theirs, is among `plugins`, approved or not."""
 
 
 @hookspec.first

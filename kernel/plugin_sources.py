@@ -22,7 +22,7 @@ class PluginEntry:
 
     `reason` says why it is not active, `problem` what is wrong with an active one. `source` is where it comes
     from: ``vendored`` (part of the platform), ``package``, or the name of a `PluginSource`. `webhooks` are
-    its webhook paths, without the leading ``/webhook``.
+    its webhook paths, without the leading ``/webhook``. `package` is what pip calls a plugin of ``package``.
     """
 
     name: str
@@ -39,6 +39,7 @@ class PluginEntry:
     databases: tuple[str, ...] = ()
     webhooks: tuple[str, ...] = ()
     essential: bool = False
+    package: str | None = None
     registered_at: datetime = field(default_factory=utc_now)
 
 

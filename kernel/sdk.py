@@ -65,6 +65,7 @@ from kernel.events import Event
 from kernel.gateway.services import Service
 from kernel.health import HealthCheck, NotChecked, NotConfigured, is_failure, run_check
 from kernel.hook_types import hookimpl, hookspec
+from kernel.hookspecs import select_members
 from kernel.http.access_control import ScopeMissing, require_access, require_token_scope
 from kernel.http.context import Context
 from kernel.http.examples import example
@@ -343,6 +344,7 @@ __all__ = [
     "revoke_sessions",
     "run_check",
     "scope_of",
+    "select_members",
     "send_events",
     "send_stream",
     "sign_in_external",

@@ -79,6 +79,15 @@ class Listing(Base):
     published_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
+class InstalledPlugin(Base):
+    """An installed plugin that came with a listing's package, but is called otherwise."""
+
+    __tablename__ = "marketplace_installed_plugin"
+
+    name: Mapped[str] = mapped_column(String(100), primary_key=True)
+    plugin_id: Mapped[str] = mapped_column(ForeignKey(Listing.id, ondelete=CASCADE), index=True)
+
+
 class NameGram(Base):
     """Three letters in a row of an approved listing's name, so that a misspelt name is found."""
 

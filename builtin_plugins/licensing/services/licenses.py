@@ -10,7 +10,18 @@ from typing import Any
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
-from kernel.sdk import Caller, Platform, Principal, Unit, Unprocessable, audit, scope_of, utc_now
+from kernel.sdk import (
+    Account,
+    Caller,
+    Platform,
+    Principal,
+    Unit,
+    Unprocessable,
+    audit,
+    scope_of,
+    select_members,
+    utc_now,
+)
 
 from ..errors import LicenseNotFound, SeatsTaken
 from ..models import License, Seat
@@ -39,6 +50,7 @@ async def activate(caller: Caller, wanted: ActivateRequest) -> ActivatedLicense:
     """
     _check_holder(wanted)
     await check_known(caller.platform, wanted.plugin_id)
+    await caller.platform.database.read(_check_holder_known, caller.platform, wanted)
     subject = None if wanted.organization_id else wanted.user_id or caller.principal.subject
     tenant = await _tenant(caller, subject, wanted.organization_id)
     key = make_key()
@@ -68,6 +80,22 @@ def _check_holder(wanted: ActivateRequest) -> None:
         raise Unprocessable.field(loc, "A license of an organization needs both organization_id and seats")
     if wanted.organization_id is not None and wanted.user_id is not None:
         raise Unprocessable.field(("body", "user_id"), "Send user_id or organization_id, not both")
+
+
+def _check_holder_known(session: Session, platform: Platform, wanted: ActivateRequest) -> None:
+    """Raise Unprocessable for an account or organization that is not there; services are not recorded."""
+    if wanted.organization_id is not None:
+        query = platform.hooks.ask_now(
+            select_members, platform=platform, organization_id=wanted.organization_id
+        )
+        if query is None or session.scalar(query.limit(1)) is None:
+            loc, text = ("body", "organization_id"), "There is no organization with this id"
+            raise Unprocessable.field(loc, text, wanted.organization_id)
+    user = wanted.user_id
+    if user is None or user.startswith("service:"):
+        return
+    if not (user.isdecimal() and len(user) <= 9) or session.get(Account, int(user)) is None:
+        raise Unprocessable.field(("body", "user_id"), "There is no account with this id", user)
 
 
 async def _tenant(caller: Caller, subject: str | None, organization_id: int | None) -> str:

@@ -25,7 +25,7 @@ def listings(platform: Platform, session: Session, plugins: Iterable[str]) -> Li
     spec = contracts.find_listings
     answers = platform.hooks.ask_now(spec, platform=platform, session=session, plugins=wanted)
     found = [listing for answer in answers for listing in answer]
-    return {**{one.name: one for one in found}, **{one.id: one for one in found}}
+    return {**{name: one for one in found for name in one.names}, **{one.id: one for one in found}}
 
 
 def key_of(platform: Platform, session: Session, plugin: str) -> str:

@@ -9,13 +9,14 @@ from sqlalchemy.orm import Session
 
 from kernel.sdk import contracts
 
-from ..models import Installation, Listing
+from ..models import Installation, InstalledPlugin, Listing
 from ..states import PUBLIC
 
 
 def find_refs(session: Session, plugins: Sequence[str]) -> list[contracts.ListingRef]:
-    """The listings whose id or name is among these."""
+    """The listings whose id or name, or that of an installed plugin of theirs, is among these."""
     wanted = list(plugins)
+    behind = select(InstalledPlugin.plugin_id).where(InstalledPlugin.name.in_(wanted))
     query = select(
         Listing.id,
         Listing.name,
@@ -26,11 +27,25 @@ def find_refs(session: Session, plugins: Sequence[str]) -> list[contracts.Listin
         Listing.version_range,
         Listing.base_tier,
     )
-    rows = session.execute(query.where(or_(Listing.id.in_(wanted), Listing.name.in_(wanted))))
+    fits = or_(Listing.id.in_(wanted), Listing.name.in_(wanted), Listing.id.in_(behind))
+    installed = _installed(session)
     return [
-        contracts.ListingRef(one, name, shown, status == PUBLIC, version, package, versions, tier)
-        for one, name, shown, status, version, package, versions, tier in rows
+        contracts.ListingRef(
+            *(one, name, shown, status == PUBLIC, version, package, versions, tier),
+            plugins=tuple(installed.get(one, ())),
+        )
+        for one, name, shown, status, version, package, versions, tier in session.execute(query.where(fits))
     ]
+
+
+def _installed(session: Session) -> dict[str, list[str]]:
+    """Names of plugins by the listing with whose package they came; there are as many as are installed."""
+    found: dict[str, list[str]] = {}
+    for name, listing in session.execute(
+        select(InstalledPlugin.name, InstalledPlugin.plugin_id).order_by(InstalledPlugin.name)
+    ):
+        found.setdefault(listing, []).append(name)
+    return found
 
 
 def find_together(session: Session, plugins: Sequence[str], limit: int) -> list[contracts.InstalledTogether]:

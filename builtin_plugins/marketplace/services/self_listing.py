@@ -9,13 +9,15 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from packaging.utils import canonicalize_name
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from kernel.sdk import DIRECTORY, TOOLS, Platform, PluginEntry, ResourceKey, Unit, utc_now
 from kernel.sdk import Tool as AnyTool
 
-from ..models import Listing, Transition
+from ..models import InstalledPlugin, Listing, Transition
 from ..states import PUBLIC
 from .listings import LOCK
 from .search import index, name_key
@@ -112,14 +114,53 @@ def write_listings(unit: Unit, wanted: Wanted) -> None:
         select(Listing).where(Listing.self_listed.is_(True) | Listing.name_key.in_(list(keys)))
     ).all()
     known = {row.name_key: row for row in rows}
+    own = {name for key, name in keys.items() if key in known}
+    behind = _by_package(unit.session, {name: wanted[name][0] for name in keys.values() if name not in own})
+    _write_installed(unit, wanted, behind)
     for key, name in keys.items():
-        entry, tools = wanted[name]
-        _list(unit, known.get(key), entry, tools)
+        if name not in behind:
+            entry, tools = wanted[name]
+            _list(unit, known.get(key), entry, tools)
     for key, row in known.items():
         if key not in keys and row.self_listed and row.status == PUBLIC:
             _move(unit, row, "archived")
             put(unit, row, {})
             index(unit, row)
+
+
+def _by_package(session: Session, entries: Mapping[str, PluginEntry]) -> dict[str, Listing]:
+    """The approved listings that name the packages with which these plugins came."""
+    packages = {name: canonicalize_name(entry.package) for name, entry in entries.items() if entry.package}
+    if not packages:
+        return {}
+    query = select(Listing).where(
+        Listing.status == PUBLIC, Listing.package.is_not(None), Listing.self_listed.is_(False)
+    )
+    listed: dict[str, Listing] = {}
+    for row in session.scalars(query.order_by(Listing.number)):
+        listed.setdefault(canonicalize_name(row.package), row)
+    return {name: listed[package] for name, package in packages.items() if package in listed}
+
+
+def _write_installed(unit: Unit, wanted: Wanted, behind: Mapping[str, Listing]) -> None:
+    """Let each listing have the tools of the plugins that came with its package, and of no other."""
+    before = {row.name: row for row in unit.session.scalars(select(InstalledPlugin))}
+    touched = {row.id: row for row in behind.values()}
+    for name, row in before.items():
+        if name not in behind or behind[name].id != row.plugin_id:
+            left = unit.session.scalar(select(Listing).where(Listing.id == row.plugin_id))
+            if left is not None:
+                touched.setdefault(left.id, left)
+            unit.session.delete(row)
+    unit.session.flush()
+    for name, listing in behind.items():
+        if name not in before or before[name].plugin_id != listing.id:
+            unit.session.add(InstalledPlugin(name=name, plugin_id=listing.id))
+    for listing in touched.values():
+        names = [name for name, row in behind.items() if row.id == listing.id]
+        tools = {key: tool for name in names for key, tool in wanted[name][1].items()}
+        if put(unit, listing, tools)[0]:
+            index(unit, listing)
 
 
 def _list(

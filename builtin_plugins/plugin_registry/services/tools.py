@@ -59,7 +59,7 @@ async def of_listing(platform: Platform, plugin_id: str) -> ToolList:
     ref = refs.get(plugin_id)
     if ref is None or not ref.approved:
         raise NotFound("Plugin not found")
-    tools = [tool for tool in await platform.resource(TOOLS).declared() if tool.plugin == ref.name]
+    tools = [tool for tool in await platform.resource(TOOLS).declared() if tool.plugin in ref.names]
     items = await _items(platform, [(tool, True) for tool in tools])
     return ToolList(tools=items, count=len(items), total=len(items), limit=0, offset=0)
 
@@ -85,7 +85,7 @@ def _refs(session: Session, platform: Platform, plugins: Iterable[str]) -> dict[
     spec, wanted = contracts.find_listings, list(plugins)
     answers = platform.hooks.ask_now(spec, platform=platform, session=session, plugins=wanted)
     refs = [ref for answer in answers for ref in answer]
-    return {**{ref.name: ref for ref in refs}, **{ref.id: ref for ref in refs}}
+    return {**{name: ref for ref in refs for name in ref.names}, **{ref.id: ref for ref in refs}}
 
 
 def _item(tool: Tool, active: bool, refs: Listings, entries: Mapping[str, PluginEntry]) -> ToolItem:

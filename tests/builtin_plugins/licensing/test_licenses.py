@@ -166,6 +166,24 @@ async def test_wrong_activations(licensing: Running, body: dict[str, object], st
     assert (await admin.post(f"{LICENSES}/activate", json=body)).status == status
 
 
+@pytest.mark.parametrize(
+    ("holder", "field"),
+    [
+        ({"user_id": "999999"}, "user_id"),
+        ({"user_id": "ada"}, "user_id"),
+        ({"organization_id": 999999, "seats": 2}, "organization_id"),
+    ],
+)
+async def test_unknown_holders(licensing: Running, holder: dict[str, object], field: str) -> None:
+    """A licence for nobody is 422 and names the field."""
+    admin = await somebody(licensing, role="admin")
+    listing = await make_listing(licensing, admin)
+    body = {"plugin_id": listing["id"], "tier": "pro", **holder}
+    answer = await admin.post(f"{LICENSES}/activate", json=body)
+    assert answer.status == 422, answer.body
+    assert answer.json()["detail"][0]["loc"] == ["body", field]
+
+
 async def test_ids_that_are_none(licensing: Running) -> None:
     """What can't be the id of a listing is 404."""
     admin = await somebody(licensing, role="admin")

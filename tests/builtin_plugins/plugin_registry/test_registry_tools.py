@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -12,6 +13,7 @@ import pytest_asyncio
 from pydantic import BaseModel, Field
 
 from builtin_plugins.marketplace.services.self_listing import SELF_LISTING, SelfListing
+from kernel.plugins import Candidate
 from kernel.sdk import (
     AUTHENTICATED,
     PUBLIC,
@@ -354,3 +356,31 @@ async def test_a_plugin_that_is_gone_is_archived(tmp_path: Any) -> None:
             ids.append([one["id"] for one in listed if one["name"] == "tide"])
     assert ids[0] == ids[1] == ids[2]
     assert len(ids[0]) == 1
+
+
+async def test_a_plugin_from_a_listing(tmp_path: Path, database_url: str | None) -> None:
+    """A plugin that came with a listing's package has its tools there, and the listing's licences."""
+    packaged = Candidate("tide", Tide, distribution="acme-Tide")
+    plugins = ("tenancy", "marketplace", "licensing", "plugin_registry")
+    env = {"DATABASE_URL": database_url}
+    async with platforms(tmp_path) as start:
+        running = await start(*plugins, env=env)
+        admin = await somebody(running, role="admin")
+        listing = await bring(admin, admin, "approved", name="Tide tables", package="acme_tide")
+    for installed in (True, False):
+        async with platforms(tmp_path) as start:
+            running = await start(*plugins, *([packaged] if installed else []), env=env)
+            await running.platform.resource(SELF_LISTING).sync()
+            admin, ann = await somebody(running, role="admin"), await somebody(running)
+            found = (await admin.get(f"{PLUGINS}/search?q=tide")).json()["plugins"]
+            assert [one["id"] for one in found] == [listing["id"]]
+            tools = (await admin.get(f"{AI}/plugins/{listing['id']}/tools")).json()
+            of_listing = (await admin.get(f"/v1/tools/plugins/{listing['id']}/tools")).json()
+            assert (tools["count"], of_listing["count"]) == ((5, 5) if installed else (0, 0))
+            if not installed:
+                continue
+            assert {tool["plugin_id"] for tool in of_listing["tools"]} == {listing["id"]}
+            assert (await execute(ann, "tide_chart")).status == 403
+            body = {"plugin_id": listing["id"], "tier": "pro", "user_id": str(ann.user["id"])}
+            assert (await admin.post("/v1/marketplace/licenses/activate", json=body)).status == 200
+            assert (await execute(ann, "tide_chart")).status == 200
