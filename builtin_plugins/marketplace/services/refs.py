@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from kernel.sdk import contracts
@@ -27,7 +27,8 @@ def find_refs(session: Session, plugins: Sequence[str]) -> list[contracts.Listin
         Listing.version_range,
         Listing.base_tier,
     )
-    fits = or_(Listing.id.in_(wanted), Listing.name.in_(wanted), Listing.id.in_(behind))
+    named = and_(Listing.name.in_(wanted), Listing.name.not_in(select(InstalledPlugin.name)))
+    fits = or_(Listing.id.in_(wanted), named, Listing.id.in_(behind))
     installed = _installed(session)
     return [
         contracts.ListingRef(

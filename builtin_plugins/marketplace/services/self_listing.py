@@ -14,7 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from kernel.sdk import DIRECTORY, TOOLS, Platform, PluginEntry, ResourceKey, Unit, utc_now
+from kernel.sdk import DIRECTORY, TOOLS, Platform, PluginEntry, ResourceKey, Unit, contracts, utc_now
 from kernel.sdk import Tool as AnyTool
 
 from ..models import InstalledPlugin, Listing, Transition
@@ -38,17 +38,29 @@ class SelfListing:
         self._platform = platform
         self._stopping = asyncio.Event()
         self._told: object = None
+        self._turn = asyncio.Lock()
 
     async def sync(self) -> None:
         """Bring the catalog up to date now; where nothing changed, nothing is written."""
-        wanted = await self._installed()
-        told = {
-            name: (entry.version, entry.description, entry.author, entry.status, tools)
-            for name, (entry, tools) in wanted.items()
-        }
-        if told != self._told:
-            await self._platform.database.write(write_listings, wanted)
-            self._told = told
+        async with self._turn:
+            wanted = await self._installed()
+            told = {
+                name: (entry.version, entry.description, entry.author, entry.status, tools)
+                for name, (entry, tools) in wanted.items()
+            }
+            if told == self._told:
+                return
+            self._told = told  # before the write: a listing that changes meanwhile is looked at again
+            try:
+                await self._platform.database.write(write_listings, wanted)
+            except BaseException:  # however it ended, nothing was written
+                self._told = None
+                raise
+
+    def note_listing(self, _listing: str) -> None:
+        """A listing changed: it may be that of an installed package."""
+        if any(record.distribution and not record.built_in for record in self._platform.plugins):
+            self._told = None
 
     async def _installed(self) -> Wanted:
         entries = await self._platform.resource(DIRECTORY).entries()
@@ -84,6 +96,7 @@ class SelfListing:
         """Look for changes within the block; what is looked at is in memory."""
         task = None
         if self._platform.role == "api":
+            self._platform.notices.listen(contracts.LISTINGS_CHANGED, self.note_listing)
             task = asyncio.create_task(self._look_now_and_then(), name="self-listing")
         try:
             yield self
@@ -114,7 +127,7 @@ def write_listings(unit: Unit, wanted: Wanted) -> None:
         select(Listing).where(Listing.self_listed.is_(True) | Listing.name_key.in_(list(keys)))
     ).all()
     known = {row.name_key: row for row in rows}
-    own = {name for key, name in keys.items() if key in known}
+    own = {name for key, name in keys.items() if key in known and not known[key].self_listed}
     behind = _by_package(unit.session, {name: wanted[name][0] for name in keys.values() if name not in own})
     _write_installed(unit, wanted, behind)
     for key, name in keys.items():
@@ -122,7 +135,8 @@ def write_listings(unit: Unit, wanted: Wanted) -> None:
             entry, tools = wanted[name]
             _list(unit, known.get(key), entry, tools)
     for key, row in known.items():
-        if key not in keys and row.self_listed and row.status == PUBLIC:
+        is_gone = key not in keys or keys[key] in behind
+        if is_gone and row.self_listed and row.status == PUBLIC:
             _move(unit, row, "archived")
             put(unit, row, {})
             index(unit, row)
@@ -138,7 +152,7 @@ def _by_package(session: Session, entries: Mapping[str, PluginEntry]) -> dict[st
     )
     listed: dict[str, Listing] = {}
     for row in session.scalars(query.order_by(Listing.number)):
-        listed.setdefault(canonicalize_name(row.package), row)
+        listed.setdefault(canonicalize_name(str(row.package)), row)
     return {name: listed[package] for name, package in packages.items() if package in listed}
 
 
@@ -218,7 +232,7 @@ def _move(unit: Unit, row: Listing, status: str) -> None:
             to_status=status,
             actor="platform",
             actor_role="service",
-            notes="The plugin is installed again" if status == PUBLIC else "The plugin is gone",
+            notes=f"The plugin lists itself {'again' if status == PUBLIC else 'no longer'}",
         )
     )
     row.status, row.updated_at = status, utc_now()
