@@ -66,11 +66,8 @@ class LiveGraph:
             store = self._store = await asyncio.to_thread(GraphStore, self._folder)
         await asyncio.to_thread(store.open)
         links, names, version = await self._platform.database.snapshot(_read, None)
-        if await asyncio.to_thread(store.version) != version:
-            log.info("rebuilding the graph's store from %d plugins with edges", len(links))
-            await asyncio.to_thread(store.rebuild, links, version)
         index = Index()
-        for source, found in (await asyncio.to_thread(store.links)).items():
+        for source, found in (await asyncio.to_thread(store.bring_up, links, version)).items():
             index.put(source, found)
         index.names.update(names)
         await self._read_catalog(index, index.plugins())

@@ -64,6 +64,18 @@ class GraphStore:
         found = list(self._store.quads_for_pattern(_iri("state"), _iri("version"), None, None))
         return int(found[0].object.value) if len(found) == 1 else None
 
+    def bring_up(self, links: Mapping[str, Sequence[Link]], version: int) -> dict[str, list[Link]]:
+        """All edges as the store has them; it is rebuilt from `links` if it is out of date or damaged."""
+        try:
+            if self.version() == version:
+                return self.links()
+        except (*BROKEN, LookupError) as error:
+            log.warning("the graph's store is damaged (%s); starting with an empty one", type(error).__name__)
+            self._start_empty()
+        log.info("rebuilding the graph's store from %d plugins with edges", len(links))
+        self.rebuild(links, version)
+        return self.links()
+
     def rebuild(self, links: Mapping[str, Sequence[Link]], version: int) -> None:
         """Hold exactly these edges."""
         self._store.clear()

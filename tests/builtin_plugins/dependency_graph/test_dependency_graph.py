@@ -253,9 +253,10 @@ async def start_again(start: Any) -> Running:
     return running
 
 
-@pytest.mark.parametrize("damage", ["none", "deleted", "broken", "behind"])
-async def test_the_store_is_made_anew(tmp_path: Path, damage: str) -> None:
-    """Deleted, corrupt or behind the rows: the next start has every edge again."""
+@pytest.mark.parametrize("damage", ["none", "deleted", "broken", "data", "behind"])
+async def test_the_store_is_made_anew(tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Deleted, corrupt or behind the rows: the next start has every edge again, and the log says so."""
+    caplog.set_level("INFO", "platform.dependency_graph")
     folder = tmp_path / "dependency_graph" / "0"
     async with platforms(tmp_path) as start:
         admin = await somebody(await start_again(start), role="admin")
@@ -275,9 +276,15 @@ async def test_the_store_is_made_anew(tmp_path: Path, damage: str) -> None:
     if damage == "broken":
         for path in folder.iterdir():
             path.write_bytes(b"\0nonsense")
+    if damage == "data":
+        for path in [*folder.glob("*.sst"), *folder.glob("*.log")]:
+            content = path.read_bytes()
+            path.write_bytes(bytes(byte ^ 0x5A for byte in content[: len(content) // 2]) + b"")
+    caplog.clear()
     async with platforms(tmp_path) as start:
         admin = await somebody(await start_again(start), role="admin")
         assert (await resolved(admin, "a"))["total_count"] == 2
+    assert ("rebuilding the graph's store" in caplog.text) == (damage != "none")
 
 
 async def test_two_processes_have_a_store_each(tmp_path: Path) -> None:
