@@ -60,6 +60,7 @@ class KnowledgeBase(Base):
     llm_model: Mapped[str | None]
     chunk_size: Mapped[int]
     chunk_overlap: Mapped[int]
+    graph: Mapped[bool] = mapped_column(default=False)
     owner_id: Mapped[int | None]
     visibility: Mapped[str]
     team_id: Mapped[int | None]
@@ -107,6 +108,7 @@ class KnowledgeBaseOut(BaseModel):
     llm_model: str | None
     chunk_size: int
     chunk_overlap: int
+    graph: bool
     document_count: int = 0
     vector_count: int = 0
     owner_id: int | None
