@@ -187,7 +187,10 @@ class TurnCitation:
 
 @dataclass(frozen=True, slots=True)
 class RecordedTurn:
-    """A turn as its reader may see it. `withheld` says that parts of the answer are missing."""
+    """A turn as its reader may see it. `withheld` says that parts of the answer are missing.
+
+    `rating` is `up`, `down` or None.
+    """
 
     id: int
     conversation_id: str
@@ -201,6 +204,7 @@ class RecordedTurn:
     tokens_used: int | None
     asked_by: str
     asked_at: datetime
+    rating: str | None = None
 
 
 class OpenTurn(Protocol):

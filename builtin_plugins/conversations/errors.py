@@ -5,6 +5,11 @@ from __future__ import annotations
 from kernel.sdk import Conflict, Forbidden, NotFound
 
 
+class TurnNotFound(NotFound):
+    code = "turn_not_found"
+    default_detail = "Turn not found"
+
+
 class ConversationNotFound(NotFound):
     code = "conversation_not_found"
     default_detail = "Conversation not found"

@@ -7,6 +7,7 @@ from builtin_plugins.conversations.errors import (
     ConversationNotFound,
     NotFirstWriter,
     PipelineNotFound,
+    TurnNotFound,
 )
 from builtin_plugins.conversations.schemas import (
     ConversationItem,
@@ -18,9 +19,10 @@ from builtin_plugins.conversations.schemas import (
     Shared,
     TurnOut,
     TurnQuery,
+    TurnRating,
     WhichQuery,
 )
-from builtin_plugins.conversations.services import changing, listing
+from builtin_plugins.conversations.services import changing, listing, rating
 from kernel.sdk import AUTHENTICATED, Answer, Context, Page, RouteTable
 
 routes = RouteTable("Conversations", service="rag-pipeline")
@@ -84,6 +86,18 @@ async def list_turns(ctx: Context, conversation_id: str, query: TurnQuery) -> Pa
     """
     items, total = await listing.list_turns(ctx.caller, conversation_id, query)
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)
+
+
+@routes.put(
+    _ONE + "/turns/{turn_id:int}/rating",
+    access=AUTHENTICATED,
+    body=TurnRating,
+    status=204,
+    errors=(ConversationNotFound, TurnNotFound),
+)
+async def rate(ctx: Context, conversation_id: str, turn_id: int, body: TurnRating) -> None:
+    """Rate an answer. Whoever evaluates the knowledge base may make a question of it."""
+    await rating.rate(ctx.caller, conversation_id, turn_id, body.rating)
 
 
 @routes.get(

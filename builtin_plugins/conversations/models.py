@@ -59,6 +59,7 @@ class Turn(Base):
     tokens_used: Mapped[int | None] = mapped_column(Integer)
     asked_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
     answered_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    rating: Mapped[str | None] = mapped_column(String(4))
 
 
 class Citation(Base):

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.conversations import handlers
 from builtin_plugins.conversations.models import Base, Thread
-from builtin_plugins.conversations.services import asking, reading, removal
+from builtin_plugins.conversations.services import asking, rating, reading, removal
 from builtin_plugins.conversations.settings import ConversationsSettings
 from kernel.sdk import (
     Caller,
@@ -76,6 +76,12 @@ class ConversationsPlugin(Plugin):
     @hookimpl
     def forget_turns(self, unit: Unit, holder: str) -> bool:
         return removal.forget_holder(unit, holder)
+
+    @hookimpl(optionalhook=True)
+    async def list_rated_turns(
+        self, caller: Caller, pipeline_ids: Sequence[str], limit: int
+    ) -> Sequence[contracts.RecordedTurn]:
+        return await rating.rated(caller, pipeline_ids, limit)
 
     @hookimpl(optionalhook=True)
     def remove_derived(

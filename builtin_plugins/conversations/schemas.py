@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
@@ -86,6 +86,15 @@ class TurnOut(BaseModel):
     tokens_used: int | None
     asked_by: str = Field(description="The account id of the person who asked, or the name of a service.")
     asked_at: datetime
+    rating: Literal["up", "down"] | None = None
+
+
+class TurnRating(BaseModel):
+    """What a reader thinks of an answer; null takes a rating back. The last rating counts."""
+
+    model_config = example(rating="up")
+
+    rating: Literal["up", "down"] | None
 
 
 class ConversationRename(BaseModel):

@@ -5,6 +5,11 @@ from __future__ import annotations
 from kernel.sdk import Conflict, Forbidden, NotFound, Unavailable
 
 
+class CandidateNotFound(NotFound):
+    code = "candidate_not_found"
+    default_detail = "Candidate not found"
+
+
 class KnowledgeBaseNotFound(NotFound):
     code = "knowledge_base_not_found"
     default_detail = "Knowledge base not found"

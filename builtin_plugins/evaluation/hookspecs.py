@@ -35,3 +35,17 @@ def owns_knowledge_base(
 @hookspec.first_now
 def list_query_methods(platform: Platform) -> Sequence[str] | None:
     """The names of the methods that a question may name."""
+
+
+@hookspec.first_now
+def list_pipelines_over(
+    platform: Platform, session: Session, scope: Scope, knowledge_base_id: str
+) -> Sequence[str] | None:
+    """The ids of the pipelines over a knowledge base that a scope sees; at most 500."""
+
+
+@hookspec.all(failing="skip")
+def list_rated_turns(
+    caller: Caller, pipeline_ids: Sequence[str], limit: int
+) -> Sequence[contracts.RecordedTurn] | None:
+    """The latest turns with these pipelines that somebody rated, as far as the caller may read them."""

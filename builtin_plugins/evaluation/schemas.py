@@ -71,7 +71,7 @@ class QuestionOut(BaseModel):
     passages: list[str]
     answers: list[str]
     unanswerable: bool
-    origin: Literal["uploaded", "generated"]
+    origin: Literal["uploaded", "generated", "rated"]
 
 
 class OfBase(PageQuery):
@@ -81,11 +81,15 @@ class OfBase(PageQuery):
 
 
 class Generate(BaseModel):
-    """How many questions to make from the documents."""
+    """How many questions to make from the documents, and whether a model makes them."""
 
     model_config = example(limit=50)
 
     limit: int = Field(50, ge=1, le=500)
+    with_model: bool = Field(
+        False, description="Ask the model runtime for questions, one passage at a time; rules make the rest."
+    )
+    llm_model: Annotated[str, Field(max_length=255)] | None = None
 
 
 class Added(BaseModel):
@@ -93,6 +97,55 @@ class Added(BaseModel):
 
     added: int
     question_count: int
+
+
+class Generated(Added):
+    """How many questions were made and added."""
+
+    degraded: list[str] | None = Field(description="What was asked for and could not be done.")
+
+
+class CandidateOut(BaseModel):
+    """A question that was asked in a conversation or a published chat, and rated."""
+
+    turn_id: int
+    question: str
+    answer: str
+    rating: Literal["up", "down"]
+    passages: list[str] = Field(description="Ids of the passages that the answer cites.")
+    documents: list[str] = Field(description="Ids of their documents.")
+    asked_at: datetime
+
+
+class Acceptance(BaseModel):
+    """A candidate, and what is expected of its answer; by default the passages that a good answer cited."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    turn_id: int
+    documents: Lines = []
+    passages: Lines = []
+    answers: Lines = []
+    unanswerable: bool = False
+
+    @property
+    def expects(self) -> bool:
+        """Whether it says what is expected."""
+        return bool(self.documents or self.passages or self.answers or self.unanswerable)
+
+    @model_validator(mode="after")
+    def _not_both(self) -> Acceptance:
+        if self.unanswerable and (self.documents or self.passages or self.answers):
+            raise ValueError("name what is expected, or say unanswerable: true, and not both")
+        return self
+
+
+class Accepted(BaseModel):
+    """Candidates that the set takes."""
+
+    model_config = example(candidates=[{"turn_id": 7, "answers": ["130 EUR"]}])
+
+    candidates: Annotated[list[Acceptance], Field(min_length=1, max_length=500)]
 
 
 class Configuration(BaseModel):

@@ -9,10 +9,21 @@ from typing import Any
 from builtin_plugins.published_chat.handlers import endpoints, public
 from builtin_plugins.published_chat.models import Base
 from builtin_plugins.published_chat.permissions import PUBLISH
+from builtin_plugins.published_chat.services import feedback
 from builtin_plugins.published_chat.services.retention import TIDY
 from builtin_plugins.published_chat.settings import PublishedChatSettings
 from builtin_plugins.published_chat.tokens import VISITOR_TOKENS, open_visitor_tokens
-from kernel.sdk import JobRef, Permission, Plugin, Resource, RouteTable, Tables, hookimpl
+from kernel.sdk import (
+    Caller,
+    JobRef,
+    Permission,
+    Plugin,
+    Resource,
+    RouteTable,
+    Tables,
+    contracts,
+    hookimpl,
+)
 
 
 class PublishedChatPlugin(Plugin):
@@ -43,6 +54,12 @@ class PublishedChatPlugin(Plugin):
     @hookimpl
     def register_jobs(self) -> Sequence[JobRef]:
         return [TIDY]
+
+    @hookimpl(optionalhook=True)
+    async def list_rated_turns(
+        self, caller: Caller, pipeline_ids: Sequence[str], limit: int
+    ) -> Sequence[contracts.RecordedTurn]:
+        return await feedback.rated(caller, pipeline_ids, limit)
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:

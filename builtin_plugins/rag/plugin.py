@@ -222,6 +222,10 @@ class RagPlugin(Plugin):
         return select(KnowledgeBase.id).where(scope.sees(KnowledgeBase))
 
     @hookimpl(optionalhook=True)
+    def list_pipelines_over(self, session: Session, scope: Scope, knowledge_base_id: str) -> Sequence[str]:
+        return lookup.pipelines_over(session, scope, knowledge_base_id)
+
+    @hookimpl(optionalhook=True)
     def owns_knowledge_base(self, session: Session, scope: Scope, knowledge_base_id: str) -> bool | None:
         found = session.get(KnowledgeBase, knowledge_base_id)
         return None if found is None else scope.owns(found)

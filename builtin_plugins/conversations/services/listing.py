@@ -126,6 +126,7 @@ def _turn_out(turn: contracts.RecordedTurn) -> TurnOut:
         tokens_used=turn.tokens_used,
         asked_by=turn.asked_by,
         asked_at=turn.asked_at,
+        rating=turn.rating,
     )
 
 

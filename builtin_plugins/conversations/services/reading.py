@@ -81,6 +81,7 @@ def _shown(stored: StoredTurn, seen: set[str]) -> contracts.RecordedTurn:
         tokens_used=turn.tokens_used,
         asked_by=turn.asked_by,
         asked_at=turn.asked_at,
+        rating=turn.rating,
     )
 
 

@@ -47,8 +47,7 @@ async def create(ctx: Context, body: RunCreate) -> RunOut:
 @routes.get(_RUNS, access=AUTHENTICATED, query=OfBase, returns=Page[RunOut], errors=(NoKnowledgeBases,))
 async def list_all(ctx: Context, query: OfBase) -> Page[RunOut]:
     """List the runs over the knowledge bases that the caller sees, newest first."""
-    items, total = await runs.list_page(ctx.caller, query.knowledge_base_id, query.limit, query.offset)
-    return Page(items=items, total=total, limit=query.limit, offset=query.offset)
+    return await runs.list_page(ctx.caller, query)
 
 
 @routes.get(_ONE, access=AUTHENTICATED, returns=RunDetail, errors=(RunNotFound, NoKnowledgeBases))
@@ -72,8 +71,7 @@ async def remove(ctx: Context, run_id: str) -> None:
 )
 async def results(ctx: Context, run_id: str, query: ResultQuery) -> Page[ResultOut]:
     """List what was measured question by question in one configuration, the worst first."""
-    items, total = await runs.results(ctx.caller, run_id, query)
-    return Page(items=items, total=total, limit=query.limit, offset=query.offset)
+    return await runs.results(ctx.caller, run_id, query)
 
 
 @routes.get(

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from builtin_plugins.evaluation.errors import (
+    CandidateNotFound,
     KnowledgeBaseNotFound,
     NoKnowledgeBases,
     NotOwner,
     QuestionNotFound,
     SetNotFound,
 )
-from builtin_plugins.evaluation.schemas import Added, Generate, OfBase, QuestionOut, SetCreate, SetOut
-from builtin_plugins.evaluation.services import sets
+from builtin_plugins.evaluation.schemas import (
+    Accepted,
+    Added,
+    CandidateOut,
+    Generate,
+    Generated,
+    OfBase,
+    QuestionOut,
+    SetCreate,
+    SetOut,
+)
+from builtin_plugins.evaluation.services import candidates, sets
 from builtin_plugins.evaluation.services.reading import read_questions
 from kernel.sdk import (
     AUTHENTICATED,
@@ -57,8 +68,7 @@ async def create(ctx: Context, body: SetCreate) -> SetOut:
 @routes.get(_SETS, access=AUTHENTICATED, query=OfBase, returns=Page[SetOut], errors=(NoKnowledgeBases,))
 async def list_all(ctx: Context, query: OfBase) -> Page[SetOut]:
     """List the sets of the knowledge bases that the caller sees, newest first."""
-    items, total = await sets.list_page(ctx.caller, query.knowledge_base_id, query.limit, query.offset)
-    return Page(items=items, total=total, limit=query.limit, offset=query.offset)
+    return await sets.list_page(ctx.caller, query)
 
 
 @routes.get(_ONE, access=AUTHENTICATED, returns=SetOut, errors=(SetNotFound, NoKnowledgeBases))
@@ -82,8 +92,7 @@ async def remove(ctx: Context, set_id: str) -> None:
 )
 async def questions(ctx: Context, set_id: str, query: PageQuery) -> Page[QuestionOut]:
     """List the questions of a set in their order."""
-    items, total = await sets.questions(ctx.caller, set_id, query.limit, query.offset)
-    return Page(items=items, total=total, limit=query.limit, offset=query.offset)
+    return await sets.questions(ctx.caller, set_id, query)
 
 
 @routes.post(
@@ -115,16 +124,47 @@ async def upload(ctx: Context, set_id: str) -> Added:
     _ONE + "/generate",
     access=AUTHENTICATED,
     body=Generate,
-    returns=Added,
+    returns=Generated,
     errors=(SetNotFound, NotOwner, NoKnowledgeBases, Conflict),
     long=True,
 )
-async def generate(ctx: Context, set_id: str, body: Generate) -> Added:
-    """Add questions made from headings, definitions and figures of the documents, without a model.
+async def generate(ctx: Context, set_id: str, body: Generate) -> Generated:
+    """Add questions made from the documents: from headings, definitions and figures, or by a model.
 
     Their `origin` is `generated`. They are deleted with their documents.
     """
-    return await sets.generate(ctx.caller, set_id, body.limit)
+    return await sets.generate(ctx.caller, set_id, body)
+
+
+@routes.get(
+    _ONE + "/candidates",
+    access=AUTHENTICATED,
+    query=PageQuery,
+    returns=Page[CandidateOut],
+    errors=(SetNotFound, NotOwner, NoKnowledgeBases),
+)
+async def list_candidates(ctx: Context, set_id: str, query: PageQuery) -> Page[CandidateOut]:
+    """List questions of conversations and published chats that were rated, the latest first.
+
+    Those that the caller may read, over the set's knowledge base, and that the set does not have yet.
+    """
+    return await candidates.list_page(ctx.caller, set_id, query)
+
+
+@routes.post(
+    _ONE + "/candidates",
+    access=AUTHENTICATED,
+    body=Accepted,
+    returns=Added,
+    errors=(SetNotFound, NotOwner, NoKnowledgeBases, CandidateNotFound, Conflict),
+)
+async def accept_candidates(ctx: Context, set_id: str, body: Accepted) -> Added:
+    """Take candidates into the set, with what is expected of their answers.
+
+    A candidate rated `up` expects the passages that its answer cites, unless you say otherwise; for one rated
+    `down` you must say what is expected.
+    """
+    return await candidates.accept(ctx.caller, set_id, body)
 
 
 @routes.delete(

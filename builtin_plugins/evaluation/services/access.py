@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Select, literal, select
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, literal, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.evaluation import hookspecs
@@ -33,6 +35,11 @@ class Sight:
             raise NoKnowledgeBases()
         return found
 
+    def of_base(self, column: Any, base: str | None) -> ColumnElement[bool]:
+        """The condition for rows of knowledge bases that are seen, or of this one if it is."""
+        seen: ColumnElement[bool] = column.in_(self.bases)
+        return seen if base is None else seen & (column == base)
+
     def require_owner(self, session: Session, base: str) -> None:
         """Raise KnowledgeBaseNotFound unless it is seen, NotOwner unless it may be changed."""
         if session.scalar(select(literal(base).in_(self.bases))) is not True:
@@ -43,6 +50,14 @@ class Sight:
         )
         if not owns:
             raise NotOwner()
+
+    def pipelines_over(self, session: Session, base: str) -> list[str]:
+        """The ids of the pipelines over a knowledge base that are seen."""
+        spec = hookspecs.list_pipelines_over
+        found = self._platform.hooks.ask_now(
+            spec, platform=self._platform, session=session, scope=self._scope, knowledge_base_id=base
+        )
+        return list(found or ())
 
     def set_of(self, session: Session, set_id: str) -> QuestionSet:
         """A set that the caller sees. Raises SetNotFound."""

@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.evaluation import hookspecs
@@ -16,6 +16,7 @@ from builtin_plugins.evaluation.schemas import (
     CompareQuery,
     Comparison,
     Configuration,
+    OfBase,
     ResultOut,
     ResultQuery,
     RunCreate,
@@ -33,7 +34,7 @@ from builtin_plugins.evaluation.services.summaries import (
     load,
     summarize,
 )
-from kernel.sdk import Caller, Platform, Unit, Unprocessable, utc_now
+from kernel.sdk import Caller, Page, Platform, Unit, Unprocessable, utc_now
 
 _MOST_WORSE = 50
 
@@ -75,18 +76,17 @@ def _check_methods(platform: Platform, wanted: list[Configuration]) -> None:
             raise Unprocessable.field(place, f"must be one of {', '.join(known)}", one.method)
 
 
-async def list_page(caller: Caller, base: str | None, limit: int, offset: int) -> tuple[list[RunOut], int]:
-    """The runs that the caller sees, newest first, and how many there are."""
+async def list_page(caller: Caller, query: OfBase) -> Page[RunOut]:
+    """The runs that the caller sees, newest first."""
     sight = await sight_of(caller)
 
-    def read(session: Session) -> tuple[list[RunOut], int]:
-        seen: ColumnElement[bool] = Run.knowledge_base_id.in_(sight.bases)
-        if base is not None:
-            seen &= Run.knowledge_base_id == base
+    def read(session: Session) -> Page[RunOut]:
+        seen = sight.of_base(Run.knowledge_base_id, query.knowledge_base_id)
         ordered = select(Run).where(seen).order_by(Run.created_at.desc(), Run.id)
-        rows = session.scalars(ordered.limit(limit).offset(offset)).all()
+        rows = session.scalars(ordered.limit(query.limit).offset(query.offset)).all()
         total = session.scalar(select(func.count()).select_from(Run).where(seen)) or 0
-        return [_out(session, row) for row in rows], total
+        items = [_out(session, row) for row in rows]
+        return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
     return await caller.platform.database.read(read)
 
@@ -104,11 +104,11 @@ async def get(caller: Caller, run_id: str) -> RunDetail:
     return RunDetail(**out.model_dump(), summaries=summaries, choices=found.choices)
 
 
-async def results(caller: Caller, run_id: str, query: ResultQuery) -> tuple[list[ResultOut], int]:
-    """The results of one configuration, the worst first, and how many there are. Raises RunNotFound."""
+async def results(caller: Caller, run_id: str, query: ResultQuery) -> Page[ResultOut]:
+    """The results of one configuration, the worst first. Raises RunNotFound."""
     sight = await sight_of(caller)
 
-    def read(session: Session) -> tuple[list[ResultOut], int]:
+    def read(session: Session) -> Page[ResultOut]:
         sight.run_of(session, run_id)
         of = (Result.run_id == run_id) & (Result.configuration == query.configuration)
         columns = [getattr(Result, name) for name in ("question_id", "kind", *MEASURES)]
@@ -128,7 +128,8 @@ async def results(caller: Caller, run_id: str, query: ResultQuery) -> tuple[list
             )
             for row in rows
         ]
-        return items, session.scalar(select(func.count()).select_from(Result).where(of)) or 0
+        total = session.scalar(select(func.count()).select_from(Result).where(of)) or 0
+        return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
     return await caller.platform.database.read(read)
 

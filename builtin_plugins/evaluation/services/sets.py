@@ -7,8 +7,9 @@ import uuid
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import islice, zip_longest
+from typing import TypeVar
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.evaluation.errors import QuestionNotFound
@@ -16,6 +17,9 @@ from builtin_plugins.evaluation.models import Question, QuestionSet
 from builtin_plugins.evaluation.schemas import (
     MOST_QUESTIONS,
     Added,
+    Generate,
+    Generated,
+    OfBase,
     QuestionIn,
     QuestionOut,
     SetCreate,
@@ -23,7 +27,10 @@ from builtin_plugins.evaluation.schemas import (
 )
 from builtin_plugins.evaluation.services.access import sight_of
 from builtin_plugins.evaluation.services.generating import Made, make_questions
-from kernel.sdk import Caller, Conflict, Platform, Unit, contracts, utc_now
+from builtin_plugins.evaluation.services.modelled import ask_model
+from kernel.sdk import Caller, Conflict, Page, PageQuery, Platform, Unit, contracts, utc_now
+
+T = TypeVar("T")
 
 _PAGE = 500
 _MOST_DOCUMENTS = 200
@@ -44,20 +51,18 @@ async def create(caller: Caller, wanted: SetCreate) -> SetOut:
         )
         unit.session.add(made)
         unit.session.flush()
-        added = _add(unit, made.id, map(_row, wanted.questions))
+        added = add_rows(unit, made.id, map(_row, wanted.questions))
         return _out(made, added.question_count)
 
     return await caller.platform.database.write(write)
 
 
-async def list_page(caller: Caller, base: str | None, limit: int, offset: int) -> tuple[list[SetOut], int]:
-    """The sets that the caller sees, newest first, and how many there are."""
+async def list_page(caller: Caller, query: OfBase) -> Page[SetOut]:
+    """The sets that the caller sees, newest first."""
     sight = await sight_of(caller)
 
-    def read(session: Session) -> tuple[list[SetOut], int]:
-        seen: ColumnElement[bool] = QuestionSet.knowledge_base_id.in_(sight.bases)
-        if base is not None:
-            seen &= QuestionSet.knowledge_base_id == base
+    def read(session: Session) -> Page[SetOut]:
+        seen = sight.of_base(QuestionSet.knowledge_base_id, query.knowledge_base_id)
         counted = (
             select(func.count())
             .where(Question.set_id == QuestionSet.id)
@@ -67,9 +72,10 @@ async def list_page(caller: Caller, base: str | None, limit: int, offset: int) -
         ordered = (
             select(QuestionSet, counted).where(seen).order_by(QuestionSet.created_at.desc(), QuestionSet.id)
         )
-        rows = session.execute(ordered.limit(limit).offset(offset)).all()
+        rows = session.execute(ordered.limit(query.limit).offset(query.offset)).all()
         total = session.scalar(select(func.count()).select_from(QuestionSet).where(seen)) or 0
-        return [_out(found, count) for found, count in rows], total
+        items = [_out(found, count) for found, count in rows]
+        return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
     return await caller.platform.database.read(read)
 
@@ -93,15 +99,16 @@ async def remove(caller: Caller, set_id: str) -> None:
     )
 
 
-async def questions(caller: Caller, set_id: str, limit: int, offset: int) -> tuple[list[QuestionOut], int]:
-    """Questions of a set in their order, and how many there are. Raises SetNotFound."""
+async def questions(caller: Caller, set_id: str, query: PageQuery) -> Page[QuestionOut]:
+    """Questions of a set in their order. Raises SetNotFound."""
     sight = await sight_of(caller)
 
-    def read(session: Session) -> tuple[list[QuestionOut], int]:
+    def read(session: Session) -> Page[QuestionOut]:
         sight.set_of(session, set_id)
         ordered = select(Question).where(Question.set_id == set_id).order_by(Question.id)
-        rows = session.scalars(ordered.limit(limit).offset(offset))
-        return [QuestionOut.model_validate(row) for row in rows], _count(session, set_id)
+        rows = session.scalars(ordered.limit(query.limit).offset(query.offset))
+        items = [QuestionOut.model_validate(row) for row in rows]
+        return Page(items=items, total=_count(session, set_id), limit=query.limit, offset=query.offset)
 
     return await caller.platform.database.read(read)
 
@@ -134,33 +141,52 @@ async def add(caller: Caller, set_id: str, wanted: Sequence[QuestionIn]) -> Adde
 
     def write(unit: Unit) -> Added:
         sight.own_set(unit.session, set_id)
-        return _add(unit, set_id, map(_row, wanted))
+        return add_rows(unit, set_id, map(_row, wanted))
 
     return await caller.platform.database.write(write)
 
 
-async def generate(caller: Caller, set_id: str, limit: int) -> Added:
+async def generate(caller: Caller, set_id: str, wanted: Generate) -> Generated:
     """Add questions made from the documents, spread over them. Raises SetNotFound, NotOwner, Conflict."""
     sight = await sight_of(caller)
     found = await caller.platform.database.read(lambda session: sight.own_set(session, set_id))
-    made = await _made(caller, found.knowledge_base_id, limit)
+    made, degraded = await _made(caller, found.knowledge_base_id, wanted)
 
     def write(unit: Unit) -> Added:
         sight.own_set(unit.session, set_id)
-        return _add(unit, set_id, map(_generated, made))
+        return add_rows(unit, set_id, map(_generated, made))
 
-    return await caller.platform.database.write(write)
+    added = await caller.platform.database.write(write)
+    return Generated(**added.model_dump(), degraded=degraded or None)
 
 
-async def _made(caller: Caller, base: str, limit: int) -> list[Made]:
-    """At most `limit` questions, the first of each document before the second of any."""
-    of_documents = []
-    for document in await _documents(caller, base):
+async def _made(caller: Caller, base: str, wanted: Generate) -> tuple[list[Made], list[str]]:
+    """At most so many questions, the first of each document before the second of any; and what went wrong."""
+    by_rules: list[list[Made]] = []
+    texts: list[Sequence[contracts.DocumentPassage]] = []
+    documents = await _documents(caller, base)
+    for document in documents:
         passages = await _passages(caller.platform, base, document.document_id)
-        make = partial(_first, document, passages, limit)
-        of_documents.append(await asyncio.to_thread(make))
-    rounds = zip_longest(*of_documents)
-    return [one for row in rounds for one in row if one is not None][:limit]
+        make = partial(_first, document, passages, wanted.limit)
+        by_rules.append(await asyncio.to_thread(make))
+        texts.append(passages)
+    made: list[Made] = []
+    degraded: list[str] = []
+    if wanted.with_model:
+        ids = [document.document_id for document in documents]
+        of_documents = [
+            [(one, passage) for passage in passages] for one, passages in zip(ids, texts, strict=True)
+        ]
+        spread = _by_turns(of_documents)
+        made, degraded = await ask_model(caller.platform, wanted.llm_model, spread, wanted.limit)
+    asked = {one.passage_id for one in made}
+    rest = [one for one in _by_turns(by_rules) if one.passage_id not in asked]
+    return [*made, *rest][: wanted.limit], degraded
+
+
+def _by_turns(lists: Sequence[Sequence[T]]) -> list[T]:
+    """The first of each list before the second of any."""
+    return [one for row in zip_longest(*lists) for one in row if one is not None]
 
 
 def _first(
@@ -211,7 +237,7 @@ def _generated(made: Made) -> Question:
     )
 
 
-def _add(unit: Unit, set_id: str, rows: Iterable[Question]) -> Added:
+def add_rows(unit: Unit, set_id: str, rows: Iterable[Question]) -> Added:
     """Add those that the set does not have yet, by their text."""
     unit.lock(f"evaluation:{set_id}")
     known = set(unit.session.scalars(select(Question.question).where(Question.set_id == set_id)))

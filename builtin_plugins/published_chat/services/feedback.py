@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.published_chat.errors import TurnNotFound
-from builtin_plugins.published_chat.models import Day, VisitorSession, VisitorTurn
+from builtin_plugins.published_chat.models import Day, Endpoint, VisitorSession, VisitorTurn
 from builtin_plugins.published_chat.schemas import ChatFeedback, FeedbackItem, FeedbackQuery
 from builtin_plugins.published_chat.services import endpoints
 from builtin_plugins.published_chat.services.doors import Door
+from builtin_plugins.published_chat.services.sessions import read_session
 from builtin_plugins.published_chat.tokens import Visitor
-from kernel.sdk import Caller, Scope, Unit, scope_of, utc_now
+from kernel.sdk import Caller, Scope, Unit, contracts, scope_of, utc_now
+
+_OF_A_SESSION = 500
 
 
 async def rate(door: Door, visitor: Visitor, feedback: ChatFeedback) -> None:
@@ -53,3 +60,27 @@ def _page(
     ordered = rows.order_by(VisitorTurn.rated_at.desc(), VisitorTurn.turn_id.desc())
     page = session.scalars(ordered.limit(query.limit).offset(query.offset))
     return [FeedbackItem.model_validate(row, from_attributes=True) for row in page], int(total or 0)
+
+
+async def rated(caller: Caller, pipelines: Sequence[str], limit: int) -> list[contracts.RecordedTurn]:
+    """The latest rated turns of chats over these pipelines that the caller sees, with their texts."""
+    scope = await scope_of(caller.platform, caller.principal)
+    rows = await caller.platform.database.read(_rated, scope, pipelines, limit)
+    found: list[contracts.RecordedTurn] = []
+    for endpoint_id, session_id in dict.fromkeys((row.endpoint_id, row.session_id) for row in rows):
+        ratings = {row.turn_id: row.rating for row in rows if row.session_id == session_id}
+        turns, _ = await read_session(caller, endpoint_id, session_id, _OF_A_SESSION, 0)
+        found += [replace(turn, rating=ratings[turn.id]) for turn in turns if turn.id in ratings]
+    return found
+
+
+def _rated(session: Session, scope: Scope, pipelines: Sequence[str], limit: int) -> Sequence[Any]:
+    of = VisitorTurn.rating.is_not(None) & Endpoint.pipeline_id.in_(pipelines) & scope.sees(Endpoint)
+    rows = (
+        select(VisitorTurn.turn_id, VisitorTurn.session_id, VisitorTurn.rating, VisitorSession.endpoint_id)
+        .join(VisitorSession, VisitorSession.id == VisitorTurn.session_id)
+        .join(Endpoint, Endpoint.id == VisitorSession.endpoint_id)
+        .where(of)
+        .order_by(VisitorTurn.rated_at.desc(), VisitorTurn.turn_id.desc())
+    )
+    return session.execute(rows.limit(limit)).all()

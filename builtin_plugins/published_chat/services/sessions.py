@@ -62,7 +62,7 @@ async def list_turns(
     """What was asked in a session, in order. Raises EndpointNotFound, SessionNotFound."""
     scope = await scope_of(caller.platform, caller.principal)
     ratings = await caller.platform.database.read(_ratings, scope, endpoint_id, session_id)
-    turns, total = await _read(caller, endpoint_id, session_id, query.limit, query.offset)
+    turns, total = await read_session(caller, endpoint_id, session_id, query.limit, query.offset)
     return [_turn(one, *ratings.get(one.id, (None, None))) for one in turns], total
 
 
@@ -86,9 +86,10 @@ def _ratings_of(session: Session, session_id: str) -> Ratings:
     return {row.turn_id: (row.rating, row.comment) for row in rows}
 
 
-async def _read(
+async def read_session(
     caller: Caller, endpoint_id: str, session_id: str, limit: int, offset: int
 ) -> tuple[Sequence[contracts.RecordedTurn], int]:
+    """Turns of a session in order, with what the caller may read of the answers, and how many there are."""
     holder = holder_of(endpoint_id, session_id)
     found = await caller.platform.hooks.ask(
         contracts.read_turns, caller=caller, holder=holder, conversation_id=None, limit=limit, offset=offset
@@ -115,8 +116,8 @@ def _turn(turn: contracts.RecordedTurn, rating: Any, comment: str | None) -> Ses
 async def restore(door: Door, visitor: Visitor) -> list[PastMessage]:
     """The last questions of a session that goes on, with what the owner may still read of the answers."""
     endpoint_id, session_id = door.endpoint.id, visitor.session_id
-    _, total = await _read(door.owner, endpoint_id, session_id, 1, 0)
-    turns, _ = await _read(door.owner, endpoint_id, session_id, _RESTORED, max(0, total - _RESTORED))
+    _, total = await read_session(door.owner, endpoint_id, session_id, 1, 0)
+    turns, _ = await read_session(door.owner, endpoint_id, session_id, _RESTORED, max(0, total - _RESTORED))
     ratings = await door.owner.platform.database.read(_ratings_of, session_id)
     found: list[Any] = [(one, ratings.get(one.id, (None, None))[0]) for one in turns]
     return [

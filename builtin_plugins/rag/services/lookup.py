@@ -46,6 +46,13 @@ def pipeline_entries(
     ]
 
 
+def pipelines_over(session: Session, scope: Scope, kb_id: str) -> list[str]:
+    """The ids of the pipelines over a knowledge base that the scope sees, the latest first; at most 500."""
+    mine = select(PipelineSource.pipeline_id).where(PipelineSource.knowledge_base_id == kb_id)
+    seen = select(Pipeline.id).where(Pipeline.id.in_(mine), scope.sees(Pipeline))
+    return list(session.scalars(seen.order_by(Pipeline.created_at.desc(), Pipeline.id).limit(_AT_ONCE)))
+
+
 async def find_documents(caller: Caller, document_ids: Sequence[str]) -> dict[str, contracts.DocumentEntry]:
     """See the hook of this name."""
     scope = await scope_of(caller.platform, caller.principal)

@@ -25,7 +25,7 @@ async def boot(start_platform: Start, url: str | None = None, *more: object) -> 
 async def nordlys(running: Running, **fields: object) -> tuple[Actor, str]:
     """Somebody with a knowledge base of the three documents."""
     ann = await somebody(running)
-    base = await make_base(ann, embedding_model="all-minilm", **fields)
+    base = await make_base(ann, **{"embedding_model": "all-minilm", **fields})
     for file in sorted(NORDLYS.glob("*.md")):
         if file.name != "README.md":
             assert (await upload(ann, base, file.name, file.read_text())).status == 202

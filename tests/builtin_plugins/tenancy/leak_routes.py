@@ -295,6 +295,9 @@ CONVERSATIONS = {
     f"GET {_TALK}": _MY_TALK,
     f"GET {_TALK}/turns": _MY_TALK,
     f"GET {_TALK}/export": _MY_TALK,
+    f"PUT {_TALK}/turns/{{turn_id}}/rating": Row(
+        {"rating": "up"}, own=True, consumes=("conversation",), control=(404,)
+    ),
     f"PATCH {_TALK}": Row({"title": "x"}, own=True, consumes=("conversation",)),
     f"DELETE {_TALK}": _MY_TALK,
     "GET /v1/rag/pipeline/{pipeline_id}/conversations": Row(owned="pipeline", query="limit=100"),
@@ -340,6 +343,10 @@ EVALUATION = {
         owned="evaluation_set", raw=b'{"question": "Why?", "unanswerable": true}', control=(415,)
     ),
     f"POST {_SET}/generate": Row({"limit": 1}, owned="evaluation_set"),
+    f"GET {_SET}/candidates": _ONE_SET,
+    f"POST {_SET}/candidates": Row(
+        {"candidates": [{"turn_id": 1, "unanswerable": True}]}, owned="evaluation_set", control=(404,)
+    ),
     "GET /v1/rag/evaluation/runs": Row(query="limit=500"),
     "POST /v1/rag/evaluation/runs": Row({"set_id": "@evaluation_set"}, owned="evaluation_set"),
     f"GET {_RUN}": _ONE_RUN,
@@ -510,6 +517,7 @@ PARAMETERS = {
     "set_id": "evaluation_set",
     "run_id": "evaluation_run",
     "question_id": "question",
+    "turn_id": "question",
     "session_id": "chat_session",
     "slug": "unknown",
     "team_id": "team",

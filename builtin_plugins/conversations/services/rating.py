@@ -1,0 +1,41 @@
+"""Ratings of answers, by whoever may read the conversation; and the rated turns, for evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.conversations.errors import TurnNotFound
+from builtin_plugins.conversations.models import Thread, Turn
+from builtin_plugins.conversations.services.reading import StoredTurn, load, shown
+from builtin_plugins.conversations.services.threads import Reach, askable, find_begun, reach_for
+from kernel.sdk import Caller, Unit, contracts
+
+
+async def rate(caller: Caller, conversation_id: str, turn_id: int, rating: str | None) -> None:
+    """Keep or take back a rating. Raises ConversationNotFound, TurnNotFound."""
+    reach = await reach_for(caller, conversation_id)
+    await caller.platform.database.write(_rate, reach, conversation_id, turn_id, rating)
+
+
+def _rate(unit: Unit, reach: Reach, conversation_id: str, turn_id: int, rating: str | None) -> None:
+    thread = find_begun(unit.session, reach, conversation_id)
+    of = (Turn.id == turn_id) & (Turn.thread_id == thread.id) & Turn.answered_at.is_not(None)
+    turn = unit.session.scalar(select(Turn).where(of).with_for_update())
+    if turn is None:
+        raise TurnNotFound()
+    turn.rating = rating
+
+
+async def rated(caller: Caller, pipelines: Sequence[str], limit: int) -> list[contracts.RecordedTurn]:
+    """The latest rated turns with these pipelines in conversations that the caller may read."""
+    reach = Reach(caller.principal.subject, await askable(caller, list(pipelines)))
+    turns = await caller.platform.database.read(_rated, reach, pipelines, limit)
+    return await shown(caller, turns)
+
+
+def _rated(session: Session, reach: Reach, pipelines: Sequence[str], limit: int) -> list[StoredTurn]:
+    wanted = reach.threads & Turn.rating.is_not(None) & Turn.pipeline_id.in_(pipelines)
+    return load(session, wanted & Thread.last_activity.is_not(None), limit, 0, newest_first=True)[0]

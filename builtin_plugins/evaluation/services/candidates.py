@@ -1,0 +1,93 @@
+"""Questions that were asked and rated, as candidates; a person decides which of them a set takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.evaluation import hookspecs
+from builtin_plugins.evaluation.errors import CandidateNotFound
+from builtin_plugins.evaluation.models import Question, QuestionSet
+from builtin_plugins.evaluation.schemas import Accepted, Added, CandidateOut
+from builtin_plugins.evaluation.services.access import Sight, sight_of
+from builtin_plugins.evaluation.services.sets import add_rows
+from kernel.sdk import Caller, Page, PageQuery, Unit, Unprocessable, contracts
+
+_MOST = 500
+
+
+async def list_page(caller: Caller, set_id: str, query: PageQuery) -> Page[CandidateOut]:
+    """Candidates that the set has not taken yet, the latest first. Raises SetNotFound, NotOwner."""
+    found = await _candidates(caller, await sight_of(caller), set_id)
+    shown = found[query.offset : query.offset + query.limit]
+    return Page(items=shown, total=len(found), limit=query.limit, offset=query.offset)
+
+
+async def accept(caller: Caller, set_id: str, wanted: Accepted) -> Added:
+    """Add candidates. Raises SetNotFound, NotOwner, CandidateNotFound, Conflict, Unprocessable."""
+    sight = await sight_of(caller)
+    candidates = {one.turn_id: one for one in await _candidates(caller, sight, set_id)}
+    rows = []
+    for at, one in enumerate(wanted.candidates):
+        candidate = candidates.get(one.turn_id)
+        if candidate is None:
+            raise CandidateNotFound(f"There is no candidate {one.turn_id}")
+        passages = one.passages
+        if not one.expects:
+            if candidate.rating == "down" or not candidate.passages:
+                message = "say what is expected: this answer was rated down, or cites nothing"
+                raise Unprocessable.field(("body", "candidates", at), message, one.turn_id)
+            passages = candidate.passages
+        rows.append(
+            Question(
+                question=candidate.question,
+                documents=one.documents,
+                passages=passages,
+                answers=one.answers,
+                unanswerable=one.unanswerable,
+                origin="rated",
+                document_id=None if one.expects or len(candidate.documents) != 1 else candidate.documents[0],
+            )
+        )
+
+    def write(unit: Unit) -> Added:
+        sight.own_set(unit.session, set_id)
+        return add_rows(unit, set_id, rows)
+
+    return await caller.platform.database.write(write)
+
+
+async def _candidates(caller: Caller, sight: Sight, set_id: str) -> list[CandidateOut]:
+    def read(session: Session) -> tuple[QuestionSet, list[str], set[str]]:
+        found = sight.own_set(session, set_id)
+        known = session.scalars(select(Question.question).where(Question.set_id == set_id))
+        return found, sight.pipelines_over(session, found.knowledge_base_id), set(known)
+
+    found, pipelines, known = await caller.platform.database.read(read)
+    answers = await caller.platform.hooks.ask(
+        hookspecs.list_rated_turns, caller=caller, pipeline_ids=pipelines, limit=_MOST
+    )
+    turns = sorted((turn for turns in answers for turn in turns), key=lambda turn: -turn.id)
+    return list(_of_base(turns, found.knowledge_base_id, known))
+
+
+def _of_base(turns: Iterable[contracts.RecordedTurn], base: str, known: set[str]) -> Iterable[CandidateOut]:
+    """Turns that cite the knowledge base, or nothing at all; of the same question the latest."""
+    seen = set(known)
+    for turn in turns:
+        mine = [one for one in turn.citations if one.knowledge_base_id == base]
+        if turn.question in seen or (turn.citations and not mine):
+            continue
+        mine = [one for one in mine if f"[{one.number}]" in turn.answer]
+        seen.add(turn.question)
+        yield CandidateOut(
+            turn_id=turn.id,
+            question=turn.question,
+            answer=turn.answer,
+            rating="up" if turn.rating == "up" else "down",
+            passages=list(dict.fromkeys(one.chunk_id for one in mine)),
+            documents=list(dict.fromkeys(one.document_id for one in mine)),
+            asked_at=turn.asked_at,
+        )
