@@ -22,7 +22,7 @@ class QuestionIn(BaseModel):
 
     question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=8000)]
     documents: Lines = Field([], description="Names or ids of documents that should be found.")
-    passages: Lines = Field([], description="Ids of passages that should be found, or text of theirs.")
+    passages: Lines = Field([], description="Ids of passages that should be found, or text from them.")
     answers: Lines = Field([], description="The answer should contain one of these.")
     unanswerable: bool = Field(False, description="The right answer is a refusal.")
 

@@ -53,7 +53,7 @@ class RagConfig(BaseModel):
         None, description="What the widget says before the first question."
     )
     placeholder: Annotated[str, StringConstraints(max_length=100)] | None = Field(
-        None, description="What stands in the widget's empty input field."
+        None, description="Placeholder of the widget's input field."
     )
 
     @model_validator(mode="after")

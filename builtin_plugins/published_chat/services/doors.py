@@ -34,7 +34,7 @@ class Door:
 
 
 def check_credential(ctx: Context) -> None:
-    """Whatever stands in `Authorization` is a visitor's token, else the request ends here (spec 5.1 rule 5).
+    """Whatever is in `Authorization` is a visitor's token, else the request ends here (spec 5.1 rule 5).
 
     Raises VisitorTokenInvalid.
     """

@@ -14,7 +14,7 @@ from builtin_plugins.rag.questions.question import Question
 from kernel.sdk import contracts
 
 _RULES = (
-    "Write one short paragraph, as it could stand in a document, that answers the question. "
+    "Write one short paragraph, as it could appear in a document, that answers the question. "
     "Use the language of the question. Do not say that you are guessing."
 )
 _TOKENS = 200

@@ -24,8 +24,8 @@ from kernel.sdk import Embedded, EngineMismatch, Hit, Platform, Query
 class Sought:
     """What to search for. `imagined` is a passage whose meaning counts as much as the text's.
 
-    `trees` searches the summaries of the documents' trees beside the passages. `question` is what similarity
-    is told of, where other words than its own are searched for.
+    `trees` searches the summaries of the documents' trees beside the passages. `question` is what
+    similarities refer to if other words than its own are searched for.
     """
 
     text: str

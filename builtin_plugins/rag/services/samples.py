@@ -12,7 +12,7 @@ from builtin_plugins.rag.questions.retrieval import Sought, retrieve
 from kernel.sdk import Platform, PlatformError
 
 MOST_SAMPLES = 5
-_SHORTEST = 20  # characters: shorter sentences stand in many documents
+_SHORTEST = 20  # characters: shorter sentences occur in many documents
 
 
 async def sample_answers(platform: Platform) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -14,9 +15,12 @@ from builtin_plugins.evaluation.models import Result
 from builtin_plugins.evaluation.plugin import EvaluationPlugin
 from builtin_plugins.evaluation.services.running import RUN, RunPayload
 from kernel.sdk import Plugin, Progress, contracts, hookimpl
-from kernel.testing import Running, Start
+from kernel.testing import Running, Start, environment, platforms
 from tests.builtin_plugins.evaluation.evaluation_support import API, boot, call, make_set, measure, nordlys
 from tests.builtin_plugins.rag.rag_support import NOWHERE, ask, make_pipeline, path_of, problems, somebody
+from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.processes import running_process
+from tests.fakes.waiting import eventually
 
 SHALLOW, DEEP = {"top_k": 1}, {"top_k": 10}
 
@@ -100,6 +104,39 @@ async def test_goes_on_after_a_death(start_platform: Start, database_url: str | 
     assert (run["status"], run["done"], run["total"]) == ("done", 24, 24)
     assert len(method.asked) == len(set(method.asked)) == 24
     assert await running.platform.database.read(_results) == 24
+
+
+async def test_goes_on_after_kill_9(tmp_path: Path) -> None:
+    """A worker killed in the middle of a run: the next one asks the rest, and leaves what is stored."""
+    async with platforms(tmp_path) as start:
+        running = await start("rag", "evaluation", HashEmbeddings())
+        ann, base = await nordlys(running)
+        set_id = await make_set(ann, base)
+        body = {"set_id": set_id, "configurations": [SHALLOW]}
+        made = await call(ann, "post", "/runs", 202, json=body)
+        hanging = tmp_path / "hanging"
+        own = {"HANGS_AT": "12", "HANGING": str(hanging), "PLUGINS": "rag evaluation"}
+        env = environment(tmp_path, own)
+        command = ("-m", "tests.builtin_plugins.rag.tree_worker")
+        async with running_process(*command, env=env, log=tmp_path / "first.log") as worker:
+            await eventually(hanging.exists, 60)
+            await worker.kill()
+        before = await running.platform.database.read(_timed)
+        assert 0 < len(before) < 24
+        async with running_process(*command, env={**env, "HANGS_AT": "0"}, log=tmp_path / "second.log"):
+
+            async def done() -> bool:
+                run = await call(ann, "get", f"/runs/{made['id']}")
+                return bool(run["status"] == "done" and run["done"] == run["total"] == 24)
+
+            await eventually(done, 60)
+        after = await running.platform.database.read(_timed)
+        assert before.items() <= after.items() and len(after) == 24
+
+
+def _timed(session: Session) -> dict[int, float]:
+    """Each question that was measured, with how long it took: asked again, it would take another time."""
+    return {row.question_id: row.latency_ms for row in session.scalars(select(Result))}
 
 
 def _results(session: Session) -> int:

@@ -1,7 +1,7 @@
-"""A worker process that builds trees, and stops for good before its `HANGS_AT`th call for vectors.
+"""A worker process that stops for good before its `HANGS_AT`th call for vectors.
 
-Run as ``python -m tests.builtin_plugins.rag.tree_worker``; the environment says where the platform lives. The
-file `HANGING` appears when it stops.
+Run as ``python -m tests.builtin_plugins.rag.tree_worker``; the environment says where the platform lives, and
+in `PLUGINS` which plugins it has (by default `rag`). The file `HANGING` appears when it stops.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ async def main() -> None:
     """Work until SIGTERM."""
     stop = stop_on_signals()
     embeddings = hanging(int(os.environ["HANGS_AT"]), Path(os.environ["HANGING"]))
-    candidates = candidates_of("rag", embeddings)
+    candidates = candidates_of(*os.environ.get("PLUGINS", "rag").split(), embeddings)
     async with (
         open_platform(SettingsLoader.from_home(), role="worker", candidates=candidates) as platform,
         executor_slot(platform) as executor,
