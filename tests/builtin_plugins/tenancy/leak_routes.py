@@ -343,7 +343,7 @@ EVALUATION = {
         owned="evaluation_set", raw=b'{"question": "Why?", "unanswerable": true}', control=(415,)
     ),
     f"POST {_SET}/generate": Row({"limit": 1}, owned="evaluation_set"),
-    f"GET {_SET}/candidates": _ONE_SET,
+    f"GET {_SET}/candidates": Row(owned="evaluation_set", changes=True),
     f"POST {_SET}/candidates": Row(
         {"candidates": [{"turn_id": 1, "unanswerable": True}]}, owned="evaluation_set", control=(404,)
     ),
