@@ -18,6 +18,7 @@ RUN, LOOK_AFTER, EXTEND = "Run", "Manage", "Extend"
 
 ENTRIES = (
     Entry("serve", "cli.serve", "Start the platform: the API and a worker for its jobs.", RUN),
+    Entry("service", "cli.service", "Run the platform as a service of systemd.", RUN),
     Entry("worker", "cli.worker", "Run jobs only, on this or another machine.", RUN),
     Entry(
         "demo",

@@ -1,0 +1,163 @@
+"""`platformctl service`: run the platform as a service of systemd."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.texts import App, examples
+
+if TYPE_CHECKING:
+    from kernel.settings import KernelSettings
+
+app = App(
+    no_args_is_help=True,
+    help="Run the platform as a service of systemd, which starts it with the machine and after a failure.",
+    epilog=examples(
+        ("platformctl service install --user platform", "write the units"),
+        ("platformctl service show", "print them only"),
+        after="Settings that differ from their defaults belong into config.yaml in PLATFORM_HOME, or as "
+        "VARIABLE=value lines into /etc/platform/environment.",
+    ),
+)
+
+_FOLDER = Path("/etc/systemd/system")
+_ENVIRONMENT = "/etc/platform/environment"
+_STOP_MARGIN = 15
+
+User = Annotated[str, typer.Option(help="System account that runs it; it must own PLATFORM_HOME.")]
+
+_UNIT = """\
+[Unit]
+Description={description}
+Wants=network-online.target
+After=network-online.target postgresql.service redis-server.service
+
+[Service]
+Type=exec
+User={user}
+Environment="PLATFORM_HOME={quotable}"
+EnvironmentFile=-{environment}
+WorkingDirectory={home}
+ExecStart={command}
+Restart=on-failure
+RestartSec=2
+TimeoutStopSec={stop_seconds}
+KillMode=mixed
+UMask=0077
+
+NoNewPrivileges=yes
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectSystem=strict
+ProtectHome=read-only
+ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectControlGroups=yes
+RestrictSUIDSGID=yes
+RestrictRealtime=yes
+LockPersonality=yes
+ReadWritePaths={writable}
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+@app.command(epilog=examples(("platformctl service show --user platform", "on standard output")))
+def show(user: User = "platform") -> None:
+    """Print the units that 'service install' writes."""
+    for name, text in _units(user).items():
+        typer.echo(f"# {name}\n{text}")
+
+
+@app.command(
+    epilog=examples(
+        ("platformctl service install --user platform", "for this installation and PLATFORM_HOME"),
+        after="platform.service runs the API and a worker. platform-worker@.service runs further workers: "
+        "systemctl start platform-worker@2.",
+    )
+)
+def install(
+    user: User = "platform",
+    folder: Annotated[Path, typer.Option(help="Folder of the units.")] = _FOLDER,
+    force: Annotated[bool, typer.Option("--force", help="Replace units that were changed.")] = False,
+) -> None:
+    """Write units for systemd. Nothing is started."""
+    from cli import console
+    from cli.failures import Refused
+
+    units = _units(user)
+    for name, text in units.items():
+        target = folder / name
+        if target.exists() and target.read_text(encoding="utf-8") != text and not force:
+            raise Refused(f"{target} exists and differs", "Replace it with --force.")
+    for name, text in units.items():
+        (folder / name).write_text(text, encoding="utf-8")
+        console.done(str(folder / name))
+    console.note(
+        "Start it now and with the machine: systemctl daemon-reload && systemctl enable --now platform"
+    )
+
+
+def _units(user: str) -> dict[str, str]:
+    from cli import running
+    from kernel.serve import this_command
+
+    settings, backups = running.run(_settings())
+    folders = _folders(settings, backups)
+    home = str(settings.home.absolute())
+    common = {
+        "user": user,
+        "home": _literal(home),
+        "quotable": _quotable(home),
+        "writable": " ".join(f'"-{_quotable(str(folder))}"' for folder in folders),
+        "environment": _ENVIRONMENT,
+        "stop_seconds": int(settings.shutdown_timeout) + _STOP_MARGIN,
+    }
+
+    def unit(description: str, *arguments: str) -> str:
+        command = " ".join(map(_word, this_command(*arguments)))
+        return _UNIT.format(description=description, command=command, **common)
+
+    return {
+        "platform.service": unit("Platform: API and worker", "serve"),
+        "platform-worker@.service": unit("Platform: worker %i", "worker"),
+    }
+
+
+async def _settings() -> tuple[KernelSettings, str]:
+    """The kernel's, and where backups go."""
+    from builtin_plugins.platform_ops.settings import OpsSettings
+    from cli import running
+
+    async with running.explained_platform() as platform:
+        return platform.settings, platform.settings_of(OpsSettings).backup_to
+
+
+def _folders(settings: KernelSettings, backups: str) -> list[Path]:
+    """Every folder that the platform writes to; the rest it can only read."""
+    from kernel.stores.disk import folders_written
+
+    found = folders_written(settings.home.absolute(), settings.sqlalchemy_url)
+    found += [Path(backups).absolute()] if backups and "://" not in backups else []
+    found += [settings.log_file.absolute().parent] if settings.log_file is not None else []
+    return list(dict.fromkeys(found))
+
+
+def _literal(text: str) -> str:
+    """As systemd reads it where a value is the rest of the line: % begins no specifier."""
+    return text.replace("%", "%%")
+
+
+def _quotable(text: str) -> str:
+    """The same within double quotes."""
+    return _literal(text).replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _word(text: str) -> str:
+    """A word of a command line, in which $ begins no variable either."""
+    quotable = _quotable(text).replace("$", "$$")
+    return f'"{quotable}"' if any(c in text for c in " \t\"'\\") else quotable

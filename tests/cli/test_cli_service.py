@@ -1,0 +1,56 @@
+"""`platformctl service`: units that systemd accepts, and that run this installation."""
+
+from __future__ import annotations
+
+import getpass
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kernel.testing import missing
+from tests.cli.conftest import Cli
+
+NAMES = ("platform.service", "platform-worker@.service")
+
+
+def test_install_writes_units(cli: Cli, tmp_path: Path, platform_home: Path) -> None:
+    """They name the home and the command; units that somebody changed are kept unless --force is given."""
+    arguments = ("service", "install", "--user", "somebody", "--folder", str(tmp_path))
+    env = {"PLATFORM_BACKUP_TO": "/mnt/backups", "PLATFORM_LOG_FILE": "/var/log/platform/log"}
+    assert cli(*arguments, env=env).exit_code == 0
+    written = f'ReadWritePaths="-{platform_home}" "-/mnt/backups" "-/var/log/platform"'
+    assert written in (tmp_path / NAMES[0]).read_text()
+    assert cli(*arguments, "--force").exit_code == 0
+    texts = [(tmp_path / name).read_text() for name in NAMES]
+    for text in texts:
+        assert f'Environment="PLATFORM_HOME={platform_home}"' in text and "User=somebody" in text
+    assert "-m cli serve" in texts[0] and "-m cli worker" in texts[1]
+    assert cli(*arguments).exit_code == 0
+    (tmp_path / NAMES[0]).write_text(texts[0] + "# mine\n")
+    assert cli(*arguments).exit_code == 4
+    assert cli(*arguments, "--force").exit_code == 0
+    assert (tmp_path / NAMES[0]).read_text() == texts[0]
+    assert texts[0] in cli("service", "show", "--user", "somebody").stdout
+
+
+@pytest.mark.parametrize("name", ["home", "a home of 100 % $HOME"])
+def test_systemd_accepts_them(cli: Cli, tmp_path: Path, name: str) -> None:
+    """As `systemd-analyze verify` reads them, also with a home whose name needs quoting."""
+    if shutil.which("systemd-analyze") is None:
+        missing("systemd-analyze is not installed")
+    home = tmp_path / name
+    home.mkdir()
+    folder = str(tmp_path)
+    done = cli(
+        *("service", "install", "--user", getpass.getuser(), "--folder", folder),
+        env={"PLATFORM_HOME": str(home)},
+    )
+    assert done.exit_code == 0, done.output
+    units = [str(tmp_path / "platform.service"), str(tmp_path / "platform-worker@2.service")]
+    shutil.copy(tmp_path / NAMES[1], units[1])
+    checked = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True, check=False
+    )
+    assert [line for line in checked.stderr.splitlines() if folder in line or "platform" in line] == []
