@@ -117,7 +117,10 @@ def try_out(
     """Put the defect into the copy, run the tests to the first that fails, and put the code back."""
     path = copy / mutant.module
     before = path.read_text(encoding="utf-8")
-    after = mutate_code(before, operators.get_operator(mutant.operator)(), mutant.occurrence)
+    try:
+        after = mutate_code(before, operators.get_operator(mutant.operator)(), mutant.occurrence)
+    except AttributeError:  # cosmic-ray's own, at an exception with a dotted name
+        return {**asdict(mutant), "outcome": "unknown", "by": "", "diff": []}
     assert after is not None
     path.write_text(after, encoding="utf-8")
     try:

@@ -429,7 +429,7 @@ class TestSettings:
 
         async def silent() -> AsyncIterator[bytes]:
             yield file_part(TEXT * 1000)[:-10]
-            await asyncio.sleep(5)
+            await asyncio.Event().wait()
 
         try:
             answer = await send(ann, base, silent())

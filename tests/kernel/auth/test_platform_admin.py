@@ -8,7 +8,8 @@ from typing import Any
 
 import jwt
 import pytest
-from sqlalchemy import update
+from sqlalchemy import delete, update
+from sqlalchemy.sql.dml import UpdateBase
 
 from kernel.auth.errors import AccountDisabled
 from kernel.auth.link_approvals import approve
@@ -95,6 +96,26 @@ class TestBootstrap:
         await execute(running.platform.database, update(Account).values(linked_at=utc_now()))
         assert claims_of(await running.sign_in("ada", PASSWORD))["platform_admin"] is False
         assert claims_of(await running.user("bea", role="admin"))["platform_admin"] is True
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            update(Account).values(epoch=Account.epoch + 1),
+            update(Account).values(is_active=False),
+            update(Account).values(role="user"),
+            delete(Account),
+        ],
+        ids=["signed out everywhere", "deactivated", "demoted", "deleted"],
+    )
+    async def test_changed_since_the_password_was_checked(self, running: Running, change: UpdateBase) -> None:
+        """Who lost the right in between is passed over."""
+        database, admins = running.platform.database, running.platform.resource(PLATFORM_ADMINS)
+        accounts = running.platform.resource(ACCOUNTS)
+        ada = await accounts.register("ada", "ada@example.org", PASSWORD, role="admin")
+        await execute(database, change)
+        await database.write(admins.bootstrap, ada)
+        assert (await admins.list(), ada.platform_admin) == ([], False)
+        assert await audited(running.platform, "platform_admin.granted") == []
 
     async def test_upgraded_install(
         self, start_platform: Start, platform_home: Path, database_url: str | None

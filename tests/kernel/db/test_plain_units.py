@@ -23,6 +23,7 @@ from kernel.db.sqlite_reads import READERS
 from kernel.db.tables import Notice
 from kernel.sdk import Unit, plugin_base
 from kernel.settings import KernelSettings
+from kernel.testing import eventually
 
 Base: Any = plugin_base("shelf")
 
@@ -94,6 +95,10 @@ def elsewhere(database: Database) -> Iterator[Callable[[str], Any]]:
 
 
 COUNT = "SELECT count(*) FROM shelf_book"
+SLEEPING = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+    " AND state = 'active' AND query LIKE '%pg_sleep%' AND pid <> pg_backend_pid()"
+)
 
 
 def add(unit: Unit, title: str) -> str:
@@ -441,7 +446,8 @@ class TestCancellation:
                 database.read(lambda s: s.execute(text("SELECT pg_sleep(30)"))),
             ):
                 running = asyncio.create_task(unit)
-                await asyncio.sleep(0.2)  # until the server sleeps
+                with elsewhere(database) as other:
+                    await eventually(lambda other=other: other(SLEEPING) == 1)
                 running.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await asyncio.wait_for(running, 5)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,8 @@ from kernel.stores.blobs import FileBlobs
 from kernel.stores.conformance import BlobStoreConformance
 from kernel.stores.protocols import BlobStore
 from kernel.stores.scratch import Scratch
-from kernel.testing import Running, Start
+from kernel.testing import Running, Start, eventually, open_unit
+from tests.fakes.statements import statements
 
 
 class TestFileBlobs(BlobStoreConformance):
@@ -42,6 +45,24 @@ class TestFileBlobs(BlobStoreConformance):
         path = await blobs.local(hashlib.sha256(content).hexdigest())
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
+
+    async def test_a_holder_that_comes_while_it_sweeps(self, blobs: FileBlobs, database: Database) -> None:
+        """Content that nobody held when the sweep looked, and that somebody holds when it acts, stays."""
+        content = b"held again"
+
+        async def chunks() -> AsyncIterator[bytes]:
+            yield content
+
+        await self.abandon(blobs, content)
+        staged = await blobs.stage(chunks(), limit=1000)
+        async with open_unit(database, lambda unit: blobs.keep(unit, staged, "a")):
+            assert await blobs.unheld() == {staged.sha256}
+            with statements() as seen:
+                sweeping = asyncio.create_task(blobs.sweep())
+                await eventually(lambda: bool(seen) or sweeping.done())
+        assert await sweeping == 0
+        assert blobs.path(staged.sha256).read_bytes() == content
+        assert await blobs.unheld() == set()
 
 
 async def test_leftovers_of_a_killed_process(start_platform: Start, platform_home: Path) -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
 
 from kernel.db.engine import Database
 from kernel.db.tables import RateWindow
@@ -16,6 +16,7 @@ from kernel.stores.conformance import CacheConformance
 from kernel.stores.protocols import Cache, CacheUnavailable
 from kernel.stores.shared_counters import SharedCounters
 from kernel.testing import Start
+from tests.fakes.rows import execute
 from tests.fakes.waiting import eventually
 
 
@@ -78,15 +79,18 @@ class TestSharedCounters(CacheConformance):
         assert await one.count("shared", 86_400) == 50 + calls
 
     async def test_windows_gone_by_are_removed(self, database: Database) -> None:
-        """The table keeps no window that is over, and no name of whom it counted."""
-        past = RateWindow(key_hash=secrets.token_hex(16), window_end=int(time.time()) - 1, count=5)
-        await database.write(lambda unit: unit.session.add(past))
+        """The table keeps no window that is over, nor a name; one that ends soon is another process's."""
+        now = int(time.time())
+        ends = {5: now - 1, 7: now + 600}
+        for count, end in ends.items():
+            row = RateWindow(key_hash=secrets.token_hex(16), window_end=end, count=count)
+            await database.write(lambda unit, row=row: unit.session.add(row))
         cache = SharedCounters(database)
         await cache.increment("ratelimit:203.0.113.9", 86_400)
         await cache.close()
         left = await database.read(lambda session: session.scalars(select(RateWindow)).all())
-        assert [row.count for row in left] == [1]
-        assert "203.0.113.9" not in left[0].key_hash
+        assert sorted(row.count for row in left) == [1, 7]
+        assert not any("203.0.113.9" in row.key_hash for row in left)
 
     async def test_more_keys_than_one_transaction_takes(self, database: Database) -> None:
         """A crowd of callers reaches the table in several turns, each once."""
@@ -100,6 +104,21 @@ class TestSharedCounters(CacheConformance):
 
         await eventually(written, 20)
         await cache.close()
+
+
+async def test_a_flood_in_the_table(start_platform: Start) -> None:
+    """Past 200,000 rows, what ends within the hour goes, counted or not; longer windows stay."""
+    database = (await start_platform()).platform.database
+    flood = text(
+        "INSERT INTO kernel_rate_window (key_hash, window_end, count) WITH RECURSIVE n(i) AS "
+        "(SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200001) SELECT 'flood-' || i, :soon, 1 FROM n"
+    )
+    await execute(database, flood.bindparams(soon=int(time.time()) + 600))
+    cache = SharedCounters(database)
+    await cache.increment("a whole day", 86_400 * 365)
+    await cache.close()
+    left = await database.read(lambda session: session.scalars(select(RateWindow.count)).all())
+    assert left == [1]
 
 
 async def test_database_that_does_not_answer(caplog: pytest.LogCaptureFixture) -> None:
