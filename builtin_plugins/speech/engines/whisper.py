@@ -28,7 +28,7 @@ class Whisper:
         if self._model is None:
             return "name a folder with a model in PLATFORM_SPEECH_WHISPER_MODEL"
         if importlib.util.find_spec("faster_whisper") is None:
-            return "install the package faster-whisper"
+            return "install the extra whisper (the package faster-whisper)"
         return None if (self._model / "model.bin").is_file() else f"{self._model} holds no file model.bin"
 
     def languages(self) -> Collection[str]:
