@@ -86,7 +86,7 @@ from kernel.http.routes import (
     permission,
 )
 from kernel.http.streams import OPEN_STREAMS
-from kernel.http.uploads import ReceivedFile, receive_file
+from kernel.http.uploads import ReceivedFile, clean_name, receive_file
 from kernel.http.validation import iter_body, json_object, read_body
 from kernel.jobs.declarations import Job, JobFailed, JobMoved, JobRef, LongJob
 from kernel.jobs.following import cancel as cancel_job
@@ -305,6 +305,7 @@ __all__ = [
     "arguments_from_object",
     "audit",
     "cancel_job",
+    "clean_name",
     "contracts",
     "data_folder",
     "definition_of",

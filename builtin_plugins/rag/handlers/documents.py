@@ -16,6 +16,7 @@ from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery
 from builtin_plugins.rag.schemas_receipts import Deleted
 from builtin_plugins.rag.services import documents as service
 from builtin_plugins.rag.services.parsers import PARSERS
+from builtin_plugins.rag.services.records import Arrived
 from kernel.sdk import (
     AUTHENTICATED,
     Answer,
@@ -58,7 +59,7 @@ async def upload(ctx: Context, kb_id: str) -> Answer:
         content_type = await ctx.resource(PARSERS).detect(staged.path, filename)
         if content_type is None:
             raise UnsupportedDocument()
-        arrived = service.Arrived(staged, filename, content_type, build_tree)
+        arrived = Arrived(staged, filename, content_type, build_tree)
         record, new = await service.add(ctx.caller, kb_id, arrived)
     finally:
         staged.discard()

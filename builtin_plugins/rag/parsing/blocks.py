@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 SEPARATOR: Final = "\n\n"
 """Stands between two blocks in the parsed text, at page breaks too."""
 
-Code = Literal["encrypted", "corrupt", "no_text", "too_large", "timeout", "memory"]
+Code = Literal["encrypted", "corrupt", "no_text", "no_ocr", "too_large", "timeout", "memory"]
 
 
 class Block(NamedTuple):
@@ -26,18 +26,24 @@ class Parser(NamedTuple):
     """A way to read some media types.
 
     `target` is `package.module:function`; the function takes a `Path` and yields `Block`s (or plain
-    strings, or `(text, page)` pairs). It runs in a process of its own, see `runner.parse`.
+    strings, or `(text, page)` pairs). It runs in a process of its own, see `runner.parse`. `extractor` names
+    a function that yields the files inside the document, see `extracting`.
     """
 
     name: str
     media_types: tuple[str, ...]
     target: str
+    extractor: str | None = None
 
 
 DETAILS: Final[dict[Code, str]] = {
     "encrypted": "The document is protected by a password. Remove the password and upload it again.",
     "corrupt": "The document is damaged and cannot be read. Save it again and upload the new file.",
-    "no_text": "The document has no text. A scanned document needs a text layer (OCR) first.",
+    "no_text": "The document has no text. If it is a scan, the server needs the program tesseract to read it "
+    "(Debian: apt install tesseract-ocr); then upload it again.",
+    "no_ocr": "Reading text from pictures needs the program tesseract with the languages in "
+    "PLATFORM_RAG_OCR_LANGUAGES on the server (Debian: apt install tesseract-ocr tesseract-ocr-deu for "
+    "English and German). Then upload the document again.",
     "too_large": "The document is too large when unpacked. Split it and upload the parts.",
     "timeout": "Reading the document took too long. Split it or simplify it and upload it again.",
     "memory": "Reading the document needs more memory than is allowed. Split it and upload the parts.",
@@ -46,6 +52,7 @@ DETAILS: Final[dict[Code, str]] = {
 
 
 UNAVAILABLE: Final = "unavailable"
+SLOW: Final = "slow"
 
 
 class UnparsableDocument(Exception):
@@ -60,6 +67,12 @@ class UnparsableDocument(Exception):
         self.detail = DETAILS[code]
         self.reason = reason
         super().__init__(f"{code}: {reason or self.detail}")
+
+
+class SlowDocument(Exception):
+    """A document with more pages to recognize than it may have where small ones wait."""
+
+    code = SLOW
 
 
 class ParserUnavailable(RuntimeError):

@@ -10,21 +10,23 @@ import io
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
 from builtin_plugins.rag.parsing.blocks import SEPARATOR, Block, ParserUnavailable, UnparsableDocument
 from builtin_plugins.rag.parsing.cleaning import clean, pieces
+from builtin_plugins.rag.parsing.ocr import OPTIONS, OcrOptions
 from builtin_plugins.rag.parsing.protocol import MAX_BLOCK_CHARS, Trailer, dump_block, dump_trailer
 
 _JOINED_CHARS: Final = 16_384
 
 
-def parse_into(path: str, target: str, sink: str, max_text_chars: int) -> None:
+def parse_into(path: str, target: str, sink: str, max_text_chars: int, ocr: list[Any]) -> None:
     """Parse the file at `path` by the parser `target` into `sink`.
 
     Raises `ParserUnavailable` when the parser can't be imported, `UnparsableDocument` for a text that is
     too long or empty, and whatever the parser raises about the file.
     """
+    OPTIONS.set(OcrOptions(*ocr))
     function = _load(target)
     _write(function(Path(path)), sink, max_text_chars)
 
@@ -102,6 +104,7 @@ class _Sink:
         self._pages = max(self._pages, block.page or 0)
         if block.page != self._page:
             self._flush()
+            self._file.flush()  # whoever waits sees by the last page how far it is
             self._page = block.page
         for piece in pieces(block.text, MAX_BLOCK_CHARS):
             self._take(clean(piece))

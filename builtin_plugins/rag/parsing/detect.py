@@ -13,6 +13,17 @@ from builtin_plugins.rag.parsing.encoding import decode_head, detect_encoding, r
 from builtin_plugins.rag.parsing.flavours import text_flavour
 
 PDF: Final = "application/pdf"
+ZIP: Final = "application/zip"
+MSG: Final = "application/vnd.ms-outlook"
+IMAGES: Final = {
+    "image/png": b"\x89PNG\r\n\x1a\n",
+    "image/jpeg": b"\xff\xd8\xff",
+    "image/tiff": b"II*\0",
+    "image/tiff-fx": b"MM\0*",
+}
+_COMPOUND_FILE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+# The names of a message's properties, in the directory of its compound file.
+_MESSAGE_PROPERTY: Final = "__substg1.0_".encode("utf-16-le")
 _OOXML: Final = "application/vnd.openxmlformats-officedocument"
 _MAIN_PARTS: Final = {
     f"{_OOXML}.wordprocessingml.document.main+xml": f"{_OOXML}.wordprocessingml.document",
@@ -77,6 +88,12 @@ def detect_media_type(path: Path, filename: str | None = None) -> str | None:
         return _package_type(path)
     if head.startswith(b"{\\rtf"):
         return RTF
+    if head.startswith(_COMPOUND_FILE):
+        is_message = _MESSAGE_PROPERTY in head or (filename or "").lower().endswith(".msg")
+        return MSG if is_message else None
+    for media_type, magic in IMAGES.items():
+        if head.startswith(magic):
+            return media_type.removesuffix("-fx")
     if not head or head.startswith(_POSTSCRIPT):
         return None
     codec = detect_encoding(head)
@@ -85,14 +102,16 @@ def detect_media_type(path: Path, filename: str | None = None) -> str | None:
 
 
 def _package_type(path: Path) -> str | None:
-    """The kind of a zip that is a document; None for any other zip, and for a broken one."""
+    """The kind of a zip: a document, or an archive; None for a document nobody reads, and a broken zip."""
     try:
         with path.open("rb") as file:
             size = directory_bytes(file)
             if size is None or size > MAX_DIRECTORY_BYTES:
                 return None
             with zipfile.ZipFile(file) as archive:
-                return _named_type(archive) or _office_type(archive)
+                known = _named_type(archive) or _office_type(archive)
+                is_document = _KIND in archive.NameToInfo or _CONTENT_TYPES in archive.NameToInfo
+                return known or (None if is_document else ZIP)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError):
         return None
 

@@ -68,7 +68,7 @@ def decoded(data: bytes) -> str:
 def _declared_encoding(head: bytes) -> str | None:
     """Return the page's own charset unless the bytes show another: UTF-8 is certain, the rest are claims."""
     found = _CHARSET.search(head)
-    if not found or detect_encoding(head) != "cp1252":
+    if not found or (detect_encoding(head) or "utf").startswith("utf"):
         return None
     try:
         head.decode(name := found[1].decode("ascii"), "replace")

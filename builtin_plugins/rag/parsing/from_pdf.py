@@ -8,28 +8,37 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pypdfium2
 from pypdfium2 import raw
 
 from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
+from builtin_plugins.rag.parsing.ocr import Recognizer
 
 # PDFium marks a hyphen at the end of a line, where a word was cut, with U+FFFE (U+0002 in older releases).
 _CUT_WORD: Final = re.compile("[\ufffe\x02]\n?")
 # A small letter continues the line before it, unless that line ended a sentence or the letter numbers a list.
 _CONTINUED: Final = re.compile(r"(?<=[^\s.!?:;•]) ?\n(?=[a-zß-öø-ÿα-ωа-яё](?![.)]))")
+_DOTS_PER_INCH: Final = 200
+_MOST_PIXELS: Final = 3_500  # of the longer side: a page may claim to be as large as a house
 _LIGATURE: Final = re.compile("[\ufb00-\ufb06]")
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield one block per page, empty for a page without text.
+    """Yield one block per page, empty for a page without text; where tesseract is installed, it reads those
+    that are pictures.
 
     Raises `UnparsableDocument`: `encrypted` when a password is needed, `corrupt` when the file or one of its
     pages cannot be loaded (a document read in part would answer wrongly and nobody would know).
     """
     document = _open(path)
+    recognizer = Recognizer()
     try:
         for index in range(len(document)):
-            yield Block(_reflow(_page_text(document, index)), index + 1)
+            text = _reflow(_page_text(document, index))
+            if not text.strip() and recognizer.is_installed:
+                text = _recognized(document, index, recognizer)
+            yield Block(text, index + 1)
     finally:
         document.close()
 
@@ -53,6 +62,23 @@ def _page_text(document: pypdfium2.PdfDocument, index: int) -> str:
     text_page.close()
     page.close()
     return text
+
+
+def _recognized(document: pypdfium2.PdfDocument, index: int, recognizer: Recognizer) -> str:
+    """The text of a page that has none but shows something."""
+    page = document[index]
+    try:
+        if next(page.get_objects(max_depth=1), None) is None:
+            return ""
+        longest = max(page.get_width(), page.get_height(), 1.0)
+        bitmap = page.render(scale=min(_DOTS_PER_INCH / 72, _MOST_PIXELS / longest), grayscale=True)
+        pixels = bitmap.to_numpy()
+        head = f"P5 {pixels.shape[1]} {pixels.shape[0]} 255\n".encode()
+        return recognizer.read(head + np.ascontiguousarray(pixels.reshape(pixels.shape[:2])).tobytes())
+    except pypdfium2.PdfiumError as error:
+        raise UnparsableDocument("corrupt", f"page {index + 1}: {error}") from error
+    finally:
+        page.close()
 
 
 def _reflow(text: str) -> str:

@@ -7,6 +7,7 @@ last line proves that it is whole.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
@@ -16,6 +17,7 @@ from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
 MAX_BLOCK_CHARS: Final = 65_536
 _MAX_LINE_BYTES: Final = 1024 * 1024
 _TRAILER_BYTES: Final = 256
+_PAGE: Final = re.compile(rb"^\[(\d{1,9}), ", re.MULTILINE)
 
 
 class Trailer(NamedTuple):
@@ -58,6 +60,17 @@ def _load_block(line: bytes) -> Block:
     if not isinstance(text, str) or not isinstance(page, (int, type(None))):
         raise UnparsableDocument("corrupt", "parsed text is malformed")
     return Block(text, page)
+
+
+def last_page(sink: Path) -> int | None:
+    """The page that a sink under way has come to; None before there is one."""
+    try:
+        with sink.open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - 2 * MAX_BLOCK_CHARS))
+            pages = _PAGE.findall(file.read())
+    except OSError:
+        return None
+    return int(pages[-1]) if pages else None
 
 
 def read_trailer(sink: Path) -> Trailer:

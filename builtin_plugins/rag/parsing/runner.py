@@ -6,23 +6,31 @@ import asyncio
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from builtin_plugins.rag.parsing import BUILTIN_PARSERS
 from builtin_plugins.rag.parsing.blocks import (
     DETAILS,
+    SLOW,
     UNAVAILABLE,
     Block,
     Code,
     Parser,
     ParserUnavailable,
+    SlowDocument,
     UnparsableDocument,
 )
+from builtin_plugins.rag.parsing.extracting import LEFT_OUT, Bounds
+from builtin_plugins.rag.parsing.ocr import OcrOptions
 from builtin_plugins.rag.parsing.protocol import blocks_in, read_trailer
+from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import ChildFailed, ChildLimits, Children
 
 _TARGET: Final = "builtin_plugins.rag.parsing.child:parse_into"
+_EXTRACT: Final = "builtin_plugins.rag.parsing.extracting:extract_into"
+_MEMBER_LIST_BYTES: Final = 8 * 1024 * 1024
 _EACH: Final = "builtin_plugins.rag.parsing.child:parse_each"
+_FEW_PAGES: Final = 4
 _SMALL_CPU_SECONDS: Final = 20
 _SMALL_SECONDS: Final = 30.0
 _SMALL_ANSWER_BYTES: Final = 256 * 1024
@@ -43,6 +51,17 @@ class ParseLimits(NamedTuple):
     cpu_seconds: int
     wall_seconds: float
     max_text_chars: int
+    ocr: OcrOptions = OcrOptions()
+
+
+def limits_of(settings: RagSettings, *, large: bool = True) -> ParseLimits:
+    """The limits that the settings name; a document that is not large may have a few scanned pages."""
+    seconds = max(settings.parse_seconds, settings.ocr_seconds) if large else settings.parse_seconds
+    pages = OcrOptions().most_pages if large else _FEW_PAGES
+    return ParseLimits(
+        *(settings.parse_memory_mb, settings.parse_cpu_seconds, seconds, settings.max_text_chars),
+        ocr=OcrOptions(settings.ocr_languages, pages),
+    )
 
 
 class ParsedDocument(NamedTuple):
@@ -56,7 +75,7 @@ class ParsedDocument(NamedTuple):
 def parser_processes() -> Children:
     """Children that have the built-in parsers imported already."""
     modules = dict.fromkeys(parser.target.partition(":")[0] for parser in BUILTIN_PARSERS)
-    return Children([_TARGET.partition(":")[0], *modules])
+    return Children([_TARGET.partition(":")[0], _EXTRACT.partition(":")[0], *modules])
 
 
 async def parse(
@@ -76,6 +95,44 @@ async def parse(
             raise _explained(error, parser) from None
         raise
     return ParsedDocument(trailer.char_count, trailer.page_count, sink)
+
+
+class Member(NamedTuple):
+    """A file that came out of a document: its name there, and where it is now, or why it was left out."""
+
+    name: str
+    path: Path | None
+    left_out: str | None
+
+
+async def extract(
+    children: Children, path: Path, extractor: str, limits: ParseLimits, folder: Path, bounds: Bounds
+) -> list[Member]:
+    """Write the files inside the document at `path` into `folder`.
+
+    Raises `UnparsableDocument` when the document is at fault, `MachineFault` when the machine is.
+    """
+    narrow = _limits(limits)._replace(file_bytes=bounds.file_bytes, output_bytes=_MEMBER_LIST_BYTES)
+    source, place = _absolute(path, folder)
+    try:
+        answer = await children.call(_EXTRACT, source, extractor, place, list(bounds), limits=narrow)
+    except ChildFailed as error:
+        raise UnparsableDocument(_code(error), str(error)) from None
+    try:
+        return [
+            Member(str(name)[:255], None if number is None else folder / str(int(number)), _why(reason))
+            for name, number, reason in answer
+        ]
+    except (TypeError, ValueError) as error:
+        raise UnparsableDocument("corrupt", "a list of files that is none") from error
+
+
+def _absolute(*paths: Path) -> list[str]:
+    return [str(path.absolute()) for path in paths]
+
+
+def _why(reason: object) -> str | None:
+    return next((text for key, text in LEFT_OUT.items() if key == reason), None)
 
 
 async def parse_small(
@@ -107,9 +164,9 @@ def _small(answer: object) -> list[Block] | None:
         return None
 
 
-def _arguments(path: Path, parser: Parser, limits: ParseLimits, sink: Path) -> tuple[str | int, ...]:
+def _arguments(path: Path, parser: Parser, limits: ParseLimits, sink: Path) -> tuple[Any, ...]:
     """The arguments of `child.parse_into`."""
-    return str(path.absolute()), parser.target, str(sink.absolute()), limits.max_text_chars
+    return str(path.absolute()), parser.target, str(sink.absolute()), limits.max_text_chars, list(limits.ocr)
 
 
 def _limits(limits: ParseLimits) -> ChildLimits:
@@ -123,9 +180,15 @@ def _limits(limits: ParseLimits) -> ChildLimits:
 
 def _explained(error: ChildFailed, parser: Parser) -> Exception:
     """The error in our words; a foreign parser may set one of our codes on an exception of its own."""
+    if error.code == SLOW:
+        return SlowDocument()
     if error.reason == "unavailable" or error.code == UNAVAILABLE:
         return ParserUnavailable(
             f"parser {parser.name} ({parser.target}) cannot be started; its log line says why"
         )
-    code = next((known for known in DETAILS if known == error.code), None)
-    return UnparsableDocument(code or _CODES.get(error.reason, "corrupt"), str(error))
+    return UnparsableDocument(_code(error), str(error))
+
+
+def _code(error: ChildFailed) -> Code:
+    known = next((known for known in DETAILS if known == error.code), None)
+    return known or _CODES.get(error.reason, "corrupt")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import func, select
@@ -12,24 +10,15 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import DocumentNotFound
 from builtin_plugins.rag.events import DocumentDeleted
-from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.models import Document
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery
 from builtin_plugins.rag.schemas_receipts import Receipt
 from builtin_plugins.rag.services import knowledge_bases, receipts
 from builtin_plugins.rag.services.ingestion_jobs import queue_document
 from builtin_plugins.rag.services.receipts import SIGNER, Signer
+from builtin_plugins.rag.services.records import Arrived, keep_document
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Caller, Platform, Scope, Staged, StoredPoint, Unit, contracts, scope_of, utc_now
-
-
-@dataclass(frozen=True)
-class Arrived:
-    """A file that has been received completely."""
-
-    staged: Staged
-    filename: str
-    content_type: str
-    build_tree: bool = False
+from kernel.sdk import Caller, Platform, Scope, StoredPoint, Unit, contracts, scope_of
 
 
 async def check_upload(caller: Caller, kb_id: str) -> None:
@@ -53,44 +42,11 @@ async def add(caller: Caller, kb_id: str, file: Arrived) -> tuple[DocumentOut, b
 
 def _add(unit: Unit, platform: Platform, scope: Scope, kb_id: str, file: Arrived) -> tuple[DocumentOut, bool]:
     base = knowledge_bases.find_own(unit.session, scope, kb_id, lock=True)
-    same = (Document.knowledge_base_id == kb_id) & (Document.sha256 == file.staged.sha256)
-    known: Document | None = unit.session.scalar(select(Document).where(same))
-    if known is not None and known.status != "failed":
-        return render(known), False
-    document = known or _new(base, file)
-    if known is None:
-        unit.session.add(document)
-    else:
-        _start_over(document, file)
-    unit.session.flush()
-    platform.blobs.keep(unit, file.staged, document.holder)
-    largest = platform.settings_of(RagSettings).large_document_mb * 1024 * 1024
-    queue_document(unit, document, scope.account_id or base.owner_id, int(largest))
-    return render(document), True
-
-
-def _new(base: KnowledgeBase, file: Arrived) -> Document:
-    return Document(
-        id=str(uuid.uuid4()),
-        knowledge_base_id=base.id,
-        filename=file.filename,
-        content_type=file.content_type,
-        size_bytes=file.staged.size,
-        sha256=file.staged.sha256,
-        status="processing",
-        chunk_count=0,
-        tree_nodes=0,
-        tree_wanted=file.build_tree,
-        uploaded_at=utc_now(),
-    )
-
-
-def _start_over(document: Document, file: Arrived) -> None:
-    """The name may tell the kind of text, so it counts as much as in the first attempt."""
-    document.filename, document.content_type = file.filename, file.content_type
-    document.tree_wanted = file.build_tree
-    document.status, document.error = "processing", None
-    document.uploaded_at, document.completed_at = utc_now(), None
+    document, new = keep_document(unit, platform, base, file)
+    if new:
+        largest = platform.settings_of(RagSettings).large_document_mb * 1024 * 1024
+        queue_document(unit, document, scope.account_id or base.owner_id, int(largest))
+    return render(document), new
 
 
 async def list_page(caller: Caller, kb_id: str, query: DocumentQuery) -> tuple[list[DocumentOut], int]:

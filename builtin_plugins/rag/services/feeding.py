@@ -16,6 +16,7 @@ from builtin_plugins.rag.schemas import KnowledgeBaseCreate
 from builtin_plugins.rag.services import documents, knowledge_bases
 from builtin_plugins.rag.services.models import check_embedding_model
 from builtin_plugins.rag.services.parsers import PARSERS
+from builtin_plugins.rag.services.records import Arrived
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Caller
 
@@ -47,7 +48,7 @@ async def store_document(caller: Caller, knowledge_base_id: str, filename: str, 
         content_type = await platform.resource(PARSERS).detect(staged.path, filename)
         if content_type is None:
             raise UnsupportedDocument()
-        arrived = documents.Arrived(staged, filename, content_type)
+        arrived = Arrived(staged, filename, content_type)
         record, _ = await documents.add(caller, knowledge_base_id, arrived)
     finally:
         staged.discard()

@@ -23,7 +23,9 @@ from builtin_plugins.rag.chunking import Chunk, chunk
 from builtin_plugins.rag.events import DocumentIngested
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.parsing import Parser, ParserUnavailable, UnparsableDocument, read_blocks
-from builtin_plugins.rag.parsing.runner import ParsedDocument, ParseLimits, parse
+from builtin_plugins.rag.parsing.blocks import SlowDocument
+from builtin_plugins.rag.parsing.protocol import last_page
+from builtin_plugins.rag.parsing.runner import ParsedDocument, limits_of, parse
 from builtin_plugins.rag.services.embedding import embed, engine_changed
 from builtin_plugins.rag.services.outcomes import note_outcome
 from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS
@@ -55,10 +57,13 @@ _NAMESPACE = uuid.UUID("6d0ad5a6-8a0d-4f0e-9a52-0f3b6f4f1c9e")
 
 
 class IngestPayload(BaseModel):
-    """Which document to ingest. `large` says that it waits in the lane of those already."""
+    """Which document to ingest. `large` says that it waits in the lane of those already, `depth` how
+    many documents it came out of.
+    """
 
     document_id: str
     large: bool = False
+    depth: int = 0
 
 
 class _Large(Exception):
@@ -75,7 +80,7 @@ class _Gone(Exception):
 
 async def ingest(platform: Platform, payload: IngestPayload, progress: Progress) -> str | None:
     """Bring a document from `processing` to `completed` or `failed`; answers its path."""
-    found = await platform.database.read(_load, payload.document_id)
+    found = await platform.database.read(load, payload.document_id)
     if found is None:
         return None
     document, base = found
@@ -143,7 +148,8 @@ def _fail(unit: Unit, platform: Platform, document_id: str, detail: str) -> None
     note_outcome(unit, "failed")
 
 
-def _load(session: Session, document_id: str) -> tuple[Document, KnowledgeBase] | None:
+def load(session: Session, document_id: str) -> tuple[Document, KnowledgeBase] | None:
+    """A document that is to be ingested, and its knowledge base."""
     query = (
         select(Document, KnowledgeBase)
         .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
@@ -189,15 +195,24 @@ class Ingestion:
         return parsed.char_count // max(1, self._base.chunk_size - self._base.chunk_overlap)
 
     async def _parse(self, sink: Path) -> ParsedDocument:
-        settings = self._settings
-        limits = ParseLimits(
-            settings.parse_memory_mb,
-            settings.parse_cpu_seconds,
-            settings.parse_seconds,
-            settings.max_text_chars,
-        )
+        limits = limits_of(self._settings, large=self._payload.large)
         path = await self._platform.blobs.local(self._document.sha256)
-        return await parse(self._platform.resource(PARSER_PROCESSES), path, self._parser(), limits, sink)
+        children = self._platform.resource(PARSER_PROCESSES)
+        watching = asyncio.create_task(self._watch(sink))
+        try:
+            return await parse(children, path, self._parser(), limits, sink)
+        except SlowDocument:
+            raise _Large from None
+        finally:
+            watching.cancel()
+
+    async def _watch(self, sink: Path) -> None:
+        """Tell the page that is being read: of a thousand, or of scans, that takes a while."""
+        while True:
+            await asyncio.sleep(1)
+            page = await asyncio.to_thread(last_page, sink)
+            if page is not None:
+                self._progress.report(message=f"Reading page {page}")
 
     def _parser(self) -> Parser:
         found = self._platform.resource(PARSERS).for_media_type(self._document.content_type)
@@ -241,7 +256,7 @@ class Ingestion:
         return await embed(self._platform, self._base.embedding_model, texts, "passage")
 
     def _stage(self, unit: Unit, batch: Sequence[Chunk], embedded: Embedded) -> None:
-        self._hold(unit)
+        self._hold(unit).chunk_count = batch[-1].index + 1
         points = [
             point_of(self._document.id, item, vector)
             for item, vector in zip(batch, embedded.vectors, strict=True)

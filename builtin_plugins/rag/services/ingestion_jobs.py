@@ -2,23 +2,60 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from typing import Final, NamedTuple
 
-from builtin_plugins.rag.models import Document
+from sqlalchemy import select
+
+from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.parsing import UnparsableDocument
 from builtin_plugins.rag.parsing.flavours import CSV, JSON, JSON_LINES, MARKDOWN, PLAIN
-from builtin_plugins.rag.services.ingest import IngestPayload, cancelled, give_up, ingest, readable_documents
+from builtin_plugins.rag.services.ingest import (
+    IngestPayload,
+    cancelled,
+    give_up,
+    ingest,
+    load,
+    readable_documents,
+)
+from builtin_plugins.rag.services.members import DEEPEST, take_out
 from builtin_plugins.rag.services.small import ingest_small
-from kernel.sdk import Gather, Lane, LongJob, Unit
+from builtin_plugins.rag.settings import RagSettings
+from kernel.sdk import Gather, Lane, LongJob, Platform, Progress, Unit
 
 # A byte of these is about a character; their parsers are plain Python.
 _TEXTS: Final = frozenset({PLAIN, MARKDOWN, CSV, JSON, JSON_LINES})
 _SMALL_BYTES: Final = 16 * 1024
 _LARGE_TEXT_BYTES: Final = 256 * 1024
 
+
+async def _read(platform: Platform, payload: IngestPayload, progress: Progress) -> str | None:
+    """Ingest the document; the files inside it are documents of their own."""
+    told = None
+    found = await platform.database.read(load, payload.document_id)
+    if found is not None and payload.depth < DEEPEST:
+        queue = partial(_queue_member, platform, payload.depth + 1)
+        with suppress(UnparsableDocument):  # reading it will say what is wrong
+            told = await take_out(platform, *found, queue)
+    result = await ingest(platform, payload, progress)
+    if told is not None:
+        progress.report(message=told)
+    return result
+
+
+def _queue_member(platform: Platform, depth: int, unit: Unit, document: Document) -> None:
+    largest = platform.settings_of(RagSettings).large_document_mb * 1024 * 1024
+    owner = unit.session.scalar(
+        select(KnowledgeBase.owner_id).where(KnowledgeBase.id == document.knowledge_base_id)
+    )
+    queue_document(unit, document, owner, int(largest), depth)
+
+
 INGEST = LongJob(
     "rag.ingest_document",
     IngestPayload,
-    ingest,
+    _read,
     title="Read a document",
     on_give_up=give_up,
     on_cancel=cancelled,
@@ -32,10 +69,12 @@ class _Place(NamedTuple):
     weight: int
 
 
-def queue_document(unit: Unit, document: Document, owner_id: int | None, largest: int) -> None:
+def queue_document(
+    unit: Unit, document: Document, owner_id: int | None, largest: int, depth: int = 0
+) -> None:
     """Let the document wait for its turn. Files of more than `largest` bytes count as large."""
     place = _place(document, largest)
-    payload = IngestPayload(document_id=document.id, large=place.lane == "large")
+    payload = IngestPayload(document_id=document.id, large=place.lane == "large", depth=depth)
     gather = Gather(document.knowledge_base_id, place.weight)
     unit.enqueue(INGEST, payload, lane=place.lane, owner_id=owner_id, subject=document.id, gather=gather)
 

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.rag.chunking import Chunk, chunk
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.parsing import BUILTIN_PARSERS, Block, Parser
-from builtin_plugins.rag.parsing.runner import ParseLimits, parse_small
+from builtin_plugins.rag.parsing.runner import limits_of, parse_small
 from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.services.ingest import BATCH, IngestPayload, complete, path_of, point_of
 from builtin_plugins.rag.services.outcomes import note_outcome
@@ -76,11 +76,7 @@ async def _chunked(platform: Platform, found: Sequence[_Small]) -> Iterator[_Sma
     paths = [await platform.blobs.local(small.document.sha256) for small, _ in fit]
     given = [(path, parser) for path, (_, parser) in zip(paths, fit, strict=True)]
     settings = platform.settings_of(RagSettings)
-    limits = ParseLimits(
-        *(settings.parse_memory_mb, settings.parse_cpu_seconds),
-        *(settings.parse_seconds, settings.max_text_chars),
-    )
-    parsed = await parse_small(platform.resource(PARSER_PROCESSES), given, limits)
+    parsed = await parse_small(platform.resource(PARSER_PROCESSES), given, limits_of(settings, large=False))
     return _cut(zip((small for small, _ in fit), parsed, strict=True), settings.max_chunks)
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
 from collections.abc import Callable, Sequence
 from email.message import EmailMessage
 from pathlib import Path
+from typing import Any
 
 import docx
 import openpyxl
 import pptx
+from PIL import Image, ImageDraw, ImageFont
 from pptx.util import Inches
 from reportlab.pdfgen import canvas
 
@@ -214,3 +217,102 @@ def mail(text: str = "", html: str = "", attachments: Sequence[str] = (), **head
     for name in attachments:
         message.add_attachment(b"%PDF-1.7 secret", maintype="application", subtype="pdf", filename=name)
     return message.as_bytes()
+
+
+def outlook_message(subject: str, text: str, attachments: dict[str, bytes]) -> bytes:
+    """Return an Outlook message ([MS-OXMSG]) with attachments."""
+    fields = {0x0037: subject, 0x0C1A: "Ada Lovelace", 0x5D01: "ada@example.org", 0x0E04: "Bob", 0x1000: text}
+    streams = {f"__substg1.0_{tag:04X}001F": value.encode("utf-16-le") for tag, value in fields.items()}
+    tree: dict[str, bytes | dict[str, bytes]] = {"__properties_version1.0": bytes(32), **streams}
+    for number, (name, data) in enumerate(attachments.items()):
+        tree[f"__attach_version1.0_#{number:08X}"] = {
+            "__properties_version1.0": bytes(8),
+            "__substg1.0_3707001F": name.encode("utf-16-le"),
+            "__substg1.0_37010102": data,
+        }
+    return compound_file(tree)
+
+
+def compound_file(tree: dict[str, bytes | dict[str, bytes]]) -> bytes:
+    """Return a compound file ([MS-CFB], version 3): streams, and folders of streams.
+
+    Every stream is padded to the size from which streams have sectors of their own, so there is no mini
+    stream; siblings are a list rather than a balanced tree, which readers accept.
+    """
+    sectors: list[bytes] = []
+    chain: list[int] = []
+    entries: list[tuple[str, int, int, int, int, int]] = []
+
+    def store(data: bytes) -> tuple[int, int]:
+        padded = data.ljust(4096, b"\0")
+        parts = [padded[at : at + 512].ljust(512, b"\0") for at in range(0, len(padded), 512)]
+        first = len(sectors)
+        sectors.extend(parts)
+        chain.extend([*range(first + 1, first + len(parts)), 0xFFFFFFFE])
+        return first, len(padded)
+
+    def add(folder: dict[str, Any]) -> int:
+        """Write the entries of a folder; answers the number of its first."""
+        first, previous = 0xFFFFFFFF, -1
+        for name in sorted(folder, key=lambda one: (len(one), one.upper())):
+            value = folder[name]
+            number = len(entries)
+            if previous >= 0:
+                entries[previous] = (*entries[previous][:2], number, *entries[previous][3:])
+            else:
+                first = number
+            start, size = (0, 0) if isinstance(value, dict) else store(value)
+            entries.append((name, 1 if isinstance(value, dict) else 2, 0xFFFFFFFF, 0xFFFFFFFF, start, size))
+            if isinstance(value, dict):
+                child = add(value)
+                entries[number] = (*entries[number][:3], child, *entries[number][4:])
+            previous = number
+        return first
+
+    entries.append(("Root Entry", 5, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFE, 0))
+    entries[0] = (*entries[0][:3], add(tree), *entries[0][4:])
+    listed = b"".join(
+        name.encode("utf-16-le").ljust(64, b"\0")
+        + struct.pack("<HBBIII", 2 * len(name) + 2, kind, 1, 0xFFFFFFFF, right, child)
+        + bytes(36)
+        + struct.pack("<IQ", start, size)
+        for name, kind, right, child, start, size in entries
+    )
+    unused = bytes(64) + struct.pack("<HBBIII", 0, 0, 0, *[0xFFFFFFFF] * 3) + bytes(48)
+    listed += unused * (-len(entries) % 4)
+    directory = len(sectors)
+    parts = [listed[at : at + 512] for at in range(0, len(listed), 512)]
+    sectors.extend(parts)
+    chain.extend([*range(directory + 1, directory + len(parts)), 0xFFFFFFFE])
+    tables = 1
+    while tables * 128 < len(chain) + tables:
+        tables += 1
+    where = range(len(sectors), len(sectors) + tables)
+    chain.extend([0xFFFFFFFD] * tables)
+    table = struct.pack(f"<{len(chain)}I", *chain).ljust(tables * 512, b"\xff")
+    header = struct.pack(
+        "<8s16xHHHHH6xIIIIIIIII",
+        *(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 0x3E, 3, 0xFFFE, 9, 6, 0, tables, directory),
+        *(0, 4096, 0xFFFFFFFE, 0, 0xFFFFFFFE, 0),
+    )
+    header += struct.pack(f"<{tables}I", *where).ljust(436, b"\xff")
+    return header + b"".join(sectors) + table
+
+
+def picture(*lines: str) -> Any:
+    """Return a picture of typed lines, as a scanner makes it."""
+    page = Image.new("L", (1240, 200 + 80 * len(lines)), 255)
+    font = ImageFont.load_default(40)
+    for number, line in enumerate(lines):
+        ImageDraw.Draw(page).text((80, 80 + 80 * number), line, fill=0, font=font)
+    return page
+
+
+def scan(path: Path, pages: Sequence[Sequence[str]]) -> Path:
+    """Write a PDF whose pages are pictures of text."""
+    document = canvas.Canvas(str(path))
+    for lines in pages:
+        document.drawInlineImage(picture(*lines), 0, 500, 595, 96)
+        document.showPage()
+    document.save()
+    return path

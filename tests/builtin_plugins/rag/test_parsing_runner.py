@@ -363,5 +363,5 @@ async def test_damaged_sink_is_noticed(tmp_path: Path, broken: str) -> None:
 
 async def test_details_are_complete() -> None:
     """Every code has its sentence, and sentences are plain."""
-    assert set(DETAILS) == {"encrypted", "corrupt", "no_text", "too_large", "timeout", "memory"}
+    assert set(DETAILS) == {"encrypted", "corrupt", "no_text", "no_ocr", "too_large", "timeout", "memory"}
     assert json.dumps(DETAILS, ensure_ascii=True) == json.dumps(DETAILS, ensure_ascii=False)

@@ -1,0 +1,101 @@
+"""Files inside a document (archives, attachments): each is written out under a number, within bounds.
+
+Runs in a parser process. Names are data and never paths; what comes out is checked by its content, as an
+upload is.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+LeftOut = Literal["damaged", "too_large", "too_many", "link", "archive", "empty"]
+
+LEFT_OUT: Final[dict[LeftOut, str]] = {
+    "damaged": "damaged",
+    "too_large": "too large",
+    "too_many": "beyond the limit of files",
+    "link": "a link",
+    "archive": "an archive in an archive",
+    "empty": "empty",
+}
+
+
+class Extracted(NamedTuple):
+    """A file from inside a document; `left_out` says why there is no content."""
+
+    name: str
+    content: bytes | Iterator[bytes]
+    left_out: LeftOut | None = None
+
+
+class Bounds(NamedTuple):
+    """What may come out: files, bytes of one and bytes of all. The kind of file that is not taken."""
+
+    files: int
+    file_bytes: int
+    total_bytes: int
+
+
+def extract_into(path: str, target: str, folder: str, bounds: list[int]) -> list[list[Any]]:
+    """Write the files inside the document at `path` to `folder`, by the function `target`.
+
+    Answers name, number of the file in the folder (None for what was left out), and why it was left out.
+    """
+    module, _, name = target.partition(":")
+    function: Callable[[Path], Iterator[Extracted]] = getattr(importlib.import_module(module), name)
+    writer = _Writer(Path(folder), Bounds(*bounds))
+    return [writer.take(extracted) for extracted in function(Path(path))]
+
+
+class _Writer:
+    def __init__(self, folder: Path, bounds: Bounds) -> None:
+        self._folder = folder
+        self._bounds = bounds
+        self._left = bounds.total_bytes
+        self._count = 0
+
+    def take(self, extracted: Extracted) -> list[Any]:
+        """One file; its declared size counts for nothing."""
+        reason = extracted.left_out
+        if reason is None and self._count >= self._bounds.files:
+            reason = "too_many"
+        if reason is None:
+            reason = self._write(extracted.content)
+        if reason is not None:
+            return [extracted.name, None, reason]
+        self._count += 1
+        return [extracted.name, self._count, None]
+
+    def _write(self, content: bytes | Iterator[bytes]) -> LeftOut | None:
+        path = self._folder / str(self._count + 1)
+        limit, size = min(self._bounds.file_bytes, self._left), 0
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            for piece in [content] if isinstance(content, bytes) else _until_damaged(content):
+                if piece is None:
+                    path.unlink()
+                    return "damaged"
+                size += len(piece)
+                if size > limit:
+                    self._left -= limit  # a bomb uses up what it tried to fill
+                    path.unlink()
+                    return "too_large"
+                file.write(piece)
+        self._left -= size
+        if size == 0:
+            path.unlink()
+            return "empty"
+        return None
+
+
+def _until_damaged(pieces: Iterator[bytes]) -> Iterator[bytes | None]:
+    try:
+        yield from pieces
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - a boundary: a damaged member raises whatever its library raises
+        yield None

@@ -1,0 +1,99 @@
+"""Archives (.zip): what is in them, as a text of its own; the files come out as documents of their own."""
+
+from __future__ import annotations
+
+import stat
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from builtin_plugins.rag.parsing.archive import MAX_DIRECTORY_BYTES, directory_bytes
+from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
+from builtin_plugins.rag.parsing.extracting import Extracted
+
+_MOST_ENTRIES: Final = 10_000
+_PORTION_BYTES: Final = 65_536
+_MAX_NAME_CHARS: Final = 255
+_ZIP: Final = b"PK\x03\x04"
+# What archivers write for themselves.
+_CHAFF: Final = ("__MACOSX/", ".DS_Store", "Thumbs.db", "desktop.ini")
+_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+
+
+def parse(path: Path) -> Iterator[Block]:
+    """Yield one block: the names of the archive's files.
+
+    Raises `UnparsableDocument`: `encrypted`, `too_large` for more than 10,000 entries, `corrupt`, `no_text`
+    for an archive without files.
+    """
+    with path.open("rb") as file:
+        names = [_name(info) for info in _files(file)]
+    if not names:
+        raise UnparsableDocument("no_text", "zip: no files")
+    yield Block("Archive of " + (f"{len(names)} files:" if len(names) > 1 else "one file:"))
+    for start in range(0, len(names), 50):
+        yield Block("\n".join(names[start : start + 50]))
+
+
+def extract(path: Path) -> Iterator[Extracted]:
+    """Yield the files. Links are left out, and archives in the archive."""
+    with path.open("rb") as file:
+        infos = _files(file)
+        with zipfile.ZipFile(file) as archive:
+            for info in infos:
+                yield _extracted(archive, info)
+
+
+def _extracted(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Extracted:
+    name = _name(info)
+    if stat.S_ISLNK(info.external_attr >> 16):
+        return Extracted(name, b"", "link")
+    if info.compress_type not in _METHODS:
+        return Extracted(name, b"", "damaged")
+    try:
+        if _is_archive(archive, info):
+            return Extracted(name, b"", "archive")
+    except (zipfile.BadZipFile, EOFError, OSError, ValueError, RuntimeError, NotImplementedError):
+        return Extracted(name, b"", "damaged")
+    return Extracted(name, _portions(archive, info))
+
+
+def _is_archive(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bool:
+    """Whether a member is a zip by name and content; office files are zips too, by content alone."""
+    if not info.filename.lower().endswith((".zip", ".jar", ".war")):
+        return False
+    with archive.open(info) as member:
+        return member.read(len(_ZIP)) == _ZIP
+
+
+def _portions(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
+    with archive.open(info) as member:
+        while portion := member.read(_PORTION_BYTES):
+            yield portion
+
+
+def _files(file: BinaryIO) -> list[zipfile.ZipInfo]:
+    size = directory_bytes(file)
+    if size is None:
+        raise UnparsableDocument("corrupt", "zip: no end record")
+    if size > MAX_DIRECTORY_BYTES:
+        raise UnparsableDocument("too_large", f"zip: directory of {size} bytes")
+    try:
+        with zipfile.ZipFile(file) as archive:
+            infos = archive.infolist()
+    except (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError, RuntimeError) as error:
+        raise UnparsableDocument("corrupt", f"zip: {error}") from error
+    if len(infos) > _MOST_ENTRIES:
+        raise UnparsableDocument("too_large", f"zip: {len(infos)} entries")
+    if any(info.flag_bits & 1 for info in infos):
+        raise UnparsableDocument("encrypted", "zip: encrypted member")
+    return [info for info in infos if not info.is_dir() and not _is_chaff(info.filename)]
+
+
+def _is_chaff(name: str) -> bool:
+    return name.startswith(_CHAFF[0]) or name.rpartition("/")[2] in _CHAFF
+
+
+def _name(info: zipfile.ZipInfo) -> str:
+    return info.filename[-_MAX_NAME_CHARS:]

@@ -1,0 +1,68 @@
+"""Text from pictures by tesseract, a program of its own; it runs inside a parser process and its limits."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from contextvars import ContextVar
+from typing import Final, NamedTuple
+
+from builtin_plugins.rag.parsing.blocks import SlowDocument, UnparsableDocument
+
+_PROGRAM: Final = "tesseract"
+_PAGE_SECONDS: Final = 120
+_SAID_BYTES: Final = 500
+
+
+class OcrOptions(NamedTuple):
+    """Languages in tesseract's notation (`eng+deu`), and how many pages may be recognized in one document."""
+
+    languages: str = "eng"
+    most_pages: int = 10_000
+
+
+OPTIONS: ContextVar[OcrOptions] = ContextVar("ocr options", default=OcrOptions())  # noqa: B039 - immutable
+
+
+class Recognizer:
+    """Recognizes the pictures of one document."""
+
+    def __init__(self) -> None:
+        self._options = OPTIONS.get()
+        self._program = shutil.which(_PROGRAM)
+        self._pages = 0
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether the program is there."""
+        return self._program is not None
+
+    def read(self, picture: bytes) -> str:
+        """The text in a picture (PNG, JPEG, TIFF, PNM).
+
+        Raises `SlowDocument` after too many of them, `UnparsableDocument`: `no_ocr` without the program or
+        its languages, `timeout`, `corrupt` for what is no picture.
+        """
+        self._pages += 1
+        if self._pages > self._options.most_pages:
+            raise SlowDocument(f"more than {self._options.most_pages} pages to recognize")
+        if self._program is None:
+            raise UnparsableDocument("no_ocr", "tesseract is not installed")
+        command = [self._program, "stdin", "stdout", "-l", self._options.languages]
+        environment = {"OMP_THREAD_LIMIT": "1", "LANG": "C.UTF-8"}
+        try:
+            done = subprocess.run(
+                command,
+                input=picture,
+                capture_output=True,
+                timeout=_PAGE_SECONDS,
+                env=environment,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise UnparsableDocument("timeout", "tesseract took too long for one page") from error
+        if done.returncode != 0:
+            said = done.stderr.decode("utf-8", "replace")
+            no_language = "Failed loading language" in said or "Error opening data file" in said
+            raise UnparsableDocument("no_ocr" if no_language else "corrupt", said[:_SAID_BYTES])
+        return done.stdout.decode("utf-8", "replace").replace("\f", "")

@@ -1,0 +1,95 @@
+"""Files inside documents (archives, attachments) become documents of their own."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import select
+
+from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.parsing.extracting import Bounds
+from builtin_plugins.rag.parsing.runner import Member, extract, limits_of
+from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS
+from builtin_plugins.rag.services.records import Arrived, keep_document
+from builtin_plugins.rag.settings import RagSettings
+from kernel.sdk import Platform, PlatformError, Unit, clean_name
+
+Queue = Callable[[Unit, Document], object]
+
+DEEPEST: Final = 2
+"""What is inside of something inside of a document is not unpacked."""
+
+_MEGABYTE: Final = 1024 * 1024
+_PORTION: Final = 1024 * 1024
+
+
+async def take_out(platform: Platform, document: Document, base: KnowledgeBase, queue: Queue) -> str | None:
+    """Make documents of the files inside; answers what became of them, None for a document without any.
+
+    Runs again after a kill: the same bytes are one document. Raises `UnparsableDocument`.
+    """
+    parser = platform.resource(PARSERS).for_media_type(document.content_type)
+    if parser is None or parser.extractor is None:
+        return None
+    settings = platform.settings_of(RagSettings)
+    largest = settings.max_upload_size_mb * _MEGABYTE
+    bounds = Bounds(settings.archive_files, largest, settings.archive_mb * _MEGABYTE)
+    path = await platform.blobs.local(document.sha256)
+    folder = platform.scratch.new(".members")
+    folder.mkdir(mode=0o700)
+    try:
+        limits = limits_of(settings)
+        children = platform.resource(PARSER_PROCESSES)
+        members = await extract(children, path, parser.extractor, limits, folder, bounds)
+        taken = [await _take(platform, base, member, largest, queue) for member in members]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return _told(members, taken)
+
+
+async def _take(
+    platform: Platform, base: KnowledgeBase, member: Member, largest: int, queue: Queue
+) -> str | None:
+    """Keep one file as a document; answers why it was left out."""
+    if member.path is None:
+        return member.left_out or "damaged"
+    name = clean_name(member.name)
+    content_type = await platform.resource(PARSERS).detect(member.path, name)
+    if content_type is None:
+        return "no supported type"
+    try:
+        staged = await platform.blobs.stage(_portions(member.path), largest)
+    except PlatformError as error:
+        return str(error.detail)
+    try:
+        await platform.database.write(_keep, platform, base, Arrived(staged, name, content_type), queue)
+    finally:
+        staged.discard()
+    return None
+
+
+def _keep(unit: Unit, platform: Platform, base: KnowledgeBase, file: Arrived, queue: Queue) -> None:
+    """Nothing is kept once the knowledge base is gone."""
+    kept = select(KnowledgeBase).where(KnowledgeBase.id == base.id)
+    held = unit.session.scalar(kept.with_for_update(read=True, key_share=True))
+    if held is not None:
+        document, new = keep_document(unit, platform, held, file)
+        if new:
+            queue(unit, document)
+
+
+def _told(members: list[Member], taken: list[str | None]) -> str | None:
+    if not members:
+        return None
+    left = [f"{member.name} ({why})" for member, why in zip(members, taken, strict=True) if why]
+    text = f"{len(members) - len(left)} of {len(members)} files inside became documents"
+    return text + (f"; left out: {', '.join(left[:20])}" if left else "")
+
+
+async def _portions(path: Path) -> AsyncIterator[bytes]:
+    with path.open("rb") as file:
+        while portion := file.read(_PORTION):
+            yield portion

@@ -1,0 +1,66 @@
+"""The record of a document: made of a file that has arrived, or started over."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from builtin_plugins.rag.models import Document, KnowledgeBase
+from kernel.sdk import Platform, Staged, Unit, utc_now
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """A file that has been received completely."""
+
+    staged: Staged
+    filename: str
+    content_type: str
+    build_tree: bool = False
+
+
+def keep_document(
+    unit: Unit, platform: Platform, base: KnowledgeBase, file: Arrived
+) -> tuple[Document, bool]:
+    """Keep the file; its record, and whether it is to be ingested. The knowledge base must be locked.
+
+    The same bytes in one knowledge base are one document; one that had failed is tried again.
+    """
+    same = (Document.knowledge_base_id == base.id) & (Document.sha256 == file.staged.sha256)
+    known: Document | None = unit.session.scalar(select(Document).where(same))
+    if known is not None and known.status != "failed":
+        return known, False
+    document = known or _new(base, file)
+    if known is None:
+        unit.session.add(document)
+    else:
+        _start_over(document, file)
+    unit.session.flush()
+    platform.blobs.keep(unit, file.staged, document.holder)
+    return document, True
+
+
+def _new(base: KnowledgeBase, file: Arrived) -> Document:
+    return Document(
+        id=str(uuid.uuid4()),
+        knowledge_base_id=base.id,
+        filename=file.filename,
+        content_type=file.content_type,
+        size_bytes=file.staged.size,
+        sha256=file.staged.sha256,
+        status="processing",
+        chunk_count=0,
+        tree_nodes=0,
+        tree_wanted=file.build_tree,
+        uploaded_at=utc_now(),
+    )
+
+
+def _start_over(document: Document, file: Arrived) -> None:
+    """The name may tell the kind of text, so it counts as much as in the first attempt."""
+    document.filename, document.content_type = file.filename, file.content_type
+    document.tree_wanted = file.build_tree
+    document.status, document.error = "processing", None
+    document.uploaded_at, document.completed_at = utc_now(), None

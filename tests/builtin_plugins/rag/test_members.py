@@ -1,0 +1,190 @@
+"""Archives and attachments over HTTP: each file inside is a document; what harms stays out."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import struct
+import zipfile
+from collections.abc import AsyncIterator, Callable
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from kernel.testing import Actor, Running, platforms
+from tests.builtin_plugins.rag import documents as made
+from tests.builtin_plugins.rag.rag_support import ingest, make_base, somebody
+from tests.fakes.hash_embeddings import HashEmbeddings
+
+MEGABYTE = 1024 * 1024
+
+
+class Desk:
+    """Somebody with knowledge bases."""
+
+    def __init__(self, running: Running, ann: Actor) -> None:
+        self.running = running
+        self.ann = ann
+
+    async def upload(self, filename: str, content: bytes) -> tuple[dict[str, Any], dict[str, Any], str]:
+        """The document's own record, those of the files inside by name, and what its job says."""
+        base = await make_base(self.ann)
+        own = await ingest(self.running, self.ann, base, filename, content)
+        await self.running.run_jobs()
+        listed = (await self.ann.get(f"/v1/rag/knowledge-bases/{base}/documents")).json()["items"]
+        inside = {one["filename"]: one for one in listed if one["document_id"] != own["document_id"]}
+        assert all(one["status"] == "completed" for one in inside.values())
+        job = (await self.ann.get(f"/v1/jobs?subject={own['document_id']}")).json()["items"][0]
+        return own, inside, job["message"]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def desk(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk]:
+    env = {"MAX_UPLOAD_SIZE_MB": "2", "PLATFORM_RAG_ARCHIVE_FILES": "20", "PLATFORM_RAG_ARCHIVE_MB": "6"}
+    async with platforms(tmp_path_factory.mktemp("members")) as start:
+        running = await start("rag", HashEmbeddings(), env=env)
+        yield Desk(running, await somebody(running))
+
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+def zipped(fill: Callable[[zipfile.ZipFile], object]) -> bytes:
+    """An archive."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        fill(archive)
+    return file.getvalue()
+
+
+async def test_an_archive(desk: Desk, tmp_path: Path) -> None:
+    """Files of several kinds, in folders, become documents of their own; the archive lists them."""
+    pdf = made.pdf(tmp_path / "a.pdf", [["The ferry leaves at noon."]]).read_bytes()
+
+    def fill(archive: zipfile.ZipFile) -> None:
+        archive.writestr("letters/june.txt", "The lighthouse was painted in June.")
+        archive.writestr("letters/plan.pdf", pdf)
+        archive.writestr("program.exe", b"MZ" + bytes(range(256)) * 10)
+        archive.writestr("__MACOSX/letters/._june.txt", "chaff")
+        archive.writestr("empty.txt", "")
+
+    own, inside, told = await desk.upload("box.zip", zipped(fill))
+    assert own["status"] == "completed" and own["content_type"] == "application/zip"
+    assert set(inside) == {"june.txt", "plan.pdf"} and inside["plan.pdf"]["page_count"] == 1
+    assert told.startswith("2 of 4 files") and "program.exe (no supported type)" in told
+    assert "empty.txt (empty)" in told
+
+
+async def test_names_are_no_paths(desk: Desk) -> None:
+    """Neither folders nor absolute names lead anywhere; links stay out."""
+
+    def fill(archive: zipfile.ZipFile) -> None:
+        archive.writestr("../../../../../../tmp/escaped-1.txt", "Up and away we go.")
+        archive.writestr("/tmp/escaped-2.txt", "An absolute place for words.")
+        archive.writestr("..\\..\\escaped-3.txt", "The other way around it.")
+        link = zipfile.ZipInfo("passwords.txt")
+        link.create_system, link.external_attr = 3, 0o120777 << 16
+        archive.writestr(link, "/etc/passwd")
+
+    _, inside, told = await desk.upload("away.zip", zipped(fill))
+    assert set(inside) == {"escaped-1.txt", "escaped-2.txt", "escaped-3.txt"}
+    assert "passwords.txt (a link)" in told
+    assert not await asyncio.to_thread(lambda: list(Path("/tmp").glob("escaped-*.txt")))
+
+
+async def test_bombs(desk: Desk) -> None:
+    """A member larger than an upload may be stays out, and so does what goes beyond the sum of all."""
+
+    def fill(archive: zipfile.ZipFile) -> None:
+        archive.writestr("bomb.txt", b"a" * 40 * MEGABYTE)
+        for number in range(4):
+            archive.writestr(f"big {number}.txt", (f"{number} and some words. " * 80_000)[:1_500_000])
+
+    own, inside, told = await desk.upload("bomb.zip", zipped(fill))
+    assert own["status"] == "completed" and "bomb.txt (too large)" in told
+    assert set(inside) == {"big 0.txt", "big 1.txt"}
+
+
+async def test_a_bomb_in_a_bomb(desk: Desk) -> None:
+    """Archives in archives are not unpacked."""
+    inner = zipped(lambda archive: archive.writestr("deep.txt", "words"))
+    _, inside, told = await desk.upload(
+        "outer.zip", zipped(lambda archive: archive.writestr("in.zip", inner))
+    )
+    assert inside == {} and "in.zip (an archive in an archive)" in told
+
+
+async def test_too_many_files(desk: Desk) -> None:
+    """Beyond the limit files are left out; a directory of more than 10,000 entries is refused as a whole."""
+
+    def fill(count: int) -> Callable[[zipfile.ZipFile], object]:
+        return lambda archive: [archive.writestr(f"{n}.txt", f"File {n} of many.") for n in range(count)]
+
+    _, inside, told = await desk.upload("many.zip", zipped(fill(25)))
+    assert len(inside) == 20 and "beyond the limit of files" in told
+    own, inside, _ = await desk.upload("crowd.zip", zipped(fill(10_001)))
+    assert own["status"] == "failed" and "too large" in own["error"] and inside == {}
+
+
+def lying(size: int) -> bytes:
+    """An archive whose only file claims another size than it has."""
+    data = bytearray(zipped(lambda archive: archive.writestr("liar.txt", "Nothing but lies. " * 5000)))
+    for signature, offset in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
+        struct.pack_into("<I", data, data.index(signature) + offset, size)
+    return bytes(data)
+
+
+async def test_lying_sizes(desk: Desk) -> None:
+    """A file that is longer than it claims is damaged and stays out; one that is shorter is what it is."""
+    own, inside, told = await desk.upload("liar.zip", lying(10))
+    assert own["status"] == "completed" and inside == {} and "liar.txt (damaged)" in told
+    _, inside, _ = await desk.upload("boaster.zip", lying(4_000_000_000))
+    assert inside["liar.txt"]["size_bytes"] == 90_000
+
+
+async def test_encrypted_and_broken_archives(desk: Desk) -> None:
+    """The reason is told; nothing comes out."""
+    data = bytearray(zipped(lambda archive: archive.writestr("secret.txt", "words")))
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(signature) + offset] |= 1
+    own, inside, _ = await desk.upload("secret.zip", bytes(data))
+    assert own["status"] == "failed" and "password" in own["error"] and inside == {}
+    nothing, inside, _ = await desk.upload("nothing.zip", zipped(lambda archive: archive.mkdir("folder")))
+    assert nothing["status"] == "failed" and inside == {}
+
+
+def letter(subject: str) -> EmailMessage:
+    """A message without attachments."""
+    message = EmailMessage()
+    message["From"], message["To"], message["Subject"] = "ada@example.org", "bob@example.org", subject
+    message["Message-ID"] = "<1@example.org>"
+    message.set_content(f"Dear Bob, here is {subject}.")
+    return message
+
+
+async def test_attachments(desk: Desk, tmp_path: Path) -> None:
+    """Each attachment is a document, a forwarded message and the files of a zip too."""
+    message = letter("the plan")
+    pdf = made.pdf(tmp_path / "a.pdf", [["The budget is 500 crowns."]]).read_bytes()
+    message.add_attachment(pdf, maintype="application", subtype="pdf", filename="budget.pdf")
+    box = zipped(lambda archive: archive.writestr("notes.txt", "The meeting is on Monday."))
+    message.add_attachment(box, maintype="application", subtype="zip", filename="box.zip")
+    message.add_attachment(letter("an older plan"))
+    own, inside, told = await desk.upload("plan.eml", message.as_bytes())
+    assert own["content_type"] == "message/rfc822" and told == "3 of 3 files inside became documents"
+    assert set(inside) == {"budget.pdf", "box.zip", "an older plan.eml", "notes.txt"}
+
+
+async def test_an_outlook_message(desk: Desk, tmp_path: Path) -> None:
+    """Headers, text and attachments of a .msg file."""
+    content = made.outlook_message(
+        "Harbour dues", "The dues are 12 crowns a day.", {"rates.txt": b"Boats pay 12 crowns. " * 300}
+    )
+    own, inside, _ = await desk.upload("dues.msg", content)
+    assert (own["content_type"], own["status"]) == ("application/vnd.ms-outlook", "completed")
+    assert set(inside) == {"rates.txt"}
+    broken, _, _ = await desk.upload("broken.msg", content[:1500])
+    assert broken["status"] == "failed" and "damaged" in broken["error"]

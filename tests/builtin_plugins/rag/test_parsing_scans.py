@@ -1,0 +1,99 @@
+"""Scans and pictures, read by the real tesseract where it is installed; files in old code pages."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from functools import partial
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from builtin_plugins.rag.parsing import BUILTIN_PARSERS, UnparsableDocument, detect_media_type, read_blocks
+from builtin_plugins.rag.parsing.blocks import SlowDocument
+from builtin_plugins.rag.parsing.ocr import OcrOptions
+from builtin_plugins.rag.parsing.runner import ParsedDocument, ParseLimits, parser_processes
+from builtin_plugins.rag.parsing.runner import parse as parse_by
+from tests.builtin_plugins.rag import documents
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+needs_tesseract = pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
+
+Parse = Callable[..., Awaitable[ParsedDocument]]
+Read = Callable[[Path, OcrOptions], Awaitable[list[tuple[int | None, str]]]]
+LIMITS = ParseLimits(memory_mb=1024, cpu_seconds=20, wall_seconds=60, max_text_chars=5_000_000)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def read() -> AsyncIterator[Read]:
+    async def one(
+        parse: Callable[..., Awaitable[ParsedDocument]], path: Path, ocr: OcrOptions
+    ) -> list[tuple[int | None, str]]:
+        kind = detect_media_type(path)
+        parser = next(parser for parser in BUILTIN_PARSERS if kind in parser.media_types)
+        found = await parse(path, parser, LIMITS._replace(ocr=ocr), path.parent / "sink")
+        return [(block.page, " ".join(block.text.split())) for block in read_blocks(found.sink)]
+
+    async with aclosing(parser_processes()) as children:
+        yield partial(one, partial(parse_by, children))
+
+
+@needs_tesseract
+async def test_a_scan(read: Read, tmp_path: Path) -> None:
+    """Pages without text are recognized, each under its number."""
+    path = documents.scan(tmp_path / "scan", [["The harbour master"], ["signed on Friday"]])
+    assert await read(path, OcrOptions()) == [(1, "The harbour master"), (2, "signed on Friday")]
+    with pytest.raises(SlowDocument):
+        await read(path, OcrOptions(most_pages=1))
+
+
+@needs_tesseract
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "TIFF"])
+async def test_a_picture(read: Read, tmp_path: Path, kind: str) -> None:
+    """Photos in the usual formats; one that is damaged says so."""
+    path = tmp_path / "photo"
+    documents.picture("Invoice 4711").save(path, kind)
+    assert await read(path, OcrOptions()) == [(None, "Invoice 4711")]
+    path.write_bytes(path.read_bytes()[:60])
+    with pytest.raises(UnparsableDocument) as caught:
+        await read(path, OcrOptions())
+    assert caught.value.code in ("corrupt", "no_text")
+
+
+@needs_tesseract
+async def test_a_language_that_is_missing(read: Read, tmp_path: Path) -> None:
+    """The reason names the program, the setting and what to install."""
+    path = tmp_path / "photo"
+    documents.picture("Hello").save(path, "PNG")
+    with pytest.raises(UnparsableDocument) as caught:
+        await read(path, OcrOptions("tlh"))
+    assert caught.value.code == "no_ocr" and "PLATFORM_RAG_OCR_LANGUAGES" in caught.value.detail
+
+
+OLD_FILES = {
+    "cp1251": "Обсерватория была основана в 1897 году. Съешь же ещё этих мягких французских булок.",
+    "koi8_r": "Обсерватория была основана в 1897 году. Съешь же ещё этих мягких французских булок.",
+    "cp932": "この天文台は1897年に設立されました。吾輩は猫である。名前はまだ無い。",
+    "gb18030": "我们在北京的天文台成立于1897年，目前有三十名工作人员。",
+    "big5": "我們在台北的天文台成立於1897年，目前有三十名工作人員。",
+    "cp949": "우리 천문대는 1897년에 설립되었으며 현재 직원은 서른 명입니다.",
+    "cp1250": "Příliš žluťoučký kůň úpěl ďábelské ódy. Hvězdárna byla založena v roce 1897.",
+    "cp1253": "Το αστεροσκοπείο ιδρύθηκε το 1897. Η ταχύτατη αλεπού πηδάει πάνω από το σκυλί.",
+    "cp1254": "Gözlemevi 1897 yılında kuruldu ve şimdi otuz çalışanı var. Gece gündüz ölçüyorlar.",
+    "cp1255": "המצפה נוסד בשנת 1897 וכיום עובדים בו שלושים איש.",
+    "cp1256": "تأسس المرصد عام 1897 ويعمل فيه الآن ثلاثون شخصا.",
+    "cp874": "หอดูดาวก่อตั้งขึ้นในปี 2440 และปัจจุบันมีพนักงานสามสิบคน",
+    "cp1252": "Das Observatorium wurde 1897 gegründet. Große Höhe, überall Nässe – „schön“ für 5 €.",
+    "latin-1": "El niño comió jamón en la montaña. ¿Dónde está el observatorio? Según el señor Núñez.",
+}
+
+
+@pytest.mark.parametrize("codec", OLD_FILES)
+async def test_old_code_pages(read: Read, tmp_path: Path, codec: str) -> None:
+    """Texts in the code pages of old are read as they were written."""
+    path = tmp_path / "old"
+    text = "\n".join([OLD_FILES[codec]] * 3)
+    path.write_bytes(text.encode(codec))
+    assert await read(path, OcrOptions()) == [(None, " ".join(text.split()))]
