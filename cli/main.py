@@ -14,7 +14,7 @@ import typer
 from cli.group import Entry, LazyGroup
 from cli.texts import examples
 
-RUN, LOOK_AFTER, EXTEND = "Run", "Manage", "Extend"
+RUN, USE, LOOK_AFTER, EXTEND = "Run", "Use", "Manage", "Extend"
 
 ENTRIES = (
     Entry("serve", "cli.serve", "Start the platform: the API and a worker for its jobs.", RUN),
@@ -26,6 +26,9 @@ ENTRIES = (
         "Try it out: ingest documents, ask, get cited answers. Leaves nothing behind.",
         RUN,
     ),
+    Entry("login", "cli.login", "Sign in to a running platform, for ingest and ask.", USE),
+    Entry("ingest", "cli.ingest", "Upload files and folders, and wait until they can be asked.", USE),
+    Entry("ask", "cli.ask", "Ask a question, and get a cited answer.", USE),
     Entry("models", "cli.models", "Try a small language model on this machine.", RUN),
     Entry("doctor", "cli.doctor", "Check the installation and suggest a fix for each problem.", LOOK_AFTER),
     Entry("status", "cli.status", "Show services, queue, failures, disk and backups.", LOOK_AFTER),

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.rag import hookspecs
 from builtin_plugins.rag.events import DocumentDeleted, DocumentIngested
 from builtin_plugins.rag.exchange.importing import IMPORT
-from builtin_plugins.rag.handlers import documents, exchange, knowledge_bases, pipelines, system
+from builtin_plugins.rag.handlers import documents, exchange, ingestion, knowledge_bases, pipelines, system
 from builtin_plugins.rag.handlers.aliases import singular
 from builtin_plugins.rag.methods.decisions import DECISIONS, Decisions
 from builtin_plugins.rag.methods.registry import METHODS, Methods
@@ -104,7 +104,7 @@ class RagPlugin(Plugin):
     def register_services(self) -> Sequence[Service]:
         tables = (
             *(system.routes, knowledge_bases.routes, exchange.routes),
-            *(documents.routes, pipelines.routes),
+            *(documents.routes, ingestion.routes, pipelines.routes),
         )
         old = singular(knowledge_bases.routes, documents.routes)
         return [

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, TextIO
 
-from charset_normalizer import from_bytes
-
 HEAD_BYTES: Final = 65_536
 """How much of a file decides its kind and its encoding."""
 
@@ -67,6 +65,9 @@ def _recognized(head: bytes) -> str | None:
 
     Only a tie of chaos and coherence is ours to decide: such texts read nearly alike in either code page.
     """
+    # Loaded when the first such text comes: a start needs it no more than most texts do.
+    from charset_normalizer import from_bytes
+
     matches = from_bytes(head[:_SAMPLE_BYTES], cp_isolation=list(_CODE_PAGES))
     best = matches.best()
     if best is None:

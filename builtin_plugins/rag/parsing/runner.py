@@ -27,6 +27,7 @@ from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import ChildFailed, ChildLimits, Children
 
 _TARGET: Final = "builtin_plugins.rag.parsing.child:parse_into"
+_DETECTOR: Final = "charset_normalizer"
 _EXTRACT: Final = "builtin_plugins.rag.parsing.extracting:extract_into"
 _MEMBER_LIST_BYTES: Final = 8 * 1024 * 1024
 _EACH: Final = "builtin_plugins.rag.parsing.child:parse_each"
@@ -75,7 +76,7 @@ class ParsedDocument(NamedTuple):
 def parser_processes() -> Children:
     """Children that have the built-in parsers imported already."""
     modules = dict.fromkeys(parser.target.partition(":")[0] for parser in BUILTIN_PARSERS)
-    return Children([_TARGET.partition(":")[0], _EXTRACT.partition(":")[0], *modules])
+    return Children([_TARGET.partition(":")[0], _EXTRACT.partition(":")[0], _DETECTOR, *modules])
 
 
 async def parse(

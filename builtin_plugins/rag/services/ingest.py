@@ -47,6 +47,7 @@ from kernel.sdk import (
 log = logging.getLogger("platform.rag.ingest")
 
 BATCH = 96
+CANCELLED = "Processing was cancelled. Retry it, or upload the file again, to start over."
 LARGE_PASSAGES = 500
 """Documents with more passages wait in a lane of their own."""
 _NO_PARSER = (
@@ -119,7 +120,7 @@ async def give_up(platform: Platform, payload: IngestPayload, reason: str) -> No
 
 async def cancelled(platform: Platform, payload: IngestPayload) -> None:
     """The job was cancelled: say so in the document."""
-    await fail(platform, payload.document_id, "Processing was cancelled. Upload it again to start over.")
+    await fail(platform, payload.document_id, CANCELLED)
 
 
 def readable_documents(scope: Scope) -> Select[str]:
@@ -140,9 +141,13 @@ async def fail(platform: Platform, document_id: str, detail: str) -> None:
 
 def _fail(unit: Unit, platform: Platform, document_id: str, detail: str) -> None:
     document: Document | None = unit.session.get(Document, document_id, with_for_update=True)
-    if document is None or document.status != "processing":
-        return
-    document.status, document.error = "failed", detail
+    if document is not None and document.status == "processing":
+        fail_in(unit, platform, document, detail)
+
+
+def fail_in(unit: Unit, platform: Platform, document: Document, detail: str) -> None:
+    """Mark a document `failed`, with the unit, and remove what was staged of it. It must be locked."""
+    document.status, document.error, document.chunk_count = "failed", detail, 0
     document.completed_at = utc_now()
     platform.vectors.remove_group(unit, f"rag:{document.knowledge_base_id}", document.id)
     note_outcome(unit, "failed")

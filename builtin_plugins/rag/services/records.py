@@ -36,7 +36,8 @@ def keep_document(
     if known is None:
         unit.session.add(document)
     else:
-        _start_over(document, file)
+        _rename(document, file)
+        start_over(document)
     unit.session.flush()
     platform.blobs.keep(unit, file.staged, document.holder)
     return document, True
@@ -58,9 +59,13 @@ def _new(base: KnowledgeBase, file: Arrived) -> Document:
     )
 
 
-def _start_over(document: Document, file: Arrived) -> None:
+def _rename(document: Document, file: Arrived) -> None:
     """The name may tell the kind of text, so it counts as much as in the first attempt."""
     document.filename, document.content_type = file.filename, file.content_type
     document.tree_wanted = file.build_tree
+
+
+def start_over(document: Document) -> None:
+    """What had failed is to be ingested once more."""
     document.status, document.error = "processing", None
     document.uploaded_at, document.completed_at = utc_now(), None

@@ -44,6 +44,8 @@ class _Small:
 async def ingest_small(platform: Platform, jobs: Together[IngestPayload]) -> None:
     """Bring as many of these documents as possible to `completed`."""
     found = await platform.database.read(_load, {p.document_id: key for key, p in jobs.payloads.items()})
+    for job_id in jobs.payloads.keys() - {small.job_id for small in found}:
+        jobs.done(job_id)  # deleted or cancelled since
     chunked = list(await _chunked(platform, found))
     for model, some in groupby(sorted(chunked, key=_model), key=_model):
         small = list(some)

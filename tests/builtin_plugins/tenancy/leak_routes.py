@@ -249,6 +249,9 @@ RAG = {
         for name in ("knowledge-bases", "knowledge-base")
         for (method, rest), row in ((key.split(" "), row) for key, row in _BASES.items())
     },
+    "GET /v1/rag/knowledge-bases/{kb_id}/ingestion": _BASE,
+    "POST /v1/rag/knowledge-bases/{kb_id}/ingestion/cancel": Row(owned="kb", consumes=("kb",)),
+    "POST /v1/rag/knowledge-bases/{kb_id}/ingestion/retry": Row(owned="kb", consumes=("kb",)),
     "GET /v1/rag/pipeline": Row(query="limit=500"),
     "POST /v1/rag/pipeline": Row({"name": "x", "knowledge_base_ids": ["@kb"]}, owned="kb", changes=False),
     "GET /v1/rag/pipeline/{pipeline_id}": Row(owned="pipeline"),

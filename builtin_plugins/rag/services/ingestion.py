@@ -1,0 +1,131 @@
+"""The ingestion of a knowledge base as a whole: how far it is, cancelling it, trying again."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.rag.models import Document
+from builtin_plugins.rag.schemas_ingestion import IngestionOut
+from builtin_plugins.rag.services import knowledge_bases
+from builtin_plugins.rag.services.ingest import CANCELLED, fail_in
+from builtin_plugins.rag.services.ingestion_jobs import queue_document
+from builtin_plugins.rag.services.records import start_over
+from builtin_plugins.rag.settings import RagSettings
+from kernel.sdk import Caller, Platform, Scope, Unit, scope_of, utc_now
+
+_WINDOW: Final = timedelta(minutes=5)
+_AT_ONCE: Final = 200
+
+
+async def show(caller: Caller, kb_id: str) -> IngestionOut:
+    """How far a visible knowledge base is. Raises KnowledgeBaseNotFound."""
+    scope = await scope_of(caller.platform, caller.principal)
+    return await caller.platform.database.read(_show, scope, kb_id)
+
+
+def _show(session: Session, scope: Scope, kb_id: str) -> IngestionOut:
+    knowledge_bases.find(session, scope, kb_id)
+    mine = Document.knowledge_base_id == kb_id
+    size = func.coalesce(func.sum(Document.size_bytes), 0)
+    counts = select(Document.status, func.count(), size).where(mine).group_by(Document.status)
+    found = {status: (int(count), int(total)) for status, count, total in session.execute(counts)}
+    processing, waiting_bytes = found.get("processing", (0, 0))
+    now = utc_now()
+    pace = _pace(session, kb_id, now)
+    return IngestionOut(
+        processing=processing,
+        completed=found.get("completed", (0, 0))[0],
+        failed=found.get("failed", (0, 0))[0],
+        processing_bytes=waiting_bytes,
+        queue_position=_position(session, kb_id) if processing else None,
+        documents_per_minute=round(60 * pace.documents / pace.seconds, 1),
+        passages_per_second=round(pace.passages / pace.seconds, 1),
+        eta_seconds=round(waiting_bytes * pace.seconds / pace.size) if processing and pace.size else None,
+    )
+
+
+class _Pace:
+    """What was completed lately, and in how many seconds."""
+
+    def __init__(self, documents: int, passages: int, size: int, seconds: float) -> None:
+        self.documents = documents
+        self.passages = passages
+        self.size = size
+        self.seconds = seconds
+
+
+def _pace(session: Session, kb_id: str, now: datetime) -> _Pace:
+    lately = (
+        (Document.knowledge_base_id == kb_id)
+        & (Document.status == "completed")
+        & (Document.completed_at >= now - _WINDOW)
+    )
+    query = select(
+        func.count(),
+        func.coalesce(func.sum(Document.chunk_count), 0),
+        func.coalesce(func.sum(Document.size_bytes), 0),
+        func.min(Document.uploaded_at),
+    ).where(lately)
+    documents, passages, size, since = session.execute(query).one()
+    began = max(now - _WINDOW, since) if since is not None else now - _WINDOW
+    return _Pace(int(documents), int(passages), int(size), max(1.0, (now - began).total_seconds()))
+
+
+def _position(session: Session, kb_id: str) -> int:
+    """Behind how many other knowledge bases, whose documents wait longer, the next one stands; from 1."""
+    oldest = func.min(Document.uploaded_at).label("oldest")
+    waiting = select(Document.knowledge_base_id, oldest).where(Document.status == "processing")
+    bases = waiting.group_by(Document.knowledge_base_id).subquery()
+    own = select(bases.c.oldest).where(bases.c.knowledge_base_id == kb_id).scalar_subquery()
+    ahead = select(func.count()).select_from(bases).where(bases.c.oldest < own)
+    return 1 + int(session.scalar(ahead) or 0)
+
+
+async def cancel_all(caller: Caller, kb_id: str) -> int:
+    """Fail what waits or is being read; answers how many. Raises KnowledgeBaseNotFound, NotOwner."""
+    scope = await scope_of(caller.platform, caller.principal)
+    write, total = caller.platform.database.write, 0
+    while changed := await write(_cancel_some, caller.platform, scope, kb_id):
+        total += changed
+    return total
+
+
+def _cancel_some(unit: Unit, platform: Platform, scope: Scope, kb_id: str) -> int:
+    documents = _some(unit, scope, kb_id, "processing", None)
+    for document in documents:
+        fail_in(unit, platform, document, CANCELLED)
+    return len(documents)
+
+
+async def retry_failed(caller: Caller, kb_id: str) -> int:
+    """Queue what failed once more; answers how many documents. Raises KnowledgeBaseNotFound, NotOwner."""
+    scope = await scope_of(caller.platform, caller.principal)
+    write, total, asked = caller.platform.database.write, 0, utc_now()
+    while changed := await write(_retry_some, caller.platform, scope, kb_id, asked):
+        total += changed
+    return total
+
+
+def _retry_some(unit: Unit, platform: Platform, scope: Scope, kb_id: str, asked: datetime) -> int:
+    """What fails again meanwhile is left."""
+    documents = _some(unit, scope, kb_id, "failed", asked)
+    largest = platform.settings_of(RagSettings).large_document_mb * 1024 * 1024
+    base = knowledge_bases.find_own(unit.session, scope, kb_id)
+    for document in documents:
+        start_over(document)
+        unit.session.flush()
+        queue_document(unit, document, scope.account_id or base.owner_id, int(largest))
+    return len(documents)
+
+
+def _some(unit: Unit, scope: Scope, kb_id: str, status: str, before: datetime | None) -> list[Document]:
+    knowledge_bases.find_own(unit.session, scope, kb_id, lock=True)
+    wanted = (Document.knowledge_base_id == kb_id) & (Document.status == status)
+    if before is not None:
+        wanted &= Document.completed_at < before
+    oldest = select(Document).where(wanted).order_by(Document.uploaded_at, Document.id)
+    return list(unit.session.scalars(oldest.limit(_AT_ONCE).with_for_update()))

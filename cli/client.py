@@ -1,0 +1,188 @@
+"""The platform as the command line asks it over HTTP: the session that was signed in, and its calls."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from cli.failures import CommandFailed, ExitCode
+
+_REFRESH_BEFORE = 600.0
+_PATIENCE = 20
+_SIGN_IN = "Sign in with 'platformctl login URL'."
+
+
+@dataclass
+class Session:
+    """Who is signed in where. `expires_at` is in seconds since 1970; None for a personal access token."""
+
+    url: str
+    token: str
+    username: str
+    expires_at: float | None = None
+
+    @classmethod
+    def load(cls, path: Path) -> Session | None:
+        """What an earlier login left; None when there is none."""
+        try:
+            return cls(**json.loads(path.read_text(encoding="utf-8")))
+        except (FileNotFoundError, ValueError, TypeError):
+            return None
+
+    def save(self, path: Path) -> None:
+        """Write the session for its owner's eyes only, all of it or nothing."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_suffix(f".{os.getpid()}")
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(asdict(self), file)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+
+
+def session_file() -> Path:
+    """Where the session is kept."""
+    from cli.running import kernel_settings
+
+    return kernel_settings().home / "login.json"
+
+
+def checked_url(url: str) -> str:
+    """The address without what follows it. Raises CommandFailed."""
+    whole = url if "://" in url else f"http://{url}"
+    if urlsplit(whole).scheme not in ("http", "https") or not urlsplit(whole).netloc:
+        raise CommandFailed(f"'{url}' is no address", "Write it as https://example.org.", code=ExitCode.USAGE)
+    return whole.rstrip("/")
+
+
+class Client:
+    """Calls the platform as the account that signed in, and renews its token in time."""
+
+    def __init__(self, http: aiohttp.ClientSession, session: Session, path: Path) -> None:
+        self._http = http
+        self._session = session
+        self._path = path
+        self._renewing = asyncio.Lock()
+
+    async def get(self, path: str, **query: Any) -> Any:
+        """The JSON that a GET answers. Raises CommandFailed."""
+        return await self.call("GET", path, params=query)
+
+    async def call(
+        self, method: str, path: str, *, form: Callable[[], aiohttp.FormData] | None = None, **options: Any
+    ) -> Any:
+        """The JSON of an answer; waits where the platform asks for patience. Raises CommandFailed.
+
+        `form` makes a form's data anew for each attempt.
+        """
+        for attempt in range(_PATIENCE):
+            data: dict[str, Any] = {} if form is None else {"data": form()}
+            async with self._request(method, path, **options, **data) as answer:
+                if answer.status == 401 and attempt == 0 and await self._renewed(force=True):
+                    continue
+                if answer.status in (429, 503) and "Retry-After" in answer.headers:
+                    await asyncio.sleep(min(60.0, float(answer.headers["Retry-After"])))
+                    continue
+                await refuse(answer, f"{method} {path}")
+                return await answer.json()
+        raise CommandFailed(f"{method} {path}: the platform is busy", "Try again later.")
+
+    @asynccontextmanager
+    async def stream(self, path: str, body: dict[str, Any]) -> AsyncIterator[AsyncIterator[tuple[str, Any]]]:
+        """Server-sent events, by name and value. Raises CommandFailed."""
+        headers = {"Accept": "text/event-stream"}
+        async with self._request("POST", path, json=body, headers=headers) as answer:
+            await refuse(answer, f"POST {path}")
+            yield _events(answer)
+
+    @asynccontextmanager
+    async def _request(
+        self, method: str, path: str, headers: dict[str, str] | None = None, **options: Any
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        await self._renewed(force=False)
+        own = {"Authorization": f"Bearer {self._session.token}", **(headers or {})}
+        async with self._http.request(method, self._session.url + path, headers=own, **options) as answer:
+            yield answer
+
+    async def _renewed(self, *, force: bool) -> bool:
+        """Exchange a token that is about to expire, or was refused; whether there is a new one."""
+        async with self._renewing:
+            ends = self._session.expires_at
+            if ends is None or (not force and ends - time.time() > _REFRESH_BEFORE):
+                return False
+            headers = {"Authorization": f"Bearer {self._session.token}"}
+            url = f"{self._session.url}/v1/auth/refresh"
+            async with self._http.post(url, headers=headers) as answer:
+                if answer.status != 200:
+                    return False
+                fresh = await answer.json()
+            self._session.token = fresh["access_token"]
+            self._session.expires_at = time.time() + fresh["expires_in"]
+            await asyncio.to_thread(self._session.save, self._path)
+            return True
+
+
+async def refuse(answer: aiohttp.ClientResponse, what: str) -> None:
+    """Raises CommandFailed for an answer that is an error."""
+    if answer.status < 400:
+        return
+    if answer.status == 401:
+        raise CommandFailed("you are not signed in, or your session has ended", _SIGN_IN)
+    try:
+        detail = (await answer.json())["detail"]
+    except (aiohttp.ContentTypeError, ValueError, KeyError, TypeError):
+        detail = answer.reason
+    if isinstance(detail, list):
+        detail = "; ".join(str(one.get("msg", one)) for one in detail)
+    raise CommandFailed(f"{what} was answered with {answer.status}: {detail}")
+
+
+async def _events(answer: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, Any]]:
+    name, data = "", ""
+    while raw := await answer.content.readline():
+        line = raw.decode("utf-8").rstrip("\r\n")
+        if line.startswith("event: "):
+            name = line.removeprefix("event: ")
+        elif line.startswith("data: "):
+            data += line.removeprefix("data: ")
+        elif not line and data:
+            yield name, json.loads(data)
+            name, data = "", ""
+
+
+@asynccontextmanager
+async def signed_in() -> AsyncIterator[Client]:
+    """The platform of the last login, or the one that PLATFORM_API_URL and PLATFORM_API_TOKEN name.
+
+    Raises CommandFailed without either.
+    """
+    from cli.running import cli_settings
+
+    settings, path = cli_settings(), session_file()
+    if settings.api_token is not None:
+        token = settings.api_token.get_secret_value()
+        session: Session | None = Session(settings.api_url.rstrip("/"), token, "")
+    else:
+        session = await asyncio.to_thread(Session.load, path)
+    if session is None:
+        raise CommandFailed("you are not signed in", _SIGN_IN)
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=330)
+    async with aiohttp.ClientSession(timeout=timeout) as http:
+        try:
+            yield Client(http, session, path)
+        except aiohttp.ClientConnectionError as error:
+            raise CommandFailed(
+                f"no platform answers at {session.url} ({type(error).__name__})",
+                "Start it, or sign in elsewhere with 'platformctl login URL'.",
+            ) from None

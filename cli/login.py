@@ -1,0 +1,80 @@
+"""`platformctl login`: sign in once, for the commands that ask a platform over HTTP."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.texts import App, examples
+
+if TYPE_CHECKING:
+    from cli.client import Session
+
+app = App()
+
+
+@app.command(
+    epilog=examples(
+        ("platformctl login http://127.0.0.1:8000", "asks for name and password"),
+        ("platformctl login https://example.org -u ada", "on another machine"),
+        ("platformctl login URL --token < token", "with a personal access token"),
+    )
+)
+def login(
+    url: Annotated[str, typer.Argument(help="Address of the platform.")] = "http://127.0.0.1:8000",
+    username: Annotated[str | None, typer.Option("--username", "-u", help="Asked for if omitted.")] = None,
+    token: Annotated[
+        bool, typer.Option("--token", help="Read a personal access token from standard input.")
+    ] = False,
+) -> None:
+    """Sign in to a running platform. The token is kept in PLATFORM_HOME, for you alone, and renewed."""
+    from cli import console, running
+    from cli.client import checked_url, session_file
+
+    address = checked_url(url)
+    if token:
+        session = running.run(_with_token(address, typer.get_text_stream("stdin").read().strip()))
+    else:
+        name = username or typer.prompt("Name", err=True)
+        password = typer.prompt("Password", hide_input=True, err=True)
+        session = running.run(_with_password(address, name, password))
+    session.save(session_file())
+    console.done(f"signed in at {session.url} as {session.username}")
+
+
+async def _with_password(url: str, username: str, password: str) -> Session:
+    from cli.client import Session
+
+    answer = await _ask("POST", url, "/v1/auth/login", json={"username": username, "password": password})
+    ends = time.time() + answer["expires_in"]
+    return Session(url, answer["access_token"], answer["user"]["username"], ends)
+
+
+async def _with_token(url: str, token: str) -> Session:
+    """A token that does not work is not kept."""
+    from cli.client import Session
+    from cli.failures import CommandFailed, ExitCode
+
+    if not token:
+        raise CommandFailed("standard input has no token", code=ExitCode.USAGE)
+    headers = {"Authorization": f"Bearer {token}"}
+    await _ask("GET", url, "/v1/rag/knowledge-bases?limit=1", headers=headers)
+    return Session(url, token, "the token's account")
+
+
+async def _ask(method: str, url: str, path: str, **options: Any) -> dict[str, Any]:
+    import aiohttp
+
+    from cli.client import refuse
+    from cli.failures import CommandFailed
+
+    try:
+        async with aiohttp.ClientSession() as http, http.request(method, url + path, **options) as answer:
+            if answer.status == 401:
+                raise CommandFailed("the name and password, or the token, are not accepted")
+            await refuse(answer, f"{method} {path}")
+            return dict(await answer.json())
+    except aiohttp.ClientConnectionError:
+        raise CommandFailed(f"no platform answers at {url}", "Check the address, or start it.") from None
