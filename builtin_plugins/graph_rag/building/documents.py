@@ -62,16 +62,21 @@ def build(
     language: str | None = None,
 ) -> BuiltGraph:
     """Extract, resolve and relate. Slow for long texts: call it in a thread."""
-    analysed = extractor.analyse([passage.text for passage in passages], language)
-    return assemble(passages, analysed, relationships=relationships)
+    texts = [passage.text for passage in passages]
+    analysed = extractor.analyse(texts, language)
+    aliases = resolve(texts, [_usable(one.mentions) for one in analysed])
+    return assemble(passages, analysed, aliases, relationships=relationships)
 
 
 def assemble(
-    passages: Sequence[contracts.DocumentPassage], analysed: Sequence[Found], *, relationships: bool
+    passages: Sequence[contracts.DocumentPassage],
+    analysed: Sequence[Found],
+    aliases: dict[str, Resolved],
+    *,
+    relationships: bool,
 ) -> BuiltGraph:
-    """The graph of what was found in each passage."""
+    """The graph of what was found in each passage, and of what stands for what."""
     found = [_usable(one.mentions) for one in analysed]
-    aliases = resolve([passage.text for passage in passages], found)
     mentions = [[_resolved(mention, aliases) for mention in one] for one in found]
     entities = _entities(passages, mentions)
     links = _links(analysed, mentions, aliases) if relationships else []

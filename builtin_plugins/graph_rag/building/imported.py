@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from kernel.sdk import Caller, Unprocessable, contracts
 
 from .. import schemas, schemas_rdf
-from ..extraction.mentions import NOUN_PHRASE, Mention, key_of
+from ..extraction.mentions import Mention, key_of
 from ..rdf.asking import call_child
 from ..storing.writing import Origin, write_graph
 from .documents import BuiltGraph, assemble
 from .passages import LONGEST
-from .protocol import Found, Link
+from .protocol import CO_OCCURS_WITH, Found, Link, RelationKind
+from .resolving import REASONS, Reason, Resolved
 
 _READ = "builtin_plugins.graph_rag.rdf.reading:read"
 _MOST_STATEMENTS = 50_000
@@ -33,7 +35,7 @@ async def take_in(caller: Caller, request: schemas_rdf.ImportRequest) -> schemas
         await asyncio.to_thread(file.unlink, missing_ok=True)
     if "refused" in found:
         raise Unprocessable.field(("body", "content"), str(found["refused"]))
-    built = await asyncio.to_thread(_build, request.document_id, found["statements"], found["labels"])
+    built = await asyncio.to_thread(_build, request.document_id, found)
     if not built.relations:
         raise Unprocessable.field(("body", "content"), "has no statement between two things that have names")
     origin = Origin(caller.principal.subject, request.document_id, title=request.title, source=request.source)
@@ -47,42 +49,83 @@ async def take_in(caller: Caller, request: schemas_rdf.ImportRequest) -> schemas
     )
 
 
-def _build(document_id: str, statements: Sequence[Sequence[str]], labels: Mapping[str, str]) -> BuiltGraph:
+class _Line(NamedTuple):
+    """A line of text, and what it says: mentions by their places in it."""
+
+    text: str
+    mentions: Sequence[Mention]
+    link: Link | None = None
+    naming: Resolved | None = None
+
+
+def _build(document_id: str, found: Mapping[str, Any]) -> BuiltGraph:
     passages: list[contracts.DocumentPassage] = []
-    found: list[Found] = []
-    for at, part in enumerate(_parts(statements)):
-        text, one = _page(part, labels)
+    analysed: list[Found] = []
+    aliases: dict[str, Resolved] = {}
+    for at, lines in enumerate(_parts(_lines(found))):
         start = passages[-1].char_end if passages else 0
+        text = "".join(line.text for line in lines)
         made = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{document_id}/{at}"))
         passages.append(contracts.DocumentPassage(made, at, text, None, start, start + len(text)))
-        found.append(one)
-    return assemble(passages, found, relationships=True)
+        mentions, links, offset = [], [], 0
+        for line in lines:
+            mentions += [
+                one._replace(start=one.start + offset, end=one.end + offset) for one in line.mentions
+            ]
+            if line.link is not None:
+                links.append(line.link._replace(start=line.link.start + offset, end=line.link.end + offset))
+            if line.naming is not None:
+                end = offset + len(line.text) - 1
+                one = replace(line.naming, position=at, start=offset, end=end)
+                aliases.setdefault(one.alias, one)
+            offset += len(line.text)
+        analysed.append(Found(mentions, links))
+    return assemble(passages, analysed, aliases, relationships=True)
 
 
-def _parts(statements: Sequence[Sequence[str]]) -> Iterable[list[Sequence[str]]]:
-    part: list[Sequence[str]] = []
+def _lines(found: Mapping[str, Any]) -> Iterator[_Line]:
+    """Each statement, each further name, and each thing that no statement names, as a line."""
+    things: Sequence[tuple[str, str, str]] = found["things"]
+    alone = set(range(len(things)))
+    for subject, predicate, target, weight in found["statements"]:
+        alone -= {subject, target}
+        text = f"{things[subject][1]} {predicate} {things[target][1]}.\n"
+        one, two = _mention(things[subject], text, 0), _mention(things[target], text, -2)
+        near = predicate == CO_OCCURS_WITH
+        if one.key and two.key and one.key != two.key:
+            kind: RelationKind = "CO_OCCURRENCE" if near else "SVO"
+            link = Link(one.key, predicate, two.key, kind, weight, one.start, two.end)
+            yield _Line(text, (one, two), link)
+        else:
+            yield _Line(text, (one, two))
+    for name, reason, thing in found["namings"]:
+        alone.discard(thing)
+        text = f"{things[thing][1]} ({name})\n"
+        mention, alias = _mention(things[thing], text, 0), key_of(name)
+        known: Reason = reason if reason in REASONS else "abbreviation"
+        if alias and alias != mention.key:
+            resolved = Resolved(alias, mention.key, name, known, 0, 0, 0)
+            yield _Line(text, (mention,), naming=resolved)
+    for thing in sorted(alone):
+        text = f"{things[thing][1]}\n"
+        yield _Line(text, (_mention(things[thing], text, 0),))
+
+
+def _mention(thing: Sequence[str], text: str, end: int) -> Mention:
+    """The thing at the beginning of a text, or so far from its end."""
+    key, name, label = thing
+    start = len(text) + end - len(name) if end else 0
+    return Mention(start, start + len(name), name, key, label)
+
+
+def _parts(lines: Iterable[_Line]) -> Iterator[list[_Line]]:
+    part: list[_Line] = []
     size = 0
-    for one in statements:
-        if part and size + sum(map(len, one)) > LONGEST:
+    for line in lines:
+        if part and size + len(line.text) > LONGEST:
             yield part
             part, size = [], 0
-        part.append(one)
-        size += sum(map(len, one)) + 4
+        part.append(line)
+        size += len(line.text)
     if part:
         yield part
-
-
-def _page(statements: Iterable[Sequence[str]], labels: Mapping[str, str]) -> tuple[str, Found]:
-    text, mentions, links = "", [], []
-    for subject, predicate, target in statements:
-        ends: list[Any] = []
-        for name, after in ((subject, f" {predicate} "), (target, ".\n")):
-            start = len(text)
-            text += name
-            ends.append(Mention(start, len(text), name, key_of(name), labels.get(name, NOUN_PHRASE)))
-            text += after
-        one, two = ends
-        mentions += ends
-        if one.key and two.key and one.key != two.key:
-            links.append(Link(one.key, predicate, two.key, "SVO", 1.0, one.start, two.end))
-    return text, Found(mentions, links)

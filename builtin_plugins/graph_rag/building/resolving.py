@@ -11,8 +11,8 @@ from ..extraction.mentions import Mention, key_of
 
 Reason = Literal["abbreviation", "title", "initials", "surname"]
 
-# In this order: an abbreviation that the text explains says more than a name that looks alike.
-_REASONS: tuple[Reason, ...] = ("abbreviation", "title", "initials", "surname")
+REASONS: tuple[Reason, ...] = ("abbreviation", "title", "initials", "surname")
+"""In this order: an abbreviation that the text explains says more than a name that looks alike."""
 _PEOPLE = frozenset({"PERSON", "NOUN_PHRASE"})
 _SMALL = frozenset({"of", "the", "and", "for", "in", "de", "la", "le", "der", "die", "das", "und", "für"})
 _TITLES = re.compile(
@@ -52,7 +52,7 @@ def resolve(texts: Sequence[str], found: Sequence[Sequence[Mention]]) -> dict[st
 
 
 def _best(reasons: Mapping[Reason, Mapping[str, Resolved]]) -> Resolved | None:
-    for reason in _REASONS:
+    for reason in REASONS:
         if reason in reasons:
             keys = reasons[reason]
             return next(iter(keys.values())) if len(keys) == 1 else None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .protocol import Extractor, Found
 
-VERSION = "1"
+VERSION = "2"
 
 
 def rules() -> Extractor:

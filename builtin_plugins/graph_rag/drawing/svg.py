@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-WIDTH, HEIGHT = 1280, 860
-_MARGIN = 70
+from .places import Box, placed
+
 _MOST = 60
 _SEED = 3
 _COLOURS = ("#2f6fab", "#b5532a", "#3b8253", "#8a4f9e", "#a67c00", "#2a8a8a", "#a83e5b", "#5b6270")
@@ -40,42 +40,27 @@ def draw(names: Mapping[str, str], edges: Sequence[Edge], *, most: int = _MOST, 
     degrees = dict(graph.degree(weight="weight"))
     kept = sorted(degrees, key=lambda key: (-degrees[key], key))[:most]
     shown = graph.subgraph(kept)
-    places = _places(shown)
+    labels = {key: _label(names.get(key, key)) for key in kept}
+    radii = {key: round(min(16.0, 4 + degrees[key] ** 0.5 * 1.6), 1) for key in kept}
+    places, width, height = placed(shown, {key: Box.of(labels[key], radii[key]) for key in kept})
     colours = _colours(shown)
     lines = [_line(places, one, two, data["weight"]) for one, two, data in shown.edges(data=True)]
-    nodes = [_node(places[key], names.get(key, key), degrees[key], colours[key]) for key in reversed(kept)]
+    nodes = [_node(places[key], labels[key], radii[key], colours[key]) for key in reversed(kept)]
     head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         'font-family="system-ui, sans-serif" role="img">'
     )
     heading = html.escape(title)
     parts = [
         head,
         f"<title>{heading}</title>",
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
         *lines,
         *nodes,
         f'<text x="24" y="34" font-size="18" fill="#222222">{heading}</text>',
         "</svg>",
     ]
     return Picture("\n".join(parts) + "\n", len(kept), len(lines))
-
-
-def _places(graph: Any) -> dict[str, tuple[float, float]]:
-    """Where each node is, in pixels."""
-    import networkx
-
-    if not len(graph):
-        return {}
-    found = networkx.spring_layout(graph, seed=_SEED, iterations=200, k=2.2 / max(1, len(graph)) ** 0.5)
-    xs, ys = zip(*found.values(), strict=True)
-    return {key: (_scaled(x, xs, WIDTH), _scaled(y, ys, HEIGHT)) for key, (x, y) in sorted(found.items())}
-
-
-def _scaled(value: float, values: Sequence[float], size: int) -> float:
-    low, high = min(values), max(values)
-    share = (value - low) / (high - low) if high > low else 0.5
-    return round(_MARGIN + share * (size - 2 * _MARGIN), 1)
 
 
 def _colours(graph: Any) -> dict[str, str]:
@@ -92,15 +77,17 @@ def _line(places: Mapping[str, tuple[float, float]], one: str, two: str, weight:
     return f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="#b9bfc7" stroke-width="{width}"/>'
 
 
-def _node(place: tuple[float, float], name: str, degree: float, colour: str) -> str:
+def _node(place: tuple[float, float], label: str, radius: float, colour: str) -> str:
     x, y = place
-    radius = round(min(16.0, 4 + degree**0.5 * 1.6), 1)
-    text = html.escape(_printable(name if len(name) <= 40 else name[:39] + "…"))
     return (
         f'<circle cx="{x}" cy="{y}" r="{radius}" fill="{colour}" fill-opacity="0.85"/>'
         f'<text x="{x}" y="{round(y - radius - 4, 1)}" font-size="12" text-anchor="middle" '
-        f'fill="#222222" stroke="#ffffff" stroke-width="3" paint-order="stroke">{text}</text>'
+        f'fill="#222222" stroke="#ffffff" stroke-width="3" paint-order="stroke">{html.escape(label)}</text>'
     )
+
+
+def _label(name: str) -> str:
+    return _printable(name if len(name) <= 40 else name[:39] + "…")
 
 
 def _printable(text: str) -> str:

@@ -12,10 +12,15 @@ from builtin_plugins.graph_rag.extraction.wordlists import MONTHS, SCALES, UNITS
 _ADDRESS = re.compile(
     r"(?:https?://|www\.)[^\s<>\"'«»“”]{1,2000}|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}"
 )
+_SHORTENED = r"(?:(?:(?<=\b\w{3})|(?<=\b\w{4}))\.)?"  # "Sept." has a dot; after "April" one ends the sentence
 _DAY_FIRST = re.compile(
-    r"(?<![\w.,])(\d{1,2})(?:st|nd|rd|th|er|º)?\.?\s(?:de\s|of\s)?([^\W\d_]{3,10})\b\.?(?:,?\s(?:de\s)?(\d{4})\b)?"
+    r"(?<![\w.,])(\d{1,2})(?:st|nd|rd|th|er|º)?\.?\s(?:de\s|of\s)?([^\W\d_]{3,10})\b"
+    rf"{_SHORTENED}(?:,?\s(?:de\s)?(\d{{4}})\b)?"
 )
-_MONTH_FIRST = re.compile(r"([^\W\d_]{3,10})\.?\s(?:(\d{1,2})(?:st|nd|rd|th)?\b(?:,?\s(\d{4})\b)?|(\d{4})\b)")
+_MONTH_FIRST = re.compile(
+    rf"([^\W\d_]{{3,10}}){_SHORTENED}"
+    r"\s(?:(\d{1,2})(?:st|nd|rd|th)?\b(?:,?\s(\d{4})\b)?|(\d{4})\b)"
+)
 _ISO = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
 _DOTTED = re.compile(r"(?<![\w.])(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
 _EAST_ASIAN = re.compile(r"(\d{4})\s?[年년](?:\s?(\d{1,2})\s?[月월](?:\s?(\d{1,2})\s?[日일])?)?")

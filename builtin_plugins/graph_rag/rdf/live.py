@@ -23,7 +23,7 @@ from .triples import quads
 
 log = logging.getLogger("platform.graph_rag")
 
-_GRAPHS_AT_ONCE = 100
+_GRAPHS_AT_ONCE = 1_000
 
 
 class LiveRdf:

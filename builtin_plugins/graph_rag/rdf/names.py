@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 VOCABULARY: Final = "https://platform.dev/ns/graph-rag#"
 SKOS: Final = "http://www.w3.org/2004/02/skos/core#"
@@ -16,6 +16,7 @@ CLASSES: Final = {"PERSON": "Person", "ORG": "Organization", "GPE": "Place", "LO
 """Labels for which schema.org has a class."""
 
 _URN = "urn:platform:"
+_NEAR = f"{VOCABULARY}coOccursWith"
 
 
 def graph(maker: str, document_id: str) -> str:
@@ -38,9 +39,28 @@ def entity(key: str) -> str:
     return f"{_URN}entity:{_part(key)}"
 
 
+def entity_key(address: str) -> str:
+    """The key in an entity's address; empty for other addresses."""
+    return _within(address, entity(""))
+
+
+def is_document(address: str) -> bool:
+    """Whether this is the address of a document, or of something in one."""
+    return address.startswith(f"{_URN}document:")
+
+
 def predicate(name: str) -> str:
     """A relation's predicate."""
-    return f"{VOCABULARY}coOccursWith" if name == "CO_OCCURS_WITH" else f"{_URN}predicate:{_part(name)}"
+    return _NEAR if name == "CO_OCCURS_WITH" else f"{_URN}predicate:{_part(name)}"
+
+
+def predicate_name(address: str) -> str:
+    """The relation of a predicate's address; empty for other addresses."""
+    return "CO_OCCURS_WITH" if address == _NEAR else _within(address, predicate(""))
+
+
+def _within(address: str, start: str) -> str:
+    return unquote(address[len(start) :]) if address.startswith(start) else ""
 
 
 def _part(text: str) -> str:

@@ -255,6 +255,31 @@ class TestFiles:
         assert shown["entity"]["label"] == "PERSON"
         assert shown["passages"][0]["text"].startswith("Ada Lindqvist worksFor Nordlys Institute.")
 
+    @pytest.mark.parametrize("name", ["turtle", "n-quads", "json-ld"])
+    async def test_an_export_is_read_in_again(self, running: Running, name: str) -> None:
+        """Its entities, labels, further names and weighed relations are those of the exported graph.
+
+        An export holds no texts, so places are those of the lines that an import writes.
+        """
+        ann, bob = await somebody(running), await somebody(running)
+        text = f"{INSTITUTE} {STATION} On 4 May 2026 she met Emil Dahl."
+        made = await construct(ann, "a", f"{text}\n\n{'Filler without names. ' * 20}\n\nAtlantis.")
+        exported = await ann.get(f"{API}/graph/export?format={name}")
+        body = {"document_id": "copy", "content": exported.body.decode(), "format": name}
+        taken = await bob.post(f"{API}/graph/import", json=body)
+        assert taken.status == 200, taken.body
+        assert taken.json()["entity_count"] == made["entity_count"]
+        assert taken.json()["relationship_count"] == made["relationship_count"]
+        for query in (
+            "SELECT ?e ?n ?l WHERE { ?e skos:prefLabel ?n ; g:label ?l }",
+            "SELECT ?e ?n ?r WHERE { ?x a g:Naming ; g:names ?e ; skos:altLabel ?n ; g:reason ?r }",
+            "SELECT ?s ?p ?o ?w WHERE { ?r rdf:subject ?s ; rdf:predicate ?p ; rdf:object ?o ; g:weight ?w }",
+        ):
+            asked = f"PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> {PREFIXES}{query}"
+            both = [(await sparql(who, asked)).json()["results"]["bindings"] for who in (ann, bob)]
+            first, second = (sorted(map(str, rows)) for rows in both)
+            assert first == second and first, query
+
     @pytest.mark.parametrize(
         "body",
         [

@@ -78,6 +78,18 @@ def test_rules(text: str, key: str, label: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "dates"),
+    [
+        ("It is cold until April. 3 pipes froze on 31 March. 4 May 2026.", ["31 March", "4 May 2026"]),
+        ("On 14 Sept. 2026 and Feb. 3, 2025.", ["14 Sept. 2026", "Feb. 3, 2025"]),
+    ],
+)
+def test_a_full_stop_ends_a_date(text: str, dates: list[str]) -> None:
+    """Only shortened months have a dot of their own."""
+    assert [one.text for one in extract(text) if one.label == "DATE"] == dates
+
+
+@pytest.mark.parametrize(
     "text", ["The parents were there.", "However, it rained on Monday.", "In May they left.", "12:30 or 5th"]
 )
 def test_what_names_nothing(text: str) -> None:
