@@ -3,7 +3,7 @@
 `python -m tests.benchmarks.graph [passages …]`: for multi-hop sets (`multi_hop`) and sets that one passage
 answers, recall@5, nDCG@10 and recall@1 of BM25, vectors, hybrid, and hybrid with the walk, the last with its
 difference to hybrid and a 95 % interval (bootstrap over questions). Then passages a second, milliseconds a
-question and memory at each size, 20,000 and 100,000 by default. Embedding takes two minutes.
+question and memory at each size, 20,000 and 100,000 by default. Embedding takes some minutes.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from kernel.stores.dense import DenseIndex
 from kernel.stores.fusion import hybrid, weight_for
 from kernel.stores.text import TextIndex
 from tests.benchmarks.evaluation_sets import SETS, EvaluationSet, Question, load, ndcg
+from tests.benchmarks.languages import LANGUAGES, make_in
 from tests.benchmarks.multi_hop import MultiHopSet, make
 
 MODEL = next(model for model in MODELS if model.name == "multilingual-e5-small")
@@ -179,6 +180,10 @@ def main() -> None:
     print(f"{'set':<12}{'measure':<10}{heads} points")
     for style in ("bridge", "chain", "single"):
         print_quality(as_evaluation(style, make(style, seed=11, size=ARTICLES)))
+    for language in LANGUAGES:
+        for style in ("bridge", "single"):
+            made = make_in(language, style, seed=11)
+            print_quality(as_evaluation(f"{language} {style}", made))
     for name in SETS:
         print_quality(load(name))
     print_cost([int(size) for size in sys.argv[1:]] or SIZES)

@@ -56,7 +56,8 @@ class _World:
     def _title(self, kind: str) -> str:
         if kind != "person":
             return self._joined(kind)
-        return str(self._data["name"]).format(f=self._chance.choice(self._data["first"]), l=self._joined("last"))
+        first, last = self._chance.choice(self._data["first"]), self._joined("last")
+        return str(self._data["name"]).format(f=first, l=last)
 
     def _joined(self, name: str) -> str:
         return "".join(self._chance.choice(part) for part in self._data[name])

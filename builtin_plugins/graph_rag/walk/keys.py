@@ -40,13 +40,15 @@ _LINKS: Final = frozenset(
 )
 _LONGEST: Final = 60
 _HAN = regex.compile(r"\p{Han}{2,}")
-_UNSPACED = regex.compile(r"[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]{4,}")
+_UNSPACED = regex.compile(
+    r"[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}](?: ?[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]){3,}"
+)
 _SPACED = regex.compile(
     r"[\p{Arabic}\p{Hebrew}\p{Devanagari}\p{Bengali}\p{Tamil}\p{Telugu}\p{Georgian}\p{M}]{3,}"
 )
 _CLITIC = regex.compile(r"^(?:وال|بال|كال|فال|لل|ال|و|ב|ה|ל|מ|ש|ו)(?=.{3})")
 _PIECE: Final = 6
-_KEPT_OF: Final = 4
+_KEPT_OF: Final = 2
 
 
 class Reach(NamedTuple):
@@ -95,16 +97,38 @@ def _caseless(text: str) -> Iterator[Reach]:
         for size in (2, 3, 4):
             yield from _pieces(text, run.start(), run.end(), size)
     for run in _UNSPACED.finditer(text):
-        for piece in _pieces(text, run.start(), run.end(), _PIECE):
-            if zlib.crc32(piece.key.encode()) % _KEPT_OF == 0:
-                yield piece
-    words = [
-        Reach(_CLITIC.sub("", folded(word[0])), word.start(), word.end()) for word in _SPACED.finditer(text)
-    ]
-    yield from words
-    for one, other in pairwise(words):
-        if other.start - one.end == 1:
-            yield Reach(f"{one.key} {other.key}", one.start, other.end)
+        yield from _kept_pieces(text, run.start(), run.end())
+    for run in _SPACED.finditer(text):
+        yield Reach(_bare(run[0]), *run.span())
+    yield from _pairs(text)
+
+
+def title_keys_of(title: str) -> list[str]:
+    """The keys under which a title in a script without capitals is reached: pairs of words, or pieces."""
+    if title.isascii() or not CASELESS.search(title):
+        return []
+    runs = [(run.start(), run.end()) for run in _UNSPACED.finditer(title)]
+    pieces = [piece for start, end in runs for piece in _kept_pieces(title, start, end)]
+    return [reach.key for reach in (*pieces, *_pairs(title))]
+
+
+def _pairs(text: str) -> Iterator[Reach]:
+    """Words beside each other: where there are no capitals, most names are two of them."""
+    for one, other in pairwise(_SPACED.finditer(text)):
+        if other.start() - one.end() == 1:
+            yield Reach(f"{_bare(one[0])} {_bare(other[0])}", one.start(), other.end())
+
+
+def _bare(word: str) -> str:
+    """A word without article, preposition or conjunction at its beginning."""
+    return str(_CLITIC.sub("", folded(word)))
+
+
+def _kept_pieces(text: str, start: int, end: int) -> Iterator[Reach]:
+    """A quarter of all pieces, the same ones in every text."""
+    for piece in _pieces(text, start, end, _PIECE):
+        if zlib.crc32(piece.key.encode()) % _KEPT_OF == 0:
+            yield piece
 
 
 def _pieces(text: str, start: int, end: int, size: int) -> Iterator[Reach]:

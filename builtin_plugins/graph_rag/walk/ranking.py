@@ -11,8 +11,13 @@ KEPT: Final = 2
 MOVED: Final = 3
 """How many passages a walk moves or adds at most. More do no good, and push others down."""
 
-STEP_WEIGHT: Final = 1.0
-"""What a step of the greatest worth counts, beside the best score of the ranking."""
+STEP_WEIGHT: Final = 0.6
+"""What a step of the greatest worth counts at least, beside the best score of the ranking."""
+
+LEAD_WEIGHT: Final = 4.0
+"""What it counts by how far the best passage is ahead of the first that may move: the surer the ranking is of
+where the walk begins, the less those that follow have to say.
+"""
 
 _APART = 2e-6
 
@@ -36,11 +41,13 @@ def raised(scores: Sequence[float], reached: Sequence[tuple[int | None, float]])
     made: list[float | None] = [None] * len(reached)
     if not scores or scores[0] <= 0:
         return Raised(made, {})
+    lead = 1 - scores[min(KEPT, len(scores) - 1)] / scores[0]
+    weight = max(STEP_WEIGHT, LEAD_WEIGHT * lead) * scores[0]
     wanted: dict[int, float] = {}
     for number, (place, worth) in enumerate(reached[:MOVED]):
         if place is None or place >= KEPT:
             own = scores[-1] if place is None else scores[place]
-            wanted[number] = own + STEP_WEIGHT * worth * scores[0]
+            wanted[number] = own + weight * worth
     ceiling = scores[0] - KEPT * _APART
     for number in sorted(wanted, key=lambda number: -wanted[number]):
         ceiling = made[number] = max(0.0, min(wanted[number], ceiling - _APART))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from builtin_plugins.graph_rag.extraction.capitals import subject
 from builtin_plugins.graph_rag.extraction.mentions import Mention, key_of
+from builtin_plugins.graph_rag.walk.keys import title_keys_of
 
 _LONGEST = 100
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.{1,100}?)[ \t]*#*$", re.MULTILINE)
@@ -36,6 +37,7 @@ def title_keys(text: str, mentions: Sequence[Mention] = (), document: str | None
         for form in (title, _BRACKETS.sub("", title)):
             if key := key_of(form):
                 found[key] = None
+        found |= dict.fromkeys(title_keys_of(title))
     return list(found)
 
 
