@@ -59,6 +59,25 @@ async def test_comparing_runs(site: Running, visitor: Visitor) -> None:
     )
 
 
+async def test_rated_answers_become_questions(site: Running, visitor: Visitor) -> None:
+    """A thumb is kept over a reload, and the rated question can be added to a set."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    body = {"knowledge_base_id": base["id"], "name": "Asked by people"}
+    questions = (await ana.post("/v1/rag/evaluation/sets", json=body)).json()["id"]
+    page = await visitor.arrive(ana)
+    await visitor.ask("How much may a hotel in Oslo cost per night?")
+    await page.get_by_role("button", name="Good answer").click()
+    await expect(page.get_by_role("button", name="Good answer")).to_have_attribute("aria-pressed", "true")
+    await page.reload()
+    await expect(page.get_by_role("button", name="Good answer")).to_have_attribute("aria-pressed", "true")
+    await visitor.open(f"/evaluation/sets/{questions}")
+    await page.get_by_role("button", name="Add to the set").click()
+    await expect(
+        page.get_by_role("cell", name="How much may a hotel in Oslo cost per night?")
+    ).to_be_visible()
+
+
 async def test_graph(site: Running, visitor: Visitor) -> None:
     """A graph is built on request; an entity shows its connections and leads to its passage."""
     ana = await site.user()

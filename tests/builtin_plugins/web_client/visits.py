@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.async_api import BrowserContext, ConsoleMessage, Page
 
-from kernel.testing import Actor, Running, services_required
+from kernel.testing import Actor, Running, eventually, services_required
 
 CHROMIUM = Path("/usr/bin/chromium")
 HANDBOOK = (
@@ -94,9 +94,18 @@ async def knowledge_base(
     path = f"/v1/rag/knowledge-bases/{made['id']}"
     answer = await actor.upload(f"{path}/upload", "handbook.md", text.encode(), "text/markdown")
     assert answer.status == 202, answer.body
-    await actor.running.run_jobs()
+    await _when(actor, f"{path}/documents/{answer.json()['document_id']}", "completed")
     found: dict[str, Any] = (await actor.get(path)).json()
     return found
+
+
+async def _when(actor: Actor, path: str, status: str) -> None:
+    """The platform's jobs are run as they come: wait until this one's thing has the status."""
+
+    async def reached() -> bool:
+        return bool((await actor.get(path)).json()["status"] == status)
+
+    await eventually(reached)
 
 
 async def publish(actor: Actor, pipeline: str) -> str:
@@ -119,5 +128,5 @@ async def evaluate(actor: Actor, base: str) -> tuple[str, str]:
     ways = [{"method": "standard"}, {"method": "standard", "hybrid": False}]
     run = await actor.post("/v1/rag/evaluation/runs", json={"set_id": made["id"], "configurations": ways})
     assert run.status == 202, run.body
-    await actor.running.run_jobs()
+    await _when(actor, f"/v1/rag/evaluation/runs/{run.json()['id']}", "done")
     return str(made["id"]), str(run.json()["id"])

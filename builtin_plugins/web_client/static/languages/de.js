@@ -667,4 +667,10 @@ export default {
   Visitors: "Besucher",
   Feedback: "Rückmeldungen",
   Looks: "Aussehen",
+  "Good answer": "Gute Antwort",
+  "Bad answer": "Schlechte Antwort",
+  "Rated answers": "Bewertete Antworten",
+  "Questions that people asked and rated. A liked answer expects the passages that it cites; for a disliked one, say what is expected.": "Fragen, die gestellt und bewertet wurden. Eine gute Antwort erwartet die Passagen, die sie zitiert; bei einer schlechten sagen Sie, was erwartet wird.",
+  "The answer should contain": "Die Antwort soll enthalten",
+  "Add to the set": "In den Satz aufnehmen",
 };

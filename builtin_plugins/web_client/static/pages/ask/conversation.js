@@ -70,6 +70,15 @@ function change(id, what) {
   turns.value = turns.value.map((turn) => (turn.id === id ? { ...turn, ...what } : turn));
 }
 
+/** Say what one thinks of a kept answer: "up", "down", or null to take it back. */
+export async function rate(turn, rating) {
+  await api.rateAnswer({ conversation_id: current.value, turn_id: turnIdOf(turn), body: { rating } });
+  change(turn.id, { rating });
+}
+
+/** The id under which the server keeps a turn; undefined where it keeps none. */
+export const turnIdOf = (turn) => (turn.stored ? turn.id : turn.done?.method_details.conversation?.turn_id);
+
 export function stopAnswer() {
   stop?.abort();
 }
@@ -101,6 +110,7 @@ function restored(turn) {
     sources,
     stored: true,
     withheld: turn.withheld,
+    rating: turn.rating,
     steps: [],
     error: null,
     done: { method: turn.method, model_used: turn.model_used, tokens_used: turn.tokens_used, confidence: null, method_details: {} },

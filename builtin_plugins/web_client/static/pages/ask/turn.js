@@ -7,7 +7,7 @@ import { Icon } from "../../parts/icons.js";
 import { Markdown } from "../../parts/markdown.js";
 import { say } from "../../parts/layers.js";
 import { Citation } from "./citation.js";
-import { askAgain, answering } from "./conversation.js";
+import { askAgain, answering, rate, turnIdOf } from "./conversation.js";
 import { Speaker } from "./voice.js";
 
 export function Turn({ turn, onShow }) {
@@ -105,6 +105,14 @@ function Actions({ turn }) {
   return html`<div class="row turn-actions">
     <${Button} kind="quiet" small icon="copy" aria-label=${t("Copy the answer")} onClick=${copy} />
     <${Speaker} text=${turn.text} />
+    <${Thumbs} turn=${turn} />
     <${Button} kind="quiet" small icon="retry" aria-label=${t("Ask again")} disabled=${answering.value} onClick=${() => askAgain(turn)} />
   </div>`;
+}
+
+function Thumbs({ turn }) {
+  if (turnIdOf(turn) === undefined) return null;
+  const thumb = (value, icon, label) => html`<${Button} kind="quiet" small icon=${icon} aria-label=${label} aria-pressed=${turn.rating === value} class=${turn.rating === value ? "pressed" : ""}
+    onClick=${() => rate(turn, turn.rating === value ? null : value).catch((error) => say(error.message, "bad"))} />`;
+  return html`${thumb("up", "up_thumb", t("Good answer"))}${thumb("down", "down_thumb", t("Bad answer"))}`;
 }

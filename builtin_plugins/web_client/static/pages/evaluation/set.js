@@ -7,6 +7,7 @@ import { query, setQuery } from "../../lib/router.js";
 import { number, plural, t } from "../../lib/words.js";
 import { Badge, Button, Empty, Failure, Head, Loaded } from "../../parts/basics.js";
 import { say } from "../../parts/layers.js";
+import { Candidates } from "./candidates.js";
 import { questionsOf } from "./page.js";
 import { StartRun } from "./start.js";
 
@@ -39,6 +40,7 @@ export default function QuestionSet({ id }) {
       <//>
       <${Failure} error=${add.error} />
       ${questions.items.length ? html`<${Questions} set=${id} page=${questions} offset=${offset} onChanged=${found.reload} />` : html`<${Empty} icon="evaluation" title=${t("No questions yet")}>${t("Add some from a file, or make them from the documents.")}<//>`}
+      <${Candidates} set=${id} onTaken=${found.reload} />
       ${starting && html`<${StartRun} set=${set} onClose=${() => setStarting(false)} />`}
     `}<//>
   </div>`;
