@@ -203,7 +203,10 @@ def install(
     install_plugin(wanted, Pip(offline=offline, find_links=find_links, upgrade=upgrade), how)
 
 
-@app.command(hidden=True)
+@app.command(
+    hidden=True,
+    epilog=examples(("platformctl plugins trial acme --to FILE", "run in a home of its own by 'install'")),
+)
 def trial(
     names: Annotated[list[str], typer.Argument(help="Names of plugins.")],
     to: Annotated[Path, typer.Option("--to", help="File for the answer.")],

@@ -1,7 +1,7 @@
 """Starting plugins in a home of their own, to see what they declare and whether they start.
 
 `plugins trial` runs in a process of its own: what it imports may be a stranger's code, which can print, hang
-or end the process. It gets the platform's settings, and an empty home and database instead of the real ones.
+or end the process. It gets the plugins' settings, and an empty home and database instead of the real ones.
 """
 
 from __future__ import annotations
@@ -23,14 +23,6 @@ if TYPE_CHECKING:
     from kernel.plugins import PluginRecord
 
 _SECONDS = 180
-_SECRETS = (
-    "DATABASE_URL",
-    "REDIS_URL",
-    "JWT_SECRET",
-    "JWT_PREVIOUS_SECRET",
-    "LICENSE_SECRET",
-    "SERVICE_SYNC_TOKEN",
-)
 _LAST_WORDS = 400
 
 
@@ -89,20 +81,16 @@ def _last_words(ended: subprocess.CompletedProcess[str]) -> str:
 
 
 def _environment(folder: Path, packages: Path | None) -> dict[str, str]:
-    """The settings of this process, without what leads to its data."""
+    """What plugins are told here, by variables and `config.yaml`, without what leads to the data."""
     from cli import running
+    from cli.instance import isolated_environment
 
     home = folder / "home"
     home.mkdir(mode=0o700)
     config = running.kernel_settings().home / "config.yaml"
     if config.is_file():
         shutil.copyfile(config, home / "config.yaml")
-    found = {name: value for name, value in os.environ.items() if name not in _SECRETS}
-    found |= {
-        "PLATFORM_HOME": str(home),
-        "DATABASE_URL": f"sqlite:///{home / 'platform.db'}",
-        "PLATFORM_MIGRATE_ON_START": "1",
-    }
+    found = isolated_environment(home) | {"DATABASE_URL": f"sqlite:///{home / 'platform.db'}"}
     if packages is not None:
         found["PYTHONPATH"] = os.pathsep.join([str(packages), *filter(None, [found.get("PYTHONPATH")])])
     return found
