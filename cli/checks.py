@@ -130,13 +130,18 @@ async def _check_cache(platform: Platform) -> Finding:
 
 def _check_weights(platform: Platform) -> Finding:
     """The embedding models' files are the published ones. Reads 163 MB."""
+    from builtin_plugins.embeddings.catalog import MINILM, is_left_out
     from builtin_plugins.embeddings.e5.file import find_file
     from builtin_plugins.embeddings.settings import EmbeddingsSettings
     from builtin_plugins.embeddings.weights import WeightsError, find_weights
 
     settings = platform.settings_of(EmbeddingsSettings)
+    found = "all-MiniLM-L6-v2 is left out (./setup.sh --full adds it)"
     try:
-        weights, (_, e5) = find_weights(settings.weights), find_file(settings.e5_file)
+        _, e5 = find_file(settings.e5_file)
+        if not is_left_out(MINILM, settings):
+            weights = find_weights(settings.weights)
+            found = f"{weights.model} {weights.fingerprint}…"
     except WeightsError as error:
         return Finding(
             "model files", "failed", str(error), "Documents can't be ingested or searched without them."
@@ -144,7 +149,7 @@ def _check_weights(platform: Platform) -> Finding:
     return Finding(
         "model files",
         "ok",
-        f"{weights.model} {weights.fingerprint}…, multilingual-e5-small {e5}…: as published",
+        f"{found}, multilingual-e5-small {e5}…: as published",
     )
 
 

@@ -78,9 +78,16 @@ def _unmet(wanted: Requirement) -> str | None:
     return None if fits else f"{wanted.name} {found} is not {wanted.specifier}"
 
 
+def _is_light() -> bool:
+    """Whether this is what `./setup.sh --light` made."""
+    return (Path(sys.prefix) / "made-for-light").exists()
+
+
 def _locked() -> list[Requirement]:
     """The pins of a checkout's lock file; none in an installed wheel."""
-    lock = Path(__file__).resolve().parent.parent / "requirements.lock"
+    checkout = Path(__file__).resolve().parent.parent
+    name = "requirements-light.lock" if _is_light() else "requirements.lock"
+    lock = checkout / name
     lines = lock.read_text(encoding="utf-8").splitlines() if lock.is_file() else []
     return [Requirement(line) for line in lines if line and not line.startswith("#")]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from builtin_plugins.embeddings.e5.file import find_file, locate_file
 from builtin_plugins.embeddings.engines.base import EmbeddingEngine, EngineError
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
-from builtin_plugins.embeddings.weights import find_weights, locate_weights
+from builtin_plugins.embeddings.weights import FULL_INSTALL, find_weights, is_packaged, locate_weights
 from kernel.sdk import contracts
 
 
@@ -34,6 +35,8 @@ class LocalModel:
 def _load_minilm(settings: EmbeddingsSettings) -> EmbeddingEngine:
     weights = find_weights(settings.weights)
     if settings.engine == "sentence-transformers":
+        if importlib.util.find_spec("sentence_transformers") is None:
+            raise EngineError(f"the engine sentence-transformers is not installed: {FULL_INSTALL}")
         from builtin_plugins.embeddings.engines.sentence_transformers import SentenceTransformersEngine
 
         precision = "fp32" if settings.precision == "auto" else settings.precision
@@ -73,6 +76,11 @@ E5_SMALL = LocalModel(
     lambda settings: locate_file(settings.e5_file),
 )
 MODELS = (E5_SMALL, MINILM)
+
+
+def is_left_out(model: LocalModel, settings: EmbeddingsSettings) -> bool:
+    """Whether a light installation goes without this model. Asking for it says how to add it."""
+    return model is MINILM and settings.weights is None and not is_packaged()
 
 
 def find_model(name: str, models: Sequence[LocalModel] = MODELS) -> LocalModel | None:

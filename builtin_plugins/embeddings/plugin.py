@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from builtin_plugins.embeddings.catalog import MODELS, LocalModel
+from builtin_plugins.embeddings.catalog import MODELS, LocalModel, is_left_out
 from builtin_plugins.embeddings.service import LocalEmbeddings
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from kernel.sdk import (
@@ -62,8 +62,9 @@ class EmbeddingsPlugin(Plugin):
         return await platform.resource(EMBEDDINGS).embed(model, texts, purpose)
 
     @hookimpl
-    def list_embedding_models(self) -> Sequence[str]:
-        return [model.name for model in self.models]
+    def list_embedding_models(self, platform: Platform) -> Sequence[str]:
+        settings = platform.settings_of(EmbeddingsSettings)
+        return [model.name for model in self.models if not is_left_out(model, settings)]
 
     async def _check(self, platform: Platform) -> None:
         problem = await platform.resource(EMBEDDINGS).problem()

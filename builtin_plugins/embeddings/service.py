@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from builtin_plugins.embeddings.catalog import LocalModel, find_model
+from builtin_plugins.embeddings.catalog import LocalModel, find_model, is_left_out
 from builtin_plugins.embeddings.engines.base import EmbeddingEngine, EngineError
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.embeddings.weights import WeightsError
@@ -36,6 +36,7 @@ class LocalEmbeddings:
     ) -> None:
         self._platform = platform
         self._models = models
+        self._settings = settings
         self._durations = durations
         # Two at a time: a question need not wait for the whole batch of an ingestion in the same process.
         self._threads = ThreadPoolExecutor(2, "platform-embed")
@@ -68,7 +69,8 @@ class LocalEmbeddings:
 
     async def problem(self) -> str | None:
         """Why a model can't be used now, as far as that is known without loading it; None when all can."""
-        problems = [await engine.problem() for engine in self._engines.values()]
+        here = [model.name for model in self._models if not is_left_out(model, self._settings)]
+        problems = [await self._engines[name].problem() for name in here]
         return next((problem for problem in problems if problem is not None), None)
 
     def close(self) -> None:

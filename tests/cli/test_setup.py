@@ -83,6 +83,7 @@ class Checkout:
             else:
                 shutil.copy(source, root / name)
         (root / "requirements.lock").write_text(f"{TORCH}\n{pins('typer', 'hatchling')}")
+        (root / "requirements-light.lock").write_text(pins("typer", "hatchling"))
         (root / "requirements-dev.lock").write_text(f"-r requirements.lock\n{pins('pytest')}")
         (root / "requirements-data.lock").write_text("acme-model==1.0\n")
 
@@ -236,3 +237,17 @@ def test_no_python_is_explained(tmp_path: Path, wheels: Path) -> None:
     assert "error: no usable Python from 3.11 to 3.14 was found" in result.stderr
     wrong = checkout.run("--version", PYTHON=str(old))
     assert f"error: PYTHON={old} is no Python" in wrong.stderr
+
+
+def test_a_light_environment(tmp_path: Path, wheels: Path) -> None:
+    """`--light` installs its own lock, without torch, until `--full`, which serves as light, too."""
+    checkout = Checkout(tmp_path / "platform", wheels)
+    torch = "lib/python*/site-packages/torch.py"
+    venv = checkout.root / ".venv"
+    result = checkout.run("--light", "--version")
+    assert (result.returncode, "torch" in result.stderr) == (0, False), result.stderr
+    assert not list(venv.glob(torch))
+    assert checkout.run("--version").stderr == ""
+    assert checkout.run("--full", "--version").returncode == 0
+    assert list(venv.glob(torch))
+    assert checkout.run("--light", "--version").stderr == ""

@@ -13,6 +13,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME, DEVELOPMENT, DATA = "requirements.lock", "requirements-dev.lock", "requirements-data.lock"
+LIGHT, FULL = "requirements-light.lock", "full"
 
 
 def pins(file: str) -> dict[str, Requirement]:
@@ -25,11 +26,16 @@ def pins(file: str) -> dict[str, Requirement]:
 def wanted(group: str | None = None) -> list[Requirement]:
     """What pyproject.toml asks for."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    lines = project["project"]["dependencies"] if group is None else project["dependency-groups"][group]
+    extras = project["project"]["optional-dependencies"]
+    lines = (
+        [*project["project"]["dependencies"], *extras[FULL]]
+        if group is None
+        else project["dependency-groups"][group]
+    )
     return [Requirement(line) for line in lines]
 
 
-@pytest.mark.parametrize("file", [RUNTIME, DEVELOPMENT, DATA])
+@pytest.mark.parametrize("file", [RUNTIME, DEVELOPMENT, DATA, LIGHT])
 def test_every_line_is_one_version(file: str) -> None:
     """A lock leaves nothing to choose."""
     loose = [str(item) for item in pins(file).values() if not re.fullmatch(r"==[^*,]+", str(item.specifier))]
@@ -58,10 +64,29 @@ def test_everything_that_is_required_is_locked() -> None:
                 assert canonicalize_name(item.name) in known, f"{name} requires {item.name}"
 
 
-@pytest.mark.parametrize("file", [RUNTIME, DEVELOPMENT, DATA])
+@pytest.mark.parametrize("file", [RUNTIME, DEVELOPMENT, DATA, LIGHT])
 def test_locks_name_no_index(file: str) -> None:
     """Where packages come from is the machine's business: no address stands in a lock."""
     assert "://" not in (ROOT / file).read_text(encoding="utf-8")
+
+
+def test_the_light_lock_is_the_rest() -> None:
+    """It pins what the platform needs without the extra `full`, and what that requires; same versions."""
+    light, everything = pins(LIGHT), pins(RUNTIME)
+    for name, pin in light.items():
+        assert str(pin) == str(everything[name])
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    left_out = {canonicalize_name(Requirement(one).name) for one in project["optional-dependencies"][FULL]}
+    assert not left_out & set(light)
+    needed = {canonicalize_name(Requirement(one).name) for one in project["dependencies"]}
+    for name in (needed - left_out) | set(light):
+        assert name in light, f"{name} is not in {LIGHT}"
+        pin = light[name]
+        if pin.marker is not None and not pin.marker.evaluate():
+            continue
+        for item in map(Requirement, metadata.requires(name) or ()):
+            if item.marker is None or item.marker.evaluate({"extra": ""}):
+                assert canonicalize_name(item.name) in light, f"{name} requires {item.name}"
 
 
 def test_packages_of_data_are_required_by_nobody() -> None:

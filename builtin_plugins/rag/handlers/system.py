@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from builtin_plugins.rag.methods.decisions import DECISIONS
 from builtin_plugins.rag.methods.registry import METHODS
 from builtin_plugins.rag.questions.reranking import RERANK_SERVER
@@ -44,7 +46,10 @@ async def capabilities(ctx: Context) -> RagCapabilities:
             "parent_child": RetrieverState(available=True, note="one neighbour on each side"),
             "metadata_filter": RetrieverState(available=True, note="source and document_id, exact"),
         },
-        optional_deps={"sentence_transformers": True, "rank_bm25": True},
+        optional_deps={
+            "sentence_transformers": find_spec("sentence_transformers") is not None,
+            "rank_bm25": True,
+        },
     )
 
 

@@ -6,6 +6,7 @@ WebM and M4A, which browsers and telephones record.
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 from pathlib import Path
 from typing import Final
@@ -25,6 +26,8 @@ async def decode_recording(children: Children, recording: Path, target: Path, mo
 
     Raises AudioUnreadable, RecordingTooLong, CannotTranscribe.
     """
+    if importlib.util.find_spec("scipy") is None:
+        raise CannotTranscribe("This server can't decode recordings: run './setup.sh --full' there")
     limits = ChildLimits(
         *(_MEMORY_MB, _CPU_SECONDS, _WALL_SECONDS), file_bytes=most_seconds * SAMPLE_RATE * 2 + 1024 * 1024
     )

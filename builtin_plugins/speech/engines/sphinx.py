@@ -23,7 +23,9 @@ class Sphinx:
 
     async def missing(self) -> str | None:
         """Whether the package is there."""
-        return None if importlib.util.find_spec("pocketsphinx") else "install the package pocketsphinx"
+        if importlib.util.find_spec("pocketsphinx"):
+            return None
+        return "run './setup.sh --full', or install the package pocketsphinx"
 
     def languages(self) -> Collection[str]:
         """The packaged model is English."""
