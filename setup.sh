@@ -5,8 +5,8 @@
 #   ./setup.sh demo              see the main job done, in a throw-away instance
 #   ./setup.sh test [ARGS]       run the tests ("pytest ARGS")
 #   ./setup.sh ANYTHING          "platformctl ANYTHING"
-#   ./setup.sh --light COMMAND   the same, in an environment without torch and speech recognition: 0.7 GB instead
-#                                of 2.1; it stays so until ./setup.sh --full COMMAND
+#   ./setup.sh --light COMMAND   the same, in an environment without torch and speech recognition: 680 MB instead
+#                                of 2.1 GB; it stays so until ./setup.sh --full COMMAND
 #
 # It needs Python 3.11 to 3.14 and a package index that pip can reach; PYTHON names an interpreter to use. The
 # environment is .venv, made from requirements.lock. Running this again repairs one that was left half made.
@@ -129,6 +129,8 @@ install_light() {
     say "• 1 of 2: everything in requirements-light.lock"
     pip_install "$(grep -c == "$here/requirements-light.lock")" \
         --no-deps --no-compile -r "$here/requirements-light.lock"
+    # 60 MB of OpenVINO for graphics cards and neural processors: the engine uses the processor alone.
+    rm -f "$venv"/lib/python*/site-packages/openvino/libs/{libopenvino_intel_gpu_plugin.so,libopenvino_intel_npu_plugin.so,cache.json}
     say "• 2 of 2: the platform itself"
     pip_install 1 --no-deps --no-build-isolation --no-index -e "$here"
     recipe light >"$venv/made-for-light"
