@@ -33,8 +33,9 @@ def in_trouble(log: str) -> bool:
 
 
 async def three_documents(ann: Actor, base: str) -> list[str]:
-    """Acknowledged uploads; answers their ids."""
-    answers = [await upload(ann, base, f"{name}.txt", f"The words of {name}.") for name in "abc"]
+    """Acknowledged uploads of pages, whose parsers write files; answers their ids."""
+    page = "<!doctype html><p>The words of {}.</p>"
+    answers = [await upload(ann, base, f"{name}.html", page.format(name)) for name in "abc"]
     assert [answer.status for answer in answers] == [202, 202, 202]
     return [answer.json()["document_id"] for answer in answers]
 

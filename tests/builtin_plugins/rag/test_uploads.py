@@ -356,10 +356,10 @@ class TestRefused:
     @pytest.mark.parametrize(
         "content",
         [
-            b"\x89PNG\r\n\x1a\n" + bytes(64),
+            b"GIF89a" + bytes(64),
             b"MZ" + bytes(range(256)),
             b"PK\x03\x04" + bytes(100),
-            b"\xff\xd8\xff\xe0" + bytes(64),
+            b"RIFF\0\0\0\0WEBP" + bytes(64),
             bytes(4096),
         ],
     )
