@@ -19,7 +19,8 @@ class LocalModel:
     """A model of this machine.
 
     `names` are those that clients may use, in lower case. `prefixes` stand before a text of each purpose, as
-    the model was trained. `unrelated` is the cosine of two texts with nothing in common.
+    the model was trained. `unrelated` is the cosine of two texts with nothing in common;
+    `meaning` is the share of vectors in hybrid search. Both are chosen on the sets in `tests/benchmarks`.
     `load` makes its engine; `locate` raises WeightsNotFound where its files are not there, and reads none of
     them.
     """
@@ -28,6 +29,7 @@ class LocalModel:
     names: frozenset[str]
     prefixes: Mapping[contracts.Purpose, str]
     unrelated: float
+    meaning: float
     load: Callable[[EmbeddingsSettings], EmbeddingEngine]
     locate: Callable[[EmbeddingsSettings], Path]
 
@@ -64,6 +66,7 @@ MINILM = LocalModel(
     ),
     {"passage": "", "query": ""},
     0.0,
+    0.7,
     _load_minilm,
     lambda settings: locate_weights(settings.weights),
 )
@@ -72,6 +75,7 @@ E5_SMALL = LocalModel(
     frozenset({"multilingual-e5-small", "multilingual-e5-small:latest", "intfloat/multilingual-e5-small"}),
     {"passage": "passage: ", "query": "query: "},
     0.75,
+    0.7,
     _load_e5,
     lambda settings: locate_file(settings.e5_file),
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from builtin_plugins.rag.parsing.blocks import SEPARATOR, Block
@@ -21,6 +22,8 @@ _VISIBLE: Final = re.compile(r"\S")
 _WORD_START: Final = re.compile(r"\s\S")
 # Bounded, or a long run of blank lines would be scanned from each of its lines.
 _SENTENCE_START: Final = re.compile(r"(?:\n|[.!?] |[。！？])\s{0,8}(?=\S)")
+_IDEOGRAPH: Final = re.compile(r"[\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]")
+_MOST_IDEOGRAPHS: Final = 512
 _SENTENCE_ENDS: Final = (". ", "? ", "! ")
 _IDEOGRAPHIC_ENDS: Final = ("。", "？", "！")
 _NOT_HEADING_STARTS: Final = ("-", "*", "+", "|", ">", "•")
@@ -42,6 +45,7 @@ def chunk(blocks: Iterable[Block], size: int, overlap: int) -> Iterator[Chunk]:
     """Yield the chunks of a document: up to `size` characters, up to `overlap` of them repeated.
 
     - every visible character is in a chunk, no chunk begins or ends with white space;
+    - of ideographs, a chunk holds up to half of `size`, or 512;
     - a chunk ends with its page once it fills a quarter of `size`, and nothing is repeated across pages;
     - an overlap begins at a sentence or a word, and a heading goes with what follows it, where possible;
     - the same blocks, size and overlap always give the same chunks.
@@ -76,6 +80,7 @@ def _chunks(window: _Window, size: int, overlap: int) -> Iterator[Chunk]:
 
 def _end(window: _Window, start: int, fresh: int, size: int) -> int:
     """Return where a chunk from `start` ends; beyond `fresh`, the first character no chunk has had yet."""
+    size = max(_room(window.text, start, size), fresh + 1 - start)
     limit, third = start + size, size // 3
     section = window.next_page(start + max(1, size // 4))
     if section is None and window.ended:
@@ -87,6 +92,16 @@ def _end(window: _Window, start: int, fresh: int, size: int) -> int:
         # third leaves room for the cut to fall on a separator and what remains to be more than a quarter.
         limit = max(fresh + 1, section - third)
     return _separator(window.text, max(start + size // 2, fresh + 1), limit, fresh + 1)
+
+
+def _room(text: str, start: int, size: int) -> int:
+    """How many characters a chunk takes: an ideograph is about two tokens, and models read some 500."""
+    piece = text[start : start + size]
+    most = max(_MOST_IDEOGRAPHS, size // 2)
+    if piece.isascii() or size <= most:
+        return size
+    beyond = next(islice(_IDEOGRAPH.finditer(piece), most, None), None)
+    return size if beyond is None else beyond.start()
 
 
 def _separator(text: str, least: int, limit: int, lowest: int) -> int:

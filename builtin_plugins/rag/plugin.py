@@ -11,6 +11,7 @@ from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag import hookspecs
+from builtin_plugins.rag.answering.languages import LanguageDetector
 from builtin_plugins.rag.events import DocumentDeleted, DocumentIngested
 from builtin_plugins.rag.exchange.importing import IMPORT
 from builtin_plugins.rag.handlers import documents, exchange, ingestion, knowledge_bases, pipelines, system
@@ -25,6 +26,7 @@ from builtin_plugins.rag.questions.reranking import RERANK_SERVER, open_rerank_s
 from builtin_plugins.rag.services import feeding, graphs, lookup, reading
 from builtin_plugins.rag.services.health import health_fields
 from builtin_plugins.rag.services.ingestion_jobs import INGEST
+from builtin_plugins.rag.services.languages import LANGUAGES
 from builtin_plugins.rag.services.offering import ask_pipeline, list_pipelines, pipeline_tools
 from builtin_plugins.rag.services.outcomes import OUTCOMES, Outcomes
 from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS, Parsers
@@ -96,6 +98,7 @@ class RagPlugin(Plugin):
             Resource(OUTCOMES, _open_outcomes),
             Resource(METHODS, _open_methods),
             Resource(DECISIONS, _open_decisions),
+            Resource(LANGUAGES, _open_languages),
             Resource(RERANK_SERVER, open_rerank_server),
             Resource(SIGNER, open_signer),
         ]
@@ -272,6 +275,11 @@ async def _open_parser_processes(_platform: Platform) -> AsyncIterator[Children]
 @asynccontextmanager
 async def _open_methods(platform: Platform) -> AsyncIterator[Methods]:
     yield Methods(platform.hooks.ask_now(hookspecs.register_methods))
+
+
+@asynccontextmanager
+async def _open_languages(_platform: Platform) -> AsyncIterator[LanguageDetector]:
+    yield LanguageDetector()
 
 
 @asynccontextmanager

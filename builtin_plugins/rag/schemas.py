@@ -50,8 +50,8 @@ class KnowledgeBaseCreate(Sharing):
     description: Text = ""
     embedding_model: ModelName | None = Field(None, description="multilingual-e5-small when omitted.")
     llm_model: ModelName | None = None
-    chunk_size: Annotated[int, Field(ge=1, le=MAX_SIZE)] = 512
-    chunk_overlap: Annotated[int, Field(ge=0, le=MAX_SIZE)] = 50
+    chunk_size: Annotated[int, Field(ge=1, le=MAX_SIZE)] = 1500
+    chunk_overlap: Annotated[int, Field(ge=0, le=MAX_SIZE)] = 150
     graph: bool = Field(False, description="Build a graph of the documents' entities as well.")
 
     @model_validator(mode="after")
@@ -370,7 +370,10 @@ class QueryAnswer(BaseModel):
 
     answer: str
     sources: list[Source]
-    confidence: float
+    confidence: float = Field(
+        description="The probability that the answer is right, 0 for a refusal: the mean of the sources' "
+        "scores, which are calibrated to it."
+    )
     model_used: str
     tokens_used: int | None = Field(
         description="Prompt and output tokens of all model calls; null if the runtime doesn't report them."

@@ -16,12 +16,12 @@ import numpy.typing as npt
 from kernel.stores.ranked import Judged, Labels, Ranked, as_labels
 
 MEANING_WEIGHT = 0.8
-"""The share of the dense leg for a question in plain words."""
+"""The share of the dense leg for a question in plain words, where the model names none."""
 
 IDENTIFIER_WEIGHT = 0.3
 """The share of the dense leg for a question that quotes an identifier: its exact spelling is asked for."""
 
-LEAST_DEPTH = 30
+LEAST_DEPTH = 60
 DEPTH_FACTOR = 3
 
 _HUGE = float(np.finfo(np.float32).max)
@@ -33,9 +33,9 @@ Search = Callable[[int, Labels | None], Ranked]
 _IDENTIFIER = re.compile(r"\d|\w_\w|\w[A-Z]")
 
 
-def weight_for(question: str) -> float:
-    """The share of the dense leg, 0 to 1, that suits the words of `question`."""
-    return IDENTIFIER_WEIGHT if _IDENTIFIER.search(question) else MEANING_WEIGHT
+def weight_for(question: str, meaning: float = MEANING_WEIGHT) -> float:
+    """The share of the dense leg that suits the words of `question`: `meaning` for plain ones, 0 to 1."""
+    return min(meaning, IDENTIFIER_WEIGHT) if _IDENTIFIER.search(question) else meaning
 
 
 def hybrid(

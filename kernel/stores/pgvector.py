@@ -90,7 +90,7 @@ class PgVectorStore(SqlVectorStore):
             return off_the_loop(partial(index.search, words, k, allowed if among is None else among))
 
         dense, text = both_legs(near, worded, query.k)
-        return fuse(dense, text, query.k, weight_for(words), query.unrelated)
+        return fuse(dense, text, query.k, weight_for(words, query.meaning), query.unrelated)
 
     def followers(self, found: CollectionRecord, query: Query) -> list[Follower[Any]]:
         """Vectors are searched in the database; only words have an index here."""

@@ -350,7 +350,7 @@ def _rank(dense: DenseIndex, text: TextIndex | None, query: Query, allowed: Labe
         near,
         lambda k, among: index.search(words, k, among),
         query.k,
-        weight=weight_for(words),
+        weight=weight_for(words, query.meaning),
         unrelated=query.unrelated,
         allowed=allowed,
     )

@@ -24,12 +24,13 @@ class Embedded:
     """What `embed_texts` returns: float32 vectors [n, d] of unit length, and the identity of their engine.
 
     `unrelated` is the cosine of two texts that have nothing to do with each other, for this model. Similarity
-    starts there.
+    starts there. `meaning` is the share of the vectors in hybrid search, 0 to 1; words have the rest.
     """
 
     vectors: npt.NDArray[np.float32]
     engine: str
     unrelated: float = 0.0
+    meaning: float = 0.8
 
     def similarity(self, cosine: float) -> float:
         """Convert a cosine to a scale on which 0 is unrelated and 1 is the same text, whatever the model."""
@@ -79,9 +80,9 @@ class Hit:
 class Query:
     """A search in one collection. `groups` limits it to these groups, before ranking.
 
-    `text` with a `vector` asks for hybrid search: BM25 and dense scores, fused, cosines counting from
-    `unrelated`. `engine` says which engine made the vector: a collection of another engine is not searched
-    with it (EngineMismatch).
+    `text` with a `vector` asks for hybrid search: BM25 and dense scores, fused; cosines count from
+    `unrelated` and have the share `meaning`. `engine` says which engine made the vector: a collection of
+    another engine is not searched with it (EngineMismatch).
     """
 
     vector: Vector
@@ -90,6 +91,7 @@ class Query:
     groups: Sequence[str] | None = None
     engine: str | None = None
     unrelated: float = 0.0
+    meaning: float = 0.8
 
 
 class VectorStore(Protocol):

@@ -39,9 +39,10 @@ PLUGINS = ("embeddings", "models", "rag")
 class Bench:
     """A platform in this process, with one knowledge base that is filled without embedding."""
 
-    def __init__(self, platform: Platform, session: aiohttp.ClientSession) -> None:
+    def __init__(self, platform: Platform, session: aiohttp.ClientSession, model: str) -> None:
         self.platform = platform
         self.session = session
+        self.model = model
         self.vectors = np.empty((0, 384), np.float32)
         self.sentences = article(1, 60).replace("\n", " ").split(". ")
 
@@ -50,7 +51,9 @@ class Bench:
         await self.platform.resource(ACCOUNTS).register("bench", "bench@example.org", "a long password")
         _, token = await self.platform.resource(ACCOUNTS).sign_in("bench", "a long password")
         self.session.headers["Authorization"] = f"Bearer {token}"
-        self.base = (await self.post("/v1/rag/knowledge-bases", {"name": "bench"}))["id"]
+        self.base = (
+            await self.post("/v1/rag/knowledge-bases", {"name": "bench", "embedding_model": self.model})
+        )["id"]
         body = {"name": "bench", "knowledge_base_ids": [self.base]}
         self.pipeline = (await self.post("/v1/rag/pipeline", body))["pipeline_id"]
         self.engine = (await self.embed(["warm"])).engine
@@ -64,7 +67,7 @@ class Bench:
     async def embed(self, texts: list[str]):  # type: ignore[no-untyped-def]
         """Vectors of questions."""
         return await self.platform.hooks.ask(
-            contracts.embed_texts, self.platform, model="all-minilm", texts=texts, purpose="query"
+            contracts.embed_texts, self.platform, model=self.model, texts=texts, purpose="query"
         )
 
     async def fill(self, upto: int) -> None:
@@ -113,8 +116,11 @@ class Bench:
 
     async def ask(self, number: int) -> None:
         """One question over HTTP."""
-        question = f"Which turbine does the engineer in Aarhus repair, number {number}?"
-        await self.post(f"/v1/rag/pipeline/{self.pipeline}/query", {"question": question})
+        await self.post(f"/v1/rag/pipeline/{self.pipeline}/query", {"question": self.question(number)})
+
+    def question(self, number: int) -> str:
+        """Never the same twice."""
+        return f"Which turbine does the engineer in Aarhus repair, number {number}?"
 
 
 async def timed(call: Callable[[int], Awaitable[object]], count: int = QUESTIONS) -> float:
@@ -199,7 +205,7 @@ async def main() -> None:
             listener = Listener(gateway_app(platform), patience=10, grace=1)
             await listener.start(bind("127.0.0.1", 0))
             async with aiohttp.ClientSession(f"http://127.0.0.1:{listener.port}") as session:
-                bench = Bench(platform, session)
+                bench = Bench(platform, session, "all-minilm")
                 await bench.prepare()
                 rows = [*await growth_rows(bench), *await query_rows(bench)]
             await listener.stop()

@@ -23,9 +23,27 @@ class Expected(Enum):
 
 _NUMBER = re.compile(
     r"\b(how (many|much|long|old|often|large|big|tall|high|fast|far|deep|heavy|wide)|what (price|percentage)"
-    r"|wie (viele?|lange|oft|hoch|gross|alt)|wieviele?|combien|cuant[oa]s?|kac)\b"
+    r"|wie (viele?|lange|oft|hoch|gross|alt|tief|weit|breit)|wieviele?|combien|cuant[oa]s?|kac|ne kadar"
+    r"|сколько|насколько|какова (?:длина|высота|глубина)|bao nhieu|bao xa)\b"
+    r"|كم |कितन[ेीा]|多[少长大深高远]|几[个位天年条次]|กี่|เท่าไร"
 )
-_TIME = re.compile(r"\b(when|(what|which) (time|year|date|day|month)|wann|quand|cuando|ne zaman)\b")
+_COUNTED = re.compile(
+    r"\b(how many|wie ?viele?|combien|cuant[oa]s|quant[ei]|kac|сколько|bao nhieu)\b"
+    r"|كم عدد|कितन[ेी]|多少|几[个位条次]|กี่"
+)
+_COMPARED = re.compile(
+    r"\b(most|least|highest|lowest|largest|smallest|biggest|longest|shortest|oldest|newest|youngest|cheapest"
+    r"|latest|earliest|best|worst|more than|fewer than|less than|average|total|sum of|in all|altogether"
+    r"|compared?|difference|meisten|wenigsten|(?:hoch|niedrig|gross|klein|teuer|billig|alt|neu|jung|lang|kurz)"
+    r"s?e?ste[nrsm]?|insgesamt|durchschnittlich|im schnitt|mehr als|weniger als|summe|mas|menos|mayor|menor"
+    r"|promedio|plus|moins|moyenne|en (?:cok|az|yuksek|dusuk|buyuk|kucuk|pahali|ucuz|uzun|kisa)|toplam"
+    r"|ortalama|всего|сам\w+|наи\w+|средн\w+)\b|最|总共|一共|平均"
+)
+_TIME = re.compile(
+    r"\b(when|(what|which) (time|year|date|day|month)|wann|quand|cuando|ne zaman|hangi yil|en que ano"
+    r"|welche[mns]? (?:jahr|tag|datum)|когда|каком году|khi nao|nam nao)\b"
+    r"|متى|اي (?:سنة|عام)|कब|किस (?:वर्ष|साल)|哪一?年|什么时候|何时|เมื่อใด|เมื่อไร|ปีใด"
+)
 _MONEY = re.compile(
     r"\b(price|costs?|fee|fare|toll|salary|bonus|rent|dividend|kostet|kosten|preis|gebuhr|fiyat\w*"
     r"|ucret\w*|prix|precio)\b"
@@ -34,7 +52,11 @@ _CURRENCY = re.compile(
     r"[$€£¥₺₹]|\b(eur|usd|gbp|chf|tl|try|euros?|dollars?|pounds?|francs?|lira|cents?|free|charge|kostenlos|gratis"
     r"|gratuit|ucretsiz|bedava)\b|\d ?%"
 )
-_NAME = re.compile(r"\bwho(?:m)? (is|was|were|are|wrote|won|made|built|led|did|\w+ed) |\bwho\w* \w+ed\b")
+_NAME = re.compile(
+    r"\bwho(?:m)? (is|was|were|are|wrote|won|made|built|led|did|\w+ed) |\bwho\w* \w+ed\b"
+    r"|\b(wer|wem|wen|wessen|quien|qui|кто|кого|кем|чье\w*|kim\w{0,3})\b|谁|哪位|ใคร|किसने|किसके"
+)
+_YEAR = re.compile(r"\b\d{3,4}\b|\d:\d\d|\d\d?\. ?[^\W\d_]|[年月日]")
 _ASKS = re.compile(r"(how much|what|was |wie (viel|hoch|teuer)|ne kadar|kac|combien|quel|cuant)")
 _NUMBER_WORDS = word_list(
     """
@@ -66,13 +88,27 @@ def expected(question: str) -> Expected:
     return Expected.NAME if _NAME.search(folded) else Expected.ANYTHING
 
 
+def needs_reckoning(question: str) -> bool:
+    """Whether rows must be counted or compared before the question can be answered from them."""
+    folded = fold(question)
+    return bool(_COUNTED.search(folded) or _COMPARED.search(folded))
+
+
+def fits(question: str, text: str) -> int:
+    """1 where the text has the kind of thing that the question asks for, -1 where not, 0 for any kind."""
+    if expected(question) is Expected.ANYTHING:
+        return 0
+    return 1 if offers(question, text) else -1
+
+
 def offers(question: str, text: str) -> bool:
     """Whether the text has something of the kind that the question asks for; true where any kind will do."""
     kind = expected(question)
     if kind is Expected.NUMBER:
         return _has_new_number(question, text) or _has_any(text, _NUMBER_WORDS)
     if kind is Expected.TIME:
-        return _has_new_number(question, text) or _has_any(text, _TIME_WORDS | _NUMBER_WORDS)
+        dated = _YEAR.search(text) is not None and _has_new_number(question, text)
+        return dated or _has_any(text, _TIME_WORDS)
     if kind is Expected.MONEY:
         return _CURRENCY.search(fold(text)) is not None
     return kind is Expected.ANYTHING or _has_new_name(question, text)
@@ -90,6 +126,8 @@ def _has_new_number(question: str, text: str) -> bool:
 def _has_new_name(question: str, text: str) -> bool:
     """A capitalised word past the start that the question didn't hold, or two of them at the start."""
     asked = set(content_stems(question))
+    if text.lower() == text.upper():  # a script without capitals
+        return True
     tokens = words(text)
     capital = [token[0].isupper() and stem(token) not in asked for token in tokens]
     return any(capital[1:])

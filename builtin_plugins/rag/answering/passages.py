@@ -28,8 +28,10 @@ class Answer:
     """An answer and the 1-based positions of the passages that it cites, ascending.
 
     Where ``supported`` is false the text says that the documents hold no answer, and nothing is cited.
+    ``confidence`` is the probability that the answer is right, 0 for a refusal.
     """
 
     text: str
     cited: tuple[int, ...]
     supported: bool
+    confidence: float = 0.0

@@ -36,11 +36,15 @@ _BEFORE_NUMBER = word_list("no nr fig figs eq sec art vol p pp ch tab abb abs pa
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One quotable piece; ``start`` is its place in the text, in characters. Headings say little."""
+    """One quotable piece; ``start`` is its place in the text, in characters. Headings say little.
+
+    A row is an entry among others: of a table, a list, or a record of fields.
+    """
 
     text: str
     start: int
     is_heading: bool = False
+    is_row: bool = False
 
 
 def split_sentences(text: str) -> list[Sentence]:
@@ -57,7 +61,7 @@ def split_sentences(text: str) -> list[Sentence]:
             table = Table(cells, at_chunk_start=start == 0) if cells else None
             found += _of_block(start, block)
         else:
-            found += [Sentence(piece, start) for _, piece in _bounded(0, table.row(cells))]
+            found += [Sentence(piece, start, is_row=True) for _, piece in _bounded(0, table.row(cells))]
         end = start + len(block)
     return found
 
@@ -103,9 +107,10 @@ def _of_block(start: int, block: str) -> Iterator[Sentence]:
     offset = marker.end() if marker else 0
     body = block[offset:]
     heading = bool(_HEADING.match(block)) or _looks_like_heading(body)
+    row = _stands_alone(block) and not _HEADING.match(block)
     for at, piece in _pieces(body):
         if text := _clean(piece):
-            yield Sentence(text, start + offset + at, heading)
+            yield Sentence(text, start + offset + at, heading, row)
 
 
 def _looks_like_heading(body: str) -> bool:

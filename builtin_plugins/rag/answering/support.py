@@ -26,8 +26,6 @@ from builtin_plugins.rag.answering.words import (
     named_terms,
 )
 
-NOT_SUPPORTED = "The documents do not contain an answer to this question."
-
 
 @dataclass(frozen=True, slots=True)
 class Scored:
@@ -111,10 +109,12 @@ def assess(
 def judge(evidence: Evidence) -> bool:
     """The decision on evidence that was gathered before."""
     weights = weights_for(evidence)
-    return not _hopeless(evidence, weights) and probability(evidence, weights) >= weights.threshold
+    return not _hopeless(evidence) and probability(evidence, weights) >= weights.threshold
 
 
-def _hopeless(evidence: Evidence, weights: Weights) -> bool:
+def _hopeless(evidence: Evidence) -> bool:
+    """Whether nothing could make an answer of it: no word asked for, or nothing near."""
+    weights = weights_for(evidence)
     similarity = evidence.similarity or 0.0
     weak = similarity < WEAK and evidence.coverage < FEW_WORDS
     return not evidence.has_words or similarity < weights.floor or weak

@@ -1,22 +1,32 @@
 """Words as answering compares them: folded, without function words, roughly stemmed; names and numbers apart.
 
-No language is assumed. The stop words of five languages together are few, and a word that is a function
-word in one of them is rarely the point of a question in another.
+Stop words are those of a text's language where it is known, from `stopwordsiso`; else those of a few common
+ones. Scripts without spaces become pairs of letters.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection
-from functools import cached_property, lru_cache
+from collections.abc import Collection, Iterable
+from functools import cache, cached_property, lru_cache
+from itertools import pairwise
+
+import regex
 
 _WORD = re.compile(r"[^\W_]+(?:[.,:'’][^\W_]+)*")
+_ANY_WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:[.,:'’][\p{L}\p{M}\p{N}]+)*")
+_UNSPACED = regex.compile(
+    r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー々〆]+"
+)
+_LETTER = regex.compile(r"\p{L}\p{M}*|\p{N}")
+_OTHER_SCRIPTS = ("ar", "bg", "el", "fa", "he", "hi", "ja", "ko", "ru", "th", "uk", "zh")
 _PLAIN = re.compile(r"[^\W\d_]+")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _ENDINGS = ("s", "g", "d", "r", "y", "n", "t")
 _SUFFIX = re.compile(r"(...+?)(?:ations?|ments?|ings?|ies|ied|ers?|ed|es|ly|s)")
 _LONG = 4
+_LEAST_FOREIGN = 3
 LEAST_SHARED = 5
 """Letters with which two different forms of a word begin."""
 _POSSESSIVE = re.compile(r"['’]")
@@ -28,7 +38,8 @@ def word_list(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_STOP = word_list(
+# The library's English list holds nouns and verbs that questions are about: computer, fire, first.
+_ENGLISH = word_list(
     """
     a about after again all also am an and any are as at be because been before being but by can could
     did do does doing down during each explain for from get gets give given got had has have having he
@@ -37,16 +48,11 @@ _STOP = word_list(
     such summarise summarize t tell than that the their them then there these they this those through to
     too under until up us very was we were what when where which while who whom whose need want like
     look make makes made become called why will with would you your take takes happen happens use used
-    using der die das den dem des ein eine einen einem einer und oder aber ist sind war hat habe haben
-    ich du er sie es wir ihr wie wer wo wann warum welche welcher welches wem wen viel viele oft lange
-    kann darf muss gibt im zu zum zur von vom mit auf für bei nach aus um nicht kein keine man sich hoch
-    le la les un une de et ou est sont que qui quoi quel quelle quels quelles comment pourquoi quand où
-    je tu il elle nous vous ils dans sur pour par avec pas ne ce cette au aux el los las una unos y o
-    son quien quién cual cuál como cómo cuando cuándo donde dónde por para con su se al del en ve veya
-    bir bu şu nedir mi mı mu mü kim nasıl neden nerede neresi neresidir zaman hangi kaç kaçta için ile
-    da ki ben sen biz siz var yok olan olarak midir mıdır
+    using d
     """
 )
+_COMMON = ("de", "es", "fr", "tr")
+"""Languages of Latin script whose function words count as such in a text of unknown language."""
 
 
 def fold(text: str) -> str:
@@ -57,15 +63,48 @@ def fold(text: str) -> str:
     return "".join(char for char in unicodedata.normalize("NFKD", lowered) if not unicodedata.combining(char))
 
 
-_FOLDED_STOP = frozenset(fold(word) for word in _STOP)
-
-
-_STOP_STEMS = _FOLDED_STOP | {"let", "there", "it", "who", "what", "where", "how", "d", "l", "qu"}
+_STOP_STEMS = _ENGLISH | {"let", "l", "qu"}
 
 
 def words(text: str) -> list[str]:
-    """The words of a text as written."""
-    return _WORD.findall(text)
+    """The words of a text as written; overlapping pairs of letters where a script leaves no spaces."""
+    if text.isascii():
+        return _WORD.findall(text)
+    return [piece for word in _ANY_WORD.findall(text) for piece in _pieces(word)]
+
+
+def _pieces(word: str) -> Iterable[str]:
+    if not _UNSPACED.search(word):
+        return (word,)
+    made: list[str] = []
+    at = 0
+    for run in _UNSPACED.finditer(word):
+        letters = _LETTER.findall(run[0])
+        made += [word[at : run.start()]] if run.start() > at else []
+        made += [one + other for one, other in pairwise(letters)] if len(letters) > 1 else letters
+        at = run.end()
+    return [*made, word[at:]] if at < len(word) else made
+
+
+@cache
+def _stop_words(language: str | None) -> frozenset[str]:
+    """Function words of a language, folded; without one, those of a few common ones and of other scripts."""
+    from stopwordsiso import has_lang, stopwords
+
+    if language == "en":
+        return _ENGLISH
+    if language is None:
+        others = {fold(word) for word in stopwords(_OTHER_SCRIPTS)}
+        common = {fold(word) for word in stopwords(_COMMON)}
+        found = _ENGLISH | common | {word for word in others if not word.isascii()}
+    else:
+        found = {fold(word) for word in stopwords(language)} if has_lang(language) else _ENGLISH
+    return frozenset(word for word in found if not has_number(word))
+
+
+def _is_stop(word: str, language: str | None) -> bool:
+    known, folded = _stop_words(language), fold(word)
+    return folded in known or (len(word) == 2 and not word.isascii() and all(one in known for one in folded))
 
 
 @lru_cache(maxsize=16_384)
@@ -79,17 +118,18 @@ def stem(word: str) -> str:
     return bare.removesuffix("e") if bare != plain or len(plain) > _LONG else plain
 
 
-def content_stems(text: str) -> list[str]:
-    """Stems of the words that carry meaning, in order, each once."""
-    return list(dict.fromkeys(found for word in words(text) if (found := _content_stem(word))))
+def content_stems(text: str, language: str | None = None) -> list[str]:
+    """Stems of the words that carry meaning in a language, in order, each once."""
+    return list(dict.fromkeys(one for word in words(text) if (one := _content_stem(word, language))))
 
 
 @lru_cache(maxsize=16_384)
-def _content_stem(word: str) -> str:
+def _content_stem(word: str, language: str | None) -> str:
     """The stem of a word that carries meaning, empty for another."""
-    return "" if fold(word) in _FOLDED_STOP else stem(word)
+    return "" if _is_stop(word, language) else stem(word)
 
 
+@lru_cache(maxsize=65_536)
 def same_word(one: str, other: str) -> bool:
     """Whether two stems are forms of one word: equal, or long and one (but for a letter) begins the other.
 
@@ -101,6 +141,8 @@ def same_word(one: str, other: str) -> bool:
         return False
     shared = _shared_prefix(one, other)
     short, long = sorted((len(one), len(other)))
+    if not one.isascii():  # no suffix was taken off: озеро and озера, основал and основана
+        return len(one) > 2 and shared >= max(_LEAST_FOREIGN, short - 2) and shared >= 0.6 * long
     return shared >= LEAST_SHARED and shared >= short - 1 and shared >= 0.5 * long
 
 
@@ -108,8 +150,9 @@ def found_in(wanted: str, stems: Collection[str]) -> bool:
     """Whether a form of ``wanted`` is among the stems."""
     if wanted in stems:
         return True
-    head = wanted[:LEAST_SHARED]
-    if len(head) < LEAST_SHARED:
+    least = LEAST_SHARED if wanted.isascii() else _LEAST_FOREIGN
+    head = wanted[:least]
+    if len(head) < least:
         return False
     return any(candidate.startswith(head) and same_word(wanted, candidate) for candidate in stems)
 
@@ -124,7 +167,7 @@ def named_terms(question: str) -> set[str]:
     titled = len(capital) > 0.5 * max(len(tokens) - 1, 2)
     names = {token for token in capital if not titled}
     exact = {token for token in tokens if _is_code(token)}
-    return {stem(token) for token in names | exact if fold(token) not in _FOLDED_STOP}
+    return {stem(token) for token in names | exact if not _is_stop(token, None)}
 
 
 class Initials:
@@ -155,6 +198,7 @@ class Initials:
         return fold("".join([letter for letter in self._letters if letter.isupper()]))
 
 
+@lru_cache(maxsize=65_536)
 def has_number(text: str) -> bool:
     """Whether the text holds a number in digits."""
     return _DIGIT.search(text) is not None

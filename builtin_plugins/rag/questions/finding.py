@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from builtin_plugins.rag.answering.extractive import DEPTH
 from builtin_plugins.rag.questions.enhancing import enhanced
 from builtin_plugins.rag.questions.question import Inquiry
 from builtin_plugins.rag.questions.ranked import Retrieved
@@ -22,10 +23,11 @@ async def find(inquiry: Inquiry, plan: contracts.SearchPlan) -> Retrieved:
     """The passages for an inquiry, best first, as its request wishes. Raises Unavailable."""
     request, trace = inquiry.request, inquiry.trace
     top_k = plan.top_k or request.top_k
+    depth = max(top_k, DEPTH)
     plan = replace(plan, trees=_trees(inquiry, plan))
     sought = Sought(
         plan.text,
-        _candidates(inquiry, top_k),
+        _candidates(inquiry, depth),
         inquiry.hybrid,
         request.metadata_filter,
         plan.imagined,
@@ -36,11 +38,11 @@ async def find(inquiry: Inquiry, plan: contracts.SearchPlan) -> Retrieved:
         found = await retrieve(inquiry.platform, inquiry.bases, sought)
     if request.graph:
         with trace.step("enhance", "Following the knowledge graph"):
-            found = await enhanced(inquiry, found, top_k)
+            found = await enhanced(inquiry, found, depth)
     if request.rerank:
         with trace.step("rerank", f"Looking closer at {_count(len(found.items), 'passage')}"):
-            found = await reranked(inquiry, found, top_k)
-    found = found.of(found.items[:top_k])
+            found = await reranked(inquiry, found, depth)
+    found = replace(found, items=found.items[:top_k], first=found.items[:DEPTH])
     if request.parent_context:
         with trace.step("widen", "Reading around the passages"):
             found = await widened(inquiry.platform, found)

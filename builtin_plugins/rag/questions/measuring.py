@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from builtin_plugins.rag.answering.cited import count_citations
-from builtin_plugins.rag.answering.support import NOT_SUPPORTED
+from builtin_plugins.rag.answering.refusing import REFUSALS
 from builtin_plugins.rag.methods.decisions import by_rules
 from builtin_plugins.rag.methods.registry import METHODS
 from builtin_plugins.rag.questions.question import Question
@@ -43,7 +43,7 @@ async def ask_measured(
             answer.method,
         ),
         passages=[cited_passage(item) for item in ready.items],
-        refused=written.text.startswith(NOT_SUPPORTED),
+        refused=written.text.startswith(REFUSALS),
         kind=by_rules(text).complexity,
         citations=cited,
         citations_supported=supported,

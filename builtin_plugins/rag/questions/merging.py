@@ -41,7 +41,7 @@ async def merged(
         hits += own if one.base.embedding_model == model else await by_model(platform, model, asked, own)
     if hybrid and len(found) == 1:
         return hits[:k]
-    return _ranked(hits, asked, hybrid_weight(question) if hybrid else None)[:k]
+    return _ranked(hits, asked, hybrid_weight(question, asked.meaning) if hybrid else None)[:k]
 
 
 async def by_model(platform: Platform, model: str, asked: Embedded, hits: Sequence[Hit]) -> list[Hit]:

@@ -13,6 +13,7 @@ from builtin_plugins.rag.questions.model import MAX_TOKENS, Model
 from builtin_plugins.rag.questions.ranked import Retrieved
 from builtin_plugins.rag.questions.trace import Trace
 from builtin_plugins.rag.schemas import GenerationConfig, QueryRequest, SearchRequest
+from builtin_plugins.rag.services.languages import LANGUAGES
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Caller, Platform
 
@@ -39,9 +40,16 @@ class Inquiry:
             if seen is found and question == asked:
                 return made
         coverage = self._coverage.setdefault(asked, support.Coverage(asked))
-        made = support.assess(asked, found.passages, cosines=found.similarities, coverage=coverage)
+        judged = found.judged
+        passages, near = [item.passage for item in judged], [item.dense for item in judged]
+        made = support.assess(asked, passages, cosines=near, coverage=coverage)
         self._assessed.append((asked, found, made))
         return made
+
+    @property
+    def language(self) -> str | None:
+        """The question's, by its ISO 639 code; None where it can't be told. Takes a thread's time."""
+        return self.platform.resource(LANGUAGES).of(self.request.question)
 
     @property
     def platform(self) -> Platform:

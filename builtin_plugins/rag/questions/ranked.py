@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from builtin_plugins.rag.answering.extractive import DEPTH
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.schemas import LegScores, Source
 from kernel.sdk import Embedded, contracts
@@ -50,10 +51,14 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """Passages, best first. `question` is the question's vector by the first knowledge base's model."""
+    """Passages, best first. `question` is the question's vector by the first knowledge base's model.
+
+    `first` are the best passages whatever number was asked for: they decide whether there is an answer.
+    """
 
     items: Sequence[Ranked]
     question: Embedded
+    first: Sequence[Ranked] = ()
 
     @property
     def passages(self) -> list[Passage]:
@@ -63,9 +68,28 @@ class Retrieved:
     def similarities(self) -> list[float]:
         return [item.dense for item in self.items]
 
+    @property
+    def judged(self) -> Sequence[Ranked]:
+        """What decides whether there is an answer, and what it is made of."""
+        return self.first or self.items[:DEPTH]
+
     def of(self, items: Sequence[Ranked]) -> Retrieved:
         """Other passages of the same question."""
         return Retrieved(items, self.question)
+
+
+def told(items: Sequence[Ranked], confidence: float) -> list[Ranked]:
+    """The same passages, their scores moved so that their mean is the confidence in the answer.
+
+    Their order stays, and they stay within 0 to 1.
+    """
+    scores = [min(1.0, max(0.0, item.passage.score)) for item in items]
+    mean = sum(scores) / len(scores) if scores else 0.0
+    if confidence <= mean:
+        moved = [score * confidence / mean if mean else 0.0 for score in scores]
+    else:
+        moved = [1.0 - (1.0 - score) * (1.0 - confidence) / (1.0 - mean) for score in scores]
+    return [item.scored(score) for item, score in zip(items, moved, strict=True)]
 
 
 def source_of(item: Ranked, *, explain: bool = False) -> Source:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from builtin_plugins.rag.answering.support import NOT_SUPPORTED
+from builtin_plugins.rag.answering.refusing import REFUSALS
 
 
 class RefusalGate:
-    """Text in pieces through `feed`; holds back a beginning that may yet become the refusal.
+    """Text in pieces through `feed`; holds back a beginning that may yet become a refusal, in any language.
 
-    `refused` is None until it is known whether the text begins with `NOT_SUPPORTED`. White space before the
+    `refused` is None until it is known whether the text begins with one of `REFUSALS`. White space before the
     first word is dropped.
     """
 
@@ -21,9 +21,9 @@ class RefusalGate:
         if self.refused is not None:
             return piece
         self._held = (self._held + piece).lstrip()
-        if self._held.startswith(NOT_SUPPORTED):
+        if self._held.startswith(REFUSALS):
             self.refused = True
-        elif not NOT_SUPPORTED.startswith(self._held):
+        elif not any(one.startswith(self._held) for one in REFUSALS):
             self.refused = False
         return "" if self.refused is None else self._held
 

@@ -80,6 +80,7 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
             groups=None if groups is None else groups.get(base.id, []),
             engine=aim.engine,
             unrelated=aim.unrelated,
+            meaning=aim.meaning,
         )
 
     places = [(base, base.collection) for base in bases]

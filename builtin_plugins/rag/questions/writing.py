@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
@@ -9,13 +10,14 @@ from builtin_plugins.rag.answering import support
 from builtin_plugins.rag.answering.citations import CitationFilter
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.prompting import build_prompt
+from builtin_plugins.rag.answering.refusing import refusal_in
 from builtin_plugins.rag.errors import GenerationFailed
 from builtin_plugins.rag.questions.compressing import compressed
 from builtin_plugins.rag.questions.events import Found, Piece
 from builtin_plugins.rag.questions.extracted import extracted
 from builtin_plugins.rag.questions.model import NO_RUNTIME
 from builtin_plugins.rag.questions.question import Question
-from builtin_plugins.rag.questions.ranked import Retrieved
+from builtin_plugins.rag.questions.ranked import Retrieved, told
 from builtin_plugins.rag.questions.refusals import RefusalGate
 from builtin_plugins.rag.questions.rendering import Draft
 from builtin_plugins.rag.settings import RagSettings
@@ -31,7 +33,8 @@ async def write(question: Question, found: Retrieved) -> AsyncGenerator[Written,
     """
     passages = _shown(question, found)
     limit = question.platform.settings_of(RagSettings).answer_chars
-    prompt = build_prompt(question.text, passages, question.history, max_chars=limit)
+    refusal = refusal_in(await asyncio.to_thread(lambda: question.language))
+    prompt = build_prompt(question.text, passages, question.history, max_chars=limit, refusal=refusal)
     stream = question.model.answer(prompt.messages)
     if stream is None:
         question.trace.degrade(f"generation: {NO_RUNTIME}, the answer quotes the passages")
@@ -85,24 +88,26 @@ def _shown(question: Question, found: Retrieved) -> list[Passage]:
 
 
 async def _refusal(question: Question) -> AsyncGenerator[Written, None]:
+    text = refusal_in(await asyncio.to_thread(lambda: question.language))
     yield Found([])
-    yield Piece(support.NOT_SUPPORTED)
-    yield Draft(support.NOT_SUPPORTED, [])
+    yield Piece(text)
+    yield Draft(text, [])
 
 
 async def _generated(
     question: Question, found: Retrieved, stream: contracts.Generation, passages_used: int
 ) -> AsyncGenerator[Written, None]:
+    items = told(found.items, question.support(found).score)
     gate, text, ends = RefusalGate(), list[str](), list[contracts.Generated]()
     with question.trace.step("answer", "Writing the answer"):
         async with aclosing(_checked(stream, passages_used, gate, ends)) as pieces:
             async for piece in pieces:
                 if not text:
-                    yield Found([] if gate.refused else found.items, question.request.explain)
+                    yield Found([] if gate.refused else items, question.request.explain)
                 text.append(piece)
                 yield Piece(piece)
     model = ends[-1].model if ends else ""
-    yield Draft("".join(text).strip(), [] if gate.refused else found.items, model)
+    yield Draft("".join(text).strip(), [] if gate.refused else items, model)
 
 
 async def _checked(

@@ -8,7 +8,7 @@ import pytest
 
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.prompting import Turn, build_prompt, defused
-from builtin_plugins.rag.answering.support import NOT_SUPPORTED
+from builtin_plugins.rag.answering.refusing import NOT_SUPPORTED
 
 
 def passage(text: str, source: str = "a.txt", page: int | None = None) -> Passage:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from builtin_plugins.rag.answering.support import NOT_SUPPORTED
+from builtin_plugins.rag.answering.refusing import NOT_SUPPORTED
 from kernel.testing import Actor, Reply, Running, platforms
 from tests.builtin_plugins.rag.rag_support import (
     HANDBOOK,

@@ -56,12 +56,17 @@ def places(shelf: Shelf) -> tuple[str, str]:
 
 
 async def test_both_routes_rank_as_the_answer_does(shelf: Shelf) -> None:
-    """The passages, their order and their scores are those of the sources of an answer."""
+    """The passages and their order are those of the answer's sources, whose scores tell its confidence."""
     answer = await ask(shelf.ann, shelf.pipeline, HOTEL)
     for place in places(shelf):
         found = (await shelf.ann.post(place, json={"question": HOTEL})).json()
-        bare = [{key: value for key, value in item.items() if key != "scores"} for item in found["items"]]
-        assert bare == answer["sources"]
+        bare = [
+            {key: value for key, value in item.items() if key not in ("scores", "score")}
+            for item in found["items"]
+        ]
+        assert bare == [
+            {key: source[key] for key in source if key != "score"} for source in answer["sources"]
+        ]
         assert found["total"] == len(bare) and found["supported"] is True and found["took_ms"] > 0
 
 

@@ -1,0 +1,99 @@
+"""Answers and refusals in the question's language, and what an answer may depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+import pytest_asyncio
+
+from builtin_plugins.rag.answering.extractive import answer
+from builtin_plugins.rag.answering.passages import Passage
+from kernel.testing import Actor, Running
+from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_pipeline, somebody
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+TOWNS = {
+    "velmora.md": "# Velmora\n\nThe observatory of Velmora stands on a hill above the old town. It was "
+    "founded in 1897 by Anna Lorenz and has a dome of 31 metres. On Fridays visitors may use the telescope.",
+    "tarnik.md": "# Tarnik\n\nDie Steinbrücke von Tarnik hat zwölf Bögen. Ingenieure unter Pavel Dusek "
+    "vollendeten sie 1866, nachdem der hölzerne Übergang abgebrannt war.",
+}
+
+
+@dataclass
+class Shelf:
+    ann: Actor
+    pipeline: str
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def shelf(running: Running) -> Shelf:
+    ann = await somebody(running)
+    base = await make_base(ann)
+    for name, text in TOWNS.items():
+        await ingest(running, ann, base, name, text)
+    return Shelf(ann, await make_pipeline(ann, base))
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Who founded the observatory of Velmora?", "Anna Lorenz"),
+        ("Unter wessen Leitung wurde die Brücke von Tarnik vollendet?", "Pavel Dusek"),
+    ],
+)
+async def test_the_sentence_with_the_pronoun_is_quoted(shelf: Shelf, question: str, expected: str) -> None:
+    """The question asks for what a sentence says that leaves its subject to the one before."""
+    found = await ask(shelf.ann, shelf.pipeline, question)
+    assert expected in found["answer"]
+    assert 0.0 < found["confidence"] <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Who won the chess olympiad of 1972?", "The documents do not contain"),
+        ("Wer hat die Schacholympiade im Jahr 1972 gewonnen?", "Die Dokumente enthalten keine"),
+        ("¿Quién ganó la olimpiada de ajedrez de 1972?", "Los documentos no contienen"),
+        ("1972 satranç olimpiyatını hangi ülke kazandı?", "Belgeler bu soruya"),
+    ],
+)
+async def test_a_refusal_speaks_the_questions_language(shelf: Shelf, question: str, said: str) -> None:
+    """Nothing is cited, and the confidence is 0."""
+    found = await ask(shelf.ann, shelf.pipeline, question)
+    assert found["answer"].startswith(said)
+    assert (found["sources"], found["confidence"]) == ([], 0.0)
+
+
+@pytest.mark.parametrize("question", ["Who founded the observatory of Velmora?", "Who won in 1972?"])
+async def test_whether_it_declines_does_not_depend_on_top_k(shelf: Shelf, question: str) -> None:
+    """More or fewer sources are shown; the decision is made on the same passages."""
+    given = [await ask(shelf.ann, shelf.pipeline, question, top_k=top_k) for top_k in (1, 2, 5, 20)]
+    assert len({bool(one["sources"]) for one in given}) == 1
+
+
+def passages(*texts: str) -> Sequence[Passage]:
+    return [Passage(text, f"{n}.txt", 0.5, str(n), str(n)) for n, text in enumerate(texts, start=1)]
+
+
+async def test_what_must_be_counted_or_compared_is_refused() -> None:
+    """Rows that fit equally well are not an answer to how many there are; one row that fits is."""
+    table = (
+        "Order\tStatus\tPrice\n1001\tcancelled\t20 EUR\n1002\tshipped\t35 EUR\n1003\tcancelled\t12 EUR\n"
+        "1004\tcancelled\t90 EUR"
+    )
+    assert not answer("How many orders were cancelled?", passages(table)).supported
+    assert "35 EUR" in answer("What is the price of order 1002?", passages(table)).text
+
+
+async def test_a_heading_belongs_to_its_paragraph() -> None:
+    """The option's name stands in the heading alone."""
+    manual = (
+        "## --delete\n\nThis tells rsync to remove extraneous files from the receiving side.\n\n"
+        "## --archive\n\nThis tells rsync to preserve permissions and times."
+    )
+    given = answer("Which rsync option removes extraneous files from the receiving side?", passages(manual))
+    assert given.text.startswith("--delete: This tells rsync to remove")
