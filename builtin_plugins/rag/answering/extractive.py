@@ -220,7 +220,7 @@ def features(found: Sequence[Candidate], similarities: Sequence[float] | None) -
     """Of each candidate: similarity, what it gains from the sentence before it, words, kind, rank, length."""
     near = list(similarities) if similarities is not None else [0.0] * len(found)
     known = {(one.passage, one.order): similarity for one, similarity in zip(found, near, strict=True)}
-    made = []
+    made = list[tuple[float, ...]]()
     for one, similarity in zip(found, near, strict=True):
         carried = max(0.0, known.get((one.passage, one.order - 1), 0.0) - similarity)
         size = min(count_words(one.text), _LONG) / _LONG

@@ -98,7 +98,8 @@ def _stop_words(language: str | None) -> frozenset[str]:
         common = {fold(word) for word in stopwords(_COMMON)}
         found = _ENGLISH | common | {word for word in others if not word.isascii()}
     else:
-        found = {fold(word) for word in stopwords(language)} if has_lang(language) else _ENGLISH
+        known = has_lang(language)
+        found = frozenset(fold(word) for word in stopwords(language)) if known else _ENGLISH
     return frozenset(word for word in found if not has_number(word))
 
 

@@ -27,7 +27,7 @@ async def find(inquiry: Inquiry, plan: contracts.SearchPlan) -> Retrieved:
     plan = replace(plan, trees=_trees(inquiry, plan))
     sought = Sought(
         plan.text,
-        _candidates(inquiry, depth),
+        _candidates(inquiry, top_k),
         inquiry.hybrid,
         request.metadata_filter,
         plan.imagined,
@@ -52,7 +52,7 @@ async def find(inquiry: Inquiry, plan: contracts.SearchPlan) -> Retrieved:
 
 def _candidates(inquiry: Inquiry, top_k: int) -> int:
     request = inquiry.request
-    least = max(top_k, GRAPH_CANDIDATES) if request.graph else top_k
+    least = max(top_k, DEPTH, GRAPH_CANDIDATES if request.graph else 0)
     if not request.rerank:
         return least
     more = top_k * inquiry.platform.settings_of(RagSettings).rerank_candidates
