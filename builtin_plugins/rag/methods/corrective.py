@@ -66,7 +66,7 @@ class Corrective(Method):
             query = await self._rewritten(question)
             more = await find(question, contracts.SearchPlan(query))
         details["refined_query_chars"] = len(query)
-        if not more.items or question.support(more).score < question.support(found).score:
+        if not more.items or _shown(question, more) < _shown(question, found):
             details["still_insufficient"] = True
             return found
         details["corrected"] = True
@@ -96,6 +96,11 @@ class Corrective(Method):
         text = await question.model.write(self.name, asked, _REWRITE_TOKENS)
         line = next((line for line in (text or "").strip().splitlines() if line.strip()), "")
         return line.strip(" \"'")[:_MOST_CHARS] or keywords(question.text)
+
+
+def _shown(question: Question, found: Retrieved) -> float:
+    """The measure of the passages that would be shown, and not of those that decide on an answer."""
+    return question.support(found.of(found.items)).score
 
 
 def calibrated(question: Question, found: Retrieved) -> Grade:

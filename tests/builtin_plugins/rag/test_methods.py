@@ -415,6 +415,8 @@ async def test_explain(stage: Stage) -> None:
     assert {"search", "rerank", "grade", "answer"} <= set(steps) and all(ms >= 0 for ms in steps.values())
     for source in answer["sources"]:
         assert set(source["scores"]) == {"dense", "text", "fused", "rerank"}
-        assert source["scores"]["rerank"] == source["score"]
+        assert 0.0 <= source["scores"]["rerank"] <= 1.0
+    reranked = [source["scores"]["rerank"] for source in answer["sources"]]
+    assert reranked == sorted(reranked, reverse=True)
     plain = await stage.ask("corrective")
     assert "explain" not in plain and not any("scores" in source for source in plain["sources"])
