@@ -1,7 +1,7 @@
 """Prints how often the right paragraph comes first in ten languages, by each leg and by both together.
 
-`python -m tests.benchmarks.retrieval_languages`. Both local models; questions in English over paragraphs in the other
-languages as well (the right one among the first five).
+`python -m tests.benchmarks.retrieval_languages`. Both local models; questions in English over paragraphs in
+the other languages as well (the right one among the first five).
 """
 
 from __future__ import annotations
