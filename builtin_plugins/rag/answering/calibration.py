@@ -10,13 +10,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.answering.support import Evidence
 
-if TYPE_CHECKING:
-    from builtin_plugins.rag.answering.extractive import Candidate
-    from builtin_plugins.rag.answering.support import Evidence
+
+class Chosen(Protocol):
+    """A sentence that was chosen, see `extractive.Candidate`."""
+
+    @property
+    def joined(self) -> float: ...
+
+    @property
+    def fits(self) -> int: ...
+
+    @property
+    def overlap(self) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +45,7 @@ class Signs:
 
     @classmethod
     def read(
-        cls, evidence: Evidence, passages: Sequence[Passage], best: Candidate, scores: Sequence[float]
+        cls, evidence: Evidence, passages: Sequence[Passage], best: Chosen, scores: Sequence[float]
     ) -> Signs:
         """`scores` are those of the sentences, best first."""
         ranked = [passage.score for passage in passages]

@@ -11,15 +11,9 @@ import unicodedata
 from collections.abc import Collection, Iterable
 from functools import cache, cached_property, lru_cache
 from itertools import pairwise
-
-import regex
+from typing import Any, NamedTuple
 
 _WORD = re.compile(r"[^\W_]+(?:[.,:'’][^\W_]+)*")
-_ANY_WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:[.,:'’][\p{L}\p{M}\p{N}]+)*")
-_UNSPACED = regex.compile(
-    r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー々〆]+"
-)
-_LETTER = regex.compile(r"\p{L}\p{M}*|\p{N}")
 _OTHER_SCRIPTS = ("ar", "bg", "el", "fa", "he", "hi", "ja", "ko", "ru", "th", "uk", "zh")
 _PLAIN = re.compile(r"[^\W\d_]+")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
@@ -70,16 +64,38 @@ def words(text: str) -> list[str]:
     """The words of a text as written; overlapping pairs of letters where a script leaves no spaces."""
     if text.isascii():
         return _WORD.findall(text)
-    return [piece for word in _ANY_WORD.findall(text) for piece in _pieces(word)]
+    scripts = _scripts()
+    return [piece for word in scripts.word.findall(text) for piece in _pieces(scripts, word)]
 
 
-def _pieces(word: str) -> Iterable[str]:
-    if not _UNSPACED.search(word):
+class _Scripts(NamedTuple):
+    """Words, runs of letters without spaces, and letters with their marks, in any script."""
+
+    word: Any
+    unspaced: Any
+    letter: Any
+
+
+@cache
+def _scripts() -> _Scripts:
+    """Compiled when a text is not plain ASCII: few processes need the library at their start."""
+    import regex
+
+    unspaced = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー々〆]+"
+    return _Scripts(
+        regex.compile(r"[\p{L}\p{M}\p{N}]+(?:[.,:'’][\p{L}\p{M}\p{N}]+)*"),
+        regex.compile(unspaced),
+        regex.compile(r"\p{L}\p{M}*|\p{N}"),
+    )
+
+
+def _pieces(scripts: _Scripts, word: str) -> Iterable[str]:
+    if not scripts.unspaced.search(word):
         return (word,)
     made: list[str] = []
     at = 0
-    for run in _UNSPACED.finditer(word):
-        letters = _LETTER.findall(run[0])
+    for run in scripts.unspaced.finditer(word):
+        letters = scripts.letter.findall(run[0])
         made += [word[at : run.start()]] if run.start() > at else []
         made += [one + other for one, other in pairwise(letters)] if len(letters) > 1 else letters
         at = run.end()
