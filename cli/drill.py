@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.failures import CommandFailed
-from cli.instance import isolated_environment
+from cli.instance import isolated_environment, variables
 
 if TYPE_CHECKING:
     from builtin_plugins.platform_ops.backup.manifest import Manifest
@@ -79,7 +78,7 @@ def _environment(platform: Platform, home: Path) -> dict[str, str]:
         "PASSPHRASE": settings.backup_passphrase and settings.backup_passphrase.get_secret_value(),
         "KEY_FILE": settings.backup_key_file and settings.backup_key_file.absolute(),
     }
-    answering = {name: value for name, value in os.environ.items() if name.startswith(_ANSWERING)}
+    answering = variables(lambda name: name.startswith(_ANSWERING))
     _copy_config(platform.settings.home / "config.yaml", home / "config.yaml")
     return {**found, **answering, **{f"{_BACKUP}{key}": str(value) for key, value in given.items() if value}}
 

@@ -8,7 +8,7 @@ import secrets
 import shutil
 import signal
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,6 +100,11 @@ async def _start(home: Path, port: int) -> asyncio.subprocess.Process:
         )
 
 
+def variables(wanted: Callable[[str], bool]) -> dict[str, str]:
+    """The variables of this process's environment whose names fit."""
+    return {name: value for name, value in os.environ.items() if wanted(name)}
+
+
 def isolated_environment(home: Path) -> dict[str, str]:
     """Embedded defaults in a home of its own; the rate limit does not get in the way of polling."""
     own = {
@@ -110,7 +115,7 @@ def isolated_environment(home: Path) -> dict[str, str]:
         "RATE_LIMIT_ACCOUNT_PER_MINUTE": "6000",
         "HF_HUB_OFFLINE": "1",
     }
-    return {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)} | own
+    return variables(lambda name: not name.startswith(_FOREIGN)) | own
 
 
 async def _ready(instance: Instance, process: asyncio.subprocess.Process) -> None:

@@ -117,15 +117,14 @@ def _end_of(path: Path) -> str:
 
 def _secrets() -> list[str]:
     """The values that must not be in the bundle: of secret settings and of the files in the home."""
-    import os
-
     from cli import running
+    from cli.instance import variables
     from kernel.secrets import SecretStore
 
     store = SecretStore(running.kernel_settings().home)
     found = [value for name in store.names() if (value := store.get(name))]
     found += [line for value in found for line in value.splitlines()]
-    found += [value for name, value in os.environ.items() if _is_secret(name)]
+    found += variables(_is_secret).values()
     found += running.run(_secret_settings())
     return sorted({value for value in found if len(value) >= _SHORTEST_SECRET}, key=len, reverse=True)
 

@@ -6,8 +6,7 @@
   these plugins on a real port and answers a `Running`.
 - `somebody(running)`: an account with a token. `audited(running, "team.created")`: what the audit log has.
 - `await eventually(check)`: waits for what another process does.
-
-`open_unit` holds a unit of writing open while others read and write.
+- `open_unit` holds a unit of writing open while others read and write.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import io
+import json
 import os
 import secrets
 import threading
@@ -59,8 +59,6 @@ class Reply:
 
     def json(self) -> Any:
         """The body as JSON."""
-        import json
-
         return json.loads(self.body)
 
     @property
@@ -238,7 +236,6 @@ def empty_postgres_url() -> Iterator[str]:
 @contextmanager
 def postgres_database(*, plain: bool = False) -> Iterator[str]:
     """What `postgres_url` gives, for fixtures whose database many tests share.
-
     With `plain` it is what an operator makes: without any table, and each commit waits for the server's disk.
     """
     server = os.environ.get("PLATFORM_TEST_POSTGRES", POSTGRES)

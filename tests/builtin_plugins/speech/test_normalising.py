@@ -33,6 +33,7 @@ from builtin_plugins.speech.text.normalising import Normaliser
     ],
 )
 def test_said(language: str, written: str, said: str) -> None:
+    """Figures, dates and abbreviations become words; numbers that name something stay as they are."""
     assert Normaliser(language)(written) == said
 
 
