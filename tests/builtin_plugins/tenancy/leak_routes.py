@@ -231,8 +231,6 @@ _BASES = {
     "DELETE /{kb_id}/documents/{document_id}": Row(owned="kb", consumes=("document",)),
     "GET /{kb_id}/documents/{document_id}/chunks": _BASE,
     "GET /{kb_id}/documents/{document_id}/content": _BASE,
-    "GET /{kb_id}/export": _BASE,
-    "POST /import": Row(upload=True, control=(422,)),
     "POST /{kb_id}/reembed": Row({"embedding_model": "all-minilm"}, owned="kb", consumes=("kb",)),
     "POST /{kb_id}/search": Row({"question": "What is the treasure?"}, owned="kb", changes=False),
     "POST /{kb_id}/trees": Row({}, owned="kb", consumes=("kb",)),
@@ -249,6 +247,8 @@ RAG = {
         for name in ("knowledge-bases", "knowledge-base")
         for (method, rest), row in ((key.split(" "), row) for key, row in _BASES.items())
     },
+    "GET /v1/rag/knowledge-bases/{kb_id}/export": Row(owned="kb", changes=True),
+    "POST /v1/rag/knowledge-bases/import": Row(upload=True, control=(422,)),
     "GET /v1/rag/knowledge-bases/{kb_id}/ingestion": _BASE,
     "POST /v1/rag/knowledge-bases/{kb_id}/ingestion/cancel": Row(owned="kb", consumes=("kb",)),
     "POST /v1/rag/knowledge-bases/{kb_id}/ingestion/retry": Row(owned="kb", consumes=("kb",)),
