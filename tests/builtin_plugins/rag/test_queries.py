@@ -73,7 +73,7 @@ class TestAnswer:
         """Every field of wire-facts 11.4; the answer cites, scores descend, confidence is their mean."""
         answer = await ask(shelf.ann, shelf.both, HOTEL, hybrid=hybrid)
         assert set(answer) == {
-            *("answer", "sources", "confidence", "model_used", "tokens_used", "model_calls"),
+            *("answer", "sources", "confidence", "model_used", "tokens_used", "model_calls", "output_tokens"),
             *("method", "method_details"),
         }
         assert "130 EUR" in answer["answer"] and "[1]" in answer["answer"]
