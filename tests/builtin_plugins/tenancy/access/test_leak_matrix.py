@@ -87,6 +87,7 @@ OWNED = (
     *("evaluation_set", "evaluation_run", "question"),
 )
 UUIDS = (*OWNED[:-1], "other_kb", "license", "conversation", "chat_session")
+_SAVEPOINTS = ("SAVEPOINT", "RELEASE SAVEPOINT", "ROLLBACK TO SAVEPOINT")
 PER_REQUEST = ("Date", "X-Request-ID", "X-Response-Time", "Content-Length")
 
 Verdict = Literal["allowed", 401, 403, 404]
@@ -99,7 +100,9 @@ class Statements:
         self.of: defaultdict[str, list[str]] = defaultdict(list)
 
     def heard(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        """One statement is about to run."""
+        """One statement is about to run. Writes that others made at the same moment add savepoints."""
+        if statement.startswith(_SAVEPOINTS):
+            return
         self.of[request_id_var.get() or ""].append(statement)
 
 
