@@ -45,10 +45,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 Parse = Callable[[Path, Parser, ParseLimits, Path], Awaitable[ParsedDocument]]
 LIMITS = ParseLimits(memory_mb=1024, cpu_seconds=20, wall_seconds=30, max_text_chars=5_000_000)
 
+HOSTILE = "tests.builtin_plugins.rag.hostile_parsers"
+
 
 def hostile(name: str) -> Parser:
-    """Return the parser of that name in `hostile_parsers`."""
-    return Parser(name, (), f"hostile_parsers:{name}")
+    """Return the parser of that name in `hostile_parsers.py`."""
+    return Parser(name, (), f"{HOSTILE}:{name}")
 
 
 def parser_for(path: Path) -> Parser:
@@ -191,7 +193,7 @@ async def test_misbehaving_parser(parse: Parse, document: Path, name: str, code:
     assert time.monotonic() - started < 10
 
 
-@pytest.mark.parametrize("target", ["hostile_parsers:no_such", "no_such_module:parse", "nonsense"])
+@pytest.mark.parametrize("target", [f"{HOSTILE}:no_such", "no_such_module:parse", "nonsense"])
 async def test_parser_that_cannot_be_started(parse: Parse, document: Path, target: str) -> None:
     """A wrong target is the installation's fault and is not blamed on the document."""
     with pytest.raises(ParserUnavailable, match="cannot be started"):
@@ -270,7 +272,7 @@ async def test_process_dies_with_its_parent(parse: Parse, pipe: tuple[Path, int]
         "from builtin_plugins.rag.parsing import Parser\n"
         "from builtin_plugins.rag.parsing.runner import ParseLimits, parse, parser_processes\n"
         "path = pathlib.Path(sys.argv[1])\n"
-        "parser = Parser('x', (), 'hostile_parsers:announces_itself')\n"
+        "parser = Parser('x', (), 'tests.builtin_plugins.rag.hostile_parsers:announces_itself')\n"
         "limits = ParseLimits(512, 20, 60, 1000)\n"
         "async def main():\n"
         "    await parse(parser_processes(), path, parser, limits, path.with_name('sink'))\n"
