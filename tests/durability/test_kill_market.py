@@ -17,7 +17,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from test_kills import Server
+from tests.durability.test_kills import Server
 
 from kernel.testing import environment
 from tests.fakes.processes import process_environment

@@ -211,7 +211,7 @@ class Models:
     async def _names(self) -> list[str]:
         names: dict[str, None] = {}
         for configured in self.all:
-            listed = await configured.look(_ASK_AGAIN)
+            listed = await configured.look(_ASK_AGAIN if configured.kind == "local" else 0.0)
             names.update(dict.fromkeys(info.id for info in listed if not configured.failed))
         return list(names)
 

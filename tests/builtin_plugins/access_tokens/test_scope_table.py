@@ -32,6 +32,7 @@ ASK = {
     *(f"POST /v1/graph-rag/{name}" for name in ("extract", "retrieve", "entity-context", "graph/search")),
     *(f"GET /v1/graph-rag/graph/{name}" for name in ("stats", "documents", "correlations", "export")),
     "GET /v1/graph-rag/graph/network",
+    "GET /v1/rag/knowledge-bases/{kb_id}/ingestion",
     "POST /v1/graph-rag/graph/correlate",
     "POST /v1/graph-rag/overview",
     "POST /v1/graph-rag/sparql",

@@ -69,7 +69,7 @@ def test_without_package_and_folder_the_remedy_is_named(monkeypatch: pytest.Monk
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(module.metadata, "distribution", not_installed)
-    with pytest.raises(WeightsNotFound, match="install it, or set PLATFORM_EMBEDDINGS_WEIGHTS"):
+    with pytest.raises(WeightsNotFound, match="or set PLATFORM_EMBEDDINGS_WEIGHTS"):
         find_weights()
 
 

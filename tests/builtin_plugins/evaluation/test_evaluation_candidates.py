@@ -147,7 +147,7 @@ async def test_a_model_makes_questions(start_platform: Start) -> None:
     texts = str([one["question"] for one in found])
     assert "director" not in texts and "IGNORE" not in texts and "cut off" not in texts
     assert {one["origin"] for one in found} == {"generated"} and all(one["passages"] for one in found)
-    assert len(model.asked) >= 5
+    assert len(model.asked) >= 3
 
 
 @pytest.mark.parametrize("model", [None, Scripted(Unavailable("away"))])

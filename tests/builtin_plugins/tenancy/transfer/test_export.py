@@ -58,8 +58,8 @@ async def test_bundle(sharing: Running, kind: Kind) -> None:
                 "description": "",
                 "embedding_model": "multilingual-e5-small",
                 "llm_model": None,
-                "chunk_size": 512,
-                "chunk_overlap": 50,
+                "chunk_size": 1500,
+                "chunk_overlap": 150,
             },
         ],
         "pipelines": [
