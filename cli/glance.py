@@ -141,8 +141,12 @@ def _short(text: str | None) -> str:
 async def _newest_backup(problems: list[str]) -> dict[str, Any] | None:
     from builtin_plugins.platform_ops.backup.errors import BackupFailed
     from builtin_plugins.platform_ops.backup.service import archives_of
+    from kernel.plugin_settings import PLUGIN_SETTINGS
 
     async with running.explained_platform() as platform:
+        if platform.resource(PLUGIN_SETTINGS).class_of("platform_ops") is None:
+            problems.append("the plugin platform_ops is out of service")
+            return None
         try:
             entries = await asyncio.to_thread(lambda: archives_of(platform).entries())
         except (BackupFailed, OSError) as error:

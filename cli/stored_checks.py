@@ -138,7 +138,11 @@ async def _check_sealed(platform: Platform) -> Finding:
 async def _check_backups(platform: Platform) -> Finding:
     from builtin_plugins.platform_ops.backup.errors import BackupFailed
     from builtin_plugins.platform_ops.backup.service import archives_of
+    from kernel.plugin_settings import PLUGIN_SETTINGS
 
+    if platform.resource(PLUGIN_SETTINGS).class_of("platform_ops") is None:
+        remedy = "'platformctl plugins why platform_ops' says why."
+        return Finding("backups", "warning", "the plugin platform_ops is out of service", remedy)
     used = await platform.database.read(_has_accounts)
     try:
         entries: Any = await asyncio.to_thread(lambda: archives_of(platform).entries())

@@ -57,6 +57,7 @@ async def test_other_commands_work(crowd: dict[str, str]) -> None:
     made = await asyncio.to_thread(platformctl, crowd, "users", "create", "ada", "--generate")
     assert made.returncode == 0, made.stderr
     doctor = await asyncio.to_thread(platformctl, crowd, "doctor", "--json")
+    assert doctor.stdout, doctor.stderr
     failed = {
         item["text"].partition(":")[0] for item in json.loads(doctor.stdout) if item["check"] == "plugin"
     }
