@@ -17,9 +17,9 @@ from typing import Any
 
 import aiohttp
 import pytest
-from tests.durability.test_kills import Server
 
 from kernel.testing import environment
+from tests.durability.test_kills import Server
 from tests.fakes.processes import process_environment
 
 pytestmark = pytest.mark.durability

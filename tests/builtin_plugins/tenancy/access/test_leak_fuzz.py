@@ -393,7 +393,8 @@ class Fuzzer:
             if seen and not streamed and "metadata_filter" not in body:
                 cited = {source["source"].removesuffix(".md") for source in answer.json()["sources"]}
                 there = {name for base in seen for name, _ in base.documents.values()}
-                assert cited == there or len(there) > MOST_CITED, (cited, there)
+                # Without a source the answer declines, which is its right; one that cites leaves nobody out.
+                assert cited in (set(), there) or len(there) > MOST_CITED, (cited, there)
 
     async def list_bases(self) -> None:
         await self.listed(BASES, self.model.bases, "owner_id")
