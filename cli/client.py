@@ -84,7 +84,7 @@ class Client:
     ) -> Any:
         """The JSON of an answer; waits where the platform asks for patience. Raises CommandFailed.
 
-        `form` makes a form's data anew for each attempt.
+        `form` builds the form data for each attempt.
         """
         for attempt in range(_PATIENCE):
             data: dict[str, Any] = {} if form is None else {"data": form()}

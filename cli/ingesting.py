@@ -134,7 +134,7 @@ class _Upload:
             return
 
         def form() -> aiohttp.FormData:
-            """Opened anew for each attempt: whoever sends it closes it."""
+            """Reopened for each attempt, because sending closes it."""
             made = aiohttp.FormData(quote_fields=False)
             made.add_field("file", file.open("rb"), filename=file.name)
             return made

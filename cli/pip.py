@@ -182,7 +182,7 @@ def _refusal(wanted: str, output: str) -> CommandFailed:
 
 
 def _installed() -> set[str]:
-    """Names of what is installed, asked anew."""
+    """Names of what is installed now."""
     return {canonicalize_name(dist.name) for dist in metadata.distributions() if dist.name}
 
 

@@ -65,7 +65,7 @@ def _package_problems(listing: Listing) -> Iterable[str]:
     try:
         versions = SpecifierSet(listing.version_range or "")
     except InvalidSpecifier:
-        yield f"'{listing.version_range}' is no range of versions; write one such as >=1.2,<2"
+        yield f"'{listing.version_range}' is not a version range; write one such as >=1.2,<2"
         return
     wheel = listing.wheel
     if not wheel:

@@ -31,6 +31,7 @@ _LARGEST_LINE = 4 << 20
 _MOST_GROWTH = 200
 """A member may be this many times as large as it is in the file; text and numbers compress far less."""
 _CLOSE = 0.01
+# zipfile raises NotImplementedError for a compression that it does not know, RuntimeError for a password.
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError)
 
 Id = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]

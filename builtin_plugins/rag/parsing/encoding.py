@@ -65,7 +65,7 @@ def _recognized(head: bytes) -> str | None:
 
     Only a tie of chaos and coherence is ours to decide: such texts read nearly alike in either code page.
     """
-    # Loaded when the first such text comes: a start needs it no more than most texts do.
+    # Imported on first use: neither the start nor most texts need it.
     from charset_normalizer import from_bytes
 
     matches = from_bytes(head[:_SAMPLE_BYTES], cp_isolation=list(_CODE_PAGES))

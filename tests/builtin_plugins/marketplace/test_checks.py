@@ -84,7 +84,7 @@ async def test_a_good_plugin(market: Market) -> None:
         ({}, {"repository_url": None}, "source", "No repository_url"),
         ({}, {"package": "acme-other"}, "package", "The wheel's package is 'acme-tides'"),
         ({}, {"version_range": ">=2"}, "package", "version 1.2 is not in the range >=2"),
-        ({}, {"version_range": ">=x"}, "package", "is no range of versions"),
+        ({}, {"version_range": ">=x"}, "package", "is not a version range"),
         ({f"{INFO}/entry_points.txt": ""}, {}, "package", "has no entry point in the group"),
         ({f"{INFO}/METADATA": METADATA}, {}, "license", "name no licence"),
         (
