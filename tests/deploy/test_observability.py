@@ -6,12 +6,13 @@ import json
 import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from kernel.testing import Start, missing
+from kernel.testing import Running, Start, missing
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "deploy"
 PLUGINS = ("platform_ops", "rag", "embeddings", "models", "speech", "plugin_registry")
@@ -42,6 +43,43 @@ def test_promtool_accepts_them() -> None:
     assert done.returncode == 0, done.stderr.decode()
 
 
+def test_alerts_fire_when_they_should(tmp_path: Path) -> None:
+    """A worker that is gone, jobs that wait, a full disk, an old backup; and not before."""
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        missing("promtool is not installed")
+    shutil.copy(DOCS / "prometheus-rules.yaml", tmp_path)
+    shutil.copy(Path(__file__).parent / "alerts.yaml", tmp_path)
+    done = subprocess.run(
+        [str(promtool), "test", "rules", str(tmp_path / "alerts.yaml")], capture_output=True
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr).decode()
+
+
+async def test_what_is_only_known_when_asked_for(start_platform: Start) -> None:
+    """The queue, the workers, the disk, the newest backup; a place that can't be read hides nothing else."""
+    running = await start_platform("platform_ops")
+    admin = await running.user("boss", role="admin")
+    assert (await admin.post("/v1/backups")).status == 202
+    found = await figures(running)
+    waiting = [value for name, value in found.items() if "jobs_under_way" in name and "queued" in name]
+    assert len(waiting) == 3 and sum(waiting) >= 1
+    assert found["backup_newest_timestamp_seconds"] == 0
+    assert found["disk_free_bytes"] > 0
+    await running.run_jobs()
+    again = await start_platform("platform_ops", home=running.platform.settings.home)
+    assert abs((await figures(again))["backup_newest_timestamp_seconds"] - time.time()) < 300
+    broken = await start_platform("platform_ops", env={"PLATFORM_BACKUP_TO": "nowhere://x/y"})
+    assert (await figures(broken))["disk_free_bytes"] > 0
+
+
+async def figures(running: Running) -> dict[str, float]:
+    """The samples, by name and labels."""
+    text = (await running.anonymous.get("/metrics")).body.decode()
+    pairs = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, _, value in pairs}
+
+
 def test_promtool_accepts_the_queries_of_the_dashboard(tmp_path: Path) -> None:
     """With Grafana's variables filled in."""
     promtool = shutil.which("promtool")
@@ -65,7 +103,7 @@ async def test_they_name_metrics_and_labels_that_there_are(start_platform: Start
     labels = {"job", "instance", "le"}
     for name, inside in re.findall(r"^(http_\w+)\{([^}]*)\}", text, re.M):
         labels |= set(re.findall(r"(\w+)=", inside)) if name in known else set()
-    labels |= {"status", "outcome", "client", "model", "plugin"}
+    labels |= {"status", "outcome", "client", "model", "plugin", "lane"}
     for expression in expressions():
         for name, inside in LABELS.findall(expression):
             base = re.sub(r"_(bucket|count|sum)$", "", name)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pydantic import BaseModel, Field
 
 from builtin_plugins.platform_ops.bundles import switching
-from builtin_plugins.platform_ops.bundles.membership import CLAIMS, CORE, Wanted
-from builtin_plugins.platform_ops.bundles.switching import BundleNotFound, CoreBundle
+from builtin_plugins.platform_ops.bundles.membership import CORE, Wanted
+from builtin_plugins.platform_ops.bundles.switching import BundleNotFound, CoreBundle, Fleet
+from builtin_plugins.platform_ops.containers.engine import EngineFailed, EngineUnreachable
 from kernel.sdk import ADMIN, DIRECTORY, PUBLIC, Context, Platform, RouteTable, is_failure, run_check
 
 routes = RouteTable("Bundles")
+ENGINE_ERRORS = (EngineUnreachable, EngineFailed)
 
 
 class BundleService(BaseModel):
@@ -69,7 +71,7 @@ class Enabled(BaseModel):
     enabled: bool
     started: list[str]
     already_running: list[str]
-    pending_create: list[str] = Field(description="Services whose plugin is not installed here.")
+    pending_create: list[str] = Field(description="Services with neither a container nor a plugin here.")
     errors: list[str]
 
 
@@ -96,34 +98,37 @@ class Reconciled(BaseModel):
     errors: list[str]
 
 
-@routes.get("/v1/bundles", access=PUBLIC, returns=Bundles)
+@routes.get("/v1/bundles", access=PUBLIC, returns=Bundles, errors=ENGINE_ERRORS)
 async def index(ctx: Context) -> Bundles:
     """List the bundles: what each claims, and whether it is enabled."""
-    found = await ctx.read(switching.wanted)
-    bundles = [_rendered(name, found) for name in CLAIMS]
+    there = await switching.fleet(ctx.platform, now=False)
+    found = await ctx.read(switching.wanted, there.claims)
+    bundles = [_rendered(name, found, there) for name in found.claims]
     return Bundles(bundles=bundles, orphaned=found.orphaned(), count=len(bundles))
 
 
-@routes.get("/v1/bundles/ready", access=PUBLIC, returns=Readiness)
+@routes.get("/v1/bundles/ready", access=PUBLIC, returns=Readiness, errors=ENGINE_ERRORS)
 async def ready(ctx: Context) -> Readiness:
     """Show which services run and are healthy now."""
-    names = dict.fromkeys(service for claims in CLAIMS.values() for service in claims)
-    found = {name: await _state(ctx.platform, name) for name in names}
+    there = await switching.fleet(ctx.platform, now=False)
+    names = dict.fromkeys(service for claims in there.claims.values() for service in claims)
+    found = {name: await _state(ctx.platform, there, name) for name in names}
     bundles = []
-    for name, claims in CLAIMS.items():
+    for name, claims in there.claims.items():
         services = [found[service] for service in claims]
         is_ready = all(service.running and service.healthy for service in services)
         bundles.append(BundleReady(name=name, ready=is_ready, services=services))
     return Readiness(bundles=bundles, count=len(bundles))
 
 
-@routes.post("/v1/bundles/reconcile", access=ADMIN, returns=Reconciled)
+@routes.post("/v1/bundles/reconcile", access=ADMIN, returns=Reconciled, errors=ENGINE_ERRORS, long=True)
 async def reconcile(ctx: Context) -> Reconciled:
     """Bring the services to what is wanted of the bundles, which stays as it is."""
-    found = await ctx.read(switching.wanted)
-    names = dict.fromkeys(service for claims in CLAIMS.values() for service in claims)
-    on = await switching.put(ctx.caller, [name for name in names if found.is_active(name)], on=True)
-    off = await switching.put(ctx.caller, found.orphaned(), on=False)
+    there = await switching.fleet(ctx.platform, now=True)
+    found = await ctx.read(switching.wanted, there.claims)
+    active = [name for name in found.services() if found.is_active(name)]
+    on = await switching.put(ctx.caller, there, active, on=True)
+    off = await switching.put(ctx.caller, there, found.orphaned(), on=False)
     return Reconciled(
         started=on.changed,
         already_running=on.already,
@@ -134,12 +139,19 @@ async def reconcile(ctx: Context) -> Reconciled:
     )
 
 
-@routes.post("/v1/bundles/{name}/enable", access=ADMIN, returns=Enabled, errors=(BundleNotFound,))
+@routes.post(
+    "/v1/bundles/{name}/enable",
+    access=ADMIN,
+    returns=Enabled,
+    errors=(BundleNotFound, *ENGINE_ERRORS),
+    long=True,
+)
 async def enable(ctx: Context, name: str) -> Enabled:
-    """Enable a bundle, and the plugins that offer its services."""
-    switching.check_name(name)
-    await switching.want(ctx.caller, name, on=True)
-    done = await switching.put(ctx.caller, CLAIMS[name], on=True)
+    """Enable a bundle, and the containers or plugins of its services."""
+    there = await switching.fleet(ctx.platform, now=True)
+    there.check_name(name)
+    await switching.want(ctx.caller, name, there.claims, on=True)
+    done = await switching.put(ctx.caller, there, there.claims[name], on=True)
     return Enabled(
         bundle=name,
         enabled=True,
@@ -151,14 +163,19 @@ async def enable(ctx: Context, name: str) -> Enabled:
 
 
 @routes.post(
-    "/v1/bundles/{name}/disable", access=ADMIN, returns=Disabled, errors=(BundleNotFound, CoreBundle)
+    "/v1/bundles/{name}/disable",
+    access=ADMIN,
+    returns=Disabled,
+    errors=(BundleNotFound, CoreBundle, *ENGINE_ERRORS),
+    long=True,
 )
 async def disable(ctx: Context, name: str) -> Disabled:
-    """Disable a bundle, and the plugins of services that no other enabled bundle claims."""
-    switching.check_name(name)
-    found = await switching.want(ctx.caller, name, on=False)
-    orphaned = [service for service in CLAIMS[name] if not found.is_active(service)]
-    done = await switching.put(ctx.caller, orphaned, on=False)
+    """Disable a bundle, and what runs the services that no other enabled bundle claims."""
+    there = await switching.fleet(ctx.platform, now=True)
+    there.check_name(name)
+    found = await switching.want(ctx.caller, name, there.claims, on=False)
+    orphaned = [service for service in there.claims[name] if not found.is_active(service)]
+    done = await switching.put(ctx.caller, there, orphaned, on=False)
     return Disabled(
         bundle=name,
         enabled=False,
@@ -170,26 +187,29 @@ async def disable(ctx: Context, name: str) -> Disabled:
     )
 
 
-def _rendered(name: str, found: Wanted) -> BundleOut:
+def _rendered(name: str, found: Wanted, there: Fleet) -> BundleOut:
     services = [
         BundleService(
             name=service,
             active=found.is_active(service),
             claimants=found.claimants(service),
-            image=None,
+            image=next((one.image for one in there.of(service)), None),
         )
-        for service in CLAIMS[name]
+        for service in found.claims[name]
     ]
     return BundleOut(
         name=name,
         core=name == CORE,
         enabled=found.is_enabled(name),
-        claims=list(CLAIMS[name]),
+        claims=list(found.claims[name]),
         services=services,
     )
 
 
-async def _state(platform: Platform, service: str) -> ServiceReady:
+async def _state(platform: Platform, there: Fleet, service: str) -> ServiceReady:
+    if containers := there.of(service):
+        running = any(one.running for one in containers)
+        return ServiceReady(name=service, running=running, healthy=any(one.healthy for one in containers))
     if not switching.runs(platform, service):
         return ServiceReady(name=service, running=False, healthy=False)
     plugin = switching.plugin_of(platform, service)

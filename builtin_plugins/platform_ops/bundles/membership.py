@@ -1,12 +1,13 @@
 """Which core services belong to which bundle, and which of them are in service (wire-facts 9.2).
 
-A service is active while an enabled bundle claims it, or none does. It runs while the plugin that offers it
-is enabled.
+A service is active while an enabled bundle claims it, or none does. Labels of containers add services and
+bundles to those of the platform.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 CORE = "core"
@@ -20,11 +21,27 @@ CLAIMS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+Claims = Mapping[str, tuple[str, ...]]
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
+
+
+def all_claims(labelled: Iterable[tuple[str, Iterable[str]]]) -> Claims:
+    """What each bundle claims, with what labels of containers add: services with their bundles."""
+    found = {name: list(claims) for name, claims in CLAIMS.items()}
+    for service, bundles in labelled:
+        for name in filter(_NAME.fullmatch, bundles):
+            claims = found.setdefault(name, [])
+            if service not in claims:
+                claims.append(service)
+    return {name: tuple(claims) for name, claims in found.items()}
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What administrators want of the bundles."""
 
     disabled: frozenset[str]
+    claims: Claims
 
     def is_enabled(self, bundle: str) -> bool:
         """Whether a bundle is wanted: all are that nobody disabled."""
@@ -32,14 +49,16 @@ class Wanted:
 
     def claimants(self, service: str) -> list[str]:
         """The enabled bundles that claim a service."""
-        return [name for name, claims in CLAIMS.items() if service in claims and self.is_enabled(name)]
+        return [name for name, claims in self.claims.items() if service in claims and self.is_enabled(name)]
+
+    def services(self) -> list[str]:
+        """All services that a bundle claims."""
+        return list(dict.fromkeys(service for claims in self.claims.values() for service in claims))
 
     def is_active(self, service: str) -> bool:
         """Whether a service is wanted."""
-        claimed = any(service in claims for claims in CLAIMS.values())
-        return not claimed or bool(self.claimants(service))
+        return service not in self.services() or bool(self.claimants(service))
 
     def orphaned(self) -> list[str]:
         """The services that only disabled bundles claim."""
-        services = {service for claims in CLAIMS.values() for service in claims}
-        return sorted(service for service in services if not self.is_active(service))
+        return sorted(service for service in self.services() if not self.is_active(service))

@@ -1,18 +1,20 @@
 """Bundles switched on and off: what is wanted is written first, then put into effect.
 
-A process that ends in between leaves what is wanted, and `reconcile` does the rest.
+A service with containers is switched by starting and stopping them, any other one by its plugin. A process
+that ends in between leaves what is wanted, and `reconcile` does the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.platform_ops.bundles.membership import CLAIMS, CORE, Wanted
+from builtin_plugins.platform_ops.bundles.membership import CLAIMS, CORE, Claims, Wanted, all_claims
+from builtin_plugins.platform_ops.containers.engine import ENGINE, Container, Engine
 from builtin_plugins.platform_ops.models import BundleSwitch
 from kernel.sdk import (
     DIRECTORY,
@@ -51,31 +53,55 @@ class Switched:
     errors: list[str] = field(default_factory=list)
 
 
-def wanted(session: Session) -> Wanted:
+@dataclass(frozen=True)
+class Fleet:
+    """The containers there are, and what bundles claim because of them."""
+
+    engine: Engine | None
+    containers: Sequence[Container]
+
+    @property
+    def claims(self) -> Claims:
+        """The platform's own claims and those of labels."""
+        return all_claims((one.service, one.bundles) for one in self.containers)
+
+    def of(self, service: str) -> list[Container]:
+        """The containers of a service."""
+        return [one for one in self.containers if one.service == service]
+
+    def check_name(self, bundle: str) -> None:
+        """Raise BundleNotFound for a name that is none."""
+        if bundle not in self.claims:
+            raise BundleNotFound(f"No such bundle; there are {', '.join(self.claims)}")
+
+
+async def fleet(platform: Platform, *, now: bool) -> Fleet:
+    """The containers there are; `now` for those that are to be changed. Raises EngineUnreachable."""
+    engine = platform.resource(ENGINE)
+    if engine is None:
+        return Fleet(None, ())
+    return Fleet(engine, await (engine.containers() if now else engine.seen()))
+
+
+def wanted(session: Session, claims: Claims) -> Wanted:
     """What administrators want, as it is stored."""
     off = select(BundleSwitch.name).where(BundleSwitch.enabled.is_(False))
-    return Wanted(frozenset(session.scalars(off)))
+    return Wanted(frozenset(session.scalars(off)), claims)
 
 
-def check_name(bundle: str) -> None:
-    """Raise BundleNotFound for a name that is none."""
-    if bundle not in CLAIMS:
-        raise BundleNotFound()
-
-
-async def want(caller: Caller, bundle: str, *, on: bool) -> Wanted:
+async def want(caller: Caller, bundle: str, claims: Claims, *, on: bool) -> Wanted:
     """Store what is wanted of a bundle. Raises CoreBundle where it can't be."""
     if bundle == CORE and not on:
         raise CoreBundle()
-    return await caller.platform.database.write(_store, caller, bundle, on)
+    return await caller.platform.database.write(_store, caller, bundle, claims, on)
 
 
-async def put(caller: Caller, services: Iterable[str], *, on: bool) -> Switched:
-    """Switch the plugins of these services, one after the other; an error of one stops no other."""
+async def put(caller: Caller, found: Fleet, services: Iterable[str], *, on: bool) -> Switched:
+    """Switch these services, one after the other; an error of one stops no other."""
     done = Switched()
     for service in services:
         try:
-            outcome = await _put(caller, service, on=on)
+            outcome = await _put(caller, found, service, on=on)
         except PlatformError as error:
             done.errors.append(f"{service}: {error.detail}")
         else:
@@ -90,12 +116,15 @@ def plugin_of(platform: Platform, service: str) -> str | None:
 
 
 def runs(platform: Platform, service: str) -> bool:
-    """Whether a service answers here."""
+    """Whether a service answers in this process."""
     plugin = plugin_of(platform, service)
     return service == GATEWAY or (plugin is not None and platform.is_on(plugin))
 
 
-async def _put(caller: Caller, service: str, *, on: bool) -> Outcome:
+async def _put(caller: Caller, found: Fleet, service: str, *, on: bool) -> Outcome:
+    containers = found.of(service)
+    if found.engine is not None and containers:
+        return await _put_containers(found.engine, containers, on=on)
     if service == GATEWAY:
         return "already"
     plugin = plugin_of(caller.platform, service)
@@ -108,7 +137,14 @@ async def _put(caller: Caller, service: str, *, on: bool) -> Outcome:
     return "changed"
 
 
-def _store(unit: Unit, caller: Caller, bundle: str, on: bool) -> Wanted:
+async def _put_containers(engine: Engine, containers: Iterable[Container], *, on: bool) -> Outcome:
+    changed = [
+        await (engine.start(one) if on else engine.stop(one)) for one in containers if one.running != on
+    ]
+    return "changed" if any(changed) else "already"
+
+
+def _store(unit: Unit, caller: Caller, bundle: str, claims: Claims, on: bool) -> Wanted:
     unit.lock("platform_ops.bundles")
     row = unit.session.get(BundleSwitch, bundle)
     was_on = row is None or row.enabled
@@ -120,4 +156,4 @@ def _store(unit: Unit, caller: Caller, bundle: str, on: bool) -> Wanted:
         action = "bundle.enabled" if on else "bundle.disabled"
         audit(unit, action, "bundle", bundle, origin=caller.origin)
     unit.session.flush()
-    return wanted(unit.session)
+    return wanted(unit.session, claims)

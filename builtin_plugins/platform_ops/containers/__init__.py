@@ -1,0 +1,1 @@
+"""Containers of Docker or Podman, by the engine's HTTP API."""

@@ -1,0 +1,244 @@
+"""The HTTP API of Docker or Podman at `DOCKER_HOST`: containers with the label `platform.bundle`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from builtin_plugins.platform_ops.containers.frames import BrokenStream, Line, lines_of
+from builtin_plugins.platform_ops.settings import OpsSettings
+from kernel.sdk import BadGateway, Platform, ResourceKey, Unavailable, mask
+
+BUNDLES_LABEL = "platform.bundle"
+_SERVICE_LABEL = "com.docker.compose.service"
+_SECONDS = 20
+_CONNECT_SECONDS = 5
+# The engine waits ten seconds before it kills a container that does not stop.
+_STOP_SECONDS = 60
+_LARGEST_ANSWER = 8 * 1024 * 1024
+_LARGEST_LOG = 16 * 1024 * 1024
+_FRESH_SECONDS = 1.0
+
+
+class EngineUnreachable(Unavailable):
+    code = "container_engine_unreachable"
+    default_detail = "The container engine at DOCKER_HOST can't be reached"
+
+
+class EngineFailed(BadGateway):
+    code = "container_engine_failed"
+    default_detail = "The container engine at DOCKER_HOST sent an unexpected answer"
+
+
+class _Listed(BaseModel):
+    """A container in the engine's list."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    id: str = Field(alias="Id", pattern=r"^[0-9a-zA-Z_.-]{1,128}$")
+    names: list[str] | None = Field(None, alias="Names")
+    image: str = Field("", alias="Image")
+    state: str = Field("", alias="State")
+    status: str = Field("", alias="Status")
+    labels: dict[str, str] | None = Field(None, alias="Labels")
+
+
+class _Config(BaseModel):
+    tty: bool = Field(False, alias="Tty")
+
+
+class _Inspected(BaseModel):
+    """A container's details."""
+
+    config: _Config = Field(alias="Config")
+
+
+_LIST = TypeAdapter(list[_Listed])
+_DETAILS = TypeAdapter(_Inspected)
+
+
+@dataclass(frozen=True)
+class Container:
+    """A container of one of the platform's services."""
+
+    id: str
+    service: str
+    bundles: tuple[str, ...]
+    image: str | None
+    running: bool
+    healthy: bool
+
+
+class Engine:
+    """Lists, starts and stops the containers of services, and reads their logs."""
+
+    def __init__(self, session: aiohttp.ClientSession, base: str) -> None:
+        self._session = session
+        self._base = base
+        self._turn = asyncio.Lock()
+        self._seen: tuple[float, Sequence[Container]] = (float("-inf"), ())
+
+    async def containers(self) -> Sequence[Container]:
+        """Those with the label, as they are now, by service. Raises EngineUnreachable, EngineFailed."""
+        filters = json.dumps({"label": [BUNDLES_LABEL]})
+        path = f"/containers/json?all=true&filters={quote(filters)}"
+        found = self._parsed(_LIST, await self._ask("GET", path))
+        made = sorted((_container(one) for one in found), key=lambda one: (one.service, one.id))
+        self._seen = (time.monotonic(), made)
+        return made
+
+    async def seen(self) -> Sequence[Container]:
+        """The same, at most a second old: anybody may ask for it, and as often."""
+        async with self._turn:
+            moment, found = self._seen
+            if time.monotonic() - moment < _FRESH_SECONDS:
+                return found
+            return await self.containers()
+
+    async def start(self, container: Container) -> bool:
+        """Start it; whether that changed anything."""
+        return await self._switch(container, "start")
+
+    async def stop(self, container: Container) -> bool:
+        """Stop it; whether that changed anything."""
+        return await self._switch(container, "stop")
+
+    async def last_lines(self, container: Container, count: int) -> list[Line]:
+        """Its last lines, oldest first."""
+        async with aclosing(self._lines(container, count, follow=False)) as lines:
+            return [line async for line in lines][-count:]
+
+    def follow(self, container: Container, count: int) -> AsyncGenerator[Line, None]:
+        """Its last lines, then each as it is written, until the container ends."""
+        return self._lines(container, count, follow=True)
+
+    async def _lines(self, container: Container, count: int, *, follow: bool) -> AsyncGenerator[Line, None]:
+        details = self._parsed(_DETAILS, await self._ask("GET", f"/containers/{container.id}/json"))
+        path = f"/containers/{container.id}/logs?stdout=true&stderr=true&tail={count}"
+        path += "&follow=true" if follow else ""
+        async with self._open("GET", path, None if follow else _SECONDS) as answer:
+            self._check(answer.status, await _text_of(answer) if answer.status != 200 else b"")
+            pieces = _bounded(answer, None if follow else _LARGEST_LOG)
+            try:
+                async for line in lines_of(pieces, multiplexed=not details.config.tty):
+                    yield Line(line.stream, mask(line.text))
+            except BrokenStream as error:
+                raise EngineFailed(str(error)) from None
+
+    async def _switch(self, container: Container, verb: str) -> bool:
+        path = f"/containers/{container.id}/{verb}"
+        async with self._open("POST", path, _STOP_SECONDS) as answer:
+            body = await _text_of(answer)
+            if answer.status != 304:
+                self._check(answer.status, body, 204)
+            return answer.status == 204
+
+    async def _ask(self, method: str, path: str) -> bytes:
+        async with self._open(method, path, _SECONDS) as answer:
+            body = await _text_of(answer)
+            self._check(answer.status, body)
+            return body
+
+    @asynccontextmanager
+    async def _open(
+        self, method: str, path: str, seconds: float | None
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=_CONNECT_SECONDS)
+        try:
+            async with self._session.request(
+                method, self._base + path, timeout=timeout, allow_redirects=False
+            ) as answer:
+                yield answer
+        except (aiohttp.ClientConnectionError, TimeoutError, OSError) as error:
+            reason = "it does not answer in time" if isinstance(error, TimeoutError) else "no connection"
+            raise EngineUnreachable(f"{EngineUnreachable.default_detail}: {reason}") from None
+        except aiohttp.ClientError:
+            raise EngineFailed() from None
+
+    def _check(self, status: int, body: bytes, wanted: int = 200) -> None:
+        if status != wanted:
+            raise EngineFailed(f"The container engine answered {status}{_said(body)}")
+
+    def _parsed(self, kind: TypeAdapter[Any], body: bytes) -> Any:
+        try:
+            return kind.validate_json(body)
+        except ValidationError:
+            raise EngineFailed() from None
+
+
+ENGINE: ResourceKey[Engine | None] = ResourceKey("platform_ops.engine")
+
+
+@asynccontextmanager
+async def open_engine(platform: Platform) -> AsyncIterator[Engine | None]:
+    """The engine that the operator named; None where none is."""
+    address = platform.settings_of(OpsSettings).docker_host
+    if not address:
+        yield None
+        return
+    scheme, _, rest = address.partition("://")
+    is_local = scheme == "unix"
+    connector = aiohttp.UnixConnector(rest) if is_local else aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(
+        connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False
+    ) as session:
+        secure = "https" if scheme == "https" else "http"
+        yield Engine(session, "http://docker" if is_local else f"{secure}://{rest.rstrip('/')}")
+
+
+def _container(listed: _Listed) -> Container:
+    labels: Mapping[str, str] = listed.labels or {}
+    name = (listed.names or [listed.id])[0].lstrip("/")
+    bundles = [bundle.strip() for bundle in labels.get(BUNDLES_LABEL, "").split(",")]
+    running = listed.state.lower() == "running"
+    starting = any(word in listed.status for word in ("(unhealthy)", "(health: starting)", "(starting)"))
+    return Container(
+        id=listed.id,
+        service=labels.get(_SERVICE_LABEL) or name,
+        bundles=tuple(bundle for bundle in dict.fromkeys(bundles) if bundle),
+        image=_pinned(listed.image),
+        running=running,
+        healthy=running and not starting,
+    )
+
+
+def _pinned(image: str) -> str | None:
+    """The image where it names a version; what was built here has none."""
+    last = image.rpartition("/")[2]
+    return image if ("@" in last or ":" in last) and not image.startswith("sha256:") else None
+
+
+def _said(body: bytes) -> str:
+    """What the engine says about an error, as the end of a sentence."""
+    try:
+        message = json.loads(body).get("message")
+    except (ValueError, AttributeError):
+        return ""
+    return f": {mask(str(message))[:300]}" if message else ""
+
+
+async def _text_of(answer: aiohttp.ClientResponse) -> bytes:
+    found = bytearray()
+    async for piece in answer.content.iter_any():
+        found += piece
+        if len(found) > _LARGEST_ANSWER:
+            raise EngineFailed("The container engine sent too much")
+    return bytes(found)
+
+
+async def _bounded(answer: aiohttp.ClientResponse, most: int | None) -> AsyncIterator[bytes]:
+    size = 0
+    async for piece in answer.content.iter_any():
+        size += len(piece)
+        if most is not None and size > most:
+            raise EngineFailed("The container engine sent too much; ask for fewer lines")
+        yield piece
