@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,20 +14,9 @@ from cli.texts import App, examples
 if TYPE_CHECKING:
     from kernel.platform import Platform
     from kernel.settings import Settings, SettingsLoader
+    from kernel.settings_shown import ShownSetting
 
 app = App()
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One field of a settings class; `value` is None in a description that is independent of a machine."""
-
-    owner: str
-    name: str
-    variable: str
-    default: str
-    description: str
-    value: str | None = None
 
 
 @app.command(
@@ -64,28 +53,30 @@ def show(
     if markdown:
         typer.echo(as_markdown(found))
     elif as_json:
-        console.print_json([asdict(item) for item in found])
+        console.print_json([{**asdict(item), "variable": variable_of(item)} for item in found])
     elif wide or not console.out().is_terminal:
-        rows = [(item.owner, item.variable, item.value, item.description) for item in found]
-        console.print_table(("owner", "variable", "value", "meaning"), rows, "No settings.", wide=True)
+        rows = [(item.owner, variable_of(item), item.value, item.source, item.description) for item in found]
+        console.print_table(
+            ("owner", "variable", "value", "source", "meaning"), rows, "No settings.", wide=True
+        )
     else:
         _print(found)
 
 
-def _about(word: str | None, found: list[Setting]) -> list[Setting]:
+def _about(word: str | None, found: list[ShownSetting]) -> list[ShownSetting]:
     """Those whose owner, name, variable or meaning contains the word. Raises Missing when none does."""
     from cli.failures import Missing
 
     if word is None:
         return found
     key = word.casefold()
-    fitting = [s for s in found if key in f"{s.owner} {s.name} {s.variable} {s.description}".casefold()]
+    fitting = [s for s in found if key in f"{s.owner} {s.name} {variable_of(s)} {s.description}".casefold()]
     if not fitting:
         raise Missing(f"no setting contains '{word}'", "'platformctl settings' shows all of them.")
     return fitting
 
 
-def _print(found: list[Setting]) -> None:
+def _print(found: list[ShownSetting]) -> None:
     """A heading for each owner; each variable in one piece, with its meaning below it."""
     from rich.padding import Padding
     from rich.text import Text
@@ -98,22 +89,24 @@ def _print(found: list[Setting]) -> None:
             out.print(Text(item.owner, style="bold underline"))
             owner = item.owner
         out.print(
-            Padding(Text.assemble((item.variable, "cyan"), "  ", item.value or "(not set)"), (0, 0, 0, 2))
+            Padding(Text.assemble((variable_of(item), "cyan"), "  ", item.value or "(not set)"), (0, 0, 0, 2))
         )
         out.print(Padding(Text(item.description, style="dim"), (0, 0, 0, 6)))
 
 
-async def _settings() -> list[Setting]:
+async def _settings() -> list[ShownSetting]:
     from cli import running
 
     async with running.explained_platform() as platform:
         return list(collect(platform))
 
 
-def collect(platform: Platform) -> Iterator[Setting]:
+def collect(platform: Platform) -> Iterator[ShownSetting]:
     """The kernel's settings, the command line's, then each loaded plugin's."""
+    from kernel.settings_shown import show_loaded
+
     for loader, owner, cls in _classes(platform):
-        yield from _of_class(loader, owner, cls)
+        yield from show_loaded(loader, owner, cls)
 
 
 def _classes(platform: Platform) -> Iterator[tuple[SettingsLoader, str, type[Settings]]]:
@@ -136,34 +129,12 @@ def every_value(platform: Platform) -> Iterator[Any]:
         yield from (getattr(values, name) for name in cls.env_names())
 
 
-def _of_class(loader: SettingsLoader, owner: str, cls: type[Settings]) -> Iterator[Setting]:
-    values = loader.load(owner, cls)
-    for name, variables in cls.env_names().items():
-        field = cls.model_fields[name]
-        yield Setting(
-            owner=owner,
-            name=name,
-            variable=" or ".join(variables),
-            default=_shown(field.default),
-            description=field.description or "",
-            value=_shown(getattr(values, name)),
-        )
+def variable_of(item: ShownSetting) -> str:
+    """The environment variables that set it, strongest first, as a text."""
+    return " or ".join(item.variables)
 
 
-def _shown(value: Any) -> str:
-    """The value as an operator would write it; a secret stays hidden."""
-    from pydantic import SecretStr
-
-    if value is None or value == "":
-        return ""
-    if isinstance(value, SecretStr):
-        return "***"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def as_markdown(found: list[Setting]) -> str:
+def as_markdown(found: list[ShownSetting]) -> str:
     """The reference table: one section for each owner."""
     lines = []
     for owner in dict.fromkeys(item.owner for item in found):
@@ -173,6 +144,6 @@ def as_markdown(found: list[Setting]) -> str:
     return "\n".join(lines).rstrip()
 
 
-def _row(item: Setting) -> str:
+def _row(item: ShownSetting) -> str:
     default = f"`{item.default}`" if item.default else ""
-    return f"| `{item.variable}` | {default} | {item.description.replace('|', chr(92) + '|')} |"
+    return f"| `{variable_of(item)}` | {default} | {item.description.replace('|', chr(92) + '|')} |"

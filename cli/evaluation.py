@@ -42,7 +42,7 @@ def run(
         list[str] | None, typer.Option(help="Such as recall@5=0.8, for every configuration.")
     ] = None,
     compare_with: Annotated[
-        str | None, typer.Option(help="An earlier run; fail where quality is significantly lower.")
+        str | None, typer.Option(help="An earlier run; fail if quality is significantly lower than in it.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for table.md and plot.svg.")] = None,
 ) -> None:

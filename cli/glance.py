@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import datetime, timedelta
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from kernel.platform import Platform
 
 _ANSWER_SECONDS = 5
-_SILENT = timedelta(seconds=30)
-_RECENT = timedelta(days=1)
 _FAILURES = 5
 
 
@@ -92,44 +90,23 @@ async def _of_database(platform: Platform) -> dict[str, Any]:
 
 
 def _read(session: Session) -> dict[str, Any]:
-    from sqlalchemy import func, select
+    from sqlalchemy import select
 
-    from kernel.db.base import utc_now
-    from kernel.db.tables import JobRecord, WorkerRecord
+    from kernel.db.tables import JobRecord
+    from kernel.jobs.figures import read_queue
 
-    now = utc_now()
-    workers = session.scalar(select(func.count()).where(WorkerRecord.seen_at > now - _SILENT)) or 0
-    by_lane = (
-        select(JobRecord.lane, JobRecord.status, func.count(), func.min(JobRecord.created_at))
-        .where(JobRecord.status.in_(("queued", "running")))
-        .group_by(JobRecord.lane, JobRecord.status)
-        .order_by(JobRecord.lane, JobRecord.status)
-    )
+    figures = read_queue(session)
     failed = JobRecord.status == "failed"
     newest = select(JobRecord).where(failed).order_by(JobRecord.finished_at.desc()).limit(_FAILURES)
-    recent = select(func.count()).where(failed, JobRecord.finished_at > now - _RECENT)
     return {
-        "workers": workers,
-        "queue": [
-            {"lane": lane, "status": status, "jobs": count, "oldest_seconds": _seconds(now, oldest)}
-            for lane, status, count, oldest in session.execute(by_lane)
-        ],
-        "failed_last_day": session.scalar(recent) or 0,
+        "workers": figures.workers,
+        "queue": [asdict(lane) for lane in figures.lanes],
+        "failed_last_day": figures.failed_last_day,
         "failures": [
             {"id": job.id, "kind": job.name, "finished_at": job.finished_at, "error": _short(job.error)}
             for job in session.scalars(newest)
         ],
     }
-
-
-def _seconds(now: datetime, moment: Any) -> int:
-    from datetime import UTC
-
-    if isinstance(moment, str):  # what SQLite makes of MIN()
-        moment = datetime.fromisoformat(moment)
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0, int((now - moment).total_seconds()))
 
 
 def _short(text: str | None) -> str:

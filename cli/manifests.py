@@ -160,7 +160,7 @@ def deliveries(
 ) -> None:
     """Show the last deliveries to a manifest, newest first: stored, repeated, skipped or refused, and why.
 
-    For each manifest the last 100 with a valid signature are kept, and the last 100 without one.
+    For each manifest, the last 100 with a valid signature and the last 100 without one are kept.
     """
     from cli import console, running
 

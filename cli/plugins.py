@@ -211,7 +211,7 @@ def trial(
     names: Annotated[list[str], typer.Argument(help="Names of plugins.")],
     to: Annotated[Path, typer.Option("--to", help="File for the answer.")],
 ) -> None:
-    """Start everything and write what these plugins declare; `install` runs it in a home of its own."""
+    """Start everything and write out what these plugins declare; `install` runs this in a separate home."""
     import json
 
     from cli import running

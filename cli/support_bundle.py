@@ -58,7 +58,7 @@ async def _parts() -> dict[str, str]:
     settings = running.kernel_settings()
     async with running.explained_platform() as platform:
         shown = [
-            {"variable": item.variable, "value": item.value, "default": item.default}
+            {"variable": item.variables[0], "value": item.value, "source": item.source}
             for item in configuration.collect(platform)
         ]
         plugins = [

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from kernel.errors import StartupError
 from kernel.plugin_states import PluginStates
 from kernel.resource_keys import ResourceKey
-from kernel.settings import Settings, SettingsLoader
+from kernel.settings import Settings, SettingsLoader, Source
 from kernel.settings_checks import split_list
 
 log = logging.getLogger("platform")
@@ -25,14 +25,24 @@ class PluginSettings:
         self._states = states
         self._values: dict[type[Settings], Settings] = {}
         self._classes: dict[str, type[Settings]] = {}
+        self._stored: dict[str, frozenset[str]] = {}
 
     def of(self, cls: type[S]) -> S:
         """The values in force of a plugin's class."""
         return self._values[cls]  # type: ignore[return-value]
 
+    def classes(self) -> Mapping[str, type[Settings]]:
+        """The settings classes of the plugins in service, by plugin."""
+        return self._classes
+
     def class_of(self, plugin: str) -> type[Settings] | None:
         """The settings class of a plugin in service; None where it has none."""
         return self._classes.get(plugin)
+
+    def sources(self, plugin: str) -> dict[str, Source]:
+        """Where a plugin's values come from, by field name; those that have their default are left out."""
+        found = self.loader.sources(plugin, self._classes[plugin])
+        return {**found, **dict.fromkeys(self._stored.get(plugin, ()), "stored")}
 
     def load(self, declared: Iterable[tuple[str, type[Settings]]]) -> None:
         """Read each plugin's settings; a wrong one refuses its plugin."""
@@ -63,6 +73,7 @@ class PluginSettings:
         """Put `stored` values in force. Raises StartupError, changing nothing, for one that does not fit."""
         cls = self._classes[plugin]
         self._values[cls] = self.read(plugin, cls, stored)
+        self._stored[plugin] = frozenset(stored)
 
 
 PLUGIN_SETTINGS: ResourceKey[PluginSettings] = ResourceKey("plugin_settings")

@@ -34,6 +34,7 @@ from kernel.settings_checks import (
     service_addresses,
     split_list,
 )
+from kernel.settings_files import read_config
 from kernel.settings_remarks import explain, intended, meant
 from kernel.time_zones import TimeZone
 
@@ -71,6 +72,7 @@ def env(*names: str) -> Any:
 
 
 S = TypeVar("S", bound="Settings")
+Source = Literal["default", "config.yaml", "environment", "stored"]
 
 _STORE = r"^[a-z][a-z0-9_-]{0,49}$"
 _SIZE_MB = Annotated[int, Field(ge=1, le=100_000)]
@@ -338,7 +340,7 @@ class SettingsLoader:
         environ = {**(os.environ if environ is None else environ), **(overrides or {})}
         home = Path(environ.get("PLATFORM_HOME") or ".platform").expanduser()
         config = home / "config.yaml"
-        return cls(environ, _read_config(config) if config.is_file() else {})
+        return cls(environ, read_config(config) if config.is_file() else {})
 
     def load(self, owner: str, cls: type[S], stored: Mapping[str, Any] | None = None) -> S:
         """An instance of `cls` for `owner`. Raises StartupError naming each wrong field and its remedy.
@@ -348,15 +350,17 @@ class SettingsLoader:
         names = cls.env_names()
         self._known_names.update(variable for variables in names.values() for variable in variables)
         values = self._section(owner, cls)
-        for field, variables in names.items():
-            found = next((self._environ[v] for v in variables if self._environ.get(v, "") != ""), None)
-            if found is not None:
-                values[field] = found
+        values.update({field: self._environ[variable] for field, variable in self._set_in(names).items()})
         values.update(stored or {})
         try:
             return cls.model_validate(values, by_name=True, by_alias=False)
         except ValidationError as error:
             raise StartupError(explain(owner, names, error)) from None
+
+    def sources(self, owner: str, cls: type[Settings]) -> dict[str, Source]:
+        """Where the values come from, by field name; those that have their default are left out."""
+        found: dict[str, Source] = dict.fromkeys(self._section(owner, cls), "config.yaml")
+        return {**found, **dict.fromkeys(self._set_in(cls.env_names()), "environment")}
 
     def unknown_variables(self, ignore: tuple[str, ...] = ()) -> Iterator[str]:
         """One sentence for each variable that looks like a setting and that no loaded class declares.
@@ -377,6 +381,11 @@ class SettingsLoader:
         for name in sorted(set(self._sections) - set(owners)):
             yield f"config.yaml: no plugin is called '{name}'{meant(name, owners)}"
 
+    def _set_in(self, names: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+        """The strongest variable of the environment that sets each field; an empty one sets nothing."""
+        found = {field: next(filter(self._environ.get, names[field]), None) for field in names}
+        return {field: variable for field, variable in found.items() if variable is not None}
+
     def _section(self, owner: str, cls: type[Settings]) -> dict[str, Any]:
         section = self._sections.get(owner, {})
         if not isinstance(section, dict):
@@ -386,15 +395,3 @@ class SettingsLoader:
             hint = meant(str(unknown[0]), cls.model_fields)
             raise StartupError(f"config.yaml: '{owner}.{unknown[0]}' is not a setting{hint}")
         return dict(section)
-
-
-def _read_config(path: Path) -> dict[str, Any]:
-    import yaml
-
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise StartupError(f"{path.name} can't be read: {str(error).splitlines()[0]}") from None
-    if not isinstance(content, dict):
-        raise StartupError(f"{path.name} must be a mapping of sections, one for each plugin and 'kernel'")
-    return content

@@ -12,6 +12,8 @@ from builtin_plugins.platform_ops.backup.jobs import BACK_UP, RESTORE
 from builtin_plugins.platform_ops.backup.leftovers import RELEASE, find_leftovers
 from builtin_plugins.platform_ops.backup.listing import LISTING, open_listing
 from builtin_plugins.platform_ops.bundles import handlers as bundles
+from builtin_plugins.platform_ops.configuration import handlers as configuration
+from builtin_plugins.platform_ops.containers.engine import ENGINE, open_engine
 from builtin_plugins.platform_ops.discovery import handlers as services
 from builtin_plugins.platform_ops.discovery.calling import CALLING, open_calling
 from builtin_plugins.platform_ops.logs import handlers as logs
@@ -24,7 +26,7 @@ from kernel.sdk import JobRef, Platform, Plugin, Resource, Service, StartGuard, 
 
 
 class PlatformOpsPlugin(Plugin):
-    """Backup and restore, services that register, bundles, logs."""
+    """Backup and restore, services that register, bundles, logs, the settings in effect."""
 
     name = "platform_ops"
     version = VERSION
@@ -49,6 +51,7 @@ class PlatformOpsPlugin(Plugin):
             Resource(LISTING, open_listing),
             Resource(CALLING, open_calling),
             Resource(RING, open_ring),
+            Resource(ENGINE, open_engine),
         ]
 
     @hookimpl
@@ -61,7 +64,14 @@ class PlatformOpsPlugin(Plugin):
 
     @hookimpl
     def register_services(self) -> Sequence[Service]:
-        tables = (services.routes, proxy.routes, bundles.routes, logs.routes, backups.routes)
+        tables = (
+            services.routes,
+            proxy.routes,
+            bundles.routes,
+            logs.routes,
+            backups.routes,
+            configuration.routes,
+        )
         return [
             Service(
                 "platform-ops",

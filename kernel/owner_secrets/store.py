@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from kernel.auth.audit import audit
+from kernel.auth.audit import Origin, audit
 from kernel.db.base import utc_now
 from kernel.db.engine import Database, Unit
 from kernel.errors import PlatformError
@@ -64,7 +64,7 @@ class OwnerSecrets:
         owner: SecretOwner,
         name: str,
         value: str | SecretStr,
-        origin: dict[str, Any] | None = None,
+        origin: Origin | None = None,
     ) -> None:
         """Store a secret, replacing an earlier one of the same name. Raises ValueError if name or value are
         invalid.
@@ -107,7 +107,7 @@ class OwnerSecrets:
         found = session.execute(_of(columns, owner).order_by(OwnerSecret.name))
         return [SecretEntry(name, changed_at) for name, changed_at in found]
 
-    def remove(self, unit: Unit, owner: SecretOwner, name: str, origin: dict[str, Any] | None = None) -> bool:
+    def remove(self, unit: Unit, owner: SecretOwner, name: str, origin: Origin | None = None) -> bool:
         """Delete a secret. Returns whether there was one."""
         row = _find(unit.session, owner, name)
         if row is None:
@@ -117,7 +117,7 @@ class OwnerSecrets:
         _note(unit, "secret.removed", owner, name, (True, False), origin)
         return True
 
-    def remove_all(self, unit: Unit, owner: SecretOwner, origin: dict[str, Any] | None = None) -> int:
+    def remove_all(self, unit: Unit, owner: SecretOwner, origin: Origin | None = None) -> int:
         """Delete all secrets of an owner that is being deleted. Returns how many.
 
         An account's secrets are deleted with its row. If you delete an organization, call this in the same
@@ -200,7 +200,7 @@ def _note(
     owner: SecretOwner,
     name: str,
     is_set: tuple[bool, bool],
-    origin: dict[str, Any] | None,
+    origin: Origin | None,
 ) -> None:
     before, after = ({"is_set": state} for state in is_set)
     organization = int(owner.id) if owner.kind == "organization" else None

@@ -81,7 +81,7 @@ def to_store(value: Any, kind: Kind, *, sqlite: bool) -> Any:
     try:
         return (_TO_SQLITE if sqlite else _TO_POSTGRES)[kind](value)
     except (ValueError, TypeError, ArithmeticError):
-        raise ArchiveBroken(f"'{str(value)[:40]}' is no value of the kind '{kind}'") from None
+        raise ArchiveBroken(f"'{str(value)[:40]}' is not a valid value of type '{kind}'") from None
 
 
 class RowDigest:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any, Literal
 
 from aiohttp import web
 from pydantic import BaseModel, Field
 
+from builtin_plugins.platform_ops.containers.engine import ENGINE, Container, EngineFailed, EngineUnreachable
+from builtin_plugins.platform_ops.containers.frames import Line
 from builtin_plugins.platform_ops.logs.ring import CORE_SERVICES, GATEWAY, RING, Ring
 from kernel.sdk import DIRECTORY, PLATFORM_ADMIN, Context, NotFound, RouteTable, send_events
 
@@ -46,17 +48,23 @@ class ContainerNotFound(NotFound):
     access=PLATFORM_ADMIN,
     query=LogQuery,
     returns=Logs,
-    errors=(ContainerNotFound,),
+    errors=(ContainerNotFound, EngineUnreachable, EngineFailed),
     also_media_types=("text/event-stream",),
     long=True,
 )
 async def logs(ctx: Context, name: str, query: LogQuery) -> Logs | web.StreamResponse:
-    """Show the last log lines of a core service.
+    """Show the last log lines of a core service: of its container, or of this process.
 
     With several processes, those of the process that answers.
     """
-    runs_here = name == GATEWAY or name in ctx.resource(DIRECTORY).services()
-    if name not in CORE_SERVICES or not runs_here:
+    if name not in CORE_SERVICES:
+        raise ContainerNotFound()
+    engine = ctx.resource(ENGINE)
+    if engine is not None and (found := _best(await engine.containers(), name)) is not None:
+        if query.follow:
+            return await send_events(ctx.request, _rendered(engine.follow(found, query.tail)))
+        return Logs(name=name, lines=[_out(line) for line in await engine.last_lines(found, query.tail)])
+    if name != GATEWAY and name not in ctx.resource(DIRECTORY).services():
         raise ContainerNotFound()
     ring = ctx.resource(RING)
     if query.follow:
@@ -64,10 +72,26 @@ async def logs(ctx: Context, name: str, query: LogQuery) -> Logs | web.StreamRes
     return Logs(name=name, lines=[_line(text) for text in ring.last(name, query.tail)])
 
 
+def _best(containers: Sequence[Container], service: str) -> Container | None:
+    """A running container of the service, else one that has stopped."""
+    own = [one for one in containers if one.service == service]
+    return max(own, key=lambda one: one.running, default=None)
+
+
+async def _rendered(lines: AsyncGenerator[Line, None]) -> AsyncGenerator[tuple[str, Any], None]:
+    async with aclosing(lines):
+        async for line in lines:
+            yield "line", _out(line)
+
+
 async def _events(ring: Ring, name: str, tail: int) -> AsyncGenerator[tuple[str, Any], None]:
     async with aclosing(ring.follow(name, tail)) as lines:
         async for text in lines:
             yield "line", _line(text)
+
+
+def _out(line: Line) -> LogLine:
+    return LogLine(stream=line.stream, text=line.text)
 
 
 def _line(text: str) -> LogLine:
