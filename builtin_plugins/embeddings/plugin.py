@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 from builtin_plugins.embeddings.catalog import MODELS, LocalModel, is_left_out
+from builtin_plugins.embeddings.further.endpoint import EndpointModel
+from builtin_plugins.embeddings.further.opening import local_models, open_endpoints
 from builtin_plugins.embeddings.service import LocalEmbeddings
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from kernel.sdk import (
@@ -21,10 +24,11 @@ from kernel.sdk import (
 )
 
 EMBEDDINGS: ResourceKey[LocalEmbeddings] = ResourceKey("embeddings")
+ENDPOINTS: ResourceKey[Mapping[str, EndpointModel]] = ResourceKey("embedding endpoints")
 
 
 class EmbeddingsPlugin(Plugin):
-    """Answers `embed_texts` for the local models."""
+    """Answers `embed_texts` for the models of this machine, and those that its settings name."""
 
     models: Sequence[LocalModel] = MODELS
     name = "embeddings"
@@ -37,8 +41,8 @@ class EmbeddingsPlugin(Plugin):
         return EmbeddingsSettings
 
     @hookimpl
-    def register_resources(self) -> Sequence[Resource[LocalEmbeddings]]:
-        return [Resource(EMBEDDINGS, self._open)]
+    def register_resources(self) -> Sequence[Resource[Any]]:
+        return [Resource(EMBEDDINGS, self._open), Resource(ENDPOINTS, open_endpoints)]
 
     @hookimpl
     def register_health_checks(self) -> Sequence[HealthCheck]:
@@ -49,7 +53,9 @@ class EmbeddingsPlugin(Plugin):
         durations = platform.metrics.histogram(
             "embedding_generation_duration_seconds", "Time to embed one batch of texts.", ("model",)
         )
-        service = LocalEmbeddings(platform, self.models, platform.settings_of(EmbeddingsSettings), durations)
+        settings = platform.settings_of(EmbeddingsSettings)
+        models = [*self.models, *await local_models(settings)]
+        service = LocalEmbeddings(platform, models, settings, durations)
         try:
             yield service
         finally:
@@ -59,12 +65,16 @@ class EmbeddingsPlugin(Plugin):
     async def embed_texts(
         self, platform: Platform, model: str, texts: Sequence[str], purpose: contracts.Purpose
     ) -> Embedded | None:
+        endpoint = platform.resource(ENDPOINTS).get(model.lower())
+        if endpoint is not None:
+            return await endpoint.embed(texts, purpose)
         return await platform.resource(EMBEDDINGS).embed(model, texts, purpose)
 
     @hookimpl
     def list_embedding_models(self, platform: Platform) -> Sequence[str]:
         settings = platform.settings_of(EmbeddingsSettings)
-        return [model.name for model in self.models if not is_left_out(model, settings)]
+        here = [model.name for model in self.models if not is_left_out(model, settings)]
+        return [*here, *settings.models]
 
     async def _check(self, platform: Platform) -> None:
         problem = await platform.resource(EMBEDDINGS).problem()

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from builtin_plugins.embeddings.catalog import LocalModel, find_model, is_left_out
-from builtin_plugins.embeddings.engines.base import EmbeddingEngine, EngineError
+from builtin_plugins.embeddings.engines.base import DeclaredWrongly, EmbeddingEngine, EngineError
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.embeddings.weights import WeightsError
 from kernel.sdk import Embedded, Platform, Unavailable, contracts
@@ -133,4 +133,6 @@ def _problem_of(model: LocalModel, error: Exception) -> str:
     """What the public may read of an error; its own text names folders."""
     if isinstance(error, WeightsError):
         return f"the model files of {model.name} are missing or damaged; the server's log says what to do"
+    if isinstance(error, DeclaredWrongly):
+        return str(error)
     return f"no engine on this machine runs {model.name}; the server's log says why"

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
+from builtin_plugins.embeddings.further.declared import (
+    FurtherModel,
+    checked_keys,
+    checked_models,
+    from_text,
+    keys_of,
+)
 from kernel.sdk import Settings
 
 
@@ -33,3 +40,20 @@ class EmbeddingsSettings(Settings):
     threads: int | None = Field(
         None, ge=1, le=256, description="Threads for embedding; as many as there are cores when unset."
     )
+    models: Annotated[dict[str, FurtherModel], BeforeValidator(from_text), AfterValidator(checked_models)] = (
+        Field(
+            {},
+            description="Further embedding models by name: folders in sentence-transformers' format, and "
+            "endpoints with `/v1/embeddings`. JSON, or part of config.yaml; the README of the plugin lists "
+            "what each may say.",
+        )
+    )
+    keys: Annotated[SecretStr | None, AfterValidator(checked_keys)] = Field(
+        None, description="API keys of these endpoints: `name=key`, separated by commas."
+    )
+
+    @model_validator(mode="after")
+    def _keys_have_models(self) -> EmbeddingsSettings:
+        if strangers := set(keys_of(self.keys)) - set(self.models):
+            raise ValueError(f"a key is given for '{sorted(strangers)[0]}', which 'models' doesn't name")
+        return self

@@ -112,6 +112,7 @@ class CandidateOut(BaseModel):
     question: str
     answer: str
     rating: Literal["up", "down"]
+    comment: str | None = Field(None, description="Why it was rated so.")
     passages: list[str] = Field(description="Ids of the passages that the answer cites.")
     documents: list[str] = Field(description="Ids of their documents.")
     asked_at: datetime

@@ -30,6 +30,11 @@ class NotInTeam(Forbidden):
     default_detail = "You are not a member of this team"
 
 
+class MemberUnknown(NotFound):
+    code = "member_not_found"
+    default_detail = "Nobody with this id is in a team or an organization of yours"
+
+
 class DependentPipelines(Conflict):
     code = "dependent_pipelines"
 

@@ -14,7 +14,15 @@ from builtin_plugins.rag import hookspecs
 from builtin_plugins.rag.answering.languages import LanguageDetector
 from builtin_plugins.rag.events import DocumentDeleted, DocumentIngested
 from builtin_plugins.rag.exchange.importing import IMPORT
-from builtin_plugins.rag.handlers import documents, exchange, ingestion, knowledge_bases, pipelines, system
+from builtin_plugins.rag.handlers import (
+    documents,
+    exchange,
+    ingestion,
+    knowledge_bases,
+    pipelines,
+    sight,
+    system,
+)
 from builtin_plugins.rag.handlers.aliases import singular
 from builtin_plugins.rag.methods.decisions import DECISIONS, Decisions
 from builtin_plugins.rag.methods.registry import METHODS, Methods
@@ -22,7 +30,7 @@ from builtin_plugins.rag.models import Base, KnowledgeBase
 from builtin_plugins.rag.parsing.runner import parser_processes
 from builtin_plugins.rag.permissions import PERMISSIONS
 from builtin_plugins.rag.questions.measuring import ask_measured
-from builtin_plugins.rag.questions.reranking import RERANK_SERVER, open_rerank_server
+from builtin_plugins.rag.questions.rerankers import RERANKER, open_reranker
 from builtin_plugins.rag.services import feeding, graphs, lookup, reading
 from builtin_plugins.rag.services.health import health_fields
 from builtin_plugins.rag.services.ingestion_jobs import INGEST
@@ -34,6 +42,7 @@ from builtin_plugins.rag.services.receipts import SIGNER, open_signer
 from builtin_plugins.rag.services.reembedding import REEMBED
 from builtin_plugins.rag.services.removal import REMOVE
 from builtin_plugins.rag.services.samples import sample_answers
+from builtin_plugins.rag.services.sentence_vectors import SENTENCE_VECTORS, SentenceVectors
 from builtin_plugins.rag.services.transfer import Place, export_rows, read_sections
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.rag.trees.job import BUILD_TREES
@@ -99,7 +108,8 @@ class RagPlugin(Plugin):
             Resource(METHODS, _open_methods),
             Resource(DECISIONS, _open_decisions),
             Resource(LANGUAGES, _open_languages),
-            Resource(RERANK_SERVER, open_rerank_server),
+            Resource(RERANKER, open_reranker),
+            Resource(SENTENCE_VECTORS, _open_sentence_vectors),
             Resource(SIGNER, open_signer),
         ]
 
@@ -107,7 +117,7 @@ class RagPlugin(Plugin):
     def register_services(self) -> Sequence[Service]:
         tables = (
             *(system.routes, knowledge_bases.routes, exchange.routes),
-            *(documents.routes, ingestion.routes, pipelines.routes),
+            *(documents.routes, ingestion.routes, sight.routes, pipelines.routes),
         )
         old = singular(knowledge_bases.routes, documents.routes)
         return [
@@ -280,6 +290,11 @@ async def _open_methods(platform: Platform) -> AsyncIterator[Methods]:
 @asynccontextmanager
 async def _open_languages(_platform: Platform) -> AsyncIterator[LanguageDetector]:
     yield LanguageDetector()
+
+
+@asynccontextmanager
+async def _open_sentence_vectors(_platform: Platform) -> AsyncIterator[SentenceVectors]:
+    yield SentenceVectors()
 
 
 @asynccontextmanager

@@ -19,8 +19,8 @@ class _Row(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class KnowledgeBaseRow(_Row):
-    """A knowledge base without its documents."""
+class KnowledgeBaseSettings(BaseModel):
+    """A knowledge base's settings, as they stand in every kind of bundle."""
 
     name: Name
     description: Text = ""
@@ -34,6 +34,10 @@ class KnowledgeBaseRow(_Row):
         if self.chunk_overlap >= self.chunk_size:
             raise ValueError("chunk_overlap must be smaller than chunk_size")
         return self
+
+
+class KnowledgeBaseRow(KnowledgeBaseSettings, _Row):
+    """A knowledge base without its documents."""
 
 
 class RetrievalRow(_Row):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, model_validator
 
 from kernel.sdk import Settings, env
 
@@ -89,11 +90,22 @@ class RagSettings(Settings):
         validation_alias=env("RERANK_CANDIDATE_MULTIPLIER"),
         description="With `rerank`, this many times `top_k` passages are looked at.",
     )
+    rerank_folder: Path | None = Field(
+        None,
+        description="Folder with a cross-encoder in sentence-transformers' format that reranks passages on "
+        "this machine; needs the full installation.",
+    )
     rerank_url: str | None = Field(
         None,
         description="Address of a server with a `/v1/rerank` route, such as llama.cpp's or vLLM's. Without "
-        "one, passages are reranked by their words.",
+        "one, and without a folder, passages are reranked by their words.",
     )
     rerank_model: str | None = Field(None, description="Model to ask the reranking server for.")
     rerank_api_key: SecretStr | None = Field(None, description="API key of the reranking server.")
     rerank_seconds: float = Field(10, gt=0, description="Longest wait in seconds for the reranking server.")
+
+    @model_validator(mode="after")
+    def _one_reranker(self) -> RagSettings:
+        if self.rerank_folder is not None and self.rerank_url is not None:
+            raise ValueError("name either 'rerank_folder' or 'rerank_url'")
+        return self

@@ -478,13 +478,21 @@ def _openai_extras(turn: Turn) -> Json:
 
 
 def _line(part: Json) -> bytes:
-    return json.dumps(part, ensure_ascii=False).encode() + b"\n"
+    return _encoded(part) + b"\n"
 
 
 def _event(chunk: Json) -> bytes:
-    return b"data: " + json.dumps(chunk, ensure_ascii=False).encode() + b"\r\n\r\n"
+    return b"data: " + _encoded(chunk) + b"\r\n\r\n"
 
 
 def _openai_chunk(model: str, delta: Json, finish_reason: str | None = None) -> bytes:
     choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
     return _event({"id": "c1", "object": "chat.completion.chunk", "model": model, "choices": [choice]})
+
+
+def _encoded(value: Json) -> bytes:
+    """JSON in UTF-8; with escapes where a text holds halves of characters."""
+    try:
+        return json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return json.dumps(value).encode()

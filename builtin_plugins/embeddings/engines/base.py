@@ -41,6 +41,10 @@ class EngineError(RuntimeError):
     """The engine cannot run here, or failed its check; the message says what to do."""
 
 
+class DeclaredWrongly(EngineError):
+    """The settings say of a model what is not so; the message may be shown to anybody."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """Texts and the vectors [n, dimension] that a published library gives them in fp32."""

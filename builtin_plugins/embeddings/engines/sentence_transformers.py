@@ -4,20 +4,42 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
-from builtin_plugins.embeddings.engines.base import BertShape, Precision, Vectors, identity, normalised
-from builtin_plugins.embeddings.weights import Weights
+from builtin_plugins.embeddings.engines.base import DeclaredWrongly, Precision, Vectors, identity, normalised
 
 _BATCH = 32
 
 
-class SentenceTransformersEngine:
-    """all-MiniLM-L6-v2 in torch. Calls wait for one another: the library promises nothing about threads."""
+class ModelFiles(Protocol):
+    """A folder in sentence-transformers' format; see `Network` for the names."""
 
-    def __init__(self, weights: Weights, *, precision: Precision = "fp32") -> None:
-        """Load the model; the first engine in a process pays the import of torch (seconds, some 500 MB)."""
+    @property
+    def folder(self) -> Path: ...
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def fingerprint(self) -> str: ...
+
+
+class SentenceTransformersEngine:
+    """A model in torch. Calls wait for one another: the library promises nothing about threads."""
+
+    def __init__(
+        self, weights: ModelFiles, *, precision: Precision = "fp32", max_tokens: int | None = None
+    ) -> None:
+        """Load the model; the first engine in a process pays the import of torch (seconds, some 500 MB).
+
+        `max_tokens` is the most that it reads of a text; the folder says so when it is None.
+
+        Raises:
+            DeclaredWrongly: it can't read so many.
+        """
         import torch
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
@@ -25,11 +47,23 @@ class SentenceTransformersEngine:
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # it would draw a bar into the log of a server
         kind = torch.bfloat16 if precision == "bf16" else torch.float32
         self._model = SentenceTransformer(
-            str(weights.folder), device="cpu", local_files_only=True, model_kwargs={"dtype": kind}
+            str(weights.folder),
+            device="cpu",
+            local_files_only=True,
+            model_kwargs={"dtype": kind, "use_safetensors": True},  # a pickle would run what is in it
         )
+        self._read_at_most(max_tokens)
         self._identity = identity("sentence-transformers", weights.model, precision, weights.fingerprint)
-        self._dimension = BertShape.read(weights.config).hidden
+        self._dimension = int(self._model.encode([""], convert_to_numpy=True).shape[1])
         self._turn = threading.Lock()
+
+    def _read_at_most(self, tokens: int | None) -> None:
+        if tokens is None:
+            return
+        most = self._model.max_seq_length
+        if most is not None and tokens > most:
+            raise DeclaredWrongly(f"'max_tokens' is {tokens}, but the model reads {most} tokens: lower it")
+        self._model.max_seq_length = tokens
 
     @property
     def identity(self) -> str:

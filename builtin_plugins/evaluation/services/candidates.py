@@ -87,6 +87,7 @@ def _of_base(turns: Iterable[contracts.RecordedTurn], base: str, known: set[str]
             question=turn.question,
             answer=turn.answer,
             rating="up" if turn.rating == "up" else "down",
+            comment=turn.rating_comment,
             passages=list(dict.fromkeys(one.chunk_id for one in mine)),
             documents=list(dict.fromkeys(one.document_id for one in mine)),
             asked_at=turn.asked_at,

@@ -14,6 +14,7 @@ from builtin_plugins.models.addresses import Kind
 from builtin_plugins.models.local.runtime import LocalRuntime
 from builtin_plugins.models.names import canonical
 from builtin_plugins.models.purposes import prepared
+from builtin_plugins.models.runtimes.characters import Characters, mended
 from builtin_plugins.models.runtimes.errors import ModelNotFound, ModelRuntimeError, RuntimeRefused
 from builtin_plugins.models.runtimes.protocol import (
     GenerationRequest,
@@ -133,11 +134,16 @@ class Models:
         )
         started, tokens, failed = time.perf_counter(), None, True
         try:
+            characters = Characters()
             async with aclosing(_stream(chosen.runtime, request)) as stream:
                 async for item in stream:
                     if isinstance(item, contracts.Generated):
                         tokens, failed = item.tokens_used, False
-                    yield item.text if isinstance(item, TextDelta) else item
+                        if rest := characters.close():
+                            yield rest
+                        yield replace(item, text=mended(item.text))
+                    elif text := characters.feed(item.text):
+                        yield text
         except (GeneratorExit, asyncio.CancelledError):
             failed = False  # who asked has left: that is no fault of the model
             raise
@@ -154,7 +160,7 @@ class Models:
         asked = replace(request, model=name, options=_capped_options(request.options, rule, add=True))
         started, tokens, failed = time.perf_counter(), None, True
         try:
-            async with aclosing(chosen.runtime.chat(asked, name)) as events:
+            async with aclosing(_whole_characters(chosen.runtime.chat(asked, name))) as events:
                 async for event in events:
                     if isinstance(event, contracts.ChatEnd):
                         tokens, failed = _sum(event), False
@@ -227,6 +233,25 @@ class Models:
 
     def _local_name(self, model: str) -> str:
         return model if self.local.knows(model) else model.removeprefix("local/")
+
+
+async def _whole_characters(events: contracts.ChatEvents) -> contracts.ChatEvents:
+    """The same without halves of characters, which no answer could hold."""
+    said, thought = Characters(), Characters()
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, str):
+                if text := said.feed(event):
+                    yield text
+            elif isinstance(event, contracts.Thought):
+                if text := thought.feed(event.text):
+                    yield contracts.Thought(text)
+            elif isinstance(event, contracts.ToolCallPart):
+                yield replace(event, name=mended(event.name), arguments=mended(event.arguments))
+            else:
+                if rest := said.close():
+                    yield rest
+                yield event
 
 
 async def _stream(

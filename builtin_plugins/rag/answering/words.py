@@ -1,7 +1,7 @@
 """Words as answering compares them: folded, without function words, roughly stemmed; names and numbers apart.
 
 Stop words are those of a text's language where it is known, from `stopwordsiso`; else those of a few common
-ones. Scripts without spaces become pairs of letters.
+ones. Text in scripts without spaces is split into pairs of letters.
 """
 
 from __future__ import annotations

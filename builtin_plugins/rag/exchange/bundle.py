@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import IO, Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from builtin_plugins.rag.chunking import MAX_SIZE
-from builtin_plugins.rag.schemas import ModelName, Name, Text
+from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings
 from kernel.sdk import Unprocessable
 
 MANIFEST = "manifest.json"
@@ -43,22 +42,10 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Base(_Part):
+class Base(KnowledgeBaseSettings, _Part):
     """Settings of the knowledge base."""
 
-    name: Name
-    description: Text = ""
-    embedding_model: ModelName
-    llm_model: ModelName | None = None
-    chunk_size: Annotated[int, Field(ge=1, le=MAX_SIZE)]
-    chunk_overlap: Annotated[int, Field(ge=0, le=MAX_SIZE)]
     graph: bool = False
-
-    @model_validator(mode="after")
-    def _overlap_fits(self) -> Base:
-        if self.chunk_overlap >= self.chunk_size:
-            raise ValueError("chunk_overlap must be smaller than chunk_size")
-        return self
 
 
 class BundledDocument(_Part):

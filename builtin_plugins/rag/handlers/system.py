@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from builtin_plugins.rag.methods.decisions import DECISIONS
 from builtin_plugins.rag.methods.registry import METHODS
-from builtin_plugins.rag.questions.reranking import RERANK_SERVER
+from builtin_plugins.rag.questions.rerankers import RERANKER
 from builtin_plugins.rag.schemas_system import (
     DecisionStats,
     EnhancerState,
@@ -33,7 +33,7 @@ async def root(ctx: Context) -> RootOut:
 async def capabilities(ctx: Context) -> RagCapabilities:
     """Show which features are available on this server."""
     has_conversations = bool(ctx.platform.hooks.implementations(contracts.open_turn))
-    reranker = "lexical" if ctx.resource(RERANK_SERVER) is None else "cross_encoder"
+    reranker = "lexical" if ctx.resource(RERANKER) is None else "cross_encoder"
     return RagCapabilities(
         methods={**dict.fromkeys(ctx.resource(METHODS).names, True), "conversational": has_conversations},
         enhancers={

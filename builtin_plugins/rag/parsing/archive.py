@@ -23,6 +23,15 @@ _LOCATOR: Final = b"PK\x06\x07"
 _END64_SIZE: Final = 56
 _LOCATOR_SIZE: Final = 20
 
+# zipfile raises NotImplementedError for a compression that it does not know, RuntimeError for a password.
+ZIP_FAULTS: Final = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+)
 # How zipfile, zlib and lxml (whose XMLSyntaxError is a SyntaxError) report a damaged package.
 _DAMAGE: Final = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, SyntaxError)
 

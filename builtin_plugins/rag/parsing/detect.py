@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import zipfile
-import zlib
 from pathlib import Path
 from typing import Final
 
-from builtin_plugins.rag.parsing.archive import MAX_DIRECTORY_BYTES, directory_bytes
+from builtin_plugins.rag.parsing.archive import MAX_DIRECTORY_BYTES, ZIP_FAULTS, directory_bytes
 from builtin_plugins.rag.parsing.encoding import decode_head, detect_encoding, read_head
 from builtin_plugins.rag.parsing.flavours import text_flavour
 
@@ -112,7 +111,7 @@ def _package_type(path: Path) -> str | None:
                 known = _named_type(archive) or _office_type(archive)
                 is_document = _KIND in archive.NameToInfo or _CONTENT_TYPES in archive.NameToInfo
                 return known or (None if is_document else ZIP)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError):
+    except ZIP_FAULTS:
         return None
 
 

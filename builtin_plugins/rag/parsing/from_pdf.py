@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +14,7 @@ from pypdfium2 import raw
 
 from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
 from builtin_plugins.rag.parsing.ocr import Recognizer
+from builtin_plugins.rag.parsing.pdf_tables import TableReader
 
 # PDFium marks a hyphen at the end of a line, where a word was cut, with U+FFFE (U+0002 in older releases).
 _CUT_WORD: Final = re.compile("[\ufffe\x02]\n?")
@@ -21,6 +22,7 @@ _CUT_WORD: Final = re.compile("[\ufffe\x02]\n?")
 _CONTINUED: Final = re.compile(r"(?<=[^\s.!?:;•]) ?\n(?=[a-zß-öø-ÿα-ωа-яё](?![.)]))")
 _DOTS_PER_INCH: Final = 200
 _MOST_PIXELS: Final = 3_500  # of the longer side: a page may claim to be as large as a house
+_ROW: Final = "\x1f"  # white space to a regular expression, and in no text that PDFium gives
 _LIGATURE: Final = re.compile("[\ufb00-\ufb06]")
 
 
@@ -32,10 +34,10 @@ def parse(path: Path) -> Iterator[Block]:
     pages cannot be loaded (a document read in part would answer wrongly and nobody would know).
     """
     document = _open(path)
-    recognizer = Recognizer()
+    recognizer, tables = Recognizer(), TableReader()
     try:
         for index in range(len(document)):
-            text = _reflow(_page_text(document, index))
+            text = _reflow(_page_text(document, index, tables))
             if not text.strip() and recognizer.is_installed:
                 text = _recognized(document, index, recognizer)
             yield Block(text, index + 1)
@@ -52,16 +54,28 @@ def _open(path: Path) -> pypdfium2.PdfDocument:
         raise UnparsableDocument("corrupt", str(error)) from error
 
 
-def _page_text(document: pypdfium2.PdfDocument, index: int) -> str:
+def _page_text(document: pypdfium2.PdfDocument, index: int, tables: TableReader) -> str:
     try:
         page = document[index]
         text_page = page.get_textpage()
     except pypdfium2.PdfiumError as error:
         raise UnparsableDocument("corrupt", f"page {index + 1}: {error}") from error
-    text = str(text_page.get_text_bounded())
+    text = _with_rows(str(text_page.get_text_bounded()), tables.rows_of(text_page))
     text_page.close()
     page.close()
     return text
+
+
+def _with_rows(text: str, rows: Mapping[str, str]) -> str:
+    """The text with the rows of its tables parted by tabs, between marks at which `_reflow` joins nothing."""
+    if not rows:
+        return text
+    lines = ((line, rows.get(" ".join(line.split()))) for line in text.splitlines())
+    return "\n".join(line if row is None else _marked(row) for line, row in lines)
+
+
+def _marked(row: str) -> str:
+    return "\n".join(f"{_ROW}{line}{_ROW}" for line in row.split("\n"))
 
 
 def _recognized(document: pypdfium2.PdfDocument, index: int, recognizer: Recognizer) -> str:
@@ -84,4 +98,4 @@ def _recognized(document: pypdfium2.PdfDocument, index: int, recognizer: Recogni
 def _reflow(text: str) -> str:
     text = _CUT_WORD.sub("", text.replace("\r\n", "\n"))
     text = _LIGATURE.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
-    return _CONTINUED.sub(" ", text)
+    return _CONTINUED.sub(" ", text).replace(_ROW, "")

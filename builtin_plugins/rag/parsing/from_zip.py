@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from builtin_plugins.rag.parsing.archive import MAX_DIRECTORY_BYTES, directory_bytes
+from builtin_plugins.rag.parsing.archive import MAX_DIRECTORY_BYTES, ZIP_FAULTS, directory_bytes
 from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
 from builtin_plugins.rag.parsing.extracting import Extracted
 
@@ -54,7 +54,7 @@ def _extracted(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Extracted:
     try:
         if _is_archive(archive, info):
             return Extracted(name, b"", "archive")
-    except (zipfile.BadZipFile, EOFError, OSError, ValueError, RuntimeError, NotImplementedError):
+    except (OSError, *ZIP_FAULTS):
         return Extracted(name, b"", "damaged")
     return Extracted(name, _portions(archive, info))
 
@@ -82,7 +82,7 @@ def _files(file: BinaryIO) -> list[zipfile.ZipInfo]:
     try:
         with zipfile.ZipFile(file) as archive:
             infos = archive.infolist()
-    except (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError, RuntimeError) as error:
+    except (OSError, *ZIP_FAULTS) as error:
         raise UnparsableDocument("corrupt", f"zip: {error}") from error
     if len(infos) > _MOST_ENTRIES:
         raise UnparsableDocument("too_large", f"zip: {len(infos)} entries")

@@ -15,7 +15,7 @@ from builtin_plugins.rag.questions.events import Found, Piece
 from builtin_plugins.rag.questions.question import Question
 from builtin_plugins.rag.questions.ranked import Retrieved, told
 from builtin_plugins.rag.questions.rendering import Draft
-from builtin_plugins.rag.services.embedding import embed
+from builtin_plugins.rag.services.sentence_vectors import SENTENCE_VECTORS, PassageSentence
 from kernel.sdk import Embedded, Platform
 
 
@@ -29,7 +29,7 @@ async def extracted(
         choose = partial(extractive.candidates, question.text, judged, language=language)
         candidates = await asyncio.to_thread(choose)
         model = question.bases[0].embedding_model
-        sentences = [sentence.text for sentence in candidates]
+        sentences = [PassageSentence(judged[one.passage - 1].chunk_id, one.text) for one in candidates]
         similarities = await _similarities(question.platform, model, found.question, sentences)
         compose = partial(
             extractive.compose, calibration=calibration_of(model), shown=len(found.items), language=language
@@ -49,9 +49,9 @@ def _judged(question: Question, found: Retrieved, passages: Sequence[Passage]) -
 
 
 async def _similarities(
-    platform: Platform, model: str, asked: Embedded, sentences: list[str]
+    platform: Platform, model: str, asked: Embedded, sentences: list[PassageSentence]
 ) -> list[float] | None:
     if not sentences:
         return None
-    vectors = (await embed(platform, model, sentences, "passage")).vectors
+    vectors = await platform.resource(SENTENCE_VECTORS).of(platform, model, asked.engine, sentences)
     return [asked.similarity(cosine) for cosine in np.dot(vectors, asked.vectors[0]).tolist()]

@@ -27,11 +27,13 @@ from builtin_plugins.rag.parsing.blocks import SlowDocument
 from builtin_plugins.rag.parsing.protocol import last_page
 from builtin_plugins.rag.parsing.runner import ParsedDocument, limits_of, parse
 from builtin_plugins.rag.services.embedding import embed, engine_changed
+from builtin_plugins.rag.services.languages import languages_of
 from builtin_plugins.rag.services.outcomes import note_outcome
 from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.rag.trees.job import queue_one
 from kernel.sdk import (
+    LANGUAGE,
     Embedded,
     EngineMismatch,
     JobFailed,
@@ -181,6 +183,7 @@ class Ingestion:
         self._progress = progress
         self._payload = payload
         self._settings = platform.settings_of(RagSettings)
+        self._language: str | None = None
 
     async def run(self) -> None:
         """Parse, then embed and stage batch by batch, then publish."""
@@ -190,10 +193,17 @@ class Ingestion:
             parsed = await self._parse(sink)
             if not self._payload.large and self._passages(parsed) > LARGE_PASSAGES:
                 raise _Large
+            self._language = await self._told(parsed)
             await self._embed_all(parsed)
             await self._platform.database.write(self._finish, parsed)
         finally:
             sink.unlink(missing_ok=True)
+
+    async def _told(self, parsed: ParsedDocument) -> str | None:
+        """The document's language, told by its first passage: the same in each run."""
+        chunks = chunk(read_blocks(parsed.sink), self._base.chunk_size, self._base.chunk_overlap)
+        first = await asyncio.to_thread(next, chunks, None)
+        return None if first is None else (await languages_of(self._platform, [first.text]))[0]
 
     def _passages(self, parsed: ParsedDocument) -> int:
         """About how many passages the document has."""
@@ -263,7 +273,7 @@ class Ingestion:
     def _stage(self, unit: Unit, batch: Sequence[Chunk], embedded: Embedded) -> None:
         self._hold(unit).chunk_count = batch[-1].index + 1
         points = [
-            point_of(self._document.id, item, vector)
+            point_of(self._document.id, item, vector, self._language)
             for item, vector in zip(batch, embedded.vectors, strict=True)
         ]
         vectors, collection = self._platform.vectors, self._base.collection
@@ -313,13 +323,14 @@ def _take(chunks: Iterator[Chunk]) -> list[Chunk]:
     return list(islice(chunks, BATCH))
 
 
-def point_of(document_id: str, item: Chunk, vector: object) -> Point:
+def point_of(document_id: str, item: Chunk, vector: object, language: str | None) -> Point:
     """A passage as it is stored; its id follows from its place."""
+    place = {"page": item.page, "char_start": item.char_start, "char_end": item.char_end}
     return Point(
         id=str(uuid.uuid5(_NAMESPACE, f"{document_id}/{item.index}")),
         group=document_id,
         position=item.index,
         text=item.text,
         vector=vector,  # type: ignore[arg-type]  # a row of a float32 matrix
-        payload={"page": item.page, "char_start": item.char_start, "char_end": item.char_end},
+        payload=place if language is None else {**place, LANGUAGE: language},
     )

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, Row, func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.models import Document, KnowledgeBase, Pipeline, PipelineSource
 from kernel.sdk import Caller, Scope, contracts, scope_of
 
 _AT_ONCE = 500
+ENTRY: tuple[Any, ...] = (
+    Document.knowledge_base_id,
+    Document.id,
+    Document.filename,
+    Document.content_type,
+    Document.size_bytes,
+    Document.uploaded_at,
+)
 
 
 async def find_pipelines(caller: Caller, pipeline_ids: Sequence[str]) -> dict[str, contracts.PipelineEntry]:
@@ -63,16 +72,16 @@ def _documents(session: Session, scope: Scope, ids: list[str]) -> dict[str, cont
     found: dict[str, contracts.DocumentEntry] = {}
     for start in range(0, max(1, len(ids)), _AT_ONCE):
         query = (
-            select(Document)
+            select(*ENTRY)
             .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
             .where(Document.id.in_(ids[start : start + _AT_ONCE]), scope.sees(KnowledgeBase))
         )
-        found.update((row.id, entry_of(row)) for row in session.scalars(query))
+        found.update((row.id, entry_of(row)) for row in session.execute(query))
     return found
 
 
-def entry_of(row: Document) -> contracts.DocumentEntry:
-    """A document's row as other plugins see it."""
+def entry_of(row: Row[Any]) -> contracts.DocumentEntry:
+    """A document as other plugins see it, of the columns in `ENTRY`."""
     return contracts.DocumentEntry(
         row.knowledge_base_id, row.id, row.filename, row.content_type, row.size_bytes, row.uploaded_at
     )

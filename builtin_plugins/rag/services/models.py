@@ -8,11 +8,12 @@ from kernel.sdk import Platform, Unprocessable, contracts
 
 async def check_embedding_model(platform: Platform, wanted: str | None) -> str:
     """The model to embed with. Raises Unprocessable naming those there are, Unavailable."""
-    model = wanted or platform.settings_of(RagSettings).embedding_model
+    default = platform.settings_of(RagSettings).embedding_model
+    model = wanted or default
     hooks = platform.hooks
     listed = await hooks.ask(contracts.list_embedding_models, platform=platform)
     known = [name for names in listed for name in names]
-    if model in known:
+    if model == default and model in known:  # any other shows by a vector that its settings fit it
         return model
     found = await hooks.ask(
         contracts.embed_texts, platform=platform, model=model, texts=["probe"], purpose="query"

@@ -12,7 +12,7 @@ from builtin_plugins.rag.questions.ranked import cited_passage as ranked_passage
 from builtin_plugins.rag.questions.retrieval import Sought, retrieve
 from builtin_plugins.rag.schemas import QueryAnswer, Source
 from builtin_plugins.rag.services import documents, knowledge_bases
-from builtin_plugins.rag.services.lookup import entry_of
+from builtin_plugins.rag.services.lookup import ENTRY, entry_of
 from kernel.sdk import BadRequest, Caller, NotFound, PayloadTooLarge, Platform, Scope, contracts, scope_of
 
 MOST_SEARCHED = 50
@@ -88,12 +88,12 @@ async def list_documents(caller: Caller, limit: int, offset: int) -> list[contra
 
 def _entries(session: Session, scope: Scope, limit: int, offset: int) -> list[contracts.DocumentEntry]:
     query = (
-        select(Document)
+        select(*ENTRY)
         .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
         .where(scope.sees(KnowledgeBase), Document.status == "completed")
         .order_by(Document.uploaded_at, Document.id)
     )
-    return [entry_of(row) for row in session.scalars(query.limit(limit).offset(offset))]
+    return [entry_of(row) for row in session.execute(query.limit(limit).offset(offset))]
 
 
 async def read_document(

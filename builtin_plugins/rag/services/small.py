@@ -7,7 +7,7 @@ wrong with it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
@@ -21,6 +21,7 @@ from builtin_plugins.rag.parsing import BUILTIN_PARSERS, Block, Parser
 from builtin_plugins.rag.parsing.runner import limits_of, parse_small
 from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.services.ingest import BATCH, IngestPayload, complete, path_of, point_of
+from builtin_plugins.rag.services.languages import languages_of
 from builtin_plugins.rag.services.outcomes import note_outcome
 from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS
 from builtin_plugins.rag.settings import RagSettings
@@ -39,6 +40,7 @@ class _Small:
     document: Document
     base: KnowledgeBase
     chunks: Sequence[Chunk] = ()
+    language: str | None = None
 
 
 async def ingest_small(platform: Platform, jobs: Together[IngestPayload]) -> None:
@@ -50,7 +52,9 @@ async def ingest_small(platform: Platform, jobs: Together[IngestPayload]) -> Non
     for model, some in groupby(sorted(chunked, key=_model), key=_model):
         small = list(some)
         embedded = await _embed(platform, model, [item.text for one in small for item in one.chunks])
-        await platform.database.write(_store, platform, jobs, small, embedded)
+        languages = await languages_of(platform, [one.chunks[0].text for one in small])
+        told = [replace(one, language=language) for one, language in zip(small, languages, strict=True)]
+        await platform.database.write(_store, platform, jobs, told, embedded)
 
 
 def _model(small: _Small) -> str:
@@ -115,7 +119,9 @@ def _store(
             continue
         vectors, collection = platform.vectors, one.base.collection
         vectors.ensure(unit, collection, rows.shape[1], embedded.engine)
-        points = [point_of(document.id, item, row) for item, row in zip(one.chunks, rows, strict=True)]
+        points = [
+            point_of(document.id, item, row, one.language) for item, row in zip(one.chunks, rows, strict=True)
+        ]
         vectors.stage(unit, collection, points)
         complete(unit, document, one.base, vectors.publish(unit, collection, document.id), None)
         results[one.job_id] = path_of(document)

@@ -145,6 +145,20 @@ async def test_lying_sizes(desk: Desk) -> None:
     assert inside["liar.txt"]["size_bytes"] == 90_000
 
 
+async def test_a_damaged_archive_inside(desk: Desk) -> None:
+    """What can't be unpacked far enough to see whether it is an archive stays out; the rest is read."""
+    content = bytearray(
+        zipped(
+            lambda archive: (archive.writestr("old.zip", b"PK" * 400), archive.writestr("a.txt", "Hello."))
+        )
+    )
+    start = 30 + len("old.zip")
+    content[start : start + 4] = b"\xff" * 4
+    own, inside, told = await desk.upload("archive.zip", bytes(content))
+    assert own["status"] == "completed" and set(inside) == {"a.txt"}
+    assert "old.zip (damaged)" in told
+
+
 async def test_encrypted_and_broken_archives(desk: Desk) -> None:
     """The reason is told; nothing comes out."""
     data = bytearray(zipped(lambda archive: archive.writestr("secret.txt", "words")))

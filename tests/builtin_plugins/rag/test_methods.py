@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from kernel.testing import Actor, Reply, Running, platforms
+from kernel.testing import Actor, Reply, Running, platforms, postgres_database
 from tests.builtin_plugins.rag.rag_support import (
     HANDBOOK,
     ask,
@@ -75,9 +76,14 @@ class Stage:
 async def shared(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Stage]:
+    """Ollama's protocol over SQLite, OpenAI's over PostgreSQL."""
     address = {"ollama": "OLLAMA_BASE_URL", "openai": "OPENAI_BASE_URL"}[request.param]
-    async with model_server() as server, platforms(tmp_path_factory.mktemp("methods")) as start:
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(model_server())
+        start = await stack.enter_async_context(platforms(tmp_path_factory.mktemp("methods")))
+        url = stack.enter_context(postgres_database()) if request.param == "openai" else None
         env = {
+            "DATABASE_URL": url,
             address: server.url,
             "PLATFORM_RAG_QUESTION_MODEL_CALLS": str(CALLS),
             "PLATFORM_RAG_STEP_SECONDS": "1",

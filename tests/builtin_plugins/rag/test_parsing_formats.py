@@ -127,6 +127,20 @@ def test_docx_nested_table_and_long_table(tmp_path: Path) -> None:
     assert "\n".join(rest).splitlines() == [f"row {row}" for row in range(120)]
 
 
+def test_docx_portions_of_a_table_begin_with_the_names_of_its_columns(tmp_path: Path) -> None:
+    """None holds names alone, and no row is lost."""
+
+    def build(document: docx.document.Document) -> None:
+        table = document.add_table(41, 2)
+        for number, row in enumerate(table.rows):
+            cells = (f"pump {number}", f"{number} bar") if number else ("Name", "Most")
+            row.cells[0].text, row.cells[1].text = cells
+
+    texts = [block.text.splitlines() for block in from_docx.parse(word(tmp_path / "w", build))]
+    assert len(texts) > 1 and all(lines[0] == "Name\tMost" and len(lines) > 1 for lines in texts)
+    assert [line for lines in texts for line in lines[1:]] == [f"pump {n}\t{n} bar" for n in range(1, 41)]
+
+
 def test_docx_tracked_changes_text_boxes_and_content_controls(tmp_path: Path) -> None:
     """Inserted text is kept, deleted text is not; a text box is read once; controls are read."""
     word_ns = nsdecls("w")

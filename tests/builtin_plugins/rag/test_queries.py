@@ -67,6 +67,22 @@ async def shelf(running: Running) -> Shelf:
     return Shelf(ann, travel, technical, handbook, errors, garden, one, both)
 
 
+async def embedded_batches(running: Running) -> float:
+    """How many batches of texts were embedded so far."""
+    lines = (await running.anonymous.get("/metrics")).body.decode().splitlines()
+    counts = [line for line in lines if line.startswith("embedding_generation_duration_seconds_count")]
+    return sum(float(line.rsplit(" ", 1)[1]) for line in counts)
+
+
+async def test_the_sentences_of_a_passage_are_embedded_once(running: Running, shelf: Shelf) -> None:
+    """Asked again, only the question is embedded, and the answer is the same."""
+    first = await ask(shelf.ann, shelf.both, HOTEL)
+    before = await embedded_batches(running)
+    again = await ask(shelf.ann, shelf.both, HOTEL)
+    assert await embedded_batches(running) == before + 1  # the question alone
+    assert (again["answer"], again["confidence"]) == (first["answer"], first["confidence"])
+
+
 class TestAnswer:
     @pytest.mark.parametrize("hybrid", [False, True])
     async def test_shape(self, shelf: Shelf, hybrid: bool) -> None:

@@ -18,6 +18,8 @@ from builtin_plugins.rag.questions.closeness import closeness
 from kernel.testing import Actor, Running, platforms
 from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_pipeline, somebody
 from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.llama_server import llama_server
+from tests.fakes.tiny_models import cross_encoder
 
 QUESTION = "How is the pump of the station oiled?"
 TEXT = "\n\n".join(f"# Part {n}\n\nPart {n} says how the pump of station {n} is oiled." for n in range(30))
@@ -169,7 +171,7 @@ async def test_a_server_that_never_answers(tmp_path: Path) -> None:
     async def never(_body: dict[str, Any]) -> Any:
         await asyncio.Event().wait()
 
-    async with stage_with(tmp_path, 0.3) as stage:
+    async with asyncio.timeout(60), stage_with(tmp_path, 0.3) as stage:
         stage.server.answer = never
         await words_decide(stage)
 
@@ -196,6 +198,55 @@ async def test_a_search_tells_the_score(stage: Stage) -> None:
     body = {"question": QUESTION, "rerank": True, "top_k": 2}
     found = (await stage.ann.post(f"/v1/rag/pipeline/{stage.pipeline}/search", json=body)).json()
     assert [item["scores"]["rerank"] for item in found["items"]] == [item["score"] for item in found["items"]]
+
+
+async def small_stage(folder: Path, **env: str) -> AsyncIterator[tuple[Actor, str]]:
+    """A platform with another reranker: somebody, and a pipeline."""
+    async with platforms(folder) as start:
+        running = await start("rag", HashEmbeddings(), env=env)
+        ann = await somebody(running)
+        base = await make_base(ann, chunk_size=80, chunk_overlap=0)
+        await ingest(running, ann, base, "parts.md", TEXT)
+        yield ann, await make_pipeline(ann, base)
+
+
+@session
+async def test_llama_cpps_own_server(tmp_path: Path) -> None:
+    """Its scores are logits of any sign; they come out within 0 to 1, in its order."""
+    with llama_server("rank") as url:
+        settings = {"PLATFORM_RAG_RERANK_URL": url, "PLATFORM_RAG_RERANK_SECONDS": "200"}
+        async for ann, pipeline in small_stage(tmp_path, **settings):
+            answer = await ask(ann, pipeline, QUESTION, rerank=True, explain=True, top_k=3)
+    assert answer["method_details"]["reranker"] == "cross_encoder"
+    scores = [source["scores"]["rerank"] for source in answer["sources"]]
+    assert len(scores) == 3 and scores == sorted(scores, reverse=True) and 0 < scores[2] < 1
+
+
+@session
+async def test_a_cross_encoder_in_a_folder(tmp_path: Path) -> None:
+    """Its scores are those of the published library."""
+    from sentence_transformers import CrossEncoder
+
+    folder = cross_encoder(tmp_path / "cross")
+    async for ann, pipeline in small_stage(tmp_path, PLATFORM_RAG_RERANK_FOLDER=str(folder)):
+        body = {"question": QUESTION, "rerank": True, "top_k": 5}
+        found = (await ann.post(f"/v1/rag/pipeline/{pipeline}/search", json=body)).json()["items"]
+        capabilities = (await ann.get("/v1/rag/capabilities")).json()
+    pairs = [(QUESTION, item["text"]) for item in found]
+    expected = CrossEncoder(str(folder), device="cpu", local_files_only=True).predict(pairs)
+    assert [item["scores"]["rerank"] for item in found] == pytest.approx(expected.tolist(), abs=1e-4)
+    assert capabilities["enhancers"]["rerank"]["backend"] == "cross_encoder"
+
+
+@session
+async def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    """The words decide, and `capabilities` says so."""
+    nowhere = str(tmp_path / "nowhere")
+    async for ann, pipeline in small_stage(tmp_path, PLATFORM_RAG_RERANK_FOLDER=nowhere):
+        answer = await ask(ann, pipeline, QUESTION, rerank=True, top_k=3)
+        capabilities = (await ann.get("/v1/rag/capabilities")).json()
+    assert answer["method_details"]["reranker"] == "lexical"
+    assert capabilities["enhancers"]["rerank"]["backend"] == "lexical"
 
 
 class TestCloseness:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.models import Document
 from kernel.db.tables import CollectionRecord, PointRecord
-from kernel.testing import Actor, Reply, Running, environment, platforms
+from kernel.testing import Actor, Reply, Running, environment, platforms, postgres_database
 from tests.builtin_plugins.rag.rag_support import (
     ask,
     ingest,
@@ -80,10 +81,14 @@ class Stage:
         return await self.running.platform.vectors.count(f"rag-tree:{base}")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
-    async with platforms(tmp_path_factory.mktemp("trees")) as start:
-        running = await start("rag", HashEmbeddings())
+@pytest_asyncio.fixture(scope="module", loop_scope="session", params=["sqlite", "postgresql"])
+async def stage(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Stage]:
+    async with AsyncExitStack() as stack:
+        start = await stack.enter_async_context(platforms(tmp_path_factory.mktemp("trees")))
+        url = stack.enter_context(postgres_database()) if request.param == "postgresql" else None
+        running = await start("rag", HashEmbeddings(), env={"DATABASE_URL": url})
         yield Stage(running, await somebody(running))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from kernel.sdk import TOKENS
+from kernel.sdk import ADMINISTRATION, TOKENS, operator_of
 from kernel.testing import Actor, Reply, Running
 from tests.builtin_plugins.rag.rag_support import (
     Memberships,
@@ -290,3 +290,41 @@ class TestPipelines:
         assert (renamed.status, renamed.json()["knowledge_base_ids"]) == (200, [])
         assert (await scene.owner.patch(f"{BASES}/{base}", json={"visibility": "shared"})).status == 200
         assert (await listed_pipelines(scene.colleague))[pipeline]["knowledge_base_ids"] == [base]
+
+
+@pytest.mark.parametrize("visibility", ["private", "team", "organization", "shared"])
+async def test_looking_as_another_member(scene: Scene, running: Running, visibility: str) -> None:
+    """The owner is told what another member meets, and why; it is what that member then really meets."""
+    base = await make_base(scene.owner, **shared_with(scene, visibility))
+    expected = {"private": "private", "shared": "everyone"}.get(visibility, visibility)
+    for other, reason in ((scene.owner, "owner"), (scene.colleague, expected)):
+        seen = (await scene.owner.get(f"{BASES}/{base}/sight?user_id={other.user['id']}")).json()
+        real = await other.get(f"{BASES}/{base}")
+        assert (seen["sees"], seen["reason"]) == (real.status == 200, reason)
+        assert seen["changes"] is (other is scene.owner)
+        assert seen["explanation"]
+    admin = await running.user(role="admin")
+    path = f"{BASES}/{base}/sight?user_id={scene.stranger.user['id']}"
+    told = (await admin.get(path)).json()
+    assert told["sees"] is ((await scene.stranger.get(f"{BASES}/{base}")).status == 200)
+    assert told["reason"] == {"private": "private", "shared": "everyone"}.get(
+        visibility, f"not_in_{visibility}"
+    )
+
+
+async def test_who_may_look_as_whom(scene: Scene, running: Running) -> None:
+    """Strangers and unknown accounts are the same to an owner; nobody but the owner asks at all."""
+    base = await make_base(scene.owner, **shared_with(scene, "team"))
+    path = f"{BASES}/{base}/sight?user_id="
+    stranger = await scene.owner.get(f"{path}{scene.stranger.user['id']}")
+    unknown = await scene.owner.get(f"{path}999999")
+    assert (stranger.status, stranger.json()) == (404, unknown.json())
+    assert (await scene.colleague.get(f"{path}{scene.owner.user['id']}")).status == 403
+    assert (await scene.stranger.get(f"{path}{scene.owner.user['id']}")).status == 404
+    admin = await running.user(role="admin")
+    gone = await running.user()
+    assert (await admin.get(f"{path}{admin.user['id']}")).json()["reason"] == "administrator"
+    administration = running.platform.resource(ADMINISTRATION)
+    await administration.set_active(operator_of(running.platform), gone.user["id"], False)
+    told = (await admin.get(f"{path}{gone.user['id']}")).json()
+    assert (told["sees"], told["changes"], told["reason"]) == (False, False, "inactive")

@@ -1,0 +1,101 @@
+"""Models behind an endpoint with `/v1/embeddings`, as OpenAI, Ollama, llama.cpp, vLLM and TEI serve it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, Field, ValidationError
+
+from builtin_plugins.embeddings.engines.base import DeclaredWrongly, Vectors, normalised
+from builtin_plugins.embeddings.further.declared import FurtherModel, check_dimension, digest
+from kernel.sdk import (
+    Embedded,
+    OutgoingClient,
+    OutgoingError,
+    Platform,
+    Unavailable,
+    contracts,
+)
+
+
+class _Item(BaseModel):
+    index: Annotated[int, Field(ge=0)]
+    embedding: Annotated[list[float], Field(min_length=1)]
+
+
+class _Items(BaseModel):
+    data: list[_Item]
+
+
+class EndpointModel:
+    """One model of one endpoint."""
+
+    def __init__(
+        self, platform: Platform, client: OutgoingClient, name: str, declared: FurtherModel, key: str | None
+    ) -> None:
+        self._platform = platform
+        self._client = client
+        self._declared = declared
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self.name = name
+        model = declared.model or name
+        made = digest(declared.prefix("passage"), declared.max_chars)
+        self._asked = model
+        self._address = f"{str(declared.url).rstrip('/').removesuffix('/v1')}/v1/embeddings"
+        self._identity = f"endpoint/{model}/{declared.dimension}/{made}"
+
+    async def embed(self, texts: Sequence[str], purpose: contracts.Purpose) -> Embedded:
+        """Vectors of `texts`. Raises Unavailable, and what `check_model_call` raises."""
+        hooks, platform = self._platform.hooks, self._platform
+        await hooks.ask(contracts.check_model_call, platform=platform, model=self.name)
+        started, failed = time.perf_counter(), True
+        try:
+            vectors = await self._vectors([self._shown(text, purpose) for text in texts])
+            failed = False
+        except (OutgoingError, ValueError, DeclaredWrongly) as error:
+            raise Unavailable(f"The embedding model '{self.name}' is not available: {error}") from error
+        finally:
+            seconds = time.perf_counter() - started
+            await hooks.tell(
+                contracts.on_model_called, platform=platform, model=self.name, seconds=seconds, failed=failed
+            )
+        return Embedded(vectors, self._identity, self._declared.unrelated, self._declared.meaning)
+
+    def _shown(self, text: str, purpose: contracts.Purpose) -> str:
+        whole = self._declared.prefix(purpose) + text[: self._declared.max_chars]
+        return whole.encode("utf-8", "replace").decode() or " "  # some servers refuse an empty text
+
+    async def _vectors(self, texts: Sequence[str]) -> Vectors:
+        size = self._declared.batch
+        parts = [await self._batch(texts[at : at + size]) for at in range(0, len(texts), size)]
+        return np.concatenate(parts) if parts else np.empty((0, self._declared.dimension), np.float32)
+
+    async def _batch(self, texts: Sequence[str]) -> Vectors:
+        body = {"model": self._asked, "input": list(texts), "encoding_format": "float"}
+        call = self._client.call("POST", self._address, headers=self._headers, json=body)
+        async with await call as reply:
+            raw = await reply.read()
+        if reply.status != 200:
+            raise ValueError(f"its endpoint answered with status {reply.status}")
+        vectors = _read(raw, len(texts))
+        check_dimension(self.name, self._declared.dimension, vectors)
+        return normalised(vectors)
+
+
+def _read(raw: bytes, count: int) -> Vectors:
+    """The vectors in the order of the texts. Raises ValueError for anything else."""
+    try:
+        items: Any = _Items.model_validate(json.loads(raw)).data
+    except (ValidationError, ValueError, RecursionError):
+        raise ValueError("its endpoint's answer is not a list of embeddings") from None
+    by_place = {item.index: item.embedding for item in items}
+    if sorted(by_place) != list(range(count)) or len({len(one) for one in by_place.values()}) > 1:
+        raise ValueError(f"its endpoint did not answer {count} vectors of one length")
+    vectors = np.array([by_place[at] for at in range(count)], np.float32)
+    if not np.isfinite(vectors).all():
+        raise ValueError("its endpoint's vectors contain numbers that are not finite")
+    return vectors

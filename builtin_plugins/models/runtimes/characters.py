@@ -1,0 +1,32 @@
+"""Halves of characters: some runtimes cut a text between two UTF-16 code units, or lose one of them."""
+
+from __future__ import annotations
+
+
+class Characters:
+    """Puts the halves of characters together again over the pieces of one text."""
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def feed(self, piece: str) -> str:
+        """What of the text is whole now; a half at its end waits for the next piece."""
+        if self._half:
+            piece, self._half = self._half + piece, ""
+        if piece and "\ud800" <= piece[-1] <= "\udbff":
+            piece, self._half = piece[:-1], piece[-1]
+        return mended(piece)
+
+    def close(self) -> str:
+        """What stands for a half that was left alone."""
+        rest, self._half = mended(self._half), ""
+        return rest
+
+
+def mended(text: str) -> str:
+    """The text with halves put together, and U+FFFD for each that is alone, which can't be sent."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

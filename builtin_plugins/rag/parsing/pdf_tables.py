@@ -1,0 +1,142 @@
+"""Tables on a PDF page: lines that share the same columns become rows, with tabs between the cells.
+
+A PDF has no tables, only positions of letters. PDFium names the pieces of a line, with their places;
+two or more lines one below the other, with as many pieces that begin, end or are centred alike, are a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from builtin_plugins.rag.parsing.ooxml import names_columns
+
+_MOST_PIECES = 4_000  # of a page; a map may have many more, and no table
+_GAP = 0.9  # between two cells, in heights of a letter: wider than any space between words
+_ALIKE = 3.0  # points by which edges in one column may differ
+_ROWS = 20  # that the names of the columns stand above
+_NEAR = 4.0  # lines of one table are no further apart, in heights
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    @property
+    def height(self) -> float:
+        return max(self.top - self.bottom, 0.1)
+
+
+Line = list[_Piece]
+
+
+class TableReader:
+    """Finds the tables of one document, page by page.
+
+    A table that goes on overleaf has its columns' names on the page where it began: they are carried over to
+    a first table of as many columns that has none of its own.
+    """
+
+    def __init__(self) -> None:
+        self._names: Sequence[str] = ()
+
+    def rows_of(self, text_page: Any) -> dict[str, str]:
+        """For each row of a table on a page: its words as the page's text has them, and its cells with tabs.
+
+        Now and then the row that names the columns stands before it once more, as rows are cut into passages.
+        """
+        count = text_page.count_rects()
+        carried, self._names = self._names, ()
+        if not 4 <= count <= _MOST_PIECES:
+            return {}
+        lines = [_cells(line) for line in _lines([_Piece(*text_page.get_rect(at)) for at in range(count)])]
+        found: dict[str, str] = {}
+        for table in _tables(lines):
+            rows = [[_text(text_page, cell) for cell in line] for line in table]
+            own = names_columns(rows[0])
+            known = not own and len(carried) == len(rows[0])
+            self._names = rows[0] if own else carried if known else ()
+            found.update(_written(rows, self._names, above=not own))
+            carried = ()
+        return found
+
+
+def _written(
+    table: Sequence[Sequence[str]], names: Sequence[str], *, above: bool
+) -> Iterator[tuple[str, str]]:
+    for number, cells in enumerate(table):
+        if all(cells):
+            row = "\t".join(cells)
+            repeated = names and ((number > 1 and number % _ROWS == 1) or (above and number == 0))
+            yield " ".join(cells), "\n{}\n{}".format("\t".join(names), row) if repeated else row
+
+
+def _text(text_page: Any, cell: _Piece) -> str:
+    bounds = (cell.left - 0.5, cell.bottom - 0.5, cell.right + 0.5, cell.top + 0.5)
+    return " ".join(str(text_page.get_text_bounded(*bounds)).split())
+
+
+def _lines(pieces: Sequence[_Piece]) -> Iterator[Line]:
+    """Pieces side by side, in the order in which the page draws them."""
+    line: Line = []
+    for piece in pieces:
+        if line and not _beside(line[-1], piece):
+            yield line
+            line = []
+        line.append(piece)
+    if line:
+        yield line
+
+
+def _beside(one: _Piece, other: _Piece) -> bool:
+    """Whether one stands to the right of the other on the same line."""
+    middle = (other.top + other.bottom) / 2
+    return one.bottom <= middle <= one.top and other.left >= one.right - 1.0
+
+
+def _cells(line: Line) -> Line:
+    """The line's pieces, those that only a space parts being one."""
+    cells = [line[0]]
+    for piece in line[1:]:
+        last = cells[-1]
+        if piece.left - last.right <= _GAP * max(last.height, piece.height):
+            joined = (last.left, min(last.bottom, piece.bottom), piece.right, max(last.top, piece.top))
+            cells[-1] = _Piece(*joined)
+        else:
+            cells.append(piece)
+    return cells
+
+
+def _tables(lines: Sequence[Line]) -> Iterator[list[Line]]:
+    """Runs of two or more lines with the same columns."""
+    run: list[Line] = []
+    for line in lines:
+        if run and not _same_columns(run[-1], line):
+            if len(run) > 1:
+                yield run
+            run = []
+        if len(line) > 1:
+            run.append(line)
+    if len(run) > 1:
+        yield run
+
+
+def _same_columns(one: Line, other: Line) -> bool:
+    if len(one) != len(other) or len(one) < 2:
+        return False
+    apart = one[0].bottom - other[0].top
+    if not -1.0 <= apart <= _NEAR * one[0].height:
+        return False
+    columns = zip(one, other, strict=True)
+    apart_cells = all(a.right < b.left for line in (one, other) for a, b in pairwise(line))
+    return apart_cells and all(_aligned(above, below) for above, below in columns)
+
+
+def _aligned(one: _Piece, other: _Piece) -> bool:
+    middle = abs((one.left + one.right) - (other.left + other.right)) / 2
+    return min(abs(one.left - other.left), abs(one.right - other.right), middle) <= _ALIKE

@@ -1,0 +1,189 @@
+"""Who can rerank: a server with `/v1/rerank`, or a cross-encoder in a folder on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import math
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, Protocol
+
+from pydantic import BaseModel, Field, SecretStr, ValidationError
+
+from builtin_plugins.rag.settings import RagSettings
+from kernel.sdk import OUTGOING, CallLimits, OutgoingClient, OutgoingError, Platform, ResourceKey
+
+log = logging.getLogger("platform.rag.reranking")
+
+_MOST_BYTES = 4 << 20
+_MOST_CHARS = 4000
+_BATCH = 16
+
+
+class RerankFailed(Exception):
+    """No scores this time; the message is for the log."""
+
+
+class Reranker(Protocol):
+    """Tells how well texts fit a question."""
+
+    @property
+    def name(self) -> str:
+        """What people read: `the reranking server`."""
+
+    async def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+        """How well each text fits, 0 to 1. Raises RerankFailed."""
+
+
+@dataclass(frozen=True)
+class RerankServer:
+    """A server with `/v1/rerank`, as Jina, Cohere, llama.cpp, TEI and vLLM speak it."""
+
+    client: OutgoingClient
+    url: str
+    model: str | None
+    api_key: SecretStr | None
+    name: str = "the reranking server"
+
+    async def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+        """See `Reranker.scores`."""
+        try:
+            return await self._scores(question, texts)
+        except (OutgoingError, ValueError) as error:
+            raise RerankFailed(str(error)) from error
+
+    async def _scores(self, question: str, texts: Sequence[str]) -> list[float]:
+        key = self.api_key.get_secret_value() if self.api_key else None
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        documents = [text[:_MOST_CHARS] for text in texts]
+        body = {"query": question, "documents": documents, "top_n": len(texts)}
+        asked = body if self.model is None else {"model": self.model, **body}
+        async with await self.client.call(
+            "POST", f"{self.url.rstrip('/')}/v1/rerank", headers=headers, json=asked
+        ) as reply:
+            raw = await reply.read()
+        if reply.status != 200:
+            raise ValueError(f"it answered with status {reply.status}")
+        return _read(raw, len(texts))
+
+
+class CrossEncoderFolder:
+    """A cross-encoder in sentence-transformers' format, loaded when first asked for; one text pair at a time
+    for all who ask, as the library promises nothing about threads.
+    """
+
+    name = "the cross-encoder"
+
+    def __init__(self, folder: Path, threads: ThreadPoolExecutor, seconds: float) -> None:
+        self._folder = folder
+        self._threads = threads
+        self._seconds = seconds
+        self._model: Any = None
+
+    async def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+        """See `Reranker.scores`."""
+        pairs = [(question, text[:_MOST_CHARS]) for text in texts]
+        work = asyncio.get_running_loop().run_in_executor(self._threads, self._scored, pairs)
+        try:
+            async with asyncio.timeout(self._seconds if self._model is not None else None):
+                return await work
+        except TimeoutError:
+            raise RerankFailed(f"it took longer than {self._seconds} s") from None
+        except Exception as error:  # boundary: a library over files that anybody made
+            raise RerankFailed(f"{self._folder} can't be used: {error}") from error
+
+    def _scored(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        if self._model is None:
+            self._model = self._loaded()
+        scores = self._model.predict(
+            list(pairs), batch_size=_BATCH, show_progress_bar=False, convert_to_numpy=True
+        )
+        if scores.ndim != 1:
+            raise ValueError(f"it gives {scores.shape[1]} scores for a pair instead of one")
+        return _within(scores.astype(float).tolist())
+
+    def _loaded(self) -> Any:
+        from sentence_transformers import CrossEncoder
+        from transformers.utils import logging as transformers_logging
+
+        transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        return CrossEncoder(
+            str(self._folder),
+            device="cpu",
+            local_files_only=True,
+            model_kwargs={"use_safetensors": True},  # a pickle would run what is in it
+        )
+
+
+class _Result(BaseModel):
+    index: Annotated[int, Field(ge=0)]
+    relevance_score: Annotated[float, Field(allow_inf_nan=False)]
+
+
+class _Results(BaseModel):
+    results: list[_Result]
+
+
+def _read(raw: bytes, count: int) -> list[float]:
+    """Scores in the order of the texts."""
+    try:
+        results = _Results.model_validate(json.loads(raw)).results
+    except (ValidationError, ValueError, RecursionError):
+        raise ValueError("its answer is not a list of results") from None
+    scores = {one.index: one.relevance_score for one in results}
+    if sorted(scores) != list(range(count)):
+        raise ValueError("it did not score every passage")
+    return _within([scores[at] for at in range(count)])
+
+
+def _within(scores: list[float]) -> list[float]:
+    """Logits are brought to 0..1 by the logistic curve."""
+    if not all(math.isfinite(score) for score in scores):
+        raise ValueError("a score is not a finite number")
+    if all(0.0 <= score <= 1.0 for score in scores):
+        return scores
+    return [1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, score)))) for score in scores]
+
+
+RERANKER: ResourceKey[Reranker | None] = ResourceKey("reranker")
+
+
+@asynccontextmanager
+async def open_reranker(platform: Platform) -> AsyncIterator[Reranker | None]:
+    """The server or the folder that the settings name, or None."""
+    settings = platform.settings_of(RagSettings)
+    if settings.rerank_folder is not None:
+        async with _folder(settings) as reranker:
+            yield reranker
+    elif settings.rerank_url is not None:
+        limits = CallLimits(settings.rerank_seconds, body_bytes=_MOST_BYTES)
+        named = [settings.rerank_url]
+        async with platform.resource(OUTGOING).client("rag", named=named, limits=limits) as client:
+            yield RerankServer(client, settings.rerank_url, settings.rerank_model, settings.rerank_api_key)
+    else:
+        yield None
+
+
+@asynccontextmanager
+async def _folder(settings: RagSettings) -> AsyncIterator[Reranker | None]:
+    """The cross-encoder, where its files and the library are there; the log says what is missing."""
+    folder = Path(settings.rerank_folder or "")
+    if find_spec("sentence_transformers") is None:
+        log.error("PLATFORM_RAG_RERANK_FOLDER needs sentence-transformers: run './setup.sh --full'")
+        yield None
+        return
+    if not await asyncio.to_thread((folder / "config.json").is_file):
+        log.error("PLATFORM_RAG_RERANK_FOLDER names %s, which has no config.json of a cross-encoder", folder)
+        yield None
+        return
+    threads = ThreadPoolExecutor(1, "platform-rerank")
+    try:
+        yield CrossEncoderFolder(folder, threads, settings.rerank_seconds)
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
