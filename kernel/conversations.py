@@ -189,7 +189,7 @@ class TurnCitation:
 class RecordedTurn:
     """A turn as its reader may see it. `withheld` says that parts of the answer are missing.
 
-    `rating` is `up`, `down` or None.
+    `rating` is `up`, `down` or None; `rating_comment` says why.
     """
 
     id: int
@@ -205,6 +205,7 @@ class RecordedTurn:
     asked_by: str
     asked_at: datetime
     rating: str | None = None
+    rating_comment: str | None = None
 
 
 class OpenTurn(Protocol):

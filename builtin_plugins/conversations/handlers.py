@@ -97,7 +97,7 @@ async def list_turns(ctx: Context, conversation_id: str, query: TurnQuery) -> Pa
 )
 async def rate(ctx: Context, conversation_id: str, turn_id: int, body: TurnRating) -> None:
     """Rate an answer. Whoever evaluates the knowledge base may make a question of it."""
-    await rating.rate(ctx.caller, conversation_id, turn_id, body.rating)
+    await rating.rate(ctx.caller, conversation_id, turn_id, body)
 
 
 @routes.get(

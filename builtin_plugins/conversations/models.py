@@ -60,6 +60,7 @@ class Turn(Base):
     asked_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
     answered_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     rating: Mapped[str | None] = mapped_column(String(4))
+    rating_comment: Mapped[str | None] = mapped_column(Text)
 
 
 class Citation(Base):

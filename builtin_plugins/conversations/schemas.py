@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from kernel.sdk import PageQuery, example
 
 ConversationId = Annotated[str, StringConstraints(min_length=1, max_length=255)]
+Comment = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2000)]
 
 
 class ConversationQuery(PageQuery):
@@ -87,14 +88,16 @@ class TurnOut(BaseModel):
     asked_by: str = Field(description="The account id of the person who asked, or the name of a service.")
     asked_at: datetime
     rating: Literal["up", "down"] | None = None
+    rating_comment: str | None = None
 
 
 class TurnRating(BaseModel):
     """What a reader thinks of an answer; null takes a rating back. The last rating counts."""
 
-    model_config = example(rating="up")
+    model_config = example(rating="down", comment="The newer guideline says 210 euro")
 
     rating: Literal["up", "down"] | None
+    comment: Comment | None = Field(None, description="Why; goes with the rating.")
 
 
 class ConversationRename(BaseModel):

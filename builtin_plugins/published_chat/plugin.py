@@ -10,9 +10,11 @@ from builtin_plugins.published_chat.handlers import endpoints, public
 from builtin_plugins.published_chat.models import Base
 from builtin_plugins.published_chat.permissions import PUBLISH
 from builtin_plugins.published_chat.services import feedback
+from builtin_plugins.published_chat.services.doors import THRESHOLD, open_threshold
 from builtin_plugins.published_chat.services.retention import TIDY
 from builtin_plugins.published_chat.settings import PublishedChatSettings
 from builtin_plugins.published_chat.tokens import VISITOR_TOKENS, open_visitor_tokens
+from builtin_plugins.published_chat.widget import WIDGET, open_widget
 from kernel.sdk import (
     Caller,
     JobRef,
@@ -63,4 +65,8 @@ class PublishedChatPlugin(Plugin):
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
-        return [Resource(VISITOR_TOKENS, open_visitor_tokens)]
+        return [
+            Resource(VISITOR_TOKENS, open_visitor_tokens),
+            Resource(THRESHOLD, open_threshold),
+            Resource(WIDGET, open_widget),
+        ]

@@ -18,21 +18,21 @@ class PublishedChatSettings(Settings):
     session_hours: int = Field(
         24, ge=1, le=720, description="How many hours after its start a visitor's session can be continued."
     )
-    session_rate: int = Field(10, ge=1, description="Most questions of one visitor's session in a minute.")
+    session_rate: int = Field(10, ge=1, description="Most questions per minute in one visitor's session.")
     address_rate: int = Field(
-        20, ge=1, description="Most questions, and most new sessions, of one network address in a minute."
+        20, ge=1, description="Most questions, and most new sessions, per minute from one network address."
     )
     daily_questions: int = Field(
         1000,
         ge=1,
         le=2**31 - 1,
-        description="Most questions of an endpoint in a day, unless it says otherwise.",
+        description="Most questions per day for an endpoint that has no limit of its own.",
     )
     daily_tokens: int = Field(
         1_000_000,
         ge=1,
         le=2**31 - 1,
-        description="Most tokens that models use for an endpoint in a day, unless it says otherwise.",
+        description="Most tokens that models use per day for an endpoint that has no limit of its own.",
     )
     retention_days: int = Field(
         90,

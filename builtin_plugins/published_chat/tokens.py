@@ -34,6 +34,16 @@ class Visitor:
     started: int
 
 
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What a token with our signature says. `expires` is in seconds since the epoch."""
+
+    visitor: Visitor
+    endpoint_id: str
+    origin: str
+    expires: int
+
+
 class VisitorTokens:
     """Creates and verifies visitors' tokens."""
 
@@ -60,28 +70,8 @@ class VisitorTokens:
         }
         return jwt.encode(claims, self._secret, _ALGORITHM)
 
-    def verify(self, token: str, endpoint_id: str, origin: str) -> Visitor:
-        """The session of a valid token. Raises VisitorTokenInvalid."""
-        return self._verify(token, endpoint_id, origin, verify_exp=True)
-
-    def verify_for_renewal(self, token: str, endpoint_id: str, origin: str) -> Visitor:
-        """The same for a token that may have expired, while its session lasts. Raises VisitorTokenInvalid."""
-        visitor = self._verify(token, endpoint_id, origin, verify_exp=False)
-        if time.time() > visitor.started + self._longest_session:
-            raise VisitorTokenInvalid()
-        return visitor
-
-    def check_signature(self, token: str) -> None:
-        """Raises VisitorTokenInvalid for what is no visitor's token at all."""
-        self._claims(token, verify_exp=False)
-
-    def _verify(self, token: str, endpoint_id: str, origin: str, *, verify_exp: bool) -> Visitor:
-        claims = self._claims(token, verify_exp=verify_exp)
-        if (claims["ep"], claims["org"]) != (endpoint_id, origin.lower()):
-            raise VisitorTokenInvalid()
-        return Visitor(claims["sub"], claims["start"])
-
-    def _claims(self, token: str, *, verify_exp: bool) -> dict[str, Any]:
+    def read(self, token: str) -> Credential:
+        """What a visitor's token says, which may have expired. Raises VisitorTokenInvalid."""
         if len(token) > _LONGEST:
             raise VisitorTokenInvalid()
         try:
@@ -90,11 +80,30 @@ class VisitorTokens:
                 self._secret,
                 algorithms=[_ALGORITHM],
                 audience=_AUDIENCE,
-                options={"require": _CLAIMS, "verify_exp": verify_exp},
+                options={"require": _CLAIMS, "verify_exp": False},
             )
         except (jwt.InvalidTokenError, ValueError, RecursionError, TypeError):
             raise VisitorTokenInvalid() from None
-        return claims
+        visitor = Visitor(claims["sub"], claims["start"])
+        return Credential(visitor, claims["ep"], claims["org"], claims["exp"])
+
+    def verify(self, credential: Credential, endpoint_id: str, origin: str) -> Visitor:
+        """The session of a token that is valid now. Raises VisitorTokenInvalid."""
+        if time.time() >= credential.expires:
+            raise VisitorTokenInvalid()
+        return self._bound(credential, endpoint_id, origin)
+
+    def verify_for_renewal(self, credential: Credential, endpoint_id: str, origin: str) -> Visitor:
+        """The same for a token that may have expired, while its session lasts. Raises VisitorTokenInvalid."""
+        visitor = self._bound(credential, endpoint_id, origin)
+        if time.time() > visitor.started + self._longest_session:
+            raise VisitorTokenInvalid()
+        return visitor
+
+    def _bound(self, credential: Credential, endpoint_id: str, origin: str) -> Visitor:
+        if (credential.endpoint_id, credential.origin) != (endpoint_id, origin.lower()):
+            raise VisitorTokenInvalid()
+        return credential.visitor
 
     def blind(self, network: str) -> str:
         """A name for a visitor's network that tells nobody its address, for counting requests."""

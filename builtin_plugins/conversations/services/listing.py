@@ -127,6 +127,7 @@ def _turn_out(turn: contracts.RecordedTurn) -> TurnOut:
         asked_by=turn.asked_by,
         asked_at=turn.asked_at,
         rating=turn.rating,
+        rating_comment=turn.rating_comment,
     )
 
 

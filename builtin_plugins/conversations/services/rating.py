@@ -9,24 +9,26 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.conversations.errors import TurnNotFound
 from builtin_plugins.conversations.models import Thread, Turn
+from builtin_plugins.conversations.schemas import TurnRating
 from builtin_plugins.conversations.services.reading import StoredTurn, load, shown
 from builtin_plugins.conversations.services.threads import Reach, askable, find_begun, reach_for
 from kernel.sdk import Caller, Unit, contracts
 
 
-async def rate(caller: Caller, conversation_id: str, turn_id: int, rating: str | None) -> None:
-    """Keep or take back a rating. Raises ConversationNotFound, TurnNotFound."""
+async def rate(caller: Caller, conversation_id: str, turn_id: int, given: TurnRating) -> None:
+    """Keep or take back a rating with its comment. Raises ConversationNotFound, TurnNotFound."""
     reach = await reach_for(caller, conversation_id)
-    await caller.platform.database.write(_rate, reach, conversation_id, turn_id, rating)
+    await caller.platform.database.write(_rate, reach, conversation_id, turn_id, given)
 
 
-def _rate(unit: Unit, reach: Reach, conversation_id: str, turn_id: int, rating: str | None) -> None:
+def _rate(unit: Unit, reach: Reach, conversation_id: str, turn_id: int, given: TurnRating) -> None:
     thread = find_begun(unit.session, reach, conversation_id)
     of = (Turn.id == turn_id) & (Turn.thread_id == thread.id) & Turn.answered_at.is_not(None)
     turn = unit.session.scalar(select(Turn).where(of).with_for_update())
     if turn is None:
         raise TurnNotFound()
-    turn.rating = rating
+    turn.rating = given.rating
+    turn.rating_comment = (given.comment or None) if given.rating else None
 
 
 async def rated(caller: Caller, pipelines: Sequence[str], limit: int) -> list[contracts.RecordedTurn]:

@@ -82,6 +82,7 @@ def _shown(stored: StoredTurn, seen: set[str]) -> contracts.RecordedTurn:
         asked_by=turn.asked_by,
         asked_at=turn.asked_at,
         rating=turn.rating,
+        rating_comment=turn.rating_comment,
     )
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -28,25 +26,27 @@ from builtin_plugins.published_chat.schemas import (
     RagConfig,
 )
 from builtin_plugins.published_chat.services import doors, feedback, messages, sessions
+from builtin_plugins.published_chat.services.doors import THRESHOLD
 from builtin_plugins.published_chat.tokens import VISITOR_TOKENS
+from builtin_plugins.published_chat.widget import WIDGET
 from kernel.sdk import PUBLIC, Context, RouteTable, TooManyRequests, Unavailable, send_events
 
 routes = RouteTable("Published chat: visitors")
 
 _CHAT = "/v1/chat/{slug}"
 _LARGEST_BODY = 64 * 1024
-_WIDGET = Path(__file__).parents[1] / "widget" / "widget.js"
 _REFUSED = (ChatNotFound, OriginRefused, ChatClosed)
 
 
 @routes.get(_CHAT, access=PUBLIC, returns=ChatPage, errors=_REFUSED, any_origin=True)
 async def page(ctx: Context, slug: str) -> ChatPage:
     """Show what a page needs for the chat: its name and its texts."""
-    endpoint = await doors.find_chat(ctx, slug)
-    sent = ctx.request.headers.get("Origin")
-    if sent is not None and not origins.allowed(endpoint.allowed_origins, sent):
-        raise OriginRefused()
-    await doors.check_open(ctx, endpoint)
+    async with ctx.resource(THRESHOLD):
+        endpoint = await doors.find_chat(ctx, slug)
+        sent = ctx.request.headers.get("Origin")
+        if sent is not None and not origins.allowed(endpoint.allowed_origins, sent):
+            raise OriginRefused()
+        await doors.check_open(ctx, endpoint)
     config = RagConfig.model_validate(endpoint.rag_config)
     return ChatPage(
         slug=endpoint.slug, name=endpoint.name, greeting=config.greeting, placeholder=config.placeholder
@@ -67,15 +67,15 @@ async def session(ctx: Context, slug: str) -> ChatSession:
 
     The token works for this chat alone, on pages of the origin that asked for it.
     """
-    door = await doors.open_door(ctx, slug)
-    tokens = ctx.resource(VISITOR_TOKENS)
-    past = []
-    if ctx.bearer is None:
-        await doors.count_session(ctx, door)
-        visitor = tokens.new()
-    else:
-        visitor = tokens.verify_for_renewal(ctx.bearer, door.endpoint.id, door.origin)
-        past = await sessions.restore(door, visitor)
+    tokens, past = ctx.resource(VISITOR_TOKENS), []
+    async with ctx.resource(THRESHOLD):
+        door = await doors.open_door(ctx, slug)
+        if door.credential is None:
+            await doors.count_session(ctx, door)
+            visitor = tokens.new()
+        else:
+            visitor = tokens.verify_for_renewal(door.credential, door.endpoint.id, door.origin)
+            past = await sessions.restore(door, visitor)
     token = tokens.mint(visitor, door.endpoint.id, door.origin)
     return ChatSession(token=token, expires_in=tokens.lifetime, messages=past)
 
@@ -96,10 +96,11 @@ async def ask(ctx: Context, slug: str, body: ChatMessage) -> ChatAnswer | web.St
     """Ask a question. With `Accept: text/event-stream`, the answer is streamed as the events `token`… and
     `done`.
     """
-    door = await doors.open_door(ctx, slug)
-    visitor = doors.visitor_of(ctx, door)
-    await doors.count_question(ctx, door, visitor)
-    pieces = await messages.ask(door, visitor, body)
+    async with ctx.resource(THRESHOLD):
+        door = await doors.open_door(ctx, slug)
+        visitor = doors.visitor_of(ctx, door)
+        await doors.count_question(ctx, door, visitor)
+        pieces = await messages.ask(door, visitor, body)
     if "text/event-stream" in ctx.request.headers.get("Accept", ""):
         return await send_events(ctx.request, _as_events(pieces))
     async with aclosing(pieces):
@@ -127,10 +128,11 @@ async def _as_events(pieces: messages.Pieces) -> AsyncGenerator[tuple[str, Any],
 )
 async def rate(ctx: Context, slug: str, body: ChatFeedback) -> None:
     """Rate an answer of the session."""
-    door = await doors.open_door(ctx, slug)
-    visitor = doors.visitor_of(ctx, door)
-    await doors.count_feedback(ctx, visitor)
-    await feedback.rate(door, visitor, body)
+    async with ctx.resource(THRESHOLD):
+        door = await doors.open_door(ctx, slug)
+        visitor = doors.visitor_of(ctx, door)
+        await doors.count_feedback(ctx, visitor)
+        await feedback.rate(door, visitor, body)
 
 
 @routes.get(
@@ -145,7 +147,7 @@ async def widget(ctx: Context, slug: str) -> web.Response:
     """Get the script that shows the chat on a page."""
     await doors.find_chat(ctx, slug)
     return web.Response(
-        body=await asyncio.to_thread(_WIDGET.read_bytes),
+        body=ctx.resource(WIDGET),
         headers={
             "Content-Type": "text/javascript; charset=utf-8",
             "Cache-Control": "public, max-age=300",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from aiohttp import hdrs
@@ -18,10 +21,16 @@ from builtin_plugins.published_chat.errors import (
 from builtin_plugins.published_chat.models import Endpoint
 from builtin_plugins.published_chat.services.owners import state_of
 from builtin_plugins.published_chat.settings import PublishedChatSettings
-from builtin_plugins.published_chat.tokens import VISITOR_TOKENS, Visitor
-from kernel.sdk import RATE_LIMITS, Caller, Context
+from builtin_plugins.published_chat.tokens import VISITOR_TOKENS, Credential, Visitor
+from kernel.sdk import RATE_LIMITS, Caller, Context, Platform, ResourceKey
 
 _LONGEST_ORIGIN = 255
+_AT_A_TIME = 3
+
+THRESHOLD: ResourceKey[asyncio.Semaphore] = ResourceKey("published_chat.threshold")
+"""Visitors are let in a few at a time, in the order in which they came. Of fifty that come at once, each
+would otherwise have work in every round of the event loop, and other routes wait for whole rounds.
+"""
 
 
 @dataclass(frozen=True)
@@ -31,18 +40,19 @@ class Door:
     endpoint: Endpoint
     origin: str
     owner: Caller
+    credential: Credential | None
 
 
-def check_credential(ctx: Context) -> None:
+def credential_of(ctx: Context) -> Credential | None:
     """Whatever is in `Authorization` is a visitor's token, else the request ends here (spec 5.1 rule 5).
 
     Raises VisitorTokenInvalid.
     """
     if hdrs.AUTHORIZATION not in ctx.request.headers:
-        return
+        return None
     if ctx.bearer is None:
         raise VisitorTokenInvalid()
-    ctx.resource(VISITOR_TOKENS).check_signature(ctx.bearer)
+    return ctx.resource(VISITOR_TOKENS).read(ctx.bearer)
 
 
 async def find_chat(ctx: Context, slug: str) -> Endpoint:
@@ -70,10 +80,10 @@ def origin_of(ctx: Context, endpoint: Endpoint) -> str:
 
 async def open_door(ctx: Context, slug: str) -> Door:
     """Raises VisitorTokenInvalid for a foreign credential, ChatNotFound, OriginRefused, ChatClosed."""
-    check_credential(ctx)
+    credential = credential_of(ctx)
     endpoint = await find_chat(ctx, slug)
     origin = origin_of(ctx, endpoint)
-    return Door(endpoint, origin, await check_open(ctx, endpoint))
+    return Door(endpoint, origin, await check_open(ctx, endpoint), credential)
 
 
 async def check_open(ctx: Context, endpoint: Endpoint) -> Caller:
@@ -86,9 +96,9 @@ async def check_open(ctx: Context, endpoint: Endpoint) -> Caller:
 
 def visitor_of(ctx: Context, door: Door) -> Visitor:
     """The session of the token that was sent. Raises VisitorTokenInvalid."""
-    if ctx.bearer is None:
+    if door.credential is None:
         raise VisitorTokenInvalid()
-    return ctx.resource(VISITOR_TOKENS).verify(ctx.bearer, door.endpoint.id, door.origin)
+    return ctx.resource(VISITOR_TOKENS).verify(door.credential, door.endpoint.id, door.origin)
 
 
 async def count_session(ctx: Context, door: Door) -> None:
@@ -116,3 +126,9 @@ async def count_feedback(ctx: Context, visitor: Visitor) -> None:
 
 def _network(ctx: Context) -> str:
     return ctx.resource(VISITOR_TOKENS).blind(ctx.network)
+
+
+@asynccontextmanager
+async def open_threshold(platform: Platform) -> AsyncIterator[asyncio.Semaphore]:
+    """The threshold of this process."""
+    yield asyncio.Semaphore(_AT_A_TIME)

@@ -68,16 +68,21 @@ async def rated(caller: Caller, pipelines: Sequence[str], limit: int) -> list[co
     rows = await caller.platform.database.read(_rated, scope, pipelines, limit)
     found: list[contracts.RecordedTurn] = []
     for endpoint_id, session_id in dict.fromkeys((row.endpoint_id, row.session_id) for row in rows):
-        ratings = {row.turn_id: row.rating for row in rows if row.session_id == session_id}
+        ratings = {row.turn_id: row for row in rows if row.session_id == session_id}
         turns, _ = await read_session(caller, endpoint_id, session_id, _OF_A_SESSION, 0)
-        found += [replace(turn, rating=ratings[turn.id]) for turn in turns if turn.id in ratings]
+        found += [
+            replace(turn, rating=ratings[turn.id].rating, rating_comment=ratings[turn.id].comment)
+            for turn in turns
+            if turn.id in ratings
+        ]
     return found
 
 
 def _rated(session: Session, scope: Scope, pipelines: Sequence[str], limit: int) -> Sequence[Any]:
     of = VisitorTurn.rating.is_not(None) & Endpoint.pipeline_id.in_(pipelines) & scope.sees(Endpoint)
+    columns = (VisitorTurn.turn_id, VisitorTurn.session_id, VisitorTurn.rating, VisitorTurn.comment)
     rows = (
-        select(VisitorTurn.turn_id, VisitorTurn.session_id, VisitorTurn.rating, VisitorSession.endpoint_id)
+        select(*columns, VisitorSession.endpoint_id)
         .join(VisitorSession, VisitorSession.id == VisitorTurn.session_id)
         .join(Endpoint, Endpoint.id == VisitorSession.endpoint_id)
         .where(of)

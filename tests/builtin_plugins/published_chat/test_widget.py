@@ -96,6 +96,21 @@ async def test_nothing_serious_for_axe(page: Watched, site: ShopSite, tmp_path: 
         await page.page.evaluate("sessionStorage.clear()")
 
 
+async def test_on_a_phone(page: Watched, tmp_path: Path) -> None:
+    """Everything is inside a screen of 375 by 667, the page scrolls one way alone, buttons take a finger."""
+    await page.page.set_viewport_size({"width": 375, "height": 667})
+    await page.open()
+    await page.ask(HOTEL)
+    await expect(page.page.get_by_role("log")).to_contain_text("130 EUR", timeout=30_000)
+    dialog = page.page.get_by_role("dialog")
+    for part in (dialog, page.page.get_by_label("Your question"), dialog.get_by_role("button").first):
+        box = await part.bounding_box()
+        assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= 375, box
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 667 and box["height"] >= 24, box
+    assert await page.page.evaluate("document.documentElement.scrollWidth") <= 375
+    await shoot(page, "phone", tmp_path)
+
+
 async def test_keyboard_alone(page: Watched) -> None:
     """Tab to the button, Enter, type, Enter, Escape; the focus goes where it should."""
     await expect(page.page.get_by_role("button", name="Open chat")).to_be_visible()
