@@ -38,6 +38,12 @@ class Listing(Base):
     __tablename__ = "marketplace_listing"
     __table_args__ = (
         Index("ix_marketplace_listing_status_created_at", "status", "created_at", "number"),
+        Index(
+            "ix_marketplace_listing_status_name_key",
+            "status",
+            "name_key",
+            postgresql_ops={"name_key": "text_pattern_ops"},
+        ),
         Index("ix_marketplace_listing_submitted_by", "submitted_by", "updated_at"),
         {"sqlite_autoincrement": True},
     )

@@ -16,7 +16,7 @@ from .telling import ACTIONS, REFRESH, analyze, check_feeds
 
 
 class NewsPlugin(Plugin):
-    """Reads the feeds that the operator lists; without any it does nothing."""
+    """Reads the feeds that the operator lists, once an administrator has enabled it."""
 
     name = "news"
     version = "0.1.0"
@@ -25,6 +25,7 @@ class NewsPlugin(Plugin):
     capabilities = ("news",)
     data_sources = ("rss", "atom")
     after = ("rag", "plugin_registry")
+    off_by_default = True
 
     @hookimpl
     def register_settings(self) -> type[NewsSettings]:

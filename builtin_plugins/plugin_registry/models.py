@@ -1,11 +1,11 @@
-"""What the registry keeps: plugins switched off, settings that clients changed, health, collections."""
+"""What the registry keeps: switches of plugins, settings that clients changed, health, collections."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Integer, String
+from sqlalchemy import Boolean, Integer, String, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from kernel.sdk import UtcDateTime, json_type, plugin_base, utc_now
@@ -13,12 +13,13 @@ from kernel.sdk import UtcDateTime, json_type, plugin_base, utc_now
 Base: Any = plugin_base("plugin_registry")
 
 
-class SwitchedOff(Base):
-    """A plugin that an administrator disabled; enabling it removes the row."""
+class Switch(Base):
+    """A plugin that an administrator enabled or disabled. Others are as they declare themselves."""
 
-    __tablename__ = "plugin_registry_switched_off"
+    __tablename__ = "plugin_registry_switch"
 
     plugin: Mapped[str] = mapped_column(String(255), primary_key=True)
+    enabled: Mapped[bool] = mapped_column(Boolean, server_default=false())
     changed_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
     changed_by: Mapped[int | None] = mapped_column(Integer)
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
-from kernel.sdk import Platform
+from kernel.sdk import Platform, in_abandonable_thread
 
 Data = Mapping[str, Any] | None
 Question = Callable[[], Awaitable[Data]]
@@ -28,7 +28,7 @@ def question_to(platform: Platform, spec: Any, plugin: str) -> Question | None:
 
 
 async def _in_a_thread(call: Callable[[], Any]) -> Data:
-    answer = await asyncio.to_thread(call)
+    answer = await in_abandonable_thread(call)
     data: Data = await answer if isinstance(answer, Awaitable) else answer
     return data
 

@@ -20,7 +20,7 @@ from kernel.sdk import (
 )
 
 from ..live import LIVE, TOPIC
-from ..models import ConfigValue, SwitchedOff
+from ..models import ConfigValue, Switch
 
 
 def source_for_documents(platform: Platform) -> PluginSource | None:
@@ -73,7 +73,7 @@ def _forget(
     found = [source.remove(unit, name) for source in sources]
     if not any(found):
         raise NotFound(f"There is no plugin '{name[:80]}'")
-    unit.session.execute(delete(SwitchedOff).where(SwitchedOff.plugin == name))
+    unit.session.execute(delete(Switch).where(Switch.plugin == name))
     unit.session.execute(delete(ConfigValue).where(ConfigValue.plugin == name))
     audit(unit, "plugin.uninstalled", "plugin", name, before=_state(known), origin=caller.origin)
     unit.notify(TOPIC, name)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sqlalchemy import delete
+from sqlalchemy import select
 
-from kernel.sdk import DIRECTORY, Caller, Conflict, Platform, PluginEntry, Unit, audit
+from kernel.sdk import DIRECTORY, Caller, Conflict, Platform, PluginEntry, Unit, audit, utc_now
 
 from ..live import LIVE, TOPIC
-from ..models import SwitchedOff
+from ..models import Switch
 
 
 async def switch(caller: Caller, entry: PluginEntry, *, on: bool, own_name: str) -> None:
@@ -19,20 +19,19 @@ async def switch(caller: Caller, entry: PluginEntry, *, on: bool, own_name: str)
         await _check_requirements(platform, entry)
     else:
         await _check_dependants(platform, entry, own_name)
-    await platform.database.write(_remember, caller, entry.name, on)
+    await platform.database.write(_remember, caller, entry, on)
     await platform.resource(LIVE).refresh()
 
 
-def _remember(unit: Unit, caller: Caller, plugin: str, on: bool) -> None:
-    mine = delete(SwitchedOff).where(SwitchedOff.plugin == plugin).returning(SwitchedOff.plugin)
-    was_on = unit.session.scalar(mine) is None
-    if not on:
-        unit.session.add(SwitchedOff(plugin=plugin, changed_by=caller.id))
+def _remember(unit: Unit, caller: Caller, entry: PluginEntry, on: bool) -> None:
+    known = unit.session.scalar(select(Switch).where(Switch.plugin == entry.name).with_for_update())
+    was_on = not entry.off_by_default if known is None else known.enabled
+    unit.session.merge(Switch(plugin=entry.name, enabled=on, changed_at=utc_now(), changed_by=caller.id))
     if was_on != on:
         action = "plugin.enabled" if on else "plugin.disabled"
         before, after = {"enabled": was_on}, {"enabled": on}
-        audit(unit, action, "plugin", plugin, before=before, after=after, origin=caller.origin)
-    unit.notify(TOPIC, plugin)
+        audit(unit, action, "plugin", entry.name, before=before, after=after, origin=caller.origin)
+    unit.notify(TOPIC, entry.name)
 
 
 async def _check_requirements(platform: Platform, entry: PluginEntry) -> None:

@@ -36,7 +36,8 @@ class Gatherer(Plugin):
     async def collect_data(self, platform: Platform) -> Mapping[str, Any]:
         self.runs += 1
         if self.mode == "hang":
-            while not self.released.is_set():  # and will not be cancelled
+            released = self.released  # the next test makes another
+            while not released.is_set():  # and will not be cancelled
                 with suppress(asyncio.CancelledError):
                     await asyncio.sleep(0.05)
         if self.mode == "refuse":
@@ -48,7 +49,7 @@ class Gatherer(Plugin):
     @hookimpl
     def analyze_data(self) -> Mapping[str, Any]:
         if self.mode == "hang":
-            self.released.wait(5)
+            self.released.wait()
         if self.mode == "crash":
             raise RuntimeError("password=hunter2")
         return {"mean": 1.5, "by": {"kind": ["cockle"]}}
@@ -94,11 +95,12 @@ async def running(
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def ann(running: Running, gatherer: Gatherer) -> Actor:
-    """Somebody signed in, before a plugin that behaves again."""
+async def ann(running: Running, gatherer: Gatherer) -> AsyncIterator[Actor]:
+    """Somebody signed in, before a plugin that behaves again; afterwards nothing of it hangs."""
     gatherer.mode, gatherer.runs, gatherer.ill = "good", 0, False
-    gatherer.released.clear()
-    return await running.user()
+    gatherer.released = threading.Event()
+    yield await running.user()
+    gatherer.released.set()
 
 
 COLLECT = "/v1/plugins/gatherer/collect"
@@ -147,7 +149,6 @@ async def test_collections_that_fail(
     assert (found["status"], found["error"], found["result"]["shells"]) == ("failed", why, 3)
     assert (await ann.get(f"/v1/jobs/{job_id}")).json()["error"] == why
     gatherer.mode = "good"
-    gatherer.released.set()
     assert (await ann.post(COLLECT)).status == 202
     await running.run_jobs()
     assert (await ann.get(COLLECT)).json()["status"] == "done"
@@ -201,7 +202,6 @@ async def test_analysis(running: Running, ann: Actor, gatherer: Gatherer) -> Non
     gatherer.mode = "hang"
     blocked, other = await asyncio.gather(ann.get(path), ann.get("/v1/plugins/idle"))
     assert (blocked.status, other.status) == (504, 200)
-    gatherer.released.set()
     gatherer.mode = "crash"
     failed = await ann.get(path)
     assert failed.status == 503 and "hunter2" not in failed.body.decode()
