@@ -9,16 +9,23 @@ import { Messages } from "./parts/layers.js";
 import { Outage } from "./parts/outage.js";
 import { OPEN_VIEWS, VIEWS } from "./views.js";
 
-/** Single sign-on leaves the token, or what went wrong, in the fragment, which no server sees (spec 5.5). */
+/**
+ * Single sign-on leaves the token, or what went wrong, in the fragment, which no server sees (spec 5.5).
+ *
+ * Whoever sends somebody a link with a token of their own would have them work in a foreign account: a token is
+ * taken up at once only in the tab that went away to sign in; elsewhere its name is shown and has to be confirmed.
+ */
 function takeFragment() {
   const found = new URLSearchParams(location.hash.slice(1));
-  if (path.value !== "/auth/callback") return "";
-  const back = sessionStorage.getItem("platform.return") ?? "/";
+  if (path.value !== "/auth/callback") return {};
+  const back = sessionStorage.getItem("platform.return");
   sessionStorage.removeItem("platform.return");
   const token = found.get("token");
-  if (token) beginWithToken(token);
-  go(token ? back : "/login", { replace: true });
-  return token ? "" : (found.get("error_description") ?? found.get("error") ?? "");
+  const asked = back !== null;
+  if (token && asked) beginWithToken(token);
+  go(token && asked ? back : "/login", { replace: true });
+  if (token) return asked ? {} : { offered: token };
+  return { problem: found.get("error_description") ?? found.get("error") ?? "" };
 }
 
 function viewOf(actual) {
@@ -57,7 +64,7 @@ const Outdated = () => html`<div class="page">
   <//>
 </div>`;
 
-function App({ problem }) {
+function App({ arrival }) {
   const here = path.value;
   const [Frame, setFrame] = useState(null);
   const signedIn = account.value !== null && !mustChangePassword.value;
@@ -67,10 +74,10 @@ function App({ problem }) {
   const found = viewOf(here);
   if (!signedIn && !found) {
     const SignIn = OPEN_VIEWS[0];
-    return html`<${View} view=${SignIn} values=${{ problem }} /><${Outage} /><${Messages} />`;
+    return html`<${View} view=${SignIn} values=${arrival} /><${Outage} /><${Messages} />`;
   }
   if (found && OPEN_VIEWS.includes(found.view)) {
-    return html`<${View} view=${found.view} values=${{ ...found.values, problem }} /><${Outage} /><${Messages} />`;
+    return html`<${View} view=${found.view} values=${{ ...found.values, ...arrival }} /><${Outage} /><${Messages} />`;
   }
   if (!Frame) return html`<div class="page"><${Skeleton} lines=${5} /></div>`;
   return html`<${Frame}>${found ? html`<${View} view=${found.view} values=${found.values} />` : html`<${Unknown} />`}<//><${Messages} />`;
@@ -80,6 +87,6 @@ const Unknown = () => html`<div class="page">
   <${Notice} tone="warn" title=${t("There is no page at this address")}>${t("It may have been moved or deleted.")}<//>
 </div>`;
 
-const problem = takeFragment();
+const arrival = takeFragment();
 await Promise.all([loadLanguage(), resume()]);
-render(html`<${App} problem=${problem} />`, document.getElementById("app"));
+render(html`<${App} arrival=${arrival} />`, document.getElementById("app"));

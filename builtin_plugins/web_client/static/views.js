@@ -45,6 +45,7 @@ export const VIEWS = [
   { path: "/operations/models", title: "Models", load: () => import("./pages/operations/models.js") },
   { path: "/operations/bundles", title: "Bundles", load: () => import("./pages/operations/bundles.js") },
   { path: "/operations/logs", title: "Logs", load: () => import("./pages/operations/logs.js"), needs: isPlatformAdmin },
+  { path: "/operations/settings", title: "Settings", load: () => import("./pages/operations/settings.js"), needs: isAdmin },
   { path: "/operations/backups", title: "Backups", load: () => import("./pages/operations/backups.js"), needs: isAdmin },
   { path: "/account", title: "Your account", load: () => import("./pages/account/page.js") },
 ];

@@ -14,7 +14,12 @@ from kernel.testing import Running, platforms
 from tests.builtin_plugins.web_client.visits import CHROMIUM, Visitor, missing_browser
 from tests.fakes.loaded_once import LoadedOnce
 
-PATIENCE = 20_000  # ms, on a busy machine
+PATIENCE = 40_000  # ms, on a busy machine
+ARGUMENTS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"),
+    *("--disable-component-update", "--disable-sync"),
+    *("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"),
+)
 PLUGINS = (
     *("tenancy", LoadedOnce, "models", "rag", "access_tokens", "plugin_registry", "marketplace"),
     *("licensing", "dependency_graph", "orchestrator", "conversations", "published_chat", "web_client"),
@@ -45,12 +50,9 @@ async def browser() -> AsyncIterator[Browser]:
     """Debian's Chromium, which calls nobody."""
     if not CHROMIUM.exists():
         missing_browser()
-    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-    arguments += ["--disable-component-update", "--disable-sync"]
-    arguments += ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
     expect.set_options(timeout=PATIENCE)
     async with async_playwright() as playwright:
-        found = await playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
+        found = await playwright.chromium.launch(executable_path=str(CHROMIUM), args=[*ARGUMENTS])
         yield found
         await found.close()
 

@@ -69,9 +69,14 @@ async def test_rated_answers_become_questions(site: Running, visitor: Visitor) -
     await visitor.ask("How much may a hotel in Oslo cost per night?")
     await page.get_by_role("button", name="Good answer").click()
     await expect(page.get_by_role("button", name="Good answer")).to_have_attribute("aria-pressed", "true")
+    await page.get_by_label("What was good?").fill("Straight to the point.")
+    await page.locator(".why").get_by_role("button", name="Send").click()
+    await expect(page.get_by_text("Thank you")).to_be_visible()
     await page.reload()
     await expect(page.get_by_role("button", name="Good answer")).to_have_attribute("aria-pressed", "true")
+    await expect(page.get_by_role("button", name="Change the comment")).to_be_visible()
     await visitor.open(f"/evaluation/sets/{questions}")
+    await expect(page.get_by_role("region", name="Rated answers")).to_contain_text("Straight to the point.")
     await page.get_by_role("button", name="Add to the set").click()
     await expect(
         page.get_by_role("cell", name="How much may a hotel in Oslo cost per night?")
@@ -111,6 +116,17 @@ async def test_backup_and_bundles(site: Running, visitor: Visitor) -> None:
     await expect(voice.get_by_role("button", name="Turn on")).to_be_visible()
     await voice.get_by_role("button", name="Turn on").click()
     await expect(voice.get_by_text("Healthy")).to_be_visible()
+
+
+async def test_settings_in_effect(site: Running, visitor: Visitor) -> None:
+    """An administrator finds a setting with its value and source; nobody else may."""
+    root, ana = await site.user(role="admin"), await site.user()
+    page = await visitor.arrive(root, "/operations/settings")
+    await page.get_by_label("Find a setting").fill("jwt_secret")
+    await expect(page.get_by_role("row", name=re.compile("^JWT_SECRET"))).to_contain_text("not set")
+    await page.get_by_label("Find a setting").fill("backup_keep")
+    await expect(page.get_by_role("row", name=re.compile("PLATFORM_BACKUP_KEEP"))).to_contain_text("7")
+    assert (await ana.get("/v1/settings")).status == 403
 
 
 async def test_logs_follow(site: Running, visitor: Visitor) -> None:

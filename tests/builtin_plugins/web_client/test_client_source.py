@@ -100,6 +100,18 @@ def test_imports_lead_somewhere() -> None:
     assert wrong == []
 
 
+def test_the_first_view_is_asked_for_at_once() -> None:
+    """The page names every module of the sign-in, so that none waits for another to arrive."""
+    seen: set[Path] = set()
+    wanted = {STATIC / "main.js", STATIC / "pages/sign-in/page.js"}
+    while wanted - seen:
+        seen |= (new := wanted - seen)
+        found = ((path, re.findall(r'(?:\bfrom ?|\bimport )"([^"]+)"', path.read_text())) for path in new)
+        wanted |= {(path.parent / name).resolve() for path, names in found for name in names}
+    named = re.findall(r'modulepreload" href="{assets}/([^"]+)"', (STATIC / "index.html").read_text())
+    assert {STATIC / name for name in named} == seen - {STATIC / "main.js"}
+
+
 def test_no_text_becomes_markup() -> None:
     """Nothing parses text as HTML or runs it: hostile names stay text."""
     barred = ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function")

@@ -21,6 +21,11 @@ STATION = (
     "# Records\n\nThe Senja Station sends its measurements to Tromsø. Ada Lindqvist checks them.\n"
 )
 
+# What was changed is drawn, and what that called for, too.
+SETTLED = (
+    "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
+)
+
 
 def missing_browser() -> None:
     """Skip for want of Chromium; fail where everything must be there (CI)."""
@@ -49,6 +54,19 @@ class Visitor:
             self._page = await self.new_tab()
         await self._page.goto(f"{self.site.url}/app{path}")
         return self._page
+
+    async def go(self, path: str) -> Page:
+        """Go to another view as by a link: nothing is loaded anew but what the view shows."""
+        page = self.page
+        await page.evaluate(
+            "(to) => { history.pushState(null, '', to); dispatchEvent(new PopStateEvent('popstate')); }",
+            f"/app{path}",
+        )
+        for _ in range(2):
+            await page.evaluate(SETTLED)
+            await page.locator("h1, h2").first.wait_for()
+            await page.locator(".skeleton").first.wait_for(state="detached")
+        return page
 
     async def new_tab(self) -> Page:
         """Another tab of the same browser."""

@@ -3,7 +3,7 @@
 import { useCallback, useEffect, useRef, useState } from "./html.js";
 
 /**
- * The result of `load(signal)`, loaded anew when `keys` change: {data, error, loading, reload, set}.
+ * The result of `load(signal)`, loaded again when `keys` change: {data, error, loading, reload, set}.
  *
  * While it is loaded again, what was there stays; an answer that came too late is dropped.
  */

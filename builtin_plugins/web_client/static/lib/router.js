@@ -11,7 +11,7 @@ export const query = computed(() => new URLSearchParams(here.value.search));
 
 function read() {
   const found = location.pathname.startsWith(BASE) ? location.pathname.slice(BASE.length) : location.pathname;
-  return { path: found.replace(/\/+$/, "") || "/", search: location.search };
+  return { path: `/${found.replace(/^\/+|\/+$/g, "")}`, search: location.search };
 }
 
 /** The whole address of a path of the client. */
@@ -56,8 +56,17 @@ export function match(pattern, actual) {
   if (wanted.length !== parts.length) return null;
   const values = {};
   for (const [index, part] of wanted.entries()) {
-    if (part.startsWith(":")) values[part.slice(1)] = decodeURIComponent(parts[index]);
+    if (part.startsWith(":")) values[part.slice(1)] = decoded(parts[index]);
     else if (part !== parts[index]) return null;
   }
   return values;
+}
+
+/** A part of an address; one that is badly encoded stays as it is written. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }

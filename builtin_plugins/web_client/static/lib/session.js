@@ -24,6 +24,12 @@ export const mustChangePassword = computed(() => session.value?.mustChange ?? fa
 export const interrupted = signal(false);
 
 export const isAdmin = computed(() => account.value?.role === "admin" || account.value?.platform_admin === true);
+/** The instance role alone: it sees and changes everything that has an owner (spec 5.7). */
+export const isAdministrator = computed(() => account.value?.role === "admin");
+
+/** Whether a knowledge base or pipeline may be changed: by its owner, and by administrators. */
+export const owns = (row) => isAdministrator.value || String(row.owner_id ?? row.owner_user_id) === String(account.value?.sub);
+
 export const isPlatformAdmin = computed(() => account.value?.platform_admin === true);
 
 const tabs = "BroadcastChannel" in window ? new BroadcastChannel("platform.session") : null;
@@ -65,10 +71,13 @@ export function begin({ access_token: token, expires_in: seconds, user }) {
   interrupted.value = false;
 }
 
+/** The name in a token; empty for what is no token. */
+export const nameIn = (token) => claimsOf(token)?.username ?? "";
+
 /** Begin a session with a token alone, as single sign-on leaves it in the address. */
 export function beginWithToken(token) {
   const claims = claimsOf(token);
-  begin({ access_token: token, expires_in: claims.exp - claims.iat });
+  if (claims) begin({ access_token: token, expires_in: claims.exp - claims.iat });
 }
 
 /** The token to send, fresh enough to arrive; null for nobody. */

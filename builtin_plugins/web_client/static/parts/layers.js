@@ -75,7 +75,7 @@ export function Menu({ label, icon = "more", items, trigger, kind = "quiet", sma
     root.current.querySelector("button").focus();
     item.onSelect();
   };
-  const shown = items.filter(Boolean);
+  const shown = (items || []).filter(Boolean);
   if (!shown.length) return null;
   return html`<div class="menu" ref=${root} onKeyDown=${open ? keys : undefined}>
     ${

@@ -13,7 +13,7 @@ export const current = signal(null);
 /** Whether an answer is on its way. */
 export const answering = signal(false);
 
-/** Goes up with each stored turn: lists of conversations are loaded anew. */
+/** Goes up with each stored turn: lists of conversations are loaded again. */
 export const changed = signal(0);
 
 /** Whether this server keeps conversations; known once it was asked. */
@@ -70,10 +70,10 @@ function change(id, what) {
   turns.value = turns.value.map((turn) => (turn.id === id ? { ...turn, ...what } : turn));
 }
 
-/** Say what one thinks of a kept answer: "up", "down", or null to take it back. */
-export async function rate(turn, rating) {
-  await api.rateAnswer({ conversation_id: current.value, turn_id: turnIdOf(turn), body: { rating } });
-  change(turn.id, { rating });
+/** Say what one thinks of a kept answer: "up", "down", or null to take it back; and why. */
+export async function rate(turn, rating, comment = "") {
+  await api.rateAnswer({ conversation_id: current.value, turn_id: turnIdOf(turn), body: { rating, comment: comment || null } });
+  change(turn.id, { rating, comment });
 }
 
 /** The id under which the server keeps a turn; undefined where it keeps none. */
@@ -111,6 +111,7 @@ function restored(turn) {
     stored: true,
     withheld: turn.withheld,
     rating: turn.rating,
+    comment: turn.rating_comment,
     steps: [],
     error: null,
     done: { method: turn.method, model_used: turn.model_used, tokens_used: turn.tokens_used, confidence: null, method_details: {} },

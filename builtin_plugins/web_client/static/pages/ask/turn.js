@@ -7,7 +7,8 @@ import { Icon } from "../../parts/icons.js";
 import { Markdown } from "../../parts/markdown.js";
 import { say } from "../../parts/layers.js";
 import { Citation } from "./citation.js";
-import { askAgain, answering, rate, turnIdOf } from "./conversation.js";
+import { askAgain, answering } from "./conversation.js";
+import { Thumbs } from "./thumbs.js";
 import { Speaker } from "./voice.js";
 
 export function Turn({ turn, onShow }) {
@@ -108,11 +109,4 @@ function Actions({ turn }) {
     <${Thumbs} turn=${turn} />
     <${Button} kind="quiet" small icon="retry" aria-label=${t("Ask again")} disabled=${answering.value} onClick=${() => askAgain(turn)} />
   </div>`;
-}
-
-function Thumbs({ turn }) {
-  if (turnIdOf(turn) === undefined) return null;
-  const thumb = (value, icon, label) => html`<${Button} kind="quiet" small icon=${icon} aria-label=${label} aria-pressed=${turn.rating === value} class=${turn.rating === value ? "pressed" : ""}
-    onClick=${() => rate(turn, turn.rating === value ? null : value).catch((error) => say(error.message, "bad"))} />`;
-  return html`${thumb("up", "up_thumb", t("Good answer"))}${thumb("down", "down_thumb", t("Bad answer"))}`;
 }

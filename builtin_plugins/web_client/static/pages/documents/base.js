@@ -4,7 +4,7 @@ import { html, useMemo, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
 import { go, query, setQuery } from "../../lib/router.js";
-import { account, isPlatformAdmin } from "../../lib/session.js";
+import { owns } from "../../lib/session.js";
 import { plural, t } from "../../lib/words.js";
 import { Button, Empty, Failure, Head, Skeleton } from "../../parts/basics.js";
 import { Menu } from "../../parts/layers.js";
@@ -13,6 +13,8 @@ import { DeleteBase, EditBase } from "./base-dialogs.js";
 import { DropZone } from "./drop-zone.js";
 import { useDocuments } from "./live.js";
 import { ROW, Row } from "./row.js";
+import { LookAs } from "./sight.js";
+import { Reembed, Trees, Upkeep, useUpkeep } from "./upkeep.js";
 import { addFiles, removeUpload, retryUpload, uploads } from "./uploads.js";
 import { VisibilityBadge } from "./visibility.js";
 
@@ -21,9 +23,10 @@ const STATES = { "": "All", processing: "Being read", failed: "Failed" };
 export default function Base({ base: id }) {
   const base = useResource((signal) => api.knowledgeBase({ kb_id: id, signal }), [id]);
   const live = useDocuments(id);
+  const upkeep = useUpkeep(id, base.reload);
   const [dialog, setDialog] = useState("");
   if (!base.data) return html`<div class="page">${base.error ? html`<${Failure} error=${base.error} onRetry=${base.reload} />` : html`<${Skeleton} />`}</div>`;
-  const mine = String(base.data.owner_id) === String(account.value?.sub) || isPlatformAdmin.value;
+  const mine = owns(base.data);
   return html`<div class="page">
     <${Head} title=${base.data.name} about=${base.data.description} back=${{ to: "/documents", title: t("Documents") }}>
       <${Button} kind="primary" icon="ask" to=${`/?base=${id}`}>${t("Ask")}<//>
@@ -32,17 +35,24 @@ export default function Base({ base: id }) {
         { title: base.data.graph ? t("Show the graph") : t("Build the graph"), icon: "graph", onSelect: () => go(`/graph?base=${id}`) },
         { title: t("Evaluate"), icon: "evaluation", onSelect: () => go(`/evaluation?base=${id}`) },
         { title: t("Who sees this?"), icon: "people", onSelect: () => setDialog("edit") },
+        { title: t("Look as another member"), icon: "search", onSelect: () => setDialog("look") },
+        { title: t("Build trees"), icon: "pipelines", onSelect: () => setDialog("trees") },
+        { title: t("Change the embedding model"), icon: "retry", onSelect: () => setDialog("model") },
         { title: t("Delete"), icon: "trash", danger: true, onSelect: () => setDialog("delete") },
       ]} />`}
     <//>
     <div class="row"><${VisibilityBadge} of=${base.data} />
       <span class="muted">${live.documents && plural(live.documents.length, "One document", "{n} documents")}</span></div>
+    <${Upkeep} upkeep=${upkeep} mine=${mine} />
     ${mine && html`<${DropZone} onFiles=${(files) => addFiles(id, files)} />`}
     <${OnTheWay} base=${id} />
     <${Failure} error=${live.error} onRetry=${live.reload} />
     ${!live.documents && !live.error && html`<${Skeleton} lines=${6} />`}
     ${live.documents && html`<${Documents} base=${id} live=${live} mine=${mine} />`}
     ${dialog === "edit" && html`<${EditBase} base=${base.data} onSaved=${base.set} onClose=${() => setDialog("")} />`}
+    ${dialog === "look" && html`<${LookAs} base=${base.data} onClose=${() => setDialog("")} />`}
+    ${dialog === "model" && html`<${Reembed} base=${base.data} onBegun=${upkeep.reload} onClose=${() => setDialog("")} />`}
+    ${dialog === "trees" && html`<${Trees} base=${base.data} onBegun=${upkeep.reload} onClose=${() => setDialog("")} />`}
     ${dialog === "delete" && html`<${DeleteBase} base=${base.data} count=${live.documents?.length ?? 0} onDeleted=${() => go("/documents")} onClose=${() => setDialog("")} />`}
   </div>`;
 }

@@ -4,6 +4,7 @@ import { html, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { usePolling, useResource } from "../../lib/resource.js";
 import { go, query, setQuery } from "../../lib/router.js";
+import { owns } from "../../lib/session.js";
 import { bytes, dateTime, number, plural, t } from "../../lib/words.js";
 import { Badge, Button, Head, Loaded, Notice, Skeleton, Tabs } from "../../parts/basics.js";
 import { say } from "../../parts/layers.js";
@@ -12,6 +13,8 @@ import { DeleteDocument, State, download, readAgain } from "./row.js";
 
 export default function DocumentPage({ base, id }) {
   const found = useResource((signal) => api.document({ kb_id: base, document_id: id, signal }), [base, id]);
+  const home = useResource((signal) => api.knowledgeBase({ kb_id: base, signal }), [base]);
+  const mine = home.data !== null && owns(home.data);
   const [deleting, setDeleting] = useState(false);
   usePolling(found.reload, 1500, found.data?.status === "processing");
   const tab = query.value.get("tab") ?? "read";
@@ -22,9 +25,9 @@ export default function DocumentPage({ base, id }) {
       <${Head} title=${document.filename} back=${{ to: `/documents/${base}`, title: t("Documents") }}
         about=${[bytes(document.size_bytes), document.page_count && plural(document.page_count, "one page", "{n} pages")].filter(Boolean).join(" · ")}>
         <${Button} icon="download" onClick=${() => download(base, document).catch((error) => say(error.message, "bad"))}>${t("Download")}<//>
-        <${Button} icon="trash" aria-label=${t("Delete")} onClick=${() => setDeleting(true)} />
+        ${mine && html`<${Button} icon="trash" aria-label=${t("Delete")} onClick=${() => setDeleting(true)} />`}
       <//>
-      ${document.status === "failed" && html`<${Notice} tone="bad" title=${t("This document could not be read")} onRetry=${() => readAgain(base, document).then(found.set, (error) => say(error.message, "bad"))}>${document.error}<//>`}
+      ${document.status === "failed" && html`<${Notice} tone="bad" title=${t("This document could not be read")} onRetry=${mine && (() => readAgain(base, document).then(found.set, (error) => say(error.message, "bad")))}>${document.error}<//>`}
       ${document.status === "processing" && html`<${Notice} title=${t("This document is being read")}><${State} document=${document} /><//>`}
       <${Tabs} label=${t("Views of this document")} current=${`${here}?tab=${tab}`} tabs=${[
         { title: t("Read"), to: `${here}?tab=read` },

@@ -33,6 +33,7 @@ function Candidate({ set, one, onTaken }) {
   return html`<li class="panel">
     <p class="row"><span class=${liked ? "good" : "bad"} role="img" aria-label=${liked ? t("Liked") : t("Disliked")}><${Icon} name=${liked ? "up_thumb" : "down_thumb"} size=${16} /></span><strong>${one.question}</strong></p>
     <p class="muted">${one.answer}</p>
+    ${one.comment && html`<p class="passage-text">“${one.comment}”</p>`}
     ${!liked && html`<${Field} label=${t("The answer should contain")} value=${expected} onInput=${setExpected} />`}
     <${Failure} error=${action.error} />
     <div class="row"><${Button} small busy=${action.busy} disabled=${!liked && !expected.trim()} onClick=${action.run}>${t("Add to the set")}<//></div>

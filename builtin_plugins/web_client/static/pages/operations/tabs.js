@@ -12,6 +12,7 @@ export function OperationsHead({ current, about, children }) {
     { title: t("Bundles"), to: "/operations/bundles" },
     isPlatformAdmin.value && { title: t("Logs"), to: "/operations/logs" },
     isAdmin.value && { title: t("Backups"), to: "/operations/backups" },
+    isAdmin.value && { title: t("Settings"), to: "/operations/settings" },
   ].filter(Boolean);
   return html`<${Head} title=${t("Operations")} about=${about}>${children}<//><${Tabs} label=${t("Operations")} current=${current} tabs=${tabs} />`;
 }

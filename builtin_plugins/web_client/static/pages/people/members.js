@@ -3,26 +3,29 @@
 import { html, useState } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
+import { account } from "../../lib/session.js";
 import { t } from "../../lib/words.js";
 import { Badge, Loaded } from "../../parts/basics.js";
 import { Confirm, Dialog, Menu, say } from "../../parts/layers.js";
 import { organizationRoles } from "./organization.js";
 import { AssignRole } from "./roles.js";
 
-export function Members({ id }) {
+export function Members({ id, rights }) {
   const members = useResource((signal) => everything(api.members, { org_id: id, signal }), [id]);
   const [dialog, setDialog] = useState(null);
   const told = (work) => work.then(members.reload, (error) => say(error.message, "bad"));
+  const me = Number(account.value?.sub);
+  const acts = (member) => rights.members && member.managed_by_caller;
   const menuOf = (member) => [
     ...Object.entries(organizationRoles())
-      .filter(([role]) => role !== member.org_role)
+      .filter(([role]) => acts(member) && role !== member.org_role)
       .map(([role, title]) => ({ title: t("Make: {role}", { role: title }), icon: "people", onSelect: () => told(api.setMember({ org_id: id, body: { user_id: member.user_id, org_role: role } })) })),
-    { title: t("What may they do?"), icon: "info", onSelect: () => setDialog({ kind: "rights", member }) },
-    { title: t("Give a role"), icon: "plus", onSelect: () => setDialog({ kind: "assign", member }) },
-    member.suspended
+    (member.user_id === me || rights.members || rights.roles) && { title: member.user_id === me ? t("What may I do here?") : t("What may they do?"), icon: "info", onSelect: () => setDialog({ kind: "rights", member }) },
+    rights.roles && { title: t("Give a role"), icon: "plus", onSelect: () => setDialog({ kind: "assign", member }) },
+    acts(member) && (member.suspended
       ? { title: t("Lift the suspension"), icon: "check", onSelect: () => told(api.restoreMember({ org_id: id, user_id: member.user_id })) }
-      : { title: t("Suspend"), icon: "lock", onSelect: () => told(api.suspendMember({ org_id: id, user_id: member.user_id })) },
-    { title: t("Remove"), icon: "trash", danger: true, onSelect: () => setDialog({ kind: "remove", member }) },
+      : { title: t("Suspend"), icon: "lock", onSelect: () => told(api.suspendMember({ org_id: id, user_id: member.user_id })) }),
+    (acts(member) || member.user_id === me) && { title: member.user_id === me ? t("Leave the organization") : t("Remove"), icon: "trash", danger: true, onSelect: () => setDialog({ kind: "remove", member }) },
   ];
   return html`<${Loaded} of=${members}>${(list) => html`
     <div class="table-box menus" tabindex="0" role="region" aria-label=${t("Members")}><table>

@@ -12,12 +12,14 @@ import { Import } from "./import.js";
 import { InviteDialog, Invites } from "./invited.js";
 import { Members } from "./members.js";
 import { CreateOrganization } from "./organizations.js";
+import { useRights } from "./rights.js";
 import { Roles } from "./roles.js";
 
 export const organizationRoles = () => ({ member: t("Member"), admin: t("Administrator"), owner: t("Owner") });
 
 export default function Organization({ id, tab = "members" }) {
   const found = useResource((signal) => api.organization({ org_id: id, signal }), [id]);
+  const rights = useRights(id);
   const [dialog, setDialog] = useState("");
   const [sent, setSent] = useState(0);
   const here = `/people/organizations/${id}`;
@@ -25,22 +27,22 @@ export default function Organization({ id, tab = "members" }) {
   return html`<div class="page">
     <${Loaded} of=${found}>${(organization) => html`
       <${Head} title=${organization.name} back=${{ to: "/people/organizations", title: t("Organizations") }} about=${plural(organization.member_count, "One member", "{n} members")}>
-        <${Button} kind="primary" icon="plus" onClick=${() => setDialog("invite")}>${t("Invite")}<//>
-        <${Import} send=${(parameters) => api.importOrganization({ org_id: id, ...parameters })} onDone=${found.reload} />
-        <${Menu} label=${t("More")} kind="plain" small=${false} items=${[
+        ${rights.members && html`<${Button} kind="primary" icon="plus" onClick=${() => setDialog("invite")}>${t("Invite")}<//>`}
+        ${rights.settings && html`<${Import} send=${(parameters) => api.importOrganization({ org_id: id, ...parameters })} onDone=${found.reload} />`}
+        <${Menu} label=${t("More")} kind="plain" small=${false} items=${rights.settings && [
           { title: t("New organization below"), icon: "organization", onSelect: () => setDialog("below") },
           { title: t("Export"), icon: "download", onSelect: exported },
         ]} />
       <//>
       <${Tabs} label=${organization.name} current=${tab === "members" ? here : `${here}/${tab}`} tabs=${[
         { title: t("Members"), to: here },
-        { title: t("Invites"), to: `${here}/invites` },
+        rights.members && { title: t("Invites"), to: `${here}/invites` },
         { title: t("Roles"), to: `${here}/roles` },
         { title: t("Below"), to: `${here}/below` },
-      ]} />
-      ${tab === "members" && html`<${Members} id=${id} />`}
+      ].filter(Boolean)} />
+      ${tab === "members" && html`<${Members} id=${id} rights=${rights} />`}
       ${tab === "invites" && html`<${InviteList} id=${id} key=${sent} />`}
-      ${tab === "roles" && html`<${Roles} id=${id} />`}
+      ${tab === "roles" && html`<${Roles} id=${id} rights=${rights} />`}
       ${tab === "below" && html`<${Below} id=${id} />`}
       ${dialog === "below" && html`<${CreateOrganization} parent=${Number(id)} onClose=${() => setDialog("")} />`}
       ${dialog === "invite" && html`<${InviteDialog} title=${t("Invite to {name}", { name: organization.name })} roles=${organizationRoles()} onSent=${() => setSent(sent + 1)} onClose=${() => setDialog("")}

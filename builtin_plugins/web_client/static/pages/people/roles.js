@@ -8,15 +8,15 @@ import { Badge, Button, Loaded } from "../../parts/basics.js";
 import { Check, Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, say } from "../../parts/layers.js";
 
-export function Roles({ id }) {
+export function Roles({ id, rights }) {
   const roles = useResource((signal) => everything(api.roles, { org_id: id, signal }), [id]);
   const [creating, setCreating] = useState(false);
   const [deleting, setDeleting] = useState(null);
   return html`<${Loaded} of=${roles}>${(list) => html`
-    <div class="row"><span class="grow muted">${t("A role gives rights once it is given to a member.")}</span><${Button} icon="plus" onClick=${() => setCreating(true)}>${t("New role")}<//></div>
+    <div class="row"><span class="grow muted">${t("A role gives rights once it is given to a member.")}</span>${rights.roles && html`<${Button} icon="plus" onClick=${() => setCreating(true)}>${t("New role")}<//>`}</div>
     <div class="cards">${list.map(
       (role) => html`<article class="tile" key=${role.id}>
-        <div class="row tight"><h2 class="grow">${role.name}</h2>${role.is_builtin ? html`<${Badge}>${t("Built in")}<//>` : html`<${Button} small kind="quiet" icon="trash" aria-label=${t("Delete {name}", { name: role.name })} onClick=${() => setDeleting(role)} />`}</div>
+        <div class="row tight"><h2 class="grow">${role.name}</h2>${role.is_builtin ? html`<${Badge}>${t("Built in")}<//>` : rights.roles && html`<${Button} small kind="quiet" icon="trash" aria-label=${t("Delete {name}", { name: role.name })} onClick=${() => setDeleting(role)} />`}</div>
         ${role.description && html`<p>${role.description}</p>`}
         <div class="tile-foot">${role.permissions.map((key) => html`<code key=${key}>${key}</code>`)}${role.permission_groups.map((group) => html`<${Badge} key=${group.id}>${group.name}<//>`)}</div>
       </article>`,

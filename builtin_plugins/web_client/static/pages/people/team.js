@@ -4,13 +4,14 @@ import { html, useState } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
 import { go } from "../../lib/router.js";
-import { account, isPlatformAdmin } from "../../lib/session.js";
+import { account, isAdmin } from "../../lib/session.js";
 import { day, t } from "../../lib/words.js";
 import { Badge, Button, Head, Loaded } from "../../parts/basics.js";
 import { Confirm, Menu, say } from "../../parts/layers.js";
 import { saveJson } from "../../parts/save.js";
 import { Import } from "./import.js";
 import { InviteDialog, Invites } from "./invited.js";
+import { useRights } from "./rights.js";
 
 export const teamRoles = () => ({ member: t("Member"), team_admin: t("Team administrator") });
 
@@ -19,7 +20,8 @@ export default function Team({ id }) {
   const invites = useResource((signal) => everything(api.teamInvites, { query: { team_id: id }, signal }).catch(() => []), [id]);
   const [dialog, setDialog] = useState("");
   const me = Number(account.value?.sub);
-  const leads = isPlatformAdmin.value || team.data?.members.some((member) => member.user_id === me && member.team_role === "team_admin");
+  const rights = useRights(team.data?.organization_id);
+  const leads = isAdmin.value || rights.members || team.data?.members.some((member) => member.user_id === me && member.team_role === "team_admin");
   const told = (work) => work.then(team.reload, (error) => say(error.message, "bad"));
   const menuOf = (member) => [
     leads && {

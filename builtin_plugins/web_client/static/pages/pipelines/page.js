@@ -4,7 +4,7 @@ import { html, useState } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
 import { useAction, useResource } from "../../lib/resource.js";
 import { query, setQuery } from "../../lib/router.js";
-import { account, isPlatformAdmin } from "../../lib/session.js";
+import { owns } from "../../lib/session.js";
 import { ago, plural, t } from "../../lib/words.js";
 import { Badge, Button, Empty, Head, Loaded } from "../../parts/basics.js";
 import { Check, Field, Form } from "../../parts/forms.js";
@@ -46,7 +46,7 @@ export default function Pipelines() {
 
 function Tile({ item, bases, onDialog }) {
   const names = item.knowledge_base_ids.map((id) => bases.find((base) => base.id === id)?.name ?? t("one you can’t see"));
-  const mine = String(item.owner_user_id) === String(account.value?.sub) || isPlatformAdmin.value;
+  const mine = owns(item);
   return html`<article class="tile">
     <div class="row tight"><h2 class="grow">${item.name}</h2>
       <${Menu} label=${t("More on {name}", { name: item.name })} items=${
@@ -98,7 +98,7 @@ const ABOUT = {
   hyde: "Imagine an answer first, and search for what is like it.",
   self_rag: "Check each passage and the answer, and search again if they don’t hold.",
   auto: "Choose the method by the question.",
-  corrective: "Judge what was found, and search anew if it is weak.",
+  corrective: "Judge what was found, and search again if it is weak.",
   raptor: "Search summaries of documents as well as passages.",
   conversational: "Read follow-up questions together with what was said before.",
 };

@@ -21,7 +21,7 @@ function takeToken() {
 
 export default function Invite() {
   const [token] = useState(takeToken);
-  const found = useResource((signal) => api.invite({ token, signal }), [token]);
+  const found = useResource((signal) => (token ? api.invite({ token, signal }) : Promise.resolve(null)), [token]);
   const accept = useAction(async () => {
     const { message } = await api.acceptInvite({ token });
     forgetInvite();
@@ -29,6 +29,9 @@ export default function Invite() {
     say(message);
     go("/people", { replace: true });
   });
+  if (!token) {
+    return html`<${Card} title=${t("Invitation")}><${Notice} tone="warn" title=${t("This address isn’t complete")}>${t("Open the link of the invitation once more, as it was sent to you.")}<//><//>`;
+  }
   return html`<${Card} title=${t("Invitation")}>
     <${Loaded} of=${found} lines=${2}>${(invite) => html`
       <p>${t("You are invited to join {name}.", { name: invite.team_name ?? invite.organization_name })}</p>

@@ -3,9 +3,9 @@
 import { html, useEffect, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { API } from "../../lib/place.js";
-import { useAction, useResource } from "../../lib/resource.js";
+import { useAction, usePolling, useResource } from "../../lib/resource.js";
 import { Link, go, path } from "../../lib/router.js";
-import { account, begin, mustChangePassword } from "../../lib/session.js";
+import { account, begin, beginWithToken, mustChangePassword, nameIn } from "../../lib/session.js";
 import { t } from "../../lib/words.js";
 import { Button, Copyable, Failure, Notice } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
@@ -13,8 +13,12 @@ import { ChangePassword } from "../account/password.js";
 import { Card } from "./frame.js";
 import { signOut } from "./sign-out.js";
 
-export default function SignIn({ problem }) {
+const PAUSE = 3_000;
+
+export default function SignIn({ problem, offered: token = "" }) {
   const offered = useResource((signal) => api.capabilities({ signal }));
+  const fresh = offered.data?.first_account_wanted ?? false;
+  usePolling(offered.reload, PAUSE, fresh);
   const signedIn = account.value !== null;
   const [typed, setTyped] = useState("");
   useEffect(() => {
@@ -24,12 +28,15 @@ export default function SignIn({ problem }) {
   const { registration_mode: mode, password_reset_email: mail, sign_in_methods: methods = [] } = offered.data ?? {};
   return html`<${Card} title=${t("Sign in")} about=${t("Ask your own documents, and see where each answer comes from.")}>
     ${problem && html`<${Notice} tone="bad">${problem}<//>`}
+    ${nameIn(token) && html`<${Continue} token=${token} />`}
+    ${fresh && html`<${FirstStart} />`}
     <${Failure} error=${offered.error} onRetry=${offered.reload} />
     <${Password} mail=${mail} onTyped=${setTyped} />
     ${methods.length > 0 && html`<div class="or"><span>${t("or")}</span></div>`}
     ${methods.map((method) => html`<${Elsewhere} key=${method.name} method=${method} />`)}
-    ${mode === "open" && html`<p class="muted center">${t("No account yet?")} <${Link} to="/register">${t("Create an account")}<//></p>`}
-    <${FirstStart} />
+    ${mode === "open" && !fresh && html`<p class="muted center">${t("No account yet?")} <${Link} to="/register">${t("Create an account")}<//></p>`}
+    ${!fresh && html`<details class="first-start"><summary>${t("Can’t sign in?")}</summary><p>${t("Whoever runs this server can set your password in a terminal there:")}</p>
+      <${Copyable} text="./setup.sh users reset-password YOURNAME" label=${t("Command")} /></details>`}
   <//>`;
 }
 
@@ -56,13 +63,22 @@ function Elsewhere({ method }) {
   return html`<${Button} class="wide" onClick=${leave}>${t("Sign in with {name}", { name: method.label })}<//>`;
 }
 
+/** Nobody has an account yet: how the first one is made. The page notices when it is there. */
 function FirstStart() {
-  return html`<details class="first-start">
-    <summary>${t("First start of this server?")}</summary>
-    <p>${t("Create the first administrator in a terminal on the server, then sign in here:")}</p>
-    <${Copyable} text="./setup.sh users create YOURNAME --admin" label=${t("Command")} />
-  </details>`;
+  return html`<section class="panel" aria-labelledby="first-start"><h2 id="first-start">${t("Welcome! Make the first account")}</h2>
+    <ol class="first-steps">
+      <li>${t("Open a second terminal on the server, in the same folder.")}</li>
+      <li>${t("Create the administrator; choose your own name:")}<${Copyable} text="./setup.sh users create YOURNAME --admin" label=${t("Command")} /></li>
+      <li>${t("Sign in below with that name and the password you chose.")}</li>
+    </ol>
+  </section>`;
 }
+
+/** Single sign-on that this tab didn't ask for: the person confirms whose account it is. */
+const Continue = ({ token }) => html`<${Notice} tone="warn" title=${t("Continue as {name}?", { name: nameIn(token) })}
+  action=${html`<${Button} small onClick=${() => beginWithToken(token)}>${t("Continue")}<//>`}>
+  ${t("You came by a link that signs you in. Go on only if this is your own account.")}
+<//>`;
 
 function MustChange({ typed }) {
   return html`<${Card} title=${t("Choose a new password")} about=${t("An administrator set a temporary one. Choose your own to go on.")}

@@ -1,0 +1,67 @@
+/** Looking at a knowledge base as another member: whether they see it, and why. */
+
+import { html, useState } from "../../lib/html.js";
+import { api, everything } from "../../lib/api.js";
+import { useResource } from "../../lib/resource.js";
+import { account, isPlatformAdmin } from "../../lib/session.js";
+import { t } from "../../lib/words.js";
+import { Loaded, Notice } from "../../parts/basics.js";
+import { Field } from "../../parts/forms.js";
+import { Dialog } from "../../parts/layers.js";
+
+const MOST = 500;
+
+const WHY = {
+  owner: "The knowledge base is theirs.",
+  administrator: "Administrators of this server see everything.",
+  everyone: "Every account on this server sees it.",
+  team: "It is shared with a team that they belong to.",
+  organization: "It is shared with an organization that they belong to.",
+  private: "It is private: only its owner and administrators see it.",
+  not_in_team: "It is shared with a team that they don’t belong to.",
+  not_in_organization: "It is shared with an organization that they aren’t in, or are suspended in.",
+  inactive: "The account is deactivated and can’t sign in.",
+};
+
+/** Whom one can ask about: everybody for Platform Admins, else the people of one's teams and organizations. */
+async function people(signal) {
+  if (isPlatformAdmin.value) {
+    const { items } = await api.users({ query: { limit: MOST }, signal });
+    return items.map(({ id, username }) => [id, username]);
+  }
+  const [teams, organizations] = await Promise.all([everything(api.teams, { query: { mine: true }, signal }), api.myOrganizations({ signal })]);
+  const lists = await Promise.allSettled([
+    ...teams.map(({ id }) => api.team({ team_id: id, signal }).then((team) => team.members)),
+    ...organizations.map(({ id }) => everything(api.members, { org_id: id, signal })),
+  ]);
+  return lists.flatMap(({ value = [] }) => value).map(({ user_id: id, username }) => [id, username]);
+}
+
+async function others(signal) {
+  const found = new Map(await people(signal));
+  found.delete(Number(account.value?.sub));
+  return [...found].sort(([, one], [, other]) => one.localeCompare(other));
+}
+
+export function LookAs({ base, onClose }) {
+  const known = useResource(others);
+  const [chosen, setChosen] = useState("");
+  return html`<${Dialog} title=${t("Look as another member")} onClose=${onClose}>
+    <${Loaded} of=${known} lines=${2}>${(list) =>
+      list.length
+        ? html`<${Field} as="select" label=${t("Who?")} value=${chosen} onInput=${setChosen}>
+            <option value="">${t("Choose somebody")}</option>${list.map(([id, name]) => html`<option key=${id} value=${id}>${name}</option>`)}<//>
+          ${chosen && html`<${Sight} base=${base} user=${chosen} name=${list.find(([id]) => String(id) === chosen)[1]} />`}`
+        : html`<p class="muted">${t("Nobody else is in your teams and organizations.")}</p>`
+    }<//>
+  <//>`;
+}
+
+function Sight({ base, user, name }) {
+  const seen = useResource((signal) => api.lookAs({ kb_id: base.id, query: { user_id: user }, signal }), [base.id, user]);
+  return html`<${Loaded} of=${seen} lines=${2}>${({ sees, changes, reason }) => html`
+    <${Notice} tone=${sees ? "good" : "info"} title=${sees ? t("{name} sees it", { name }) : t("{name} doesn’t see it", { name })}>
+      <p>${t(WHY[reason])}</p>
+      <p>${sees ? (changes ? t("They find it, ask it, and can change and delete it.") : t("They find it and ask it, and can’t change it.")) : t("For them it doesn’t exist: no list, search, answer or count shows it.")}</p>
+    <//>`}<//>`;
+}

@@ -1,0 +1,49 @@
+/** The settings in effect: each with its value, where that comes from, and how it is changed. */
+
+import { html, useMemo } from "../../lib/html.js";
+import { api } from "../../lib/api.js";
+import { useResource } from "../../lib/resource.js";
+import { Link, query, setQuery } from "../../lib/router.js";
+import { plural, t } from "../../lib/words.js";
+import { Badge, Button, Loaded } from "../../parts/basics.js";
+import { OperationsHead } from "./tabs.js";
+
+const SOURCES = { default: "Default", "config.yaml": "config.yaml", environment: "Environment", stored: "Set here" };
+
+const fits = (setting, words) => {
+  const text = [setting.owner, setting.name, setting.description, ...setting.variables].join(" ").toLowerCase();
+  return words.every((word) => text.includes(word));
+};
+
+export default function Settings() {
+  const found = useResource((signal) => api.settings({ signal }));
+  return html`<div class="page">
+    <${OperationsHead} current="/operations/settings" about=${t("What this server runs with. Settings are changed in the environment or in config.yaml, and some of them under “Plugins”.")} />
+    <${Loaded} of=${found}>${({ settings }) => html`<${List} settings=${settings} />`}<//>
+  </div>`;
+}
+
+function List({ settings }) {
+  const text = query.value.get("q") ?? "";
+  const changed = query.value.get("changed") === "1";
+  const shown = useMemo(() => {
+    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+    return settings.filter((setting) => (!changed || setting.source !== "default") && fits(setting, words));
+  }, [settings, text, changed]);
+  return html`<div class="filters">
+      <input class="input search" type="search" placeholder=${t("Find a setting")} aria-label=${t("Find a setting")} value=${text} onInput=${(event) => setQuery({ q: event.target.value })} />
+      <${Button} small aria-pressed=${changed} class=${changed ? "pressed" : ""} onClick=${() => setQuery({ changed: changed ? null : 1 })}>${t("Only what isn’t the default")}<//>
+    </div>
+    <p class="muted" role="status">${plural(shown.length, "One setting", "{n} settings")}</p>
+    <div class="table-box" tabindex="0" role="region" aria-label=${t("Settings")}><table>
+      <thead><tr><th>${t("Name")}</th><th>${t("Value")}</th><th>${t("From")}</th></tr></thead>
+      <tbody>${shown.map((setting) => html`<${Row} key=${`${setting.owner}.${setting.name}`} setting=${setting} />`)}</tbody></table></div>`;
+}
+
+const Row = ({ setting }) => html`<tr>
+  <td><code>${setting.variables[0] ?? setting.name}</code><small class="block faint">${setting.description}</small></td>
+  <td>${setting.value ? html`<code>${setting.value}</code>` : html`<span class="faint">${t("not set")}</span>`}
+    ${setting.source !== "default" && setting.default && html`<small class="block faint">${t("default: {value}", { value: setting.default })}</small>`}</td>
+  <td><${Badge} tone=${setting.source === "default" ? "neutral" : "accent"}>${t(SOURCES[setting.source])}<//>
+    ${setting.changeable && html`<small class="block"><${Link} to=${`/plugins/${encodeURIComponent(setting.owner)}`}>${t("Change")}<//></small>`}</td>
+</tr>`;

@@ -1,0 +1,110 @@
+"""What is offered to whom: nobody sees a button for what they may not do, and owners see what others see."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from kernel.sdk import ACCOUNTS
+from kernel.testing import Actor, Running, platforms
+from tests.builtin_plugins.web_client.visits import Visitor, knowledge_base
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+OF_MANAGERS = re.compile("^(Invite|Import|New role|More|Delete.*|Add files.*|Try again)$")
+
+
+async def colleagues(site: Running) -> tuple[Actor, Actor, int]:
+    """Two members of an organization, the first its owner; and its id."""
+    ana, bob = await site.user(role="admin"), await site.user()
+    body = {"name": "Nordlys", "slug": f"nordlys-{bob.user['id']}"}
+    organization = (await ana.post("/v1/organizations", json=body)).json()["id"]
+    member = {"user_id": bob.user["id"], "org_role": "member"}
+    assert (await ana.post(f"/v1/organizations/{organization}/members", json=member)).status == 201
+    return ana, bob, organization
+
+
+async def test_readers_get_no_buttons_of_owners(site: Running, visitor: Visitor) -> None:
+    """A plain member reads knowledge base, document and organization, and is offered nothing refused."""
+    ana, bob, organization = await colleagues(site)
+    shared: dict[str, Any] = {"visibility": "organization", "organization_id": organization}
+    base = await knowledge_base(ana, "Handbook of Nordlys", **shared)
+    documents = (await ana.get(f"/v1/rag/knowledge-bases/{base['id']}/documents")).json()["items"]
+    place = f"/people/organizations/{organization}"
+    page = await visitor.arrive(bob, f"/documents/{base['id']}")
+    for path, heading in (
+        (f"/documents/{base['id']}", "Handbook of Nordlys"),
+        (f"/documents/{base['id']}/{documents[0]['document_id']}", "handbook.md"),
+        (place, "Nordlys"),
+        (f"{place}/roles", "Nordlys"),
+        ("/people/organizations", "People"),
+    ):
+        await visitor.go(path)
+        await expect(page.get_by_role("heading", name=heading, level=1)).to_be_visible()
+        await expect(page.locator("main").get_by_role("button", name=OF_MANAGERS)).to_have_count(0)
+        await expect(page.locator("main input[type=file]")).to_have_count(0)
+    await visitor.go(place)
+    await page.get_by_role("button", name=f"More on {bob.user['username']}").click()
+    await expect(page.get_by_role("menuitem")).to_have_text(["What may I do here?", "Leave the organization"])
+    await expect(page.get_by_role("button", name=f"More on {ana.user['username']}")).to_have_count(0)
+
+
+async def test_owners_look_as_others(site: Running, visitor: Visitor) -> None:
+    """An owner chooses a member and reads whether they see the knowledge base, and why."""
+    ana, bob = await site.user(), await site.user()
+    team = (await ana.post("/v1/teams", json={"name": "Crew of the Maud"})).json()["id"]
+    await ana.post(f"/v1/teams/{team}/members", json={"user_id": bob.user["id"]})
+    base = await knowledge_base(ana, "Only mine")
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await page.get_by_role("button", name="More", exact=True).click()
+    await page.get_by_role("menuitem", name="Look as another member").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Who?").select_option(label=bob.user["username"])
+    await expect(dialog).to_contain_text(f"{bob.user['username']} doesn’t see it")
+    await dialog.get_by_role("button", name="Close").click()
+    await ana.patch(f"/v1/rag/knowledge-bases/{base['id']}", json={"visibility": "team", "team_id": team})
+    await page.get_by_role("button", name="More", exact=True).click()
+    await page.get_by_role("menuitem", name="Look as another member").click()
+    await dialog.get_by_label("Who?").select_option(label=bob.user["username"])
+    await expect(dialog).to_contain_text("shared with a team that they belong to")
+
+
+async def test_upkeep_of_a_knowledge_base(site: Running, visitor: Visitor) -> None:
+    """An owner has trees built; an embedding model that isn't there is refused with those that are."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await page.get_by_role("button", name="More", exact=True).click()
+    await page.get_by_role("menuitem", name="Build trees").click()
+    async with page.expect_response(re.compile("/trees$")) as answer:
+        await page.get_by_role("dialog").get_by_role("button", name="Build").click()
+    assert (await answer.value).status == 202
+    await page.get_by_role("button", name="More", exact=True).click()
+    await page.get_by_role("menuitem", name="Change the embedding model").click()
+    await page.get_by_label("New model").fill("no-such-model")
+    await page.get_by_role("button", name="Change the model").click()
+    await expect(page.get_by_role("alert")).to_contain_text("'no-such-model' is not available here")
+
+
+async def test_the_first_start(tmp_path: Path, browser: Browser) -> None:
+    """Where nobody has an account, the page says how the first is made, and notices when it is there."""
+    async with platforms(tmp_path) as start:
+        running = await start("web_client")
+        context = await browser.new_context(locale="en-GB")
+        page = await Visitor(running, context).open()
+        welcome = page.get_by_role("heading", name="Welcome! Make the first account")
+        await expect(welcome).to_be_visible()
+        await expect(page.locator("code").first).to_have_text("./setup.sh users create YOURNAME --admin")
+        await page.get_by_label("Username").fill("ada")
+        accounts = running.platform.resource(ACCOUNTS)
+        await accounts.register("ada", "ada@example.org", "correct horse battery", role="admin")
+        await expect(welcome).to_have_count(0)
+        await expect(page.get_by_label("Username")).to_have_value("ada")
+        await page.get_by_label("Password").fill("correct horse battery")
+        await page.get_by_role("button", name="Sign in", exact=True).click()
+        await expect(page.locator(".sidebar")).to_be_visible()
+        await context.close()
