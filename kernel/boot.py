@@ -47,6 +47,7 @@ from kernel.http.request_limits import REQUEST_LIMITS, RequestLimits
 from kernel.http.streams import OPEN_STREAMS, OpenStreams
 from kernel.jobs.cancelling import TELL_OF_CANCEL
 from kernel.jobs.events import DELIVER_EVENT
+from kernel.jobs.figures import offer_figures
 from kernel.jobs.gathering import CARRY
 from kernel.jobs.queue import JOB_QUEUE, JobQueue
 from kernel.jobs.runner import JOB_RUNNER, JobRunner
@@ -296,6 +297,7 @@ def _assemble(
     resources = platform.resources
     resources.add(PLATFORM, platform)
     resources.add(JOB_RUNNER, JobRunner(platform))
+    offer_figures(platform)
     resources.add(PLUGIN_STATES, plugins.states)
     resources.add(PLUGIN_SETTINGS, plugins.settings)
     resources.add(DECLARATIONS, plugins.declarations)

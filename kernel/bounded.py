@@ -1,7 +1,9 @@
-"""Calling third-party functions with a time limit."""
+"""Calling what may never return, in threads that hold up nothing else."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -31,3 +33,28 @@ def run_bounded(function: Callable[[], T], seconds: float) -> T:
     if not worked:
         raise value
     return value  # type: ignore[no-any-return]
+
+
+async def in_abandonable_thread(function: Callable[[], T]) -> T:
+    """The result of `function`, from a thread that a loop or process which ends does not wait for.
+
+    Each loop waits for the threads of `asyncio.to_thread` when it is closed, however long that takes.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def settle(outcome: Callable[[], None]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens any more
+            loop.call_soon_threadsafe(lambda: None if done.done() else outcome())
+
+    def run() -> None:
+        try:
+            result = function()
+        except Exception as error:  # noqa: BLE001 - handed to whoever awaits it
+            failure = error
+            settle(lambda: done.set_exception(failure))
+        else:
+            settle(lambda: done.set_result(result))
+
+    threading.Thread(target=run, name="abandonable", daemon=True).start()
+    return await done

@@ -140,6 +140,7 @@ class Directory:
             data_sources=record.data_sources,
             databases=record.databases,
             essential=bool(getattr(record.instance, "essential", False)),
+            off_by_default=record.off_by_default,
             package=None if record.built_in else record.distribution,
             registered_at=record.registered_at,
         )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import time
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterator
 from itertools import accumulate
@@ -10,10 +13,13 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from kernel.logs import mask
+
+log = logging.getLogger("platform.metrics")
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-
-
+_READING_SECONDS = 2.0
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
 
 
@@ -78,6 +84,28 @@ class RequestMetrics(Collector):
         yield from (total, durations, running)
 
 
+class _Reading:
+    """Something to read before metrics are shown; anybody may ask for them, and as often."""
+
+    def __init__(self, read: Callable[[], Awaitable[None]], every: float) -> None:
+        self._read = read
+        self._every = every
+        self._due = float("-inf")
+        self._turn = asyncio.Lock()
+
+    async def take(self) -> None:
+        """Read it, unless that was just done."""
+        async with self._turn:
+            if time.monotonic() < self._due:
+                return
+            try:
+                async with asyncio.timeout(_READING_SECONDS):
+                    await self._read()
+            except Exception as error:  # noqa: BLE001 - a figure less is no reason to show none
+                log.warning("a metric can't be read: %s", mask(f"{type(error).__name__}: {error}"[:200]))
+            self._due = time.monotonic() + self._every
+
+
 class Metrics:
     """HTTP metrics of the kernel, and a factory for those of plugins."""
 
@@ -86,6 +114,7 @@ class Metrics:
         self.requests = RequestMetrics()
         self.registry.register(self.requests)
         self.gather: Callable[[], Awaitable[bytes]] | None = None  # set where siblings share the port
+        self._readings: list[_Reading] = []
 
     def counter(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Counter:
         """A counter of this registry."""
@@ -102,12 +131,24 @@ class Metrics:
         """
         return Gauge(name, text, labels, registry=self.registry)
 
+    def on_scrape(self, read: Callable[[], Awaitable[None]], every: float = 5) -> None:
+        """Let `read` set gauges before metrics are shown, at most once in `every` seconds.
+
+        It has two seconds; if it fails, its gauges keep their values, and the log says so.
+        """
+        self._readings.append(_Reading(read, every))
+
+    async def refresh(self) -> None:
+        """Read what is only known when it is asked for."""
+        await asyncio.gather(*(reading.take() for reading in self._readings))
+
     def render(self) -> bytes:
         """Everything that this process counted, as text."""
         return generate_latest(self.registry)
 
     async def scrape(self) -> bytes:
         """What a scrape is answered with: the figures of all API processes on this port."""
+        await self.refresh()
         return self.render() if self.gather is None else await self.gather()
 
 

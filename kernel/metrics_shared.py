@@ -28,7 +28,7 @@ from kernel.metrics import Metrics
 
 log = logging.getLogger("platform.metrics")
 
-_PATIENCE = 1.0
+_PATIENCE = 2.0  # a sibling may have to read figures first
 _LONGEST_ADDRESS = 100  # bytes; the system's limit is 104 on some, 108 on others
 _SUMMED = ("counter", "histogram", "summary")
 
@@ -83,6 +83,7 @@ class Siblings:
 
     async def _answer(self, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
+            await self._metrics.refresh()
             writer.write(self._metrics.render())
             await writer.drain()
         except ConnectionError:

@@ -39,6 +39,7 @@ class PluginEntry:
     databases: tuple[str, ...] = ()
     webhooks: tuple[str, ...] = ()
     essential: bool = False
+    off_by_default: bool = False
     package: str | None = None
     registered_at: datetime = field(default_factory=utc_now)
 

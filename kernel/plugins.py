@@ -42,9 +42,10 @@ class Plugin:
     """Base class of plugins: subclass it, give it a name, and implement hooks marked with `hookimpl`.
 
     `requires` lists plugins that must be loaded first, or this one is refused; `after` only sets the order.
-    If an `essential` plugin fails, the platform does not start. `capabilities`, `data_sources` and
-    `databases` are shown to clients unchanged (wire-facts 6.1). `outgoing_hosts` names the hosts that the
-    plugin calls (``api.example.org``, ``*.example.org``); operators see them before they install it.
+    If an `essential` plugin fails, the platform does not start. One that is `off_by_default` is disabled
+    until an administrator enables it. `capabilities`, `data_sources` and `databases` are shown to clients
+    unchanged (wire-facts 6.1). `outgoing_hosts` names the hosts that the plugin calls (``api.example.org``,
+    ``*.example.org``); operators see them before they install it.
     """
 
     name: str = ""
@@ -59,6 +60,7 @@ class Plugin:
     databases: Sequence[str] = ()
     outgoing_hosts: Sequence[str] = ()
     essential: bool = False
+    off_by_default: bool = False
 
 
 @dataclass
@@ -81,6 +83,7 @@ class PluginRecord:
     outgoing_hosts: tuple[str, ...] = ()
     api_version: str = ""
     essential: bool = False
+    off_by_default: bool = False
     instance: Any = None
     package: str = ""
     problems: list[str] = field(default_factory=list)
@@ -331,6 +334,7 @@ def _describe(record: PluginRecord, instance: Any) -> None:
     record.description = str(getattr(instance, "description", ""))
     record.author = str(getattr(instance, "author", ""))
     record.essential = bool(getattr(instance, "essential", False))
+    record.off_by_default = bool(getattr(instance, "off_by_default", False))
     record.requires = _names(instance, "requires")
     record.after = _names(instance, "after")
     record.databases = _names(instance, "databases")

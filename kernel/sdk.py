@@ -8,7 +8,7 @@ from kernel.acting import Acting, acting
 from kernel.actions import Action
 from kernel.auth.accounts import ACCOUNTS
 from kernel.auth.administration import ADMINISTRATION
-from kernel.auth.audit import audit
+from kernel.auth.audit import Origin, audit
 from kernel.auth.callers import Caller, operator_of
 from kernel.auth.external import end_external_sessions, sign_in_external
 from kernel.auth.external_schemas import ExternalIdentity, SignInMethod
@@ -26,6 +26,7 @@ from kernel.auth.scopes import scope_of
 from kernel.auth.sessions import revoke_sessions
 from kernel.auth.states import ACCOUNT_STATES
 from kernel.auth.tokens import TOKENS
+from kernel.bounded import in_abandonable_thread
 from kernel.children.limits import ChildLimits
 from kernel.children.processes import ChildFailed, Children
 from kernel.data import data_folder
@@ -99,6 +100,7 @@ from kernel.jobs.schemas import JobOut
 from kernel.jobs.together import Together
 from kernel.live_cache import LiveCache
 from kernel.logs import TextFormatter as LogFormatter
+from kernel.logs import mask
 from kernel.machine_faults import Fault, MachineFault, is_machine_fault
 from kernel.mail import MailFailed
 from kernel.outgoing.client import OUTGOING, CallLimits, OutgoingCall, OutgoingClient, OutgoingReply
@@ -121,7 +123,8 @@ from kernel.resource_keys import ResourceKey
 from kernel.resources import Resource
 from kernel.restarting import request_restart
 from kernel.secrets import SecretStore
-from kernel.settings import Settings, env
+from kernel.settings import Settings, Source, env
+from kernel.settings_shown import ShownSetting, settings_in_effect
 from kernel.slots import take_slot
 from kernel.start_guards import Opening, StartGuard
 from kernel.store_errors import store_error
@@ -129,6 +132,7 @@ from kernel.stores.blobs import held_blobs, held_blobs_of
 from kernel.stores.fusion import weight_for as hybrid_weight
 from kernel.stores.offers import BLOB_STORE, CACHE_STORE, VECTOR_STORE, StoreKind, StoreNeeds, StoreOffer
 from kernel.stores.protocols import (
+    LANGUAGE,
     BlobStore,
     Cache,
     CacheUnavailable,
@@ -162,6 +166,7 @@ __all__ = [
     "CACHE_STORE",
     "DIRECTORY",
     "JOB_QUEUE",
+    "LANGUAGE",
     "OPEN_STREAMS",
     "OUTGOING",
     "OWNER_SECRETS",
@@ -233,6 +238,7 @@ __all__ = [
     "NotSupported",
     "Opening",
     "OrganizationMembership",
+    "Origin",
     "OutgoingCall",
     "OutgoingClient",
     "OutgoingError",
@@ -275,7 +281,9 @@ __all__ = [
     "SecretUnreadable",
     "Service",
     "Settings",
+    "ShownSetting",
     "SignInMethod",
+    "Source",
     "Staged",
     "StartGuard",
     "StartupError",
@@ -323,12 +331,14 @@ __all__ = [
     "hookimpl",
     "hookspec",
     "hybrid_weight",
+    "in_abandonable_thread",
     "installation_lock",
     "is_failure",
     "is_machine_fault",
     "iter_body",
     "json_object",
     "json_type",
+    "mask",
     "migrate_queue",
     "off_the_loop",
     "operator_of",
@@ -348,6 +358,7 @@ __all__ = [
     "select_members",
     "send_events",
     "send_stream",
+    "settings_in_effect",
     "sign_in_external",
     "store_error",
     "take_slot",

@@ -320,7 +320,7 @@ async def platforms(platform_home: Path) -> AsyncIterator[Start]:
             if not any(candidate.name == "manifest_webhooks" for candidate in candidates):
                 values.pop("PLATFORM_MANIFESTS_DIR", None)  # its setting, which nobody else knows
             platform = await stack.enter_async_context(
-                open_platform(SettingsLoader(values), role=role, candidates=candidates)
+                open_platform(SettingsLoader.from_home(values), role=role, candidates=candidates)
             )
             offered = platform.resource(OFFERS).services
             app = gateway_app(platform) if only is None else service_app(platform, offered[only][1])
@@ -355,10 +355,10 @@ async def open_unit(
 
     writing = asyncio.create_task(database.write(run))
     writing.add_done_callback(lambda _: begun.set())
-    await begun.wait()
-    if writing.done():
-        writing.result()
     try:
+        await begun.wait()
+        if writing.done():
+            writing.result()
         yield
     finally:
         may_end.set()

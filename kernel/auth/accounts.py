@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from kernel import hookspecs
-from kernel.auth.audit import audit
+from kernel.auth.audit import Origin, audit
 from kernel.auth.errors import (
     AccountDisabled,
     AlreadyExists,
@@ -57,6 +57,7 @@ class Accounts:
         self._platform = platform
         self._settings = platform.settings
         self._database = platform.database
+        self._some = False
         self._passwords = passwords
         self._tokens = tokens
         self._states = states
@@ -70,7 +71,7 @@ class Accounts:
         password: str,
         *,
         role: str = "user",
-        origin: dict[str, Any] | None = None,
+        origin: Origin | None = None,
         anonymous: bool = False,
     ) -> Account:
         """Create an active account. Raises AlreadyExists, which names the field that is taken.
@@ -90,7 +91,7 @@ class Accounts:
         email: str,
         password_hash: str,
         role: str,
-        origin: dict[str, Any] | None,
+        origin: Origin | None,
     ) -> Account:
         _refuse_taken(unit.session, username, email)
         account = Account(
@@ -114,7 +115,7 @@ class Accounts:
         await self._database.read(_refuse_taken, username, email)
 
     async def sign_in(
-        self, username: str, password: str, origin: dict[str, Any] | None = None
+        self, username: str, password: str, origin: Origin | None = None
     ) -> tuple[Account, str]:
         """The account and a token. Raises BadCredentials, or AccountDisabled when the password was right."""
         account = await self._find(username)
@@ -126,7 +127,7 @@ class Accounts:
             raise AccountDisabled()
         return account, await self._mint(account, "signed_in", origin=origin)
 
-    async def open_session(self, account: Account, origin: dict[str, Any] | None = None) -> str:
+    async def open_session(self, account: Account, origin: Origin | None = None) -> str:
         """A token for an account that just proved itself in another way than by its password."""
         return await self._mint(account, "signed_in", origin=origin)
 
@@ -163,7 +164,7 @@ class Accounts:
             raise SessionOver()
 
     async def change_password(
-        self, account_id: int, current: str, new: str, claims: Mapping[str, Any], origin: dict[str, Any]
+        self, account_id: int, current: str, new: str, claims: Mapping[str, Any], origin: Origin
     ) -> str:
         """Replace the password, end all sessions, answer a token that goes on with that of `claims`."""
         self._check_cap(claims)
@@ -179,7 +180,7 @@ class Accounts:
         changed = await self._database.write(_replace_password, account, password_hash, origin)
         return await self._mint(changed, "refreshed", claims)
 
-    async def end_sessions(self, account_id: int, origin: dict[str, Any]) -> None:
+    async def end_sessions(self, account_id: int, origin: Origin) -> None:
         """Refuse every token of the account that was issued until now."""
         await self._database.write(_end_sessions, account_id, origin)
 
@@ -196,7 +197,7 @@ class Accounts:
         account: Account,
         change: AccountChange,
         old: Mapping[str, Any] | None = None,
-        origin: dict[str, Any] | None = None,
+        origin: Origin | None = None,
     ) -> str:
         claims: dict[str, Any] = {}
         first = change == "signed_in" and await self._admins.may_be_first(account)
@@ -212,7 +213,7 @@ class Accounts:
         account: Account,
         change: AccountChange,
         old: Mapping[str, Any] | None,
-        bootstrap: dict[str, Any] | None,
+        bootstrap: Origin | None,
     ) -> dict[str, Any]:
         """Tell plugins, and answer their claims. `bootstrap` is the origin of who may be the first admin."""
         if bootstrap is not None:
@@ -228,6 +229,11 @@ class Accounts:
         asked = self._platform.hooks.implementations
         return bool(asked(hookspecs.token_claims) or asked(hookspecs.on_account_event))
 
+    async def any(self) -> bool:
+        """Whether there is an account at all, or was since the start: sign-in pages ask for it each time."""
+        self._some = self._some or await self._database.read(_any)
+        return self._some
+
     async def list(self, limit: int = 500, offset: int = 0) -> tuple[list[Account], int]:
         """Accounts by id, and how many there are."""
         return await self._database.read(_page, limit, offset)
@@ -240,12 +246,16 @@ def _check_session(account: Account | AccountState | None, claims: Mapping[str, 
         raise Unauthorized("The session was revoked; sign in again")
 
 
+def _any(session: Session) -> bool:
+    return session.scalar(select(Account.id).limit(1)) is not None
+
+
 def _page(session: Session, limit: int, offset: int) -> tuple[list[Account], int]:
     rows = session.scalars(select(Account).order_by(Account.id).limit(limit).offset(offset))
     return list(rows), session.scalar(select(func.count()).select_from(Account)) or 0
 
 
-def _replace_password(unit: Unit, account: Account, password_hash: str, origin: dict[str, Any]) -> Account:
+def _replace_password(unit: Unit, account: Account, password_hash: str, origin: Origin) -> Account:
     """The account as this change left it: its epoch is dead if another revocation follows."""
     change = (
         update(Account)
@@ -263,7 +273,7 @@ def _replace_password(unit: Unit, account: Account, password_hash: str, origin: 
     return changed
 
 
-def _end_sessions(unit: Unit, account_id: int, origin: dict[str, Any]) -> None:
+def _end_sessions(unit: Unit, account_id: int, origin: Origin) -> None:
     revoke_sessions(unit, account_id)
     audit(unit, "account.signed_out", "account", account_id, origin=origin)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from kernel.auth.models import AuditEntry
 from kernel.db.engine import Unit
+
+Origin: TypeAlias = dict[str, Any]
+"""What an audit entry says of who acted: `actor_id`, `ip_address`, `user_agent` (`Caller.origin`)."""
 
 
 def audit(
@@ -16,7 +19,7 @@ def audit(
     *,
     before: dict[str, Any] | None = None,
     after: dict[str, Any] | None = None,
-    origin: dict[str, Any] | None = None,
+    origin: Origin | None = None,
     scope_org_id: int | None = None,
 ) -> None:
     """Record that `action` was done to a target.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from kernel.auth.audit import Origin
 from kernel.auth.principals import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ class Caller:
 
     platform: Platform
     principal: Principal
-    origin: dict[str, Any] = field(default_factory=dict)
+    origin: Origin = field(default_factory=dict)
 
     @property
     def id(self) -> int | None:
@@ -28,6 +29,6 @@ class Caller:
         return self.principal.id
 
 
-def operator_of(platform: Platform, origin: dict[str, Any] | None = None) -> Caller:
+def operator_of(platform: Platform, origin: Origin | None = None) -> Caller:
     """The operator on the server itself: nobody signed in, so nothing is granted to this caller by itself."""
     return Caller(platform, ANONYMOUS, origin or {})

@@ -13,7 +13,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 
 from kernel.auth.accounts import ACCOUNTS
-from kernel.auth.audit import audit
+from kernel.auth.audit import Origin, audit
 from kernel.auth.errors import AccountDisabled, LastAdmin
 from kernel.auth.external_names import free_email, free_username, local_name
 from kernel.auth.external_schemas import ExternalIdentity
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("platform.auth")
 
-Origin = dict[str, Any]
 
 _TRIES = 3  # a registration may take the same name in the same moment
 

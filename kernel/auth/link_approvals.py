@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from kernel.auth.audit import audit
+from kernel.auth.audit import Origin, audit
 from kernel.auth.errors import SsoAccount
 from kernel.auth.guards import ACCOUNTS_LOCK, is_sso
 from kernel.auth.models import Account, LinkApproval
@@ -16,8 +16,6 @@ from kernel.db.engine import Unit
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
-
-Origin = dict[str, Any]
 
 
 async def approve(platform: Platform, username: str, origin: Origin) -> tuple[Account, bool]:

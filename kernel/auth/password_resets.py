@@ -6,13 +6,13 @@ import hashlib
 import logging
 import secrets
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from kernel.auth.audit import audit
+from kernel.auth.audit import Origin, audit
 from kernel.auth.errors import BadResetToken
 from kernel.auth.guards import is_sso
 from kernel.auth.listeners import tell_plugins
@@ -91,13 +91,13 @@ class PasswordResets:
             " your password stays as it is.\n"
         )
 
-    async def confirm(self, token: str, new_password: str, origin: dict[str, Any]) -> None:
+    async def confirm(self, token: str, new_password: str, origin: Origin) -> None:
         """Set a new password and end all sessions. Raises BadResetToken."""
         await self._database.read(_refuse_dead, token)
         password_hash = await self._passwords.hash(new_password, anonymous=True)
         await self._database.write(self._confirm, token, password_hash, origin)
 
-    def _confirm(self, unit: Unit, token: str, password_hash: str, origin: dict[str, Any]) -> None:
+    def _confirm(self, unit: Unit, token: str, password_hash: str, origin: Origin) -> None:
         account = _redeem(unit, token)
         account.password_hash = password_hash
         account.must_change_password = False

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from kernel.auth.audit import audit
+from kernel.auth.audit import Origin, audit
 from kernel.auth.errors import AccountDisabled
 from kernel.auth.guards import ACCOUNTS_LOCK
 from kernel.auth.listeners import tell_plugins
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 MILESTONE = "platform_admin"
 CODES_CLOSED = "setup_codes_closed"
-
-Origin = dict[str, Any]
 
 
 class AlreadyPlatformAdmin(Conflict):

@@ -121,6 +121,9 @@ class Capabilities(BaseModel):
     password_reset_email: bool
     email_verification: bool
     registration_mode: str
+    first_account_wanted: bool = Field(
+        False, description="Whether nobody has an account yet: the operator creates the first one."
+    )
     password_reset_link_minutes: int | None = None
     self_serve_personal_orgs: bool = False
     sign_in_methods: list[SignInMethod] = Field([], description="Ways to sign in beside a password.")

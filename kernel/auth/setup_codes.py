@@ -17,13 +17,12 @@ from datetime import datetime, timedelta
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from kernel.auth.audit import audit
+from kernel.auth.audit import Origin, audit
 from kernel.auth.guards import ACCOUNTS_LOCK
 from kernel.auth.models import Account, SetupAttempt, SetupCode
 from kernel.auth.platform_admins import (
     CODES_CLOSED,
     AlreadyPlatformAdmin,
-    Origin,
     PlatformAdmins,
     reached,
 )

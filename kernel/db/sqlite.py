@@ -241,7 +241,7 @@ class Writer:
 
     @staticmethod
     def _is_open(transaction: RootTransaction) -> bool:
-        """Whether the transaction goes on; some errors of SQLite's end it as a whole."""
+        """Whether the transaction goes on: some SQLite errors end all of it."""
         connection: Any = transaction.connection.connection.dbapi_connection
         return transaction.is_active and bool(connection.in_transaction)
 

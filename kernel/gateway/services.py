@@ -133,6 +133,7 @@ SLOTS: tuple[Slot, ...] = (
         ("/v1/bundles", "/v1/bundles", _READ_POST),
         ("/v1/containers", "/v1/containers", _READ),
         ("/v1/backups", "/v1/backups", _READ_POST),
+        ("/v1/settings", "/v1/settings", _READ),
     ),
 )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy.orm import Session
 
+from kernel.auth.audit import Origin
 from kernel.auth.callers import Caller
 from kernel.auth.principals import ANONYMOUS, Principal
 from kernel.http.addresses import network_of
@@ -83,7 +84,7 @@ class Context:
         """The sender of the request, for a service that decides, changes or audits."""
         return Caller(self.platform, self.principal, self.audit_origin())
 
-    def audit_origin(self) -> dict[str, Any]:
+    def audit_origin(self) -> Origin:
         """Who and from where, for an audit entry."""
         return {
             "actor_id": self.principal.id,

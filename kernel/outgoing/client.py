@@ -32,6 +32,7 @@ from kernel.outgoing.errors import (
     DestinationRefused,
     OutgoingError,
 )
+from kernel.outgoing.turns import Turns
 from kernel.resource_keys import ResourceKey
 
 log = logging.getLogger("platform.outgoing")
@@ -76,10 +77,15 @@ class OutgoingReply:
     """A response whose headers have arrived. Use ``async with``; leaving early closes the connection."""
 
     def __init__(
-        self, response: aiohttp.ClientResponse, limits: CallLimits, ended: Callable[[str | None], None]
+        self,
+        response: aiohttp.ClientResponse,
+        limits: CallLimits,
+        turns: Turns,
+        ended: Callable[[str | None], None],
     ) -> None:
         self._response = response
         self._limits = limits
+        self._turns = turns
         self._ended = ended
         self._error: str | None = None
         self.status = response.status
@@ -105,6 +111,7 @@ class OutgoingReply:
                     size += len(piece)
                     if size > limit:
                         raise AnswerTooLarge(host, limit)
+                    await self._turns.take()
                     yield piece
         except OutgoingError as error:
             self._error = type(error).__name__
@@ -131,10 +138,13 @@ class OutgoingClient:
     for.
     """
 
-    def __init__(self, name: str, destinations: Destinations, limits: CallLimits, trace: Trace) -> None:
+    def __init__(
+        self, name: str, destinations: Destinations, limits: CallLimits, turns: Turns, trace: Trace
+    ) -> None:
         self._name = name
         self._destinations = destinations
         self._limits = limits
+        self._turns = turns
         self._trace = trace
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
@@ -182,7 +192,7 @@ class OutgoingClient:
             tell(request.url.host or "", None, type(error).__name__)
             raise
         host, status = response.url.host or "", response.status
-        return OutgoingReply(response, limits, lambda error: tell(host, status, error))
+        return OutgoingReply(response, limits, self._turns, lambda error: tell(host, status, error))
 
     async def _follow(self, request: _Request, limits: CallLimits) -> aiohttp.ClientResponse:
         for _ in range(limits.redirects):
@@ -247,6 +257,7 @@ class Outgoing:
     def __init__(self, allowed: Iterable[str], metrics: Metrics) -> None:
         self._allowed = tuple(allowed)
         Destinations(allowed=self._allowed)
+        self._turns = Turns()
         self._durations = metrics.histogram(
             "outgoing_call_duration_seconds", "Time of calls to other servers.", ("client", "outcome")
         )
@@ -273,7 +284,7 @@ class Outgoing:
                 trace(call)
 
         client = OutgoingClient(
-            name, Destinations(named, self._allowed, hosts, within), limits or CallLimits(), told
+            name, Destinations(named, self._allowed, hosts, within), limits or CallLimits(), self._turns, told
         )
         try:
             yield client

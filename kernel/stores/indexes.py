@@ -8,17 +8,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
-from sqlalchemy import Row, select, tuple_
+from sqlalchemy import select, tuple_
 from sqlalchemy.orm import Session
 
 from kernel.db.engine import Database
 from kernel.db.tables import CollectionRecord, PointRecord, TombstoneRecord
 from kernel.db.units import off_the_loop
+from kernel.stores.protocols import LANGUAGE
 from kernel.stores.ranked import Labels
 
 if TYPE_CHECKING:
     from kernel.stores.dense import DenseIndex
     from kernel.stores.text import TextIndex
+    from kernel.stores.words import InLanguage
 
 _BATCH = 5000
 _HIGHEST = 2**62  # above every label
@@ -47,8 +49,11 @@ class Follower(Generic[I]):
     it with what it sees, and take it for as recent as the other. Whoever lets it catch up is alone with it.
     """
 
-    def __init__(self, column: Any, make: Callable[[], I], decode: Callable[[list[Any]], Any]) -> None:
-        self._column = column
+    def __init__(
+        self, columns: Sequence[Any], make: Callable[[], I], decode: Callable[[list[Any]], Any]
+    ) -> None:
+        """`decode` makes what the index takes of tuples of the columns' values."""
+        self._columns = columns
         self._make = make
         self._decode = decode
         self._index: I | None = None
@@ -93,10 +98,10 @@ class Follower(Generic[I]):
         while rows := self._batch(session, found, last):
             last = off_the_loop(partial(self._add, index, rows))
 
-    def _batch(self, session: Session, found: CollectionRecord, last: Place) -> Sequence[Row[Any]]:
+    def _batch(self, session: Session, found: CollectionRecord, last: Place) -> Sequence[Sequence[Any]]:
         """The next rows of at most the version of `found`, in the order of the table's index."""
         query = (
-            select(PointRecord.label, self._column, PointRecord.version)
+            select(PointRecord.label, PointRecord.version, *self._columns)
             .where(
                 PointRecord.collection_id == found.id,
                 PointRecord.version <= found.version,
@@ -107,11 +112,10 @@ class Follower(Generic[I]):
         )
         return session.execute(query).all()
 
-    def _add(self, index: I, rows: Sequence[Row[Any]]) -> Place:
+    def _add(self, index: I, rows: Sequence[Sequence[Any]]) -> Place:
         """Answers the place of the last one."""
-        labels, values, versions = zip(*rows, strict=True)
-        index.add(np.array(labels, dtype=np.int64), self._decode(list(values)))
-        return versions[-1], labels[-1]
+        index.add(np.array([row[0] for row in rows], dtype=np.int64), self._decode([row[2:] for row in rows]))
+        return rows[-1][1], rows[-1][0]
 
 
 class CollectionIndexes:
@@ -119,16 +123,16 @@ class CollectionIndexes:
 
     def __init__(self, dimension: int, exact_up_to: int) -> None:
         self.dense: Follower[DenseIndex] = Follower(
-            PointRecord.vector,
+            (PointRecord.vector,),
             lambda: _new_dense(dimension, exact_up_to),
-            lambda vectors: _decode(vectors, dimension),
+            lambda rows: _decode([vector for (vector,) in rows], dimension),
         )
         self.text: Follower[TextIndex] = text_follower()
 
 
 def text_follower() -> Follower[TextIndex]:
     """An empty index of words, to be caught up."""
-    return Follower(PointRecord.text, _new_text, lambda texts: texts)
+    return Follower((PointRecord.text, PointRecord.payload), _new_text, _in_languages)
 
 
 def _tombstones(session: Session, found: CollectionRecord, after: int) -> Labels:
@@ -149,6 +153,12 @@ def _new_dense(dimension: int, exact_up_to: int) -> DenseIndex:
     from kernel.stores.dense import DenseIndex
 
     return DenseIndex(dimension, exact_up_to=exact_up_to)
+
+
+def _in_languages(rows: list[Any]) -> list[InLanguage]:
+    from kernel.stores.words import InLanguage
+
+    return [InLanguage(text, (payload or {}).get(LANGUAGE)) for text, payload in rows]
 
 
 def _new_text() -> TextIndex:

@@ -22,6 +22,7 @@ from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import Session
 
+from kernel.bounded import in_abandonable_thread
 from kernel.db.engine import Database, Unit
 from kernel.db.tables import CollectionRecord, PointRecord, TombstoneRecord
 from kernel.db.units import off_the_loop
@@ -33,7 +34,7 @@ from kernel.stores.point_rows import COLUMNS, check_fit, find_collection, row_of
 from kernel.stores.protocols import Embedded, EngineMismatch, Hit, Point, Query, StoredPoint
 from kernel.stores.purging import purge, set_aside
 from kernel.stores.ranked import Judged, Labels, Ranked
-from kernel.stores.upkeep import Upkeep, in_abandonable_thread
+from kernel.stores.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from kernel.stores.dense import DenseIndex

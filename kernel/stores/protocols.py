@@ -37,6 +37,10 @@ class Embedded:
         return (cosine - self.unrelated) / (1.0 - self.unrelated)
 
 
+LANGUAGE = "language"
+"""Key of a point's payload: the ISO 639 code of its text's language, by which its words are stemmed."""
+
+
 @dataclass(frozen=True)
 class Point:
     """A text with its vector (float32, unit length) and its metadata.

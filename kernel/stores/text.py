@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernel.stores.ranked import Labels, Ranked, as_labels
-from kernel.stores.words import Words
+from kernel.stores.words import LATIN_STEMMERS, InLanguage, Words
 
 _LABEL, _TEXT, _ANALYZER = "label", "text", "platform"
 _LONGEST_TOKEN = 256
@@ -31,7 +31,8 @@ class TextIndex:
     """A BM25 index of one collection. All methods may be called from any thread.
 
     Words of every script are brought into a form that compares (`Words`); English ones are lower-cased and
-    stemmed. A label is stored once: adding it again replaces its text.
+    stemmed, those of a text in another known language by its own stemmer. A label is stored once: adding it
+    again replaces its text.
     """
 
     def __init__(self, language: str = "english") -> None:
@@ -43,6 +44,7 @@ class TextIndex:
         self._index = _tantivy().Index(self._schema)
         self._index.config_reader("manual", 0)
         self._index.register_tokenizer(_ANALYZER, self._analyzer)
+        self._languages: tuple[str | None, ...] = (None,)
         self._writing = threading.Lock()
         self._removed = 0
 
@@ -59,7 +61,7 @@ class TextIndex:
         """
         return self._removed / max(1, self._removed + self.count)
 
-    def add(self, labels: npt.ArrayLike, texts: Sequence[str]) -> None:
+    def add(self, labels: npt.ArrayLike, texts: Sequence[str | InLanguage]) -> None:
         """Index `texts` under `labels` [n], replacing what they had. One large batch is cheaper than many.
 
         Raises:
@@ -86,8 +88,8 @@ class TextIndex:
         """
         among = None if allowed is None else as_labels(allowed)
         searcher = self._index.searcher()
-        frequencies = self._frequencies(query, searcher)
-        terms = _rarest(frequencies)
+        readings = [self._frequencies(query, searcher, language) for language in self._languages]
+        terms = _rarest({term: held for reading in readings for term, held in reading.items()})
         if k <= 0 or not terms or (among is not None and not len(among)):
             return Ranked.empty()
         words = self._any_of(terms)
@@ -95,7 +97,7 @@ class TextIndex:
             found = _top(searcher, words, k)
         else:
             found = self._filtered(searcher, words, k, among)
-        return Ranked(*found, full=_full_score(searcher.num_docs, frequencies))
+        return Ranked(*found, full=max(_full_score(searcher.num_docs, one) for one in readings))
 
     def _filtered(
         self, searcher: Any, words: Any, k: int, among: Labels
@@ -113,9 +115,18 @@ class TextIndex:
                 return labels[kept][:k], scores[kept][:k]
         return _top(searcher, self._restricted(words, among), k)
 
-    def _frequencies(self, query: str, searcher: Any) -> dict[str, int]:
+    def _known(self, text: str | InLanguage) -> InLanguage:
+        """The text with its language, which questions are read in from now on; None where none is needed."""
+        given = text if isinstance(text, InLanguage) else InLanguage(text, None)
+        if given.language not in LATIN_STEMMERS:
+            return InLanguage(given.text, None)
+        if given.language not in self._languages:
+            self._languages = (*self._languages, given.language)
+        return given
+
+    def _frequencies(self, query: str, searcher: Any, language: str | None) -> dict[str, int]:
         """The question's terms, stop words only if it has no other, with how many texts hold each."""
-        words = self._words.prepare(query)
+        words = self._words.prepare(query, language)
         terms = self._question_analyzer.analyze(words) or self._analyzer.analyze(words)
         return {term: searcher.doc_freq(_TEXT, term) for term in dict.fromkeys(terms)}
 
@@ -136,7 +147,7 @@ class TextIndex:
     def _one_of(self, labels: Labels) -> Any:
         return _tantivy().Query.term_set_query(self._schema, _LABEL, labels.tolist())
 
-    def _write(self, replaced: Labels, texts: Sequence[str]) -> None:
+    def _write(self, replaced: Labels, texts: Sequence[str | InLanguage]) -> None:
         with self._writing:
             before = self.count
             # A writer owns threads and memory, and collections may be thousands: it lives for one call.
@@ -144,7 +155,7 @@ class TextIndex:
             if before:
                 writer.delete_documents_by_query(self._one_of(replaced))
             for label, text in zip(replaced.tolist(), texts, strict=False):
-                writer.add_document(_document(label, self._words.prepare(text)))
+                writer.add_document(_document(label, self._words.prepare(*self._known(text))))
             writer.commit()
             writer.wait_merging_threads()
             self._index.reload()

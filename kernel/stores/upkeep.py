@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import threading
 from collections.abc import Callable, Coroutine, Hashable
-from typing import Any, TypeVar
+from typing import Any
 
 log = logging.getLogger("platform.vectors")
-
-T = TypeVar("T")
 
 
 class Upkeep:
@@ -44,25 +40,3 @@ class Upkeep:
             log.exception("%s failed", name)
         finally:
             del self._tasks[name]
-
-
-async def in_abandonable_thread(function: Callable[[], T]) -> T:
-    """The result of `function`, from a thread that a process which ends does not wait for."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
-
-    def settle(outcome: Callable[[], None]) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens any more
-            loop.call_soon_threadsafe(lambda: None if done.done() else outcome())
-
-    def run() -> None:
-        try:
-            result = function()
-        except Exception as error:  # noqa: BLE001 - handed to whoever awaits it
-            failure = error
-            settle(lambda: done.set_exception(failure))
-        else:
-            settle(lambda: done.set_result(result))
-
-    threading.Thread(target=run, name="platform-upkeep", daemon=True).start()
-    return await done

@@ -2,8 +2,8 @@
 
 English needs nothing here. Other texts are normalised (NFKC) and case-folded; scripts that are written
 without spaces become overlapping pairs of characters; words of other scripts get the Snowball stemmer that
-their script suggests; a Latin word with accents counts with and without them. An identifier counts as a
-whole beside its parts.
+their script suggests, Latin words that of their text's language where it is known; a Latin word with accents
+counts with and without them. An identifier counts as a whole beside its parts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import regex
 
@@ -37,6 +37,36 @@ _STEMMERS = {
     "ARMENIAN": "armenian",
     "TAMIL": "tamil",
 }
+# Of Latin script, by ISO 639 code: their words are told from English ones by the text's language alone.
+LATIN_STEMMERS = {
+    "ca": "catalan",
+    "da": "danish",
+    "de": "german",
+    "es": "spanish",
+    "eu": "basque",
+    "fi": "finnish",
+    "fr": "french",
+    "ga": "irish",
+    "hu": "hungarian",
+    "id": "indonesian",
+    "it": "italian",
+    "lt": "lithuanian",
+    "nb": "norwegian",
+    "nl": "dutch",
+    "nn": "norwegian",
+    "no": "norwegian",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "sv": "swedish",
+    "tr": "turkish",
+}
+
+
+class InLanguage(NamedTuple):
+    """A text and the ISO 639 code of its language; None where that is not known."""
+
+    text: str
+    language: str | None
 
 
 class Words:
@@ -46,24 +76,28 @@ class Words:
         self._stemmers: dict[str, Any] = {}
         self._turn = threading.Lock()
 
-    def prepare(self, text: str) -> str:
-        """`text` as words that the index splits at spaces and punctuation, and compares as they are."""
-        foreign = not text.isascii() and _ACCENTED_OR_FOREIGN.search(text)
-        plain = self._folded(text) if foreign else text
+    def prepare(self, text: str, language: str | None = None) -> str:
+        """`text` as words that the index splits at spaces and punctuation, and compares as they are.
+
+        `language` is an ISO 639 code; a question is prepared once for each language of the texts.
+        """
+        stemmer = LATIN_STEMMERS.get(language or "")
+        foreign = stemmer or (not text.isascii() and _ACCENTED_OR_FOREIGN.search(text))
+        plain = self._folded(text, stemmer) if foreign else text
         return " ".join((plain, *_identifiers(text)))
 
-    def _folded(self, text: str) -> str:
+    def _folded(self, text: str, stemmer: str | None) -> str:
         folded = unicodedata.normalize("NFKC", text).casefold()
         with self._turn:
-            return " ".join(term for word in _WORD.findall(folded) for term in self._terms(word))
+            return " ".join(term for word in _WORD.findall(folded) for term in self._terms(word, stemmer))
 
-    def _terms(self, word: str) -> Iterator[str]:
-        if word.isascii():
-            yield word
-        elif _LATIN.match(word):
-            yield from _with_and_without_accents(word)
-        else:
+    def _terms(self, word: str, stemmer: str | None) -> Iterator[str]:
+        if not (word.isascii() or _LATIN.match(word)):
             yield from self._foreign(word)
+            return
+        forms = (word,) if word.isascii() else _with_and_without_accents(word)
+        for form in forms:
+            yield form if stemmer is None else self._by(stemmer, form)
 
     def _foreign(self, word: str) -> Iterator[str]:
         at = 0
@@ -79,6 +113,9 @@ class Words:
         language = _STEMMERS.get(unicodedata.name(word[0], "").partition(" ")[0])
         if language is None:
             return word
+        return self._by(language, word)
+
+    def _by(self, language: str, word: str) -> str:
         if language not in self._stemmers:
             import Stemmer
 

@@ -90,7 +90,7 @@ class TestTwoProcesses:
         hung, awake = listening(served.process)
         hung.send_signal(signal.SIGSTOP)
         try:
-            async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(3)) as session:
+            async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(6)) as session:
                 await eventually(lambda: answers(session, served), 60)
         finally:
             hung.send_signal(signal.SIGCONT)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from sqlalchemy.exc import DBAPIError
+
 from kernel import hookspecs
-from kernel.auth.accounts import ACCOUNTS
+from kernel.auth.accounts import ACCOUNTS, Accounts
 from kernel.auth.attempts import ATTEMPTS
 from kernel.auth.errors import (
     AccountDisabled,
@@ -28,6 +30,7 @@ from kernel.auth.schemas import (
     User,
 )
 from kernel.auth.tokens import TOKENS
+from kernel.db.outages import is_outage
 from kernel.errors import Unauthorized
 from kernel.http.context import Context
 from kernel.http.routes import AUTHENTICATED, PUBLIC, Rate, RouteTable
@@ -136,9 +139,20 @@ async def capabilities(ctx: Context) -> Capabilities:
         password_reset_email=mail,
         email_verification=False,
         registration_mode=settings.registration_mode,
+        first_account_wanted=await _first_account_wanted(ctx.resource(ACCOUNTS)),
         password_reset_link_minutes=settings.password_reset_minutes if mail else None,
         sign_in_methods=[method for plugin in methods for method in plugin],
     )
+
+
+async def _first_account_wanted(accounts: Accounts) -> bool:
+    """False as well while the database is away: nobody can tell then, and nobody can make one."""
+    try:
+        return not await accounts.any()
+    except (DBAPIError, ConnectionError) as error:
+        if is_outage(error):
+            return False
+        raise
 
 
 def _fields(account: Account) -> dict[str, object]:

@@ -437,6 +437,7 @@ async def test_capabilities(start_platform: Start) -> None:
         "password_reset_link_minutes": None,
         "self_serve_personal_orgs": False,
         "sign_in_methods": [],
+        "first_account_wanted": True,
     }
 
 

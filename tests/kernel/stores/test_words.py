@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kernel.stores.text import TextIndex
+from kernel.stores.words import InLanguage
 
 FOUND = [
     ("Обсерватория была основана в Бергене.", "кто основал обсерваторию"),
@@ -54,3 +55,21 @@ def test_threads_prepare_words_together() -> None:
     expected = [Words().prepare(text) for text in texts]
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(words.prepare, texts)) == expected
+
+
+INFLECTED = [
+    ("de", "Die Häuser wurden renoviert.", "renoviertes Haus"),
+    ("es", "Los trenes salieron tarde.", "tren saliendo"),
+    ("tr", "Kitaplar kütüphanede saklanıyor.", "kitabın kütüphanesi"),
+    ("fr", "Les chevaux étaient fatigués.", "fatiguer"),
+]
+
+
+@pytest.mark.parametrize(("language", "text", "question"), INFLECTED)
+def test_words_are_stemmed_by_the_language_of_their_text(language: str, text: str, question: str) -> None:
+    """Beside texts of other languages; each has its own full match, and none is left out by another's."""
+    index = TextIndex()
+    index.add([0, 1], [InLanguage(text, language), "The pump of the station is oiled in May."])
+    found = index.search(question, 5)
+    assert found.labels.tolist() == [0] and found.scores[0] > 0.25 * found.full
+    assert index.search("oiling pumps", 5).labels.tolist() == [1]

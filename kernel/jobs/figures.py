@@ -1,0 +1,93 @@
+"""The queue in figures: how many jobs wait, for how long, and who does them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, get_args
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from kernel.db.base import utc_now
+from kernel.db.tables import JobRecord, WorkerRecord
+from kernel.jobs.kinds import UNDER_WAY, Lane
+
+if TYPE_CHECKING:
+    from kernel.platform import Platform
+
+_SILENT = timedelta(seconds=30)
+_RECENT = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class LaneFigures:
+    """The jobs of a lane that wait or run."""
+
+    lane: str
+    status: str
+    jobs: int
+    oldest_seconds: int
+
+
+@dataclass(frozen=True)
+class QueueFigures:
+    """All lanes that have jobs; the workers that showed a sign of life lately."""
+
+    workers: int
+    lanes: Sequence[LaneFigures]
+    failed_last_day: int
+
+
+def read_queue(session: Session) -> QueueFigures:
+    """The queue as it is now."""
+    now = utc_now()
+    by_lane = (
+        select(JobRecord.lane, JobRecord.status, func.count(), func.min(JobRecord.created_at))
+        .where(JobRecord.status.in_(UNDER_WAY))
+        .group_by(JobRecord.lane, JobRecord.status)
+        .order_by(JobRecord.lane, JobRecord.status)
+    )
+    failed = select(func.count()).where(JobRecord.status == "failed", JobRecord.finished_at > now - _RECENT)
+    return QueueFigures(
+        workers=session.scalar(select(func.count()).where(WorkerRecord.seen_at > now - _SILENT)) or 0,
+        lanes=[
+            LaneFigures(lane, status, count, _seconds(now, oldest))
+            for lane, status, count, oldest in session.execute(by_lane)
+        ],
+        failed_last_day=session.scalar(failed) or 0,
+    )
+
+
+def offer_figures(platform: Platform) -> None:
+    """Let `/metrics` show the queue and the room left on the disk."""
+    metrics, lanes = platform.metrics, get_args(Lane)
+    jobs = metrics.gauge("jobs_under_way", "Jobs that wait or run.", ("lane", "status"))
+    oldest = metrics.gauge("jobs_oldest_waiting_seconds", "Age of the job that waits longest.", ("lane",))
+    failed = metrics.gauge("jobs_failed_last_day", "Jobs that failed in the last 24 hours.")
+    workers = metrics.gauge("job_workers", "Workers that showed a sign of life in the last 30 seconds.")
+    free = metrics.gauge("disk_free_bytes", "Room on the fullest disk that the platform writes to.")
+
+    async def read() -> None:
+        free.set(platform.disk.free_bytes())
+        found = await platform.database.read(read_queue)
+        workers.set(found.workers)
+        failed.set(found.failed_last_day)
+        by_key = {(one.lane, one.status): one for one in found.lanes}
+        for lane in lanes:
+            for status in UNDER_WAY:
+                one = by_key.get((lane, status))
+                jobs.labels(lane, status).set(one.jobs if one else 0)
+            waiting = by_key.get((lane, "queued"))
+            oldest.labels(lane).set(waiting.oldest_seconds if waiting else 0)
+
+    metrics.on_scrape(read)
+
+
+def _seconds(now: datetime, moment: Any) -> int:
+    if isinstance(moment, str):  # what SQLite makes of MIN()
+        moment = datetime.fromisoformat(moment)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0, int((now - moment).total_seconds()))

@@ -1,0 +1,68 @@
+"""Migrations killed in the middle: the next start goes on from what was committed."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, inspect
+from sqlalchemy.exc import OperationalError
+
+from tests.fakes.processes import Process, running_process, without_plugins
+
+KILLS = 3
+PLUGINS = ("platform_ops", "tenancy", "rag", "marketplace", "plugin_registry")
+
+
+class Schema:
+    """The tables of a database, seen from outside."""
+
+    def __init__(self, url: str | None, home: Path) -> None:
+        _, _, rest = (url or "").partition("://")
+        self._file = home / "platform.db"
+        self._engine = create_engine(f"postgresql+psycopg://{rest}" if url else f"sqlite:///{self._file}")
+        self._is_file = url is None
+
+    def count(self) -> int:
+        """How many there are; none while the file is not there, or locked."""
+        if self._is_file and not self._file.exists():
+            return 0
+        try:
+            return len(inspect(self._engine).get_table_names())
+        except OperationalError:
+            return 0
+
+    def close(self) -> None:
+        """Give up the connections."""
+        self._engine.dispose()
+
+
+async def killed_after(process: Process, schema: Schema, more: int) -> bool:
+    """Kill it as soon as there are more tables than that; whether it was still at work."""
+    async with asyncio.timeout(90):
+        while process.returncode is None and await asyncio.to_thread(schema.count) <= more:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+    at_work = process.returncode is None
+    await process.kill()
+    return at_work
+
+
+async def test_killed_migrations_are_finished_by_the_next(
+    platform_home: Path, empty_database_url: str | None, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """SIGKILL whenever tables were added; in the end the schema is that of the models."""
+    rounds = KILLS if request.config.getoption("nightly") else 1
+    env = {"PLATFORM_HOME": str(platform_home), **without_plugins(*PLUGINS)}
+    if empty_database_url is not None:
+        env["DATABASE_URL"] = empty_database_url
+    schema, log, kills = Schema(empty_database_url, platform_home), tmp_path / "log", 0
+    for _ in range(rounds):
+        before = await asyncio.to_thread(schema.count)
+        async with running_process("-m", "cli", "db", "upgrade", env=env, log=log) as process:
+            kills += await killed_after(process, schema, before)
+    assert kills, "no migration was killed while it ran"
+    for command in ("upgrade", "check"):
+        async with running_process("-m", "cli", "db", command, env=env, log=log) as process:
+            assert await process.wait(90) == 0, process.output()
+    schema.close()
