@@ -19,7 +19,7 @@ class GraphSettings(Settings):
         description="Engine that finds entities: rules, spacy, model, or the name of a plugin's engine.",
     )
     llm_model: str | None = Field(
-        None, description="Model that the engine model asks; without it, the runtime's default model."
+        None, description="Model that the engine `model` asks; if unset, the runtime's default model."
     )
     spacy_model: str = Field(
         "en_core_web_sm",

@@ -152,7 +152,7 @@ def _found(text: str, answer: _Answer) -> Found:
 
 
 def _mentions(text: str, named: Iterable[_Named]) -> Iterator[Mention]:
-    """Each place of each name, the longest first where they overlap, in the order of the text."""
+    """Where each name occurs, in text order; where two begin together, only the longer one."""
     labels = {one.text.strip(): one.label for one in named if key_of(one.text)}
     if not labels:
         return

@@ -55,6 +55,8 @@ def _checked(task: dict[str, Any]) -> dict[str, Any]:
         return {"refused": f"FROM names a graph that you can't see: {hidden}"}
     default = task["merged"] if checked.default is None else checked.default
     named = task["graphs"] if checked.named is None else checked.named
+    if not checked.asks_graphs:
+        named = []  # a dataset of many thousand graphs costs time, even where no pattern asks for one
     return {"form": checked.form, "default": default, "named": named}
 
 

@@ -35,39 +35,58 @@ class QueryRefused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """An allowed query. `default` and `named` are the graphs of FROM and FROM NAMED; None without either."""
+    """An allowed query. `default` and `named` are the graphs of FROM and FROM NAMED; None without either.
+
+    `asks_graphs` tells whether any pattern is about named graphs.
+    """
 
     form: str
     default: list[str] | None
     named: list[str] | None
+    asks_graphs: bool
 
 
 def check(text: str) -> Checked:
     """Raise QueryRefused for what may not run."""
     if "service" in _QUIET.sub(" ", _unescaped(text)).lower():
         raise QueryRefused("SERVICE is not allowed: a query can't reach other servers")
-    tree = _parsed(text)
+    opening, tree = _parsed(text)
     form = _FORMS.get(getattr(tree, "name", ""))
     if form is None:
         raise QueryRefused("only SELECT, ASK, CONSTRUCT and DESCRIBE are allowed")
-    if any(getattr(node, "name", "") == "ServiceGraphPattern" for node in _nodes(tree)):
+    kinds = {getattr(node, "name", "") for node in _nodes(tree)}
+    if "ServiceGraphPattern" in kinds:
         raise QueryRefused("SERVICE is not allowed: a query can't reach other servers")
     if "datasetClause" not in tree:
-        return Checked(form, None, None)
+        return Checked(form, None, None, "GraphGraphPattern" in kinds)
     clauses = tree["datasetClause"]
-    default = [str(clause.default) for clause in clauses if "default" in clause]
-    return Checked(form, default, [str(clause.named) for clause in clauses if "named" in clause])
+    default = [_address(opening, clause.default) for clause in clauses if "default" in clause]
+    named = [_address(opening, clause.named) for clause in clauses if "named" in clause]
+    return Checked(form, default, named, "GraphGraphPattern" in kinds)
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str) -> tuple[Any, Any]:
     from pyparsing.exceptions import ParseBaseException
     from rdflib.plugins.sparql.parser import parseQuery
 
     try:
-        return parseQuery(text)[1]
+        opening, tree = parseQuery(text)
     except ParseBaseException as error:
         place = f"line {error.lineno}, column {error.column}"
         raise QueryRefused(f"not a SPARQL query (SELECT, ASK, CONSTRUCT, DESCRIBE): {place}") from None
+    return opening, tree
+
+
+def _address(opening: Any, written: Any) -> str:
+    """A graph's whole address, as BASE and PREFIX complete it."""
+    from rdflib.plugins.sparql.algebra import translatePrologue
+
+    prologue = translatePrologue(opening, None)
+    if getattr(written, "name", "") == "pname":
+        declared = prologue.namespace_manager.store.namespace(written.prefix or "")
+        if declared is None:
+            raise QueryRefused("FROM uses a prefix that no PREFIX declares")
+    return str(prologue.absolutize(written))
 
 
 def _unescaped(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -25,13 +26,13 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class GraphRows:
-    """All rows of one graph."""
+    """All rows of one graph, without the passages' texts."""
 
-    graph: Graph
-    passages: Sequence[Passage]
-    entities: Sequence[Entity]
-    aliases: Sequence[Alias]
-    relations: Sequence[Relation]
+    graph: Any
+    passages: Sequence[Any]
+    entities: Sequence[Any]
+    aliases: Sequence[Any]
+    relations: Sequence[Any]
 
 
 def seen(session: Session, sight: Sight, kb_id: str | None = None) -> list[Listed]:
@@ -58,18 +59,29 @@ def there(session: Session) -> set[tuple[str, str]]:
 
 def rows_of(session: Session, graph_id: int) -> GraphRows | None:
     """The rows of a graph; None where it is gone."""
-    found = session.get(Graph, graph_id)
-    if found is None:
-        return None
+    return next(iter(rows_of_several(session, [graph_id])), None)
 
-    passages = select(Passage).where(Passage.graph_id == graph_id).order_by(Passage.position)
-    entities = select(Entity).where(Entity.graph_id == graph_id).order_by(Entity.key)
-    aliases = select(Alias).where(Alias.graph_id == graph_id).order_by(Alias.alias)
-    relations = select(Relation).where(Relation.graph_id == graph_id).order_by(Relation.number)
-    return GraphRows(
-        found,
-        session.scalars(passages).all(),
-        session.scalars(entities).all(),
-        session.scalars(aliases).all(),
-        session.scalars(relations).all(),
-    )
+
+def rows_of_several(session: Session, graph_ids: Sequence[int]) -> list[GraphRows]:
+    """The rows of those of these graphs that are there, in the order of their ids."""
+    columns = (Graph.id, Graph.maker, Graph.document_id, Graph.title, Graph.source, Graph.stamp)
+    graphs = session.execute(select(*columns).where(Graph.id.in_(graph_ids)).order_by(Graph.id))
+    parts = [_by_graph(session, table, order, graph_ids) for table, order in _ORDERS.items()]
+    return [GraphRows(graph, *(part.get(graph.id, []) for part in parts)) for graph in graphs]
+
+
+def _by_graph(session: Session, table: Any, order: Any, graph_ids: Sequence[int]) -> dict[int, list[Any]]:
+    columns = [column for column in table.__table__.columns if column.name != "text"]
+    found: dict[int, list[Any]] = {}
+    for row in session.execute(select(*columns).where(table.graph_id.in_(graph_ids)).order_by(order)):
+        found.setdefault(row.graph_id, []).append(row)
+    return found
+
+
+_ORDERS = {
+    Passage: Passage.position,
+    Entity: Entity.key,
+    Alias: Alias.alias,
+    Relation: Relation.number,
+}
+"""The parts of a graph in the order of `GraphRows`, and that of their rows."""

@@ -100,14 +100,11 @@ class RdfStore:
 
     def put(self, graphs: Mapping[Listed, Iterable[Any]]) -> None:
         """Hold these graphs with these statements. A store that is killed halfway is built again."""
-
         writing = _said("urn:platform:store", _WRITING, "now")
         self._store.add(writing)
         for one in graphs:
             self._forget(one.name)
-        self._store.bulk_extend(
-            made for one, quads in graphs.items() for quad in quads for made in (quad, _in(quad, one.owner))
-        )
+        self._load(graphs)
         self._store.extend(
             said
             for one in graphs
@@ -116,6 +113,27 @@ class RdfStore:
         self._stamps |= {one.name: one.stamp for one in graphs}
         self._owners |= {one.name: one.owner for one in graphs}
         self._store.remove(writing)
+
+    def _load(self, graphs: Mapping[Listed, Iterable[Any]]) -> None:
+        """Write the statements by way of texts: Oxigraph reads those beside other threads, and lets none run
+        while it takes objects.
+        """
+        import pyoxigraph as ox
+
+        documents: list[bytes] = []
+        owners: dict[str, list[bytes]] = {}
+        for one, quads in graphs.items():
+            found = list(quads)
+            triples = [quad.triple for quad in found]
+            documents.append(ox.serialize(found, format=ox.RdfFormat.N_QUADS) or b"")
+            written = ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES) or b""
+            owners.setdefault(one.owner, []).append(written)
+        self._store.bulk_load(b"".join(documents), format=ox.RdfFormat.N_QUADS, lenient=True)
+        for owner, texts in owners.items():
+            graph = ox.NamedNode(owner)
+            self._store.bulk_load(
+                b"".join(texts), format=ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True
+            )
 
     def _forget(self, name: str) -> None:
         """Without this graph; its owner's keeps what another document of the owner says as well."""

@@ -6,6 +6,7 @@ There are no blank nodes: two graphs of the same rows are equal as sets.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from . import names
@@ -20,9 +21,10 @@ def quads(rows: GraphRows) -> Quads:
     import pyoxigraph as ox
 
     graph = ox.NamedNode(names.graph(rows.graph.maker, rows.graph.document_id))
+    node = cache(ox.NamedNode)  # most are named several times, and each making checks the address
     for subject, predicate, value in _statements(rows):
         made = value if isinstance(value, ox.NamedNode | ox.Literal) else ox.Literal(value)
-        yield ox.Quad(ox.NamedNode(subject), ox.NamedNode(predicate), made, graph)
+        yield ox.Quad(node(subject), node(predicate), made, graph)
 
 
 def _statements(rows: GraphRows) -> Iterator[tuple[str, str, Any]]:

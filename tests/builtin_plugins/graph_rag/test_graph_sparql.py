@@ -321,5 +321,14 @@ async def test_checked_clauses() -> None:
     found = check("SELECT * FROM <urn:a> FROM NAMED <urn:b> WHERE { ?s ?p ?o }")
     assert (found.form, found.default, found.named) == ("SELECT", ["urn:a"], ["urn:b"])
     assert check("ASK { ?s ?p ?o }").default is None
+    assert not check("ASK { ?s ?p 'GRAPH' }").asks_graphs
+    for pattern in ("GRAPH ?g { ?s ?p ?o }", "?a ?b ?c FILTER NOT EXISTS { gRaPh <urn:g> { ?s ?p ?o } }"):
+        assert check(f"ASK {{ {pattern} }}").asks_graphs
+    short = check(
+        "BASE <urn:x:> PREFIX g: <urn:g:> SELECT * FROM g:a FROM NAMED <urn:x:b> WHERE { ?s ?p ?o }"
+    )
+    assert (short.default, short.named) == (["urn:g:a"], ["urn:x:b"])
+    with pytest.raises(QueryRefused, match="PREFIX"):
+        check("SELECT * FROM g:a WHERE { ?s ?p ?o }")
     with pytest.raises(QueryRefused, match="line 1"):
         check("SELECT")

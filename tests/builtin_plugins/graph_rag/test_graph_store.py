@@ -10,12 +10,17 @@ from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
+from builtin_plugins.graph_rag.models import Graph
 from builtin_plugins.graph_rag.rdf.clearing import Clearing
-from builtin_plugins.graph_rag.rdf.rows import Listed
+from builtin_plugins.graph_rag.rdf.live import LiveRdf
+from builtin_plugins.graph_rag.rdf.rows import Listed, seen
 from builtin_plugins.graph_rag.rdf.store import RdfStore
+from builtin_plugins.graph_rag.storing.access import Sight
 from kernel.sdk import Unavailable
-from kernel.testing import eventually, platforms
+from kernel.testing import eventually, platforms, somebody
 from tests.builtin_plugins.graph_rag.graph_support import API, construct
 
 OWNERS = ("urn:o:1", "urn:o:2")
@@ -86,6 +91,62 @@ def test_a_store_that_was_being_written_is_built_again(tmp_path: Path) -> None:
     again.close()
 
 
+async def test_a_query_does_not_wait_for_ever(tmp_path: Path) -> None:
+    """Writing goes on for whoever asks again, also where the client that caused it has left."""
+    async with platforms(tmp_path / "home") as start:
+        running = await start("graph_rag")
+        ann = await somebody(running)
+        await construct(ann, "a", "Emil Dahl bakes bread.")
+        graphs = await running.platform.database.read(every_graph)
+        live = LiveRdf(running.platform, tmp_path / "rdf", patience=0)
+        with pytest.raises(Unavailable, match="ask again"):
+            async with live.snapshot(graphs):
+                pass
+        leaving = asyncio.create_task(live.snapshot(graphs).__aenter__())
+        await asyncio.sleep(0)
+        leaving.cancel()
+        await asyncio.wait([leaving])
+        patient = LiveRdf(running.platform, tmp_path / "rdf")
+        await live.close()
+        async with patient.snapshot(graphs) as (place, merged):
+            assert merged == [graphs[0].owner]
+            assert len(ox.Store.read_only(str(place))) > 10
+        await patient.close()
+
+
+async def test_other_work_goes_on_beside_a_large_writing(store: RdfStore) -> None:
+    """The event loop answers while thousands of statements are written."""
+    listed = Listed(1, "urn:g:1", "s", OWNERS[0])
+    made = statements(listed.name, list(range(60_000)))
+    writing = asyncio.create_task(asyncio.to_thread(store.put, {listed: made}))
+    turns = 0
+    while not writing.done():
+        await asyncio.sleep(0.005)
+        turns += 1
+    await writing
+    assert turns >= 5
+
+
+@pytest.mark.parametrize("lost", ["0", "0.snapshots", "."])
+async def test_files_that_somebody_removes(lost: str, tmp_path: Path) -> None:
+    """A store whose files vanish while it is open is filled again by the next query."""
+    async with platforms(tmp_path / "home") as start:
+        running = await start("graph_rag")
+        ann = await somebody(running)
+        await construct(ann, "a", "Emil Dahl bakes bread.")
+        query = {"query": "ASK { ?e <http://www.w3.org/2004/02/skos/core#prefLabel> 'Emil Dahl' }"}
+        assert (await ann.post(f"{API}/sparql", json=query)).json()["boolean"] is True
+        shutil.rmtree(tmp_path / "home" / "graph_rag" / "rdf" / lost)
+        for number in range(2):
+            answer = await ann.post(f"{API}/sparql", json=query)
+            assert answer.status == 200 and answer.json()["boolean"] is True, answer.body
+            await construct(ann, f"b{number}", "Jonas Berg sings.")
+
+
+def every_graph(session: Session) -> list[Listed]:
+    return seen(session, Sight(str(session.scalars(select(Graph.maker)).one()), None))
+
+
 async def test_clearing_goes_on_until_it_is_done(caplog: pytest.LogCaptureFixture) -> None:
     """A store that fails is tried again, and the log says so."""
     done = asyncio.Event()
@@ -124,7 +185,10 @@ async def test_what_a_killed_process_left_leaves_at_the_next_start(tmp_path: Pat
 
     def holds() -> bool:
         files = [path for path in folder.rglob("*") if path.is_file()]
-        return any(b"secretson" in path.read_bytes().lower() for path in files)
+        try:
+            return any(b"secretson" in path.read_bytes().lower() for path in files)
+        except FileNotFoundError:  # it is being cleared
+            return True
 
     assert holds()
     async with platforms(home) as start:

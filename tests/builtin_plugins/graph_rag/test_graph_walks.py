@@ -68,13 +68,14 @@ async def rows(running: Running, maker: str) -> dict[str, int]:
 async def test_random_walk(start_platform: Start, request: pytest.FixtureRequest, seed: int) -> None:
     """After each stretch the graph, its counts and its rows are those of a fresh build of what is left."""
     steps = int(request.config.getoption("--graph-steps"))
-    running = await start_platform("graph_rag")
+    running = await start_platform("graph_rag", env={"JWT_EXPIRATION_MINUTES": "1440"})
     walker, chance = await somebody(running), random.Random(seed)
     left: dict[str, tuple[str, dict[str, Any]]] = {}
     for step in range(1, steps + 1):
         name = f"d{chance.randrange(40)}"
         if chance.random() < 0.45:
             gone = await walker.delete(f"{API}/graph/document/{name}")
+            assert gone.status == 200, gone.body
             assert gone.json()["document_deleted"] == (name in left)
             left.pop(name, None)
         else:
