@@ -26,7 +26,7 @@ from kernel.sdk import Embedded, contracts
 from kernel.stores.dense import DenseIndex
 from kernel.stores.fusion import hybrid, weight_for
 from kernel.stores.text import TextIndex
-from tests.benchmarks.language_sets import ARTICLE_LANGUAGES, Asked, LanguageSet, articles, towns
+from tests.benchmarks.language_sets import ARTICLE_LANGUAGES, Asked, LanguageSet, articles, told, towns
 
 TOP_K = 5
 
@@ -66,7 +66,7 @@ class Answerer:
         labels = np.arange(len(collection.paragraphs))
         self._near, self._worded = DenseIndex(engine.dimension), TextIndex()
         self._near.add(labels, self.encode(collection.paragraphs, "passage"))
-        self._worded.add(labels, collection.paragraphs)
+        self._worded.add(labels, told(collection.paragraphs))
 
     def encode(self, texts: Sequence[str], purpose: contracts.Purpose) -> Vectors:
         return self._engine.encode([self._model.prefixes[purpose] + text for text in texts])

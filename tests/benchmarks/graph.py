@@ -1,16 +1,18 @@
 """What the walk over shared names adds to hybrid search, and what it costs.
 
 `python -m tests.benchmarks.graph [passages …]`: for multi-hop sets (`multi_hop`) and sets that one passage
-answers, recall@5, nDCG@10 and recall@1 of BM25, vectors, hybrid, and hybrid with the walk, the last with its
-difference to hybrid and a 95 % interval (bootstrap over questions). Then passages a second, milliseconds a
-question and memory at each size, 20,000 and 100,000 by default. Embedding takes some minutes.
+answers, recall@5, nDCG@10 and recall@1 of BM25, vectors, hybrid, and hybrid with the walk by each engine that
+is installed, the latter with their difference to hybrid and a 95 % interval (bootstrap over questions). Then
+passages a second, milliseconds a question and memory at each size, 20,000 and 100,000 by default. Embedding
+takes some minutes, and spaCy as long. `PLATFORM_BENCH_ENGINES=rules` leaves spaCy out.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,6 +21,9 @@ import numpy.typing as npt
 
 from builtin_plugins.embeddings.catalog import MODELS
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
+from builtin_plugins.graph_rag.building.grammar import GrammarEngine
+from builtin_plugins.graph_rag.building.protocol import Extractor
+from builtin_plugins.graph_rag.building.ruled import rules
 from builtin_plugins.graph_rag.extraction.rules import extract
 from builtin_plugins.graph_rag.walk.digests import digest
 from builtin_plugins.graph_rag.walk.index import WalkIndex
@@ -46,13 +51,26 @@ class Rankings:
     bm25: list[Ranking]
     dense: list[Ranking]
     hybrid: list[Ranking]
-    walk: list[Ranking]
+    walks: dict[str, list[Ranking]]  # by engine
 
 
-def index_of(passages: Sequence[str]) -> WalkIndex:
+def engines() -> dict[str, Extractor]:
+    """Engines that find entities without a model runtime, by name."""
+    wanted = os.environ.get("PLATFORM_BENCH_ENGINES", "rules,spacy").split(",")
+    found = (rules(), GrammarEngine("en_core_web_sm").extractor())
+    return {one.name: one for one in found if one.name in wanted and one.missing() is None}
+
+
+def index_of(passages: Sequence[str], engine: Extractor) -> WalkIndex:
     """An index of passages, each a document named by its place."""
     index = WalkIndex()
-    index.put([(str(at), [digest(str(at), 0, text, extract(text))]) for at, text in enumerate(passages)])
+    found = engine.analyse(passages, None)
+    index.put(
+        [
+            (str(at), [digest(str(at), 0, text, one.mentions)])
+            for at, (text, one) in enumerate(zip(passages, found, strict=True))
+        ]
+    )
     return index
 
 
@@ -75,29 +93,31 @@ def walked(
     return sorted(by_place, key=lambda at: -by_place[at])
 
 
-def rankings(collection: EvaluationSet) -> Rankings:
+def rankings(collection: EvaluationSet, extractors: Mapping[str, Extractor]) -> Rankings:
     """All methods on one set."""
     engine = MODEL.load(EmbeddingsSettings())
     labels, passages = np.arange(len(collection.passages)), collection.passages
-    near, worded, index = DenseIndex(engine.dimension), TextIndex(), index_of(passages)
+    near, worded = DenseIndex(engine.dimension), TextIndex()
+    indexes = {name: index_of(passages, one) for name, one in extractors.items()}
     near.add(labels, engine.encode([MODEL.prefixes["passage"] + text for text in passages]))
     worded.add(labels, passages)
     vectors = engine.encode([MODEL.prefixes["query"] + question.text for question in collection.questions])
-    found = Rankings([], [], [], [])
+    found = Rankings([], [], [], {name: [] for name in extractors})
     for question, vector in zip(collection.questions, vectors, strict=True):
         text = question.text
         both = hybrid(
             partial(near.search, vector),
             partial(worded.search, text),
             CANDIDATES,
-            weight=weight_for(text),
+            weight=weight_for(text, MODEL.meaning),
             unrelated=MODEL.unrelated,
         )
         places = both.labels.tolist()
         found.bm25.append(worded.search(text, 10).labels.tolist())
         found.dense.append(near.search(vector, 10).labels.tolist())
         found.hybrid.append(places)
-        found.walk.append(walked(index, passages, text, places, both.scores.tolist()))
+        for name, index in indexes.items():
+            found.walks[name].append(walked(index, passages, text, places, both.scores.tolist()))
     return found
 
 
@@ -120,10 +140,11 @@ def interval(differences: npt.NDArray[np.float64]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def print_quality(collection: EvaluationSet) -> None:
+def print_quality(collection: EvaluationSet, extractors: Mapping[str, Extractor]) -> None:
     """A row for each measure."""
-    found = rankings(collection)
-    measures = {
+    found = rankings(collection, extractors)
+    plain = {"bm25": found.bm25, "dense": found.dense, "hybrid": found.hybrid}
+    measures: Mapping[str, Callable[[Ranking, Question], float]] = {
         "recall@5": lambda places, question: recall(places, question, 5),
         "nDCG@10": lambda places, question: ndcg(places, question.grades),
         "recall@1": lambda places, question: recall(places, question, 1),
@@ -131,13 +152,16 @@ def print_quality(collection: EvaluationSet) -> None:
     for name, measure in measures.items():
         columns = {
             method: np.array([measure(*pair) for pair in zip(ranked, collection.questions, strict=True)])
-            for method, ranked in vars(found).items()
+            for method, ranked in (plain | found.walks).items()
         }
-        low, high = interval(columns["walk"] - columns["hybrid"])
         figures = "".join(f"{values.mean():8.3f}" for values in columns.values())
-        gain = float((columns["walk"] - columns["hybrid"]).mean())
-        gained = f"{100 * gain:+8.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
-        print(f"{collection.name:<12}{name:<10}{figures}{gained}")
+        gains = "".join(_gain(columns[method] - columns["hybrid"]) for method in found.walks)
+        print(f"{collection.name:<12}{name:<10}{figures}{gains}", flush=True)
+
+
+def _gain(differences: npt.NDArray[np.float64]) -> str:
+    low, high = interval(differences)
+    return f"{f'{100 * differences.mean():+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]':>22}"
 
 
 def print_cost(sizes: Iterable[int]) -> None:
@@ -175,17 +199,30 @@ def _milliseconds(index: WalkIndex, made: MultiHopSet, question: str, chance: np
     return (time.perf_counter() - started) * 1000
 
 
+def print_speed(engine: Extractor) -> None:
+    """Passages a second of one core."""
+    passages = make("bridge", size=1_000, questions=1).passages
+    engine.analyse(passages[:10], None)  # loads the pipeline
+    started = time.process_time()
+    engine.analyse(passages, None)
+    print(f"{engine.name:>8}: {len(passages) / (time.process_time() - started):.0f} passages/s")
+
+
 def main() -> None:
-    heads = "".join(f"{head:>8}" for head in ("bm25", "dense", "hybrid", "walk", "gain"))
-    print(f"{'set':<12}{'measure':<10}{heads} points")
+    extractors = engines()
+    heads = "".join(f"{head:>8}" for head in ("bm25", "dense", "hybrid", *extractors))
+    gains = "".join(f"{f'{name} gains, points':>22}" for name in extractors)
+    print(f"{'set':<12}{'measure':<10}{heads}{gains}")
     for style in ("bridge", "chain", "single"):
-        print_quality(as_evaluation(style, make(style, seed=11, size=ARTICLES)))
+        print_quality(as_evaluation(style, make(style, seed=11, size=ARTICLES)), extractors)
+    for name in SETS:
+        print_quality(load(name), extractors)
     for language in LANGUAGES:
         for style in ("bridge", "single"):
             made = make_in(language, style, seed=11)
-            print_quality(as_evaluation(f"{language} {style}", made))
-    for name in SETS:
-        print_quality(load(name))
+            print_quality(as_evaluation(f"{language} {style}", made), {"rules": rules()})
+    for engine in extractors.values():
+        print_speed(engine)
     print_cost([int(size) for size in sys.argv[1:]] or SIZES)
 
 

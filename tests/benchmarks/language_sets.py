@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from builtin_plugins.rag.answering.languages import LanguageDetector
+from kernel.stores.words import InLanguage
 from tests.benchmarks.evaluation_sets import DATA
 
 LANGUAGES = ("en", "de", "es", "ru", "zh", "ar", "hi", "tr", "vi", "th")
@@ -63,3 +65,9 @@ def articles(language: str) -> LanguageSet:
         for question, expected in entry["ask"]
     ]
     return LanguageSet(language, [entry["text"] for entry in entries], questions)
+
+
+def told(paragraphs: Sequence[str]) -> list[InLanguage]:
+    """The paragraphs as documents of their own, with the languages that are told of them."""
+    detector = LanguageDetector()
+    return [InLanguage(text, detector.of(text)) for text in paragraphs]

@@ -74,6 +74,34 @@ async def main():
 
 uvloop.run(main())
 """
+READERS = """
+import asyncio, json, sys, aiohttp, uvloop
+
+url, token, count, content = sys.argv[1:]
+body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": content}]}
+
+async def read(session, begun):
+    headers = {"Authorization": "Bearer " + token}
+    async with session.post(url + "/chat/completions", json=body, headers=headers) as answer:
+        assert answer.status == 200
+        begun.release()
+        last = b""
+        async for piece in answer.content.iter_any():
+            last = piece
+        assert last.endswith(b"data: [DONE]\\n\\n"), last
+
+async def main():
+    begun = asyncio.Semaphore(0)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        streams = asyncio.gather(*(read(session, begun) for _ in range(int(count))))
+        for _ in range(int(count)):
+            await begun.acquire()
+        print("begun", flush=True)
+        await streams
+
+uvloop.run(main())
+"""
+BESIDE = ["nice", "-n", "10"]
 LITELLM = """
 general_settings: {{master_key: sk-litellm}}
 model_list:
@@ -130,24 +158,13 @@ async def plain(session: aiohttp.ClientSession, way: Way) -> float:
     return median(taken)
 
 
-async def stream(
-    session: aiohttp.ClientSession,
-    way: Way,
-    count: int,
-    pause: float,
-    begun: asyncio.Semaphore | None = None,
-) -> list[float]:
-    """For each piece the milliseconds from the model's clock to its arrival here.
-
-    `begun` is released once the answer has begun.
-    """
+async def stream(session: aiohttp.ClientSession, way: Way, count: int, pause: float) -> list[float]:
+    """For each piece the milliseconds from the model's clock to its arrival here."""
     content = f"{count} {pause}"
     body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": content}]}
     lags = []
     async with session.post(f"{way.url}/chat/completions", json=body, headers=way.headers) as answer:
         assert answer.status == 200, await answer.text()
-        if begun is not None:
-            begun.release()
         async for line in answer.content:
             arrived = time.monotonic()
             if not line.startswith(b"data: {"):
@@ -214,8 +231,25 @@ async def _peak(process: psutil.Process, over: asyncio.Event) -> float:
     return most
 
 
-async def others(served: Served, way: Way, session: aiohttp.ClientSession) -> Row:
-    """The p99 of another route, idle and beside the streams."""
+@asynccontextmanager
+async def streams_beside(way: Way) -> AsyncIterator[None]:
+    """All the streams under way, read by a process of their own."""
+    arguments = [way.url, way.token, str(STREAMS), f"{PIECES} {PAUSE}"]
+    readers = await asyncio.create_subprocess_exec(
+        *BESIDE, sys.executable, "-c", READERS, *arguments, stdout=asyncio.subprocess.PIPE
+    )
+    assert readers.stdout is not None
+    assert await readers.stdout.readline() == b"begun\n"
+    yield
+    assert await readers.wait() == 0
+
+
+async def others(served: Served, way: Way, model: Served) -> Row:
+    """The p99 of another route, idle and beside the streams, at the median of three times.
+
+    Who reads the streams and who sends them would be other machines: they leave the processor to the
+    platform and to the process that measures it.
+    """
 
     async def p99() -> float:
         found = await load(
@@ -223,15 +257,16 @@ async def others(served: Served, way: Way, session: aiohttp.ClientSession) -> Ro
         )
         return found.p99
 
-    idle = await p99()
-    begun = asyncio.Semaphore(0)
-    streams = asyncio.gather(*(stream(session, way, PIECES, PAUSE, begun) for _ in range(STREAMS)))
-    for _ in range(STREAMS):
-        await begun.acquire()
-    busy = await p99()
-    await streams
-    said = f"{busy / idle:.1f} x idle ({busy:.1f} ms against {idle:.1f} ms)"
-    return Row("B16", "another route's p99 beside the streams", said, "< 3 x", busy < 3 * idle)
+    psutil.Process(model.process.pid).nice(10)
+    figures = []
+    for _ in range(3):
+        idle = await p99()
+        async with streams_beside(way):
+            busy = await p99()
+        figures.append((busy / idle, busy, idle))
+    times, busy, idle = sorted(figures)[1]
+    said = f"{times:.1f} x idle ({busy:.1f} ms against {idle:.1f} ms)"
+    return Row("B16", "another route's p99 beside the streams", said, "< 3 x", times < 3)
 
 
 async def main() -> None:
@@ -246,7 +281,7 @@ async def main() -> None:
                 straight = Way("straight", f"{model.url}/v1")
                 rows = await alone(session, [straight, ours])
                 rows += await crowd(session, ours, psutil.Process(served.process.pid))
-                rows.append(await others(served, ours, session))
+                rows.append(await others(served, ours, model))
             if "--alone" not in sys.argv:
                 async with litellm(model, folder) as proxy:
                     theirs = Way("LiteLLM", f"{proxy.url}/v1", "sk-litellm")

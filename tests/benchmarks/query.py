@@ -5,18 +5,21 @@ python -m tests.benchmarks.query
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
+from typing import Any
+from unittest.mock import patch
 
 import aiohttp
 import numpy as np
 import uvloop
 
+from builtin_plugins.embeddings.engines.openvino import OpenVinoEngine
 from builtin_plugins.rag.models import Document
 from kernel.app import gateway_app
 from kernel.auth.models import Account
@@ -26,6 +29,7 @@ from kernel.sdk import ACCOUNTS, Point, Unit, contracts, utc_now
 from kernel.server import Listener, bind
 from kernel.settings import SettingsLoader
 from kernel.stores.dense import DenseIndex
+from kernel.stores.text import TextIndex
 from kernel.testing import candidates_of, environment
 from tests.benchmarks.table import Row, print_table
 from tests.benchmarks.texts import article
@@ -36,6 +40,11 @@ QUESTIONS = 40
 PLUGINS = ("embeddings", "models", "rag")
 
 
+def served(folder: Path) -> dict[str, str]:
+    """The settings of a platform that serves: no answer is held to its schema once more, as tests have it."""
+    return environment(folder / "home", {"PLATFORM_STRICT_ANSWERS": None})
+
+
 class Bench:
     """A platform in this process, with one knowledge base that is filled without embedding."""
 
@@ -44,7 +53,6 @@ class Bench:
         self.session = session
         self.model = model
         self.vectors = np.empty((0, 384), np.float32)
-        self.sentences = article(1, 60).replace("\n", " ").split(". ")
 
     async def prepare(self) -> None:
         """An account, a knowledge base, a pipeline, and the engine's identity."""
@@ -84,7 +92,7 @@ class Bench:
         document, collection = str(uuid.uuid4()), f"rag:{self.base}"
         place = {"page": None, "char_start": 0, "char_end": 0}
         points = [
-            Point(str(uuid.uuid4()), document, at, self._text(at), vector, place)
+            Point(str(uuid.uuid4()), document, at, article(len(self.vectors) + at, 1), vector, place)
             for at, vector in enumerate(vectors)
         ]
         vectors = self.platform.vectors
@@ -96,10 +104,6 @@ class Bench:
             vectors.publish(unit, collection, document)
 
         await self.platform.database.write(write)
-
-    def _text(self, at: int) -> str:
-        count = len(self.sentences)
-        return ". ".join(self.sentences[(at * 3 + step) % count] for step in range(4)) + "."
 
     def _row(self, document: str, chunks: int) -> Document:
         return Document(
@@ -119,8 +123,9 @@ class Bench:
         await self.post(f"/v1/rag/pipeline/{self.pipeline}/query", {"question": self.question(number)})
 
     def question(self, number: int) -> str:
-        """Never the same twice."""
-        return f"Which turbine does the engineer in Aarhus repair, number {number}?"
+        """About other things each time, so that no sentence was read for the question before."""
+        words = article(1_000_000 + number, 1).split()
+        return f"Which {words[5]} does the {words[1]} in {words[3]} {words[4][:-1]}, number {number}?"
 
 
 async def timed(call: Callable[[int], Awaitable[object]], count: int = QUESTIONS) -> float:
@@ -133,27 +138,58 @@ async def timed(call: Callable[[int], Awaitable[object]], count: int = QUESTIONS
     return median(seconds) * 1000
 
 
+class Spent:
+    """How long each question embedded and searched indexes, by the calls that it made itself."""
+
+    EMBEDDING = (OpenVinoEngine, "encode")
+    INDEXES = ((DenseIndex, "search"), (TextIndex, "search"))
+
+    def __init__(self) -> None:
+        self.embedding, self.indexes = 0.0, 0.0
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Count the calls within. They never overlap while one question is asked at a time."""
+        with ExitStack() as stack:
+            for counted, calls in (("embedding", (self.EMBEDDING,)), ("indexes", self.INDEXES)):
+                for owner, name in calls:
+                    stack.enter_context(patch.object(owner, name, self._counted(owner, name, counted)))
+            yield
+
+    def _counted(self, owner: type, name: str, counted: str) -> Callable[..., Any]:
+        call = getattr(owner, name)
+
+        def timed_call(*args: Any, **kwargs: Any) -> Any:
+            started = time.perf_counter()
+            try:
+                return call(*args, **kwargs)
+            finally:
+                setattr(self, counted, getattr(self, counted) + time.perf_counter() - started)
+
+        return timed_call
+
+    def take(self) -> tuple[float, float]:
+        """Milliseconds since the last time: of embedding, of index search."""
+        taken = self.embedding * 1000, self.indexes * 1000
+        self.embedding, self.indexes = 0.0, 0.0
+        return taken
+
+
 async def query_rows(bench: Bench) -> list[Row]:
     """B7."""
     await bench.ask(-1)
-    whole = await timed(bench.ask)
-    candidates = [f"{bench.sentences[at % len(bench.sentences)]}." for at in range(24)]
-    embedding = await timed(lambda n: bench.embed([f"Which turbine number {n}?"]))
-    embedding += await timed(lambda n: bench.embed([f"Which turbine number {n}?", *candidates]))
-    index = DenseIndex(384)
-    index.add(np.arange(len(bench.vectors)), bench.vectors)
-    search = await timed(lambda n: asyncio.to_thread(index.search, bench.vectors[n], 5))
-    rest = whole - embedding - search
-    figure = f"{rest:.1f} ms (whole {whole:.1f}, embedding {embedding:.1f}, index {search:.1f})"
-    return [
-        Row(
-            "B7",
-            f"question at {len(bench.vectors):,} chunks, beyond embedding and index",
-            figure,
-            "< 10 ms",
-            rest < 10,
-        )
-    ]
+    spent, figures = Spent(), list[tuple[float, float, float, float]]()
+    with spent.watched():
+        for number in range(QUESTIONS):
+            started = time.perf_counter()
+            await bench.ask(number)
+            whole = (time.perf_counter() - started) * 1000
+            embedding, indexes = spent.take()
+            figures.append((whole, embedding, indexes, whole - embedding - indexes))
+    whole, embedding, indexes, rest = (median(column) for column in zip(*figures, strict=True))
+    figure = f"{rest:.1f} ms (whole {whole:.1f}, embedding {embedding:.1f}, indexes {indexes:.1f})"
+    what = f"question at {len(bench.vectors):,} chunks, {bench.model}, beyond embedding and index"
+    return [Row("B7", what, figure, "< 10 ms", rest < 10)]
 
 
 async def growth_rows(bench: Bench) -> list[Row]:
@@ -200,7 +236,7 @@ async def _accounts(platform: Platform, upto: int) -> None:
 async def main() -> None:
     """B9 while filling up, then B7."""
     with tempfile.TemporaryDirectory() as name:
-        loader = SettingsLoader(environment(Path(name) / "home"))
+        loader = SettingsLoader(served(Path(name)))
         async with open_platform(loader, role="api", candidates=candidates_of(*PLUGINS)) as platform:
             listener = Listener(gateway_app(platform), patience=10, grace=1)
             await listener.start(bind("127.0.0.1", 0))

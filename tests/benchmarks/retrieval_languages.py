@@ -18,7 +18,7 @@ from kernel.sdk import contracts
 from kernel.stores.dense import DenseIndex
 from kernel.stores.fusion import hybrid, weight_for
 from kernel.stores.text import TextIndex
-from tests.benchmarks.language_sets import LANGUAGES, LanguageSet, towns
+from tests.benchmarks.language_sets import LANGUAGES, LanguageSet, told, towns
 
 LEGS = ("dense", "text", "hybrid")
 
@@ -32,7 +32,7 @@ class Shelf:
         labels = np.arange(len(collection.paragraphs))
         self._near, self._worded = DenseIndex(engine.dimension), TextIndex()
         self._near.add(labels, self.encode(collection.paragraphs, "passage"))
-        self._worded.add(labels, collection.paragraphs)
+        self._worded.add(labels, told(collection.paragraphs))
 
     def encode(self, texts: Sequence[str], purpose: contracts.Purpose) -> Vectors:
         return self._engine.encode([self._model.prefixes[purpose] + text for text in texts])
