@@ -19,7 +19,7 @@ from builtin_plugins.access_tokens.schemas import (
     render,
 )
 from builtin_plugins.access_tokens.secret_text import digest, new_token
-from kernel.sdk import Account, Conflict, NotFound, Unauthorized, Unit, audit
+from kernel.sdk import Account, Conflict, NotFound, Origin, Unauthorized, Unit, audit
 
 TOPIC = "access_tokens"
 MOST = 100  # of one account
@@ -34,7 +34,7 @@ def create(
     wanted: AccessTokenCreate,
     *,
     epoch: int | None = None,
-    origin: dict[str, Any] | None = None,
+    origin: Origin | None = None,
 ) -> AccessTokenCreated:
     """A new token of an account, told in this answer only.
 
@@ -97,7 +97,7 @@ def list_all(session: Session, account_id: int | None) -> list[AccessTokenOfAcco
 
 
 def revoke(
-    unit: Unit, token_id: int, account_id: int | None = None, origin: dict[str, Any] | None = None
+    unit: Unit, token_id: int, account_id: int | None = None, origin: Origin | None = None
 ) -> AccessTokenOut:
     """End a token, in every process within a moment; that of any account for the operator.
 
@@ -151,9 +151,7 @@ def notice_of(row: AccessToken) -> str:
     return _heard_as(row.id, row.token_hash)
 
 
-def _audit(
-    unit: Unit, action: str, row: AccessToken, origin: dict[str, Any] | None, *, after: bool = False
-) -> None:
+def _audit(unit: Unit, action: str, row: AccessToken, origin: Origin | None, *, after: bool = False) -> None:
     state = told(row)
     audit(
         unit,

@@ -12,6 +12,8 @@ from kernel.sdk import UtcDateTime, json_type, plugin_base, utc_now
 
 Base: Any = plugin_base("manifest_webhooks")
 
+LONGEST_NAME = 64  # characters of a plugin's name
+
 
 class PluginRow(Base):
     """A plugin that has stored something, and the collections that it stored into.
@@ -22,7 +24,7 @@ class PluginRow(Base):
 
     __tablename__ = "manifest_webhooks_plugin"
 
-    name: Mapped[str] = mapped_column(String(64), primary_key=True)
+    name: Mapped[str] = mapped_column(String(LONGEST_NAME), primary_key=True)
     collections: Mapped[Any] = mapped_column(json_type(), default=list)
 
 
@@ -31,7 +33,7 @@ class EventRow(Base):
 
     __tablename__ = "manifest_webhooks_event"
 
-    plugin: Mapped[str] = mapped_column(String(64), primary_key=True)
+    plugin: Mapped[str] = mapped_column(String(LONGEST_NAME), primary_key=True)
     event_id: Mapped[str] = mapped_column(String(256), primary_key=True)
     collection: Mapped[str] = mapped_column(String(64))
     point_id: Mapped[str] = mapped_column(String(36))
@@ -46,7 +48,7 @@ class DeliveryRow(Base):
     __table_args__ = (Index("ix_manifest_webhooks_delivery_plugin_proven_id", "plugin", "proven", "id"),)
 
     id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
-    plugin: Mapped[str] = mapped_column(String(64))
+    plugin: Mapped[str] = mapped_column(String(LONGEST_NAME))
     proven: Mapped[bool] = mapped_column(Boolean)
     received_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now, index=True)
     event_id: Mapped[str | None] = mapped_column(String(256))

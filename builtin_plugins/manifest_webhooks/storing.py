@@ -20,7 +20,7 @@ from kernel.sdk import EngineMismatch, Job, Platform, Point, Unit, VectorStore, 
 from .deliveries import Fate, Sent, forget_before, forget_of, keep
 from .errors import EngineChanged, UnknownWebhook
 from .folder import LiveManifest
-from .models import EventRow, PluginRow
+from .models import LONGEST_NAME, EventRow, PluginRow
 from .reading import Delivery
 
 # Longer than any sender in the wild repeats a delivery: GitHub offers it for 3 days.
@@ -116,6 +116,8 @@ class PointKeeper:
 
     def forget(self, unit: Unit, plugin: str) -> bool:
         """Remove all points and events of a plugin; False when it never stored any."""
+        if len(plugin) > LONGEST_NAME:
+            return False
         known = unit.session.get(PluginRow, plugin)
         row = _hold(unit, plugin)
         for collection in row.collections if row else ():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from builtin_plugins.oidc.errors import BadCallback, RefusedByProvider
 from builtin_plugins.oidc.flow import LIFETIME, Flow
@@ -17,7 +17,7 @@ from builtin_plugins.oidc.services.provider import Metadata, Provider
 from builtin_plugins.oidc.services.seal import FlowSeal
 from builtin_plugins.oidc.services.tokens import TokenCheck
 from builtin_plugins.oidc.settings import OidcSettings
-from kernel.sdk import Platform, sign_in_external, utc_now
+from kernel.sdk import Origin, Platform, sign_in_external, utc_now
 
 log = logging.getLogger("platform.oidc")
 
@@ -50,7 +50,7 @@ class SignIn:
         return self._client.authorization_url(metadata, flow), flow, self._seal.seal(flow)
 
     async def finish(
-        self, query: CallbackQuery, cookie: str | None, nonce: str | None, origin: dict[str, Any]
+        self, query: CallbackQuery, cookie: str | None, nonce: str | None, origin: Origin
     ) -> str:
         """The token for a browser that came back. Raises what is to be shown on the login page."""
         flow = self._seal.open(cookie, state=query.state or "", nonce=nonce) if query.state else None
@@ -77,7 +77,7 @@ class SignIn:
         if not await self._platform.database.write(use_up, "state", flow.state, until):
             raise BadCallback("This sign-in was already completed; start again")
 
-    async def _exchange(self, metadata: Metadata, code: str, flow: Flow, origin: dict[str, Any]) -> str:
+    async def _exchange(self, metadata: Metadata, code: str, flow: Flow, origin: Origin) -> str:
         access, identity_token = await self._client.exchange(metadata, code, flow.verifier)
         claims = await self._check.id_token(identity_token, nonce=flow.nonce, access_token=access)
         userinfo = await self._client.userinfo(metadata, access, claims["sub"])

@@ -14,7 +14,7 @@ from builtin_plugins.oidc.services.marks import subject_of_session, use_up
 from builtin_plugins.oidc.services.provider import Provider
 from builtin_plugins.oidc.services.tokens import TokenCheck
 from builtin_plugins.oidc.settings import OidcSettings
-from kernel.sdk import Account, Platform, Unit, audit, end_external_sessions, revoke_sessions, utc_now
+from kernel.sdk import Account, Origin, Platform, Unit, audit, end_external_sessions, revoke_sessions, utc_now
 
 log = logging.getLogger("platform.oidc")
 
@@ -32,7 +32,7 @@ class SignOut:
         self._provider = provider
         self._check = check
 
-    async def here(self, account_id: int, origin: dict[str, Any]) -> str | None:
+    async def here(self, account_id: int, origin: Origin) -> str | None:
         """End all sessions of an account; where to sign out at the provider, if it came from there."""
         issuer = await self._platform.database.write(_end_sessions, account_id, origin)
         return await self._provider_url() if issuer == self._provider.issuer else None
@@ -52,7 +52,7 @@ class SignOut:
         found: str = add_params_to_uri(url, [(key, value) for key, value in params.items() if value])
         return found
 
-    async def by_provider(self, token: str, origin: dict[str, Any]) -> None:
+    async def by_provider(self, token: str, origin: Origin) -> None:
         """End the sessions that a logout token is about. Raises BadLogoutToken.
 
         A session of the provider is all sessions here: they are ended by account. A subject that has no
@@ -62,7 +62,7 @@ class SignOut:
         if await self._platform.database.write(self._end_by_provider, claims, origin):
             log.info("the identity provider ended the sessions of an account")
 
-    def _end_by_provider(self, unit: Unit, claims: dict[str, Any], origin: dict[str, Any]) -> bool:
+    def _end_by_provider(self, unit: Unit, claims: dict[str, Any], origin: Origin) -> bool:
         """Whether somebody has an account here."""
         if not use_up(unit, "jti", claims["jti"], self._until(claims["exp"])):
             raise BadLogoutToken("The logout token was used already")
@@ -76,7 +76,7 @@ class SignOut:
         return utc_now() + timedelta(seconds=left + self._settings.leeway_seconds + 1)
 
 
-def _end_sessions(unit: Unit, account_id: int, origin: dict[str, Any]) -> str | None:
+def _end_sessions(unit: Unit, account_id: int, origin: Origin) -> str | None:
     """End all sessions of an account; which provider it signs in through."""
     account = unit.session.get_one(Account, account_id)
     revoke_sessions(unit, account_id)

@@ -16,6 +16,8 @@ from builtin_plugins.orchestrator.schemas import ChatBody, ChatCompletion
 from kernel.sdk import PlatformError, contracts
 
 DONE = b"data: [DONE]\n\n"
+_PLACE = "\0text\0"
+_encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 async def whole(events: Events) -> ChatCompletion:
@@ -61,6 +63,8 @@ async def chunks(events: Events, body: ChatBody) -> AsyncGenerator[bytes, None]:
             if isinstance(event, Finished):
                 for chunk in stream.last(event, with_usage=body.wants_usage):
                     yield chunk
+            elif isinstance(event, str):
+                yield stream.text(event)
             else:
                 yield stream.chunk(_delta(event))
     yield DONE
@@ -81,6 +85,17 @@ class _Chunks:
         self._created = int(time.time())
         self._model = model
         self._named = False
+        self._around_text: tuple[bytes, bytes] | None = None
+
+    def text(self, piece: str) -> bytes:
+        """A chunk with text, put together around it: of thousands of them only the text differs."""
+        if self._around_text is None:
+            first = self.chunk({"content": piece})
+            before, _, after = self.chunk({"content": _PLACE}).rpartition(_dumped(_PLACE))
+            self._around_text = before, after
+            return first
+        before, after = self._around_text
+        return before + _dumped(piece) + after
 
     def chunk(self, delta: dict[str, Any], **more: Any) -> bytes:
         if not self._named:
@@ -113,8 +128,6 @@ class _Chunks:
 
 
 def _delta(event: Event) -> dict[str, Any]:
-    if isinstance(event, str):
-        return {"content": event}
     if isinstance(event, contracts.Thought):
         return {"reasoning_content": event.text}
     if isinstance(event, Step):
@@ -132,4 +145,8 @@ def _new_id() -> str:
 
 
 def _data(value: Any) -> bytes:
-    return f"data: {json.dumps(value, ensure_ascii=False, separators=(',', ':'))}\n\n".encode()
+    return b"data: %b\n\n" % _dumped(value)
+
+
+def _dumped(value: Any) -> bytes:
+    return _encoded(value).encode()

@@ -18,6 +18,7 @@ def arguments_of(call: Call, tool: Tool) -> dict[str, Any]:
     """The arguments of a call. Raises BadRequest for what is no JSON object."""
     try:
         found = json.loads(call.arguments) if call.arguments.strip() else {}
+        json.dumps(found, ensure_ascii=False).encode()  # halves of characters can be sent nowhere
     except (ValueError, RecursionError):
         raise BadRequest("the arguments are not valid JSON") from None
     if found is None:
@@ -49,4 +50,4 @@ def call_in_text(text: str, names: Container[str]) -> Call | None:
     arguments = found.get("arguments", found.get("parameters", {}))
     if not isinstance(name, str) or name not in names or not isinstance(arguments, dict):
         return None
-    return Call(f"call_{secrets.token_hex(8)}", name, json.dumps(arguments, ensure_ascii=False))
+    return Call(f"call_{secrets.token_hex(8)}", name, json.dumps(arguments))

@@ -11,8 +11,8 @@ from tests.builtin_plugins.rag.rag_support import make_base, somebody, upload
 from tests.fakes.hash_embeddings import HashEmbeddings
 
 API = "/v1/rag/evaluation"
-NORDLYS = Path(__file__).parents[2] / "benchmarks" / "data" / "nordlys"
-QUESTIONS = NORDLYS / "questions.jsonl"
+SETS = Path(__file__).parents[2] / "benchmarks" / "data"
+QUESTIONS = SETS / "nordlys" / "questions.jsonl"
 
 
 async def boot(start_platform: Start, url: str | None = None, *more: object) -> Running:
@@ -23,11 +23,16 @@ async def boot(start_platform: Start, url: str | None = None, *more: object) -> 
 
 
 async def nordlys(running: Running, **fields: object) -> tuple[Actor, str]:
-    """Somebody with a knowledge base of the three documents."""
+    """Somebody with a knowledge base of the small set's three documents."""
+    return await documents_of(running, "nordlys", **fields)
+
+
+async def documents_of(running: Running, name: str, **fields: object) -> tuple[Actor, str]:
+    """Somebody with a knowledge base of a set's documents."""
     ann = await somebody(running)
     base = await make_base(ann, **{"embedding_model": "all-minilm", **fields})
-    for file in sorted(NORDLYS.glob("*.md")):
-        if file.name != "README.md":
+    for file in sorted((SETS / name).iterdir()):
+        if file.name not in ("README.md", "questions.jsonl"):
             assert (await upload(ann, base, file.name, file.read_text())).status == 202
     await running.run_jobs()
     return ann, base

@@ -96,9 +96,10 @@ async def test_ratings_of_conversations(start_platform: Start) -> None:
     assert (await ann.put("/v1/conversations/talk/turns/9999/rating", json={"rating": "up"})).status == 404
     assert (await ann.put(path, json={"rating": "sideways"})).status == 422
     for rating in ("down", None):
-        assert (await ann.put(path, json={"rating": rating})).status == 204
+        body = {"rating": rating, "comment": " Too old "}
+        assert (await ann.put(path, json=body)).status == 204
         shown = (await ann.get("/v1/conversations/talk/turns")).json()["items"][0]
-        assert shown["rating"] == rating
+        assert (shown["rating"], shown["rating_comment"]) == (rating, "Too old" if rating else None)
 
 
 class Scripted(Plugin):

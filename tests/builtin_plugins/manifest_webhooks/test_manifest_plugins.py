@@ -291,7 +291,8 @@ class TestAdministration:
         for collection in ("notes", "second-one"):
             assert await second.platform.vectors.count(f"manifest:{collection}:notes") == 0
         assert [hit["text"] for hit in await hits(second.anonymous, "other", "collected")] == ["collected"]
-        assert (await admin.delete("/v1/plugins/notes")).status == 404
+        for name in ("notes", "n" * 3000):
+            assert (await admin.delete(f"/v1/plugins/{name}")).status == 404
         await admin.post("/v1/plugins/install", json=manifest())
         assert await hits(running.anonymous, "notes", "collected") == []
         answer = await send(running.anonymous, "/notes", {"text": "collected"}, event)

@@ -69,11 +69,28 @@ async def desk(
     async with press() as server, platforms(home) as start:
         if request.param == "sqlite":
             running = await start(*plugins, env=env)
-            yield running, server, await running.user(role="admin")
+            yield running, server, await enabled(running)
             return
         with postgres_database() as url:
             running = await start(*plugins, env={**env, "DATABASE_URL": url})
-            yield running, server, await running.user(role="admin")
+            yield running, server, await enabled(running)
+
+
+async def enabled(running: Running) -> Actor:
+    """An administrator who enabled the plugin. It is off by default, and can be switched again and again."""
+    admin = await running.user(role="admin")
+    await expect(admin, "disabled")
+    for change in ("disable", "enable", "enable"):
+        assert (await admin.post(f"/v1/plugins/news/{change}")).status == 200
+        await expect(admin, f"{change}d")
+    return admin
+
+
+async def expect(admin: Actor, status: str) -> None:
+    """The plugin has this status, and its tools are there only if it is enabled."""
+    assert (await admin.get("/v1/plugins/news")).json()["status"] == status
+    tools = (await admin.get("/v1/tools")).body
+    assert (b"get_news" in tools) == (status == "enabled")
 
 
 async def listen(admin: Actor, **feeds: str) -> None:
@@ -236,7 +253,7 @@ async def test_private_addresses(tmp_path: Path) -> None:
     """A feed of the own network is refused unless the operator allows it; without feeds all is well."""
     async with press() as server, platforms(tmp_path) as start:
         running = await start("plugin_registry", "rag", "news", HashEmbeddings())
-        admin = await running.user(role="admin")
+        admin = await enabled(running)
         assert (await admin.get("/v1/plugins/news/health")).json()["checks"]["news_feeds"] == "not configured"
         assert (await collected(running, admin))["result"]["feeds"] == 0
         await listen(admin, inside=f"{server.url}/stars.atom")

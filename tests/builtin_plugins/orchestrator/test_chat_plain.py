@@ -141,6 +141,15 @@ async def test_dead_in_mid_stream(stage: Stage, middle: str) -> None:
     assert SECRET_TEXT not in str(streamed.chunks)
 
 
+async def test_halves_of_characters(stage: Stage) -> None:
+    """A runtime that cuts a character in two breaks nothing, nor does one that loses a half."""
+    stage.play(Turn("Sail \ud83d\ude00 at \ud83d dawn \ud83d"), pieces=1)
+    assert (await stage.stream()).text == "Sail 😀 at \ufffd dawn \ufffd"
+    stage.play(Turn("Sail at \ud83d"))
+    answer = await stage.chat()
+    assert answer.json()["choices"][0]["message"]["content"] == "Sail at \ufffd"
+
+
 async def test_leaving_stops_the_model(stage: Stage) -> None:
     """A client that hangs up, streamed or not, ends the runtime's work."""
     for options in ({"start": "hang"}, {"middle": "hang", "middle_after": 2}):

@@ -95,6 +95,7 @@ async def test_parallel_calls(stage: Stage) -> None:
         (tool_call("office_refuse"), "error: 400 the office is closed"),
         (tool_call("office_crash"), "error: 500 Internal server error"),
         (Turn(calls=[("office_weather", '{"city": ')]), "error: the arguments are not valid JSON"),
+        (Turn(calls=[("office_weather", '{"city": "\\ud83d"}')]), "error: the arguments are not valid JSON"),
         (Turn(calls=[("office_weather", "[1]")]), "error: the arguments must be a JSON object"),
     ],
 )

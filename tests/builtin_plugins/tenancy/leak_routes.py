@@ -210,6 +210,7 @@ LICENSING = {
     "POST /v1/bundles/{name}/disable": Row(control=(404,)),
     "GET /v1/containers/{name}/logs": Row(control=(404,)),
     "GET /v1/backups": OWN,
+    "GET /v1/settings": OWN,
     "POST /v1/backups": Row(),
     "GET /v1/backups/jobs": OWN,
     "GET /v1/backups/jobs/{job_id}": Row(control=(404,)),
@@ -248,6 +249,7 @@ RAG = {
         for (method, rest), row in ((key.split(" "), row) for key, row in _BASES.items())
     },
     "GET /v1/rag/knowledge-bases/{kb_id}/export": Row(owned="kb", changes=True),
+    "GET /v1/rag/knowledge-bases/{kb_id}/sight": Row(query="user_id=@victim", owned="kb", changes=True),
     "POST /v1/rag/knowledge-bases/import": Row(upload=True, control=(422,)),
     "GET /v1/rag/knowledge-bases/{kb_id}/ingestion": _BASE,
     "POST /v1/rag/knowledge-bases/{kb_id}/ingestion/cancel": Row(owned="kb", consumes=("kb",)),
