@@ -5,7 +5,7 @@
 #   ./setup.sh demo              see the main job done, in a throw-away instance
 #   ./setup.sh test [ARGS]       run the tests ("pytest ARGS")
 #   ./setup.sh ANYTHING          "platformctl ANYTHING"
-#   ./setup.sh --light COMMAND   the same, in an environment without torch and speech recognition: 680 MB instead
+#   ./setup.sh --light COMMAND   the same, in an environment without torch and speech recognition: about 700 MB instead
 #                                of 2.1 GB; it stays so until ./setup.sh --full COMMAND
 #
 # It needs Python 3.11 to 3.14 and a package index that pip can reach; PYTHON names an interpreter to use. The
@@ -177,8 +177,10 @@ esac
 if [ "$command" = test ]; then
     prepare dev
     cd "$here"
+    # Hundreds of processes start: each would compile all modules again.
+    unset PYTHONDONTWRITEBYTECODE
     # A file's tests stay together: many share one platform. Four at most, for PostgreSQL's connections.
-    exec "$venv/bin/python" -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
+    exec "$venv/bin/python" -m pytest -n auto --maxprocesses 4 --max-worker-restart 1 --dist loadfile --no-loadscope-reorder \
         "$@"
 fi
 prepare "$kind"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import HealthCheck, settings
 
+from kernel import collector_timing
 from tests.fakes.small_model import SmallModel, serving
 
 # These files take a minute or more: several processes start with them, so that none ends alone with one.
@@ -42,6 +43,11 @@ def small_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallModel
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One more than there are cores: many tests wait for processes, for disks, or for a limit to pass."""
     return (os.cpu_count() or 1) + 1
+
+
+def pytest_collection_finish() -> None:
+    """Tests and modules stay until the end: Python's collector need not look at them again and again."""
+    collector_timing.settle()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -88,6 +94,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Fill in what the command line leaves open. The short walks go the same way each time."""
+    collector_timing.seldom()
     nightly = config.getoption("nightly")
     usual = {walk.option: walk.nightly if nightly else walk.ordinary for walk in WALKS}
     usual["leak-seed"] = 0 if nightly else 1

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from jsonschema import Draft7Validator, Draft202012Validator
 from pydantic import TypeAdapter
 
@@ -17,16 +19,20 @@ from kernel.platform import Platform
 from kernel.plugins import installed
 from kernel.sdk import PLUGIN_SETTINGS
 from kernel.settings import KernelSettings
-from kernel.testing import Start
+from kernel.testing import platforms
 
 ROOT = Path(__file__).parents[2]
 NAMES = [candidate.name for candidate in installed()]
 
 
-@pytest.fixture
-async def platform(start_platform: Start) -> Platform:
-    """A platform with every built-in plugin."""
-    return (await start_platform(*NAMES)).platform
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def platform(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Platform]:
+    """A platform with every built-in plugin, which no test changes."""
+    async with platforms(tmp_path_factory.mktemp("declarations")) as start:
+        yield (await start(*NAMES)).platform
 
 
 def endpoints(platform: Platform) -> list[Endpoint]:
@@ -165,7 +171,7 @@ async def test_openapi_snapshot_is_current(platform: Platform) -> None:
     assert published == json.loads(json.dumps(document))
 
 
-def test_manifest_schema_is_draft_07() -> None:
+async def test_manifest_schema_is_draft_07() -> None:
     """The published schema is valid by its own dialect and refers to nothing outside."""
     schema = json.loads((ROOT / "schemas" / "manifest.v1alpha1.schema.json").read_text(encoding="utf-8"))
     Draft7Validator.check_schema(schema)

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 import pytest
+import pytest_asyncio
 from sqlalchemy import inspect
 
 from kernel.db import migrate
 from kernel.db.startup import SCHEMA
 from kernel.platform import Platform
 from kernel.plugins import installed
-from kernel.testing import Start
+from kernel.testing import platforms, postgres_database
 
 NAMES = [candidate.name for candidate in installed()]
 
 
-@pytest.fixture
-async def platform(start_platform: Start, database_url: str | None) -> Platform:
-    """A platform with every built-in plugin, on each database."""
-    return (await start_platform(*NAMES, env={"DATABASE_URL": database_url})).platform
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["sqlite", "postgresql"])
+async def platform(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Platform]:
+    """A platform with every built-in plugin, on each database; no test changes it."""
+    async with platforms(tmp_path_factory.mktemp("tables")) as start:
+        if request.param == "sqlite":
+            yield (await start(*NAMES)).platform
+            return
+        with postgres_database() as url:
+            yield (await start(*NAMES, env={"DATABASE_URL": url})).platform
 
 
 async def test_every_plugin_starts(platform: Platform) -> None:

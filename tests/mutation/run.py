@@ -127,7 +127,7 @@ def try_out(
         nearest = order(tests, mutant.module)
         first = settings["nearest"]
         outcome, last = _run(copy, nearest[:first], python, settings)
-        if outcome == "survived" and nearest[first:]:
+        if outcome == "survived" and nearest[first:] and not settings["narrow"]:
             outcome, last = _run(copy, nearest[first:], python, settings)
     finally:
         path.write_text(before, encoding="utf-8")
@@ -191,7 +191,11 @@ def main() -> None:
     )
     parser.add_argument("--python", default=".venv/bin/python", help="the platform's environment")
     parser.add_argument("--results", type=Path, default=Path("/tmp/mutation.jsonl"))
+    parser.add_argument(
+        "--narrow", action="store_true", help="run only the nearest tests; others may notice a survivor"
+    )
     chosen = parser.parse_args()
+    settings["narrow"] = chosen.narrow
     python = str(Path(chosen.python).absolute())
     known = (
         [json.loads(line) for line in chosen.results.read_text().splitlines()]
