@@ -31,6 +31,7 @@ from kernel.children.limits import ChildLimits
 from kernel.children.processes import ChildFailed, Children
 from kernel.data import data_folder
 from kernel.db import holdings
+from kernel.db.among import Among, Ids
 from kernel.db.base import Tables, UtcDateTime, json_type, plugin_base, utc_now
 from kernel.db.engine import Database, Unit
 from kernel.db.locks import installation_lock
@@ -187,6 +188,7 @@ __all__ = [
     "AccountStatusRequest",
     "Acting",
     "Action",
+    "Among",
     "Answer",
     "AnswerBroken",
     "AnswerTooLarge",
@@ -217,6 +219,7 @@ __all__ = [
     "Gather",
     "HealthCheck",
     "Hit",
+    "Ids",
     "InsufficientStorage",
     "Job",
     "JobFailed",
