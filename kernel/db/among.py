@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import BindParameter, Boolean, ColumnElement, Integer, Text
+from sqlalchemy import BindParameter, Boolean, Integer, SQLColumnExpression, Text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.engine import Dialect
 from sqlalchemy.ext.compiler import compiles
@@ -38,7 +38,7 @@ class Among(FunctionElement[bool]):
     type = Boolean()
     inherit_cache = True
 
-    def __init__(self, column: ColumnElement[Any], ids: BindParameter[Any]) -> None:
+    def __init__(self, column: SQLColumnExpression[Any], ids: BindParameter[Any]) -> None:
         super().__init__(column, ids)
 
     def self_group(self, against: Any = None) -> Among:

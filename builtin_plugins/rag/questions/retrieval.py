@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sqlalchemy import String, bindparam, select
@@ -19,9 +20,10 @@ from builtin_plugins.rag.schemas import MetadataFilter
 from builtin_plugins.rag.services.embedding import embed, engine_changed
 from kernel.sdk import Among, Embedded, EngineMismatch, Hit, Ids, Platform, Prepared, Query
 
+_DOCUMENT: Any = Document.__table__
 _NAMED = Prepared(
-    select(Document.id, Document.knowledge_base_id, Document.filename).where(
-        Among(Document.id, bindparam("wanted", type_=Ids(String)))
+    select(_DOCUMENT.c.id, _DOCUMENT.c.knowledge_base_id, _DOCUMENT.c.filename).where(
+        Among(_DOCUMENT.c.id, bindparam("wanted", type_=Ids(String)))
     )
 )
 
