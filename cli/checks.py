@@ -35,6 +35,7 @@ from kernel.platform import Platform
 from kernel.plugin_settings import PLUGIN_SETTINGS
 from kernel.plugins import read_report
 from kernel.stores.disk import DiskSpace, folders_written
+from kernel.stores.held import BlobsAway
 from kernel.stores.protocols import CacheUnavailable
 
 _SILENT = timedelta(seconds=30)
@@ -185,6 +186,9 @@ async def _check_database(overrides: dict[str, str], *, running_now: bool) -> As
             if running_now and "kernel" not in late:
                 yield await _check_worker(platform)
     except StartupError as error:
+        if isinstance(error.__cause__, BlobsAway):
+            yield Finding("files", "failed", str(error), "The platform does not start until that is done.")
+            return
         newer = isinstance(error.__cause__, NewerDatabase)
         remedy = "platformctl backup list" if newer else "Start the database or correct DATABASE_URL."
         yield Finding("database", "failed", str(error), remedy)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from kernel.db.base import utc_now
 from kernel.db.tables import JobRecord, WorkerRecord
 from kernel.owner_secrets.store import OWNER_SECRETS
 from kernel.platform import Platform
-from kernel.stores.blobs import FileBlobs, held_blobs
+from kernel.stores.blobs import FileBlobs
+from kernel.stores.held import BlobsAway, HeldBlobs, StoredBlob, held_blobs
 
 _SKEW = timedelta(seconds=30)
 _LARGE_LOG = 512 << 20
@@ -30,7 +31,7 @@ async def examine_stored(platform: Platform) -> AsyncIterator[Finding]:
     """What is stored, of a database that is up to date."""
     yield await _check_clock(platform)
     yield await _check_log(platform)
-    yield await _check_files(platform)
+    yield await check_files(platform)
     yield await _check_sealed(platform)
     yield await _check_backups(platform)
 
@@ -77,13 +78,18 @@ def _retained(session: Session) -> int:
     return int(session.scalar(slots) or 0)
 
 
-async def _check_files(platform: Platform) -> Finding:
+async def check_files(platform: Platform) -> Finding:
     """Every upload that a row speaks of is there, and no others."""
     blobs = platform.blobs
-    if not isinstance(blobs, FileBlobs):
+    if not isinstance(blobs, HeldBlobs):
         return Finding("files", "ok", "not in PLATFORM_HOME")
     held = await platform.database.read(held_blobs)
-    lost, orphans = await asyncio.to_thread(_missing, blobs, held), await blobs.unheld()
+    try:
+        stored = await blobs.stored()
+    except BlobsAway as error:
+        return Finding("files", "failed", error.reason, "Until then, uploads are refused and wait in jobs.")
+    still = await platform.database.read(held_blobs)
+    lost = [one for one, size in held.items() if one in still and _stored_size(stored, one) != size]
     if lost:
         listed = ", ".join(f"{one[:12]}…" for one in lost[:3])
         return Finding(
@@ -92,15 +98,12 @@ async def _check_files(platform: Platform) -> Finding:
             f"{len(lost)} of {len(held)} uploaded files are missing: {listed}",
             "Restore a backup that has them: platformctl backup list",
         )
-    old = await asyncio.to_thread(_old, blobs, orphans)
+    old = _old(stored, stored.keys() - held.keys() - still.keys())
     if old:
-        found = f"{len(old)} files that nothing refers to"
+        found = f"{old} files that nothing refers to"
         return Finding("files", "warning", found, "The next start of the platform removes them.")
-    return Finding("files", "ok", f"{len(held)} uploaded files, all there")
-
-
-def _missing(blobs: FileBlobs, held: dict[str, int]) -> list[str]:
-    return [one for one, size in held.items() if _size(blobs.path(one)) != size]
+    where = "" if isinstance(blobs, FileBlobs) else f" in {platform.settings.blob_store}"
+    return Finding("files", "ok", f"{len(held)} uploaded files{where}, all there")
 
 
 def _size(path: Path) -> int:
@@ -110,15 +113,14 @@ def _size(path: Path) -> int:
         return -1
 
 
-def _old(blobs: FileBlobs, orphans: set[str]) -> list[str]:
-    """Those that are no upload under way."""
+def _stored_size(stored: Mapping[str, StoredBlob], sha256: str) -> int:
+    return stored[sha256].size if sha256 in stored else -1
+
+
+def _old(stored: Mapping[str, StoredBlob], orphans: Iterable[str]) -> int:
+    """How many of them are no upload under way."""
     limit = time.time() - _JUST_NOW
-    found = []
-    for one in orphans:
-        path = blobs.path(one)
-        if not path.exists() or path.stat().st_mtime < limit:
-            found.append(one)
-    return found
+    return sum(stored[one].modified_at < limit for one in orphans)
 
 
 async def _check_sealed(platform: Platform) -> Finding:

@@ -72,7 +72,7 @@ from kernel.start_guards import Opening, enter_service
 from kernel.starting import Starter
 from kernel.stores.disk import DiskSpace, folders_written
 from kernel.stores.offers import OfferedStores, StoreNeeds
-from kernel.stores.opening import Stores, chosen_own_blobs, open_stores, own_stores, prepare_own_vectors
+from kernel.stores.opening import Stores, open_early_blobs, open_stores, own_stores, prepare_own_vectors
 from kernel.stores.scratch import Scratch
 from kernel.tools.catalogue import TOOLS, Tools
 from kernel.watchdog import OnStuck, Quarantine, StartWatch, restart_without
@@ -108,13 +108,16 @@ async def open_platform(
         if not supervised:
             plugins.settings.warn_of_unread(settings.plugins_disabled)
         schema = Schema(storage.database, plugins.declarations, plugins.states, strict=role != "tool")
-        opening = Opening(storage.needs, schema.owners, chosen_own_blobs(storage.needs))
+        offered = _offered_stores(plugins)
+        blobs = await open_early_blobs(storage.needs, offered, stack)
+        opening = Opening(storage.needs, schema.owners, blobs)
         await _guard(opening, schema, plugins, stack, serving=role != "tool")
         await schema.migrate(apply=apply)
         if role != "tool":
             schema.refuse_pending()
-        offered, serving = _offered_stores(plugins), role != "tool"
-        stores = await open_stores(storage.needs, offered, stack, apply=apply, serving=serving)
+        stores = await open_stores(
+            storage.needs, offered, stack, blobs=blobs, apply=apply, serving=role != "tool"
+        )
         platform = _assemble(role, plugins, storage, stores, schema, stack)
         plugins.collector.collect(OWN_JOBS)
         plugins.collector.check_routes()
@@ -314,7 +317,10 @@ def _add_accounts(platform: Platform, stack: AsyncExitStack) -> None:
     settings, database, add = platform.settings, platform.database, platform.resources.add
     secret = settings.jwt_secret
     signing = secret.get_secret_value() if secret else platform.secrets.ensure("jwt-secret")
-    add(OWNER_SECRETS, OwnerSecrets(KeyRing(platform.secrets)))
+    ring = KeyRing(platform.secrets)
+    if platform.role != "tool":
+        ring.newest()  # made now: other machines get a copy of the secrets once the first has started
+    add(OWNER_SECRETS, OwnerSecrets(ring))
     tokens = add(TOKENS, Tokens(settings, signing))
     limits = add(RATE_LIMITS, RateLimits(platform.cache, enabled=settings.rate_limit_enabled))
     add(ATTEMPTS, Attempts(limits))

@@ -97,8 +97,8 @@ def register_stores() -> Sequence[StoreOffer[Any]]:
     """Stores that the plugin brings, for searching vectors, keeping files or counting requests.
 
     `PLATFORM_VECTOR_STORE`, `PLATFORM_BLOB_STORE` and `PLATFORM_CACHE_STORE` choose one by name. Only that
-    one is opened, after the migrations, within `PLATFORM_PLUGIN_START_TIMEOUT`. If it is missing or can't be
-    opened, the platform does not start.
+    one is opened, after the migrations (before them if it is `early`), within
+    `PLATFORM_PLUGIN_START_TIMEOUT`. If it is missing or can't be opened, the platform does not start.
     """
 
 

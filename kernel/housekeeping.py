@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from kernel.jobs.declarations import Job
 from kernel.jobs.queue import JOB_QUEUE
 from kernel.jobs.retention import forget_finished
+from kernel.machine_faults import MachineFault
 from kernel.notices import forget_old_notices
 from kernel.platform import Platform
 
@@ -21,7 +22,7 @@ async def housekeep(platform: Platform) -> None:
     """Remove leftovers; a failure is logged and stops nothing."""
     try:
         removed = await platform.blobs.sweep() + await asyncio.to_thread(platform.scratch.sweep)
-    except (SQLAlchemyError, OSError):
+    except (SQLAlchemyError, OSError, MachineFault):
         log.exception("could not remove leftovers of killed processes")
         return
     if removed:

@@ -1,5 +1,5 @@
 """Telling the machine's faults from those of the input: no disk space, memory or file handles, a failing
-disk.
+disk, a storage server that is away.
 
 What fails for such a reason works again once the machine is well. It is retried, and never blamed on a
 document or a caller.
@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 
 from kernel.errors import InsufficientStorage, PlatformError, Unavailable
 
-Fault: TypeAlias = Literal["disk_full", "disk", "memory", "handles", "processes"]
+Fault: TypeAlias = Literal["disk_full", "disk", "memory", "handles", "processes", "uploads"]
 
 SENTENCES: Final[dict[Fault, str]] = {
     "disk_full": "The server's disk is full; ask the operator to free some space, then try again",
@@ -21,6 +21,7 @@ SENTENCES: Final[dict[Fault, str]] = {
     "memory": "The server is out of memory; try again later",
     "handles": "The server has too many files or connections open; try again later",
     "processes": "The server can't start another process or thread; try again later",
+    "uploads": "The storage of uploaded files can't be reached; try again later",
 }
 """What a client may read, by kind of fault."""
 

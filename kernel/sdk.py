@@ -31,7 +31,6 @@ from kernel.children.limits import ChildLimits
 from kernel.children.processes import ChildFailed, Children
 from kernel.data import data_folder
 from kernel.db import holdings
-from kernel.db.among import Among, Ids
 from kernel.db.base import Tables, UtcDateTime, json_type, plugin_base, utc_now
 from kernel.db.engine import Database, Unit
 from kernel.db.locks import installation_lock
@@ -129,8 +128,8 @@ from kernel.settings_shown import ShownSetting, settings_in_effect
 from kernel.slots import take_slot
 from kernel.start_guards import Opening, StartGuard
 from kernel.store_errors import store_error
-from kernel.stores.blobs import held_blobs, held_blobs_of
 from kernel.stores.fusion import weight_for as hybrid_weight
+from kernel.stores.held import BlobsAway, HeldBlobs, StoredBlob, held_among, held_blobs, held_blobs_of
 from kernel.stores.offers import BLOB_STORE, CACHE_STORE, VECTOR_STORE, StoreKind, StoreNeeds, StoreOffer
 from kernel.stores.protocols import (
     LANGUAGE,
@@ -188,13 +187,13 @@ __all__ = [
     "AccountStatusRequest",
     "Acting",
     "Action",
-    "Among",
     "Answer",
     "AnswerBroken",
     "AnswerTooLarge",
     "BadGateway",
     "BadRequest",
     "BlobStore",
+    "BlobsAway",
     "Cache",
     "CacheUnavailable",
     "CallFailed",
@@ -218,8 +217,8 @@ __all__ = [
     "GatewayTimeout",
     "Gather",
     "HealthCheck",
+    "HeldBlobs",
     "Hit",
-    "Ids",
     "InsufficientStorage",
     "Job",
     "JobFailed",
@@ -293,6 +292,7 @@ __all__ = [
     "StoreKind",
     "StoreNeeds",
     "StoreOffer",
+    "StoredBlob",
     "StoredPoint",
     "Tables",
     "Together",
@@ -328,6 +328,7 @@ __all__ = [
     "failed_reply",
     "follow_job",
     "get_job",
+    "held_among",
     "held_blobs",
     "held_blobs_of",
     "holdings",

@@ -75,6 +75,7 @@ S = TypeVar("S", bound="Settings")
 Source = Literal["default", "config.yaml", "environment", "stored"]
 
 _STORE = r"^[a-z][a-z0-9_-]{0,49}$"
+_STORE_ADDRESS = r"^[a-z][a-z0-9_-]{0,49}(://[^\s@]+)?$"
 _SIZE_MB = Annotated[int, Field(ge=1, le=100_000)]
 
 
@@ -114,9 +115,9 @@ class KernelSettings(Settings):
     )
     blob_store: str = Field(
         "files",
-        pattern=_STORE,
-        description="Storage of uploads: files (in PLATFORM_HOME) or a plugin's store. Must be the same for "
-        "all processes; changing it moves no files.",
+        pattern=_STORE_ADDRESS,
+        description="Storage of uploads: files (in PLATFORM_HOME), an address such as s3://bucket/prefix, or "
+        "a plugin's store. Must be the same for all processes; changing it moves no files.",
     )
     cache_store: str = Field(
         "auto",

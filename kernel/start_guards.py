@@ -16,7 +16,7 @@ from kernel.stores.protocols import BlobStore
 class Opening:
     """A platform that is about to open: its settings, database and secrets, and who has tables.
 
-    `blobs` is None if the blob store is a plugin's, which is not open yet.
+    `blobs` is None if the blob store is a plugin's that is not open yet (`StoreOffer.early`).
     """
 
     needs: StoreNeeds

@@ -57,13 +57,18 @@ CACHE_STORE: StoreKind[Cache] = StoreKind("cache store", "cache_store", ("auto",
 class StoreOffer(Generic[T]):
     """A store that a plugin brings: opened by entering `open(needs)`, closed by leaving it.
 
-    The setting of its kind chooses it by `name`, as in ``PLATFORM_VECTOR_STORE=name``. It proves itself by
-    the conformance suite of its kind (`kernel.stores.conformance`, `kernel.stores.conformance_vectors`).
+    The setting of its kind chooses it by `name`, as in ``PLATFORM_VECTOR_STORE=name``, or by an address with
+    the name as its scheme, as in ``PLATFORM_BLOB_STORE=name://place``. It proves itself by the conformance
+    suite of its kind (`kernel.stores.conformance`, `kernel.stores.conformance_vectors`).
+
+    An `early` store needs no tables of its plugin. It is opened before the migrations, so that a backup made
+    then, or before a restore, can contain what it stores.
     """
 
     kind: StoreKind[T]
     name: str
     open: Callable[[StoreNeeds], AbstractAsyncContextManager[T]]
+    early: bool = False
 
 
 class OfferedStores:
@@ -84,7 +89,7 @@ class OfferedStores:
 
     def chosen(self, kind: StoreKind[T], settings: KernelSettings) -> tuple[str, StoreOffer[T]] | None:
         """(plugin, offer) of the store that the settings name; None for the kernel's own. StartupError."""
-        name: str = getattr(settings, kind.setting)
+        name = str(getattr(settings, kind.setting)).partition("://")[0]
         if name in kind.own:
             return None
         found = self._offers.get((kind.name, name))

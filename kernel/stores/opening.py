@@ -46,12 +46,18 @@ def own_stores(needs: StoreNeeds) -> Stores:
 
 
 async def open_stores(
-    needs: StoreNeeds, offered: OfferedStores, stack: AsyncExitStack, *, apply: bool, serving: bool
+    needs: StoreNeeds,
+    offered: OfferedStores,
+    stack: AsyncExitStack,
+    *,
+    blobs: BlobStore | None,
+    apply: bool,
+    serving: bool,
 ) -> Stores:
     """Open what the settings name, closed by `stack`. With `apply`, what pgvector lacks is made.
 
-    A process that is `serving` builds the indexes that collections have grown to want. Raises StartupError:
-    a store that can't be had stops the start.
+    `blobs` is what `open_early_blobs` answered. A process that is `serving` builds the indexes that
+    collections have grown to want. Raises StartupError: a store that can't be had stops the start.
     """
     cache = await _offered(CACHE_STORE, needs, offered, stack)
     if cache is None:
@@ -63,7 +69,8 @@ async def open_stores(
         stack.push_async_callback(own.close)
         if serving:
             await own.start()
-    blobs = await _offered(BLOB_STORE, needs, offered, stack)
+    if blobs is None:
+        blobs = await _offered(BLOB_STORE, needs, offered, stack)
     return Stores(vectors, _own_blobs(needs) if blobs is None else blobs, cache)
 
 
@@ -104,9 +111,15 @@ async def _entered(plugin: str, offer: StoreOffer[T], needs: StoreNeeds, stack: 
         raise StartupError(f"{what} can't be opened: {type(error).__name__}: {error}") from error
 
 
-def chosen_own_blobs(needs: StoreNeeds) -> BlobStore | None:
-    """The kernel's own blob store, if the settings name it."""
-    return _own_blobs(needs) if needs.settings.blob_store in BLOB_STORE.own else None
+async def open_early_blobs(
+    needs: StoreNeeds, offered: OfferedStores, stack: AsyncExitStack
+) -> BlobStore | None:
+    """The blob store that the settings name, if it can be used before the migrations. Raises StartupError."""
+    chosen = offered.chosen(BLOB_STORE, needs.settings)
+    if chosen is None:
+        return _own_blobs(needs)
+    plugin, offer = chosen
+    return await _entered(plugin, offer, needs, stack) if offer.early else None
 
 
 def _own_blobs(needs: StoreNeeds) -> FileBlobs:

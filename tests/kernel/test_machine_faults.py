@@ -98,5 +98,6 @@ def test_what_a_client_reads() -> None:
         "memory": 503,
         "handles": 503,
         "processes": 503,
+        "uploads": 503,
     }
     assert all(public_error(fault).detail == sentence for fault, sentence in SENTENCES.items())

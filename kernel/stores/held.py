@@ -1,0 +1,202 @@
+"""The books of a blob store: who holds which content, as rows of the kernel, wherever contents are stored.
+
+A content comes and goes only while its `kernel_blob` row is locked by a write transaction, so an upload and a
+deletion of the same content can't cross, and the sweep removes exactly what no row knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy.orm import Session
+
+from kernel.db.engine import Database, Unit
+from kernel.db.tables import BlobRecord, BlobReference
+from kernel.db.units import off_the_loop
+from kernel.errors import PayloadTooLarge
+from kernel.machine_faults import MachineFault
+from kernel.stores.disk import DiskSpace
+from kernel.stores.protocols import Staged
+from kernel.stores.scratch import Scratch
+
+_BUFFER = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class StoredBlob:
+    """A content as the store has it: its size in bytes, and when it came, in seconds since 1970."""
+
+    size: int
+    modified_at: float
+
+
+class BlobsAway(MachineFault):
+    """The server that stores uploads can't be used now: clients get a 503, and jobs try again later.
+
+    `reason` tells the operator the cause and the remedy. It is `refused` if trying again won't help until
+    somebody changes something, such as wrong keys or a missing bucket.
+    """
+
+    def __init__(self, reason: str, *, refused: bool = False) -> None:
+        super().__init__("uploads")
+        self.reason = reason
+        self.refused = refused
+        self.add_note(reason)  # for the log: the text itself is public
+
+
+class HeldBlobs(ABC):
+    """A blob store whose contents are held by rows; a subclass says where they are.
+
+    `place`, `take_away` and `find_stored` block; they are called in threads, the first two while the
+    content's row is locked.
+    """
+
+    def __init__(self, database: Database, disk: DiskSpace, staging: Path) -> None:
+        self._database = database
+        self._disk = disk
+        self._scratch = Scratch(staging)
+
+    @abstractmethod
+    async def secure(self, staged: Staged) -> None:
+        """Make staged content durable, so that little is left to be done in the transaction that keeps it."""
+
+    @abstractmethod
+    def place(self, staged: Staged) -> None:
+        """Have the content in the store; it may be there already."""
+
+    @abstractmethod
+    def take_away(self, sha256: str) -> None:
+        """Remove a content that nobody holds; it may be gone already."""
+
+    @abstractmethod
+    def find_stored(self) -> dict[str, StoredBlob]:
+        """Every content in the store, held or not, by its SHA-256."""
+
+    @abstractmethod
+    async def local(self, sha256: str) -> Path:
+        """A file with the content; see `BlobStore.local`. It does not exist if the content is not there."""
+
+    async def stage(self, chunks: AsyncIterator[bytes], limit: int) -> Staged:
+        """Write the stream to a temporary file, and make it durable.
+
+        Raises PayloadTooLarge past `limit` bytes, InsufficientStorage when the disk is short of room.
+        """
+        self._disk.require()
+        path = await asyncio.to_thread(self._scratch.new)
+        try:
+            staged = await self._write(path, chunks, limit)
+            await self.secure(staged)
+        except BaseException:  # a client that leaves leaves no file either
+            path.unlink(missing_ok=True)
+            raise
+        return staged
+
+    async def _write(self, path: Path, chunks: AsyncIterator[bytes], limit: int) -> Staged:
+        digest, size, waiting = hashlib.sha256(), 0, bytearray()
+        handle = await asyncio.to_thread(path.open, "wb", buffering=0)
+        try:
+            async for chunk in chunks:
+                size += len(chunk)
+                if size > limit:
+                    raise PayloadTooLarge(f"The file is larger than {limit // (1024 * 1024)} MB")
+                waiting += chunk
+                if len(waiting) >= _BUFFER:
+                    piece, waiting = waiting, bytearray()
+                    self._disk.require()
+                    await asyncio.to_thread(_append, handle, digest, piece)
+            await asyncio.to_thread(_append, handle, digest, waiting)
+        finally:
+            handle.close()
+        return Staged(path, digest.hexdigest(), size)
+
+    def keep(self, unit: Unit, staged: Staged, holder: str) -> None:
+        """Make the content a blob that `holder` refers to, in the unit's transaction."""
+        unit.lock(f"blob:{staged.sha256}")
+        _insert(unit, BlobRecord, {"sha256": staged.sha256, "size": staged.size})
+        _insert(unit, BlobReference, {"sha256": staged.sha256, "holder": holder})
+        off_the_loop(partial(self.place, staged))
+
+    def release(self, unit: Unit, sha256: str, holder: str) -> None:
+        """Drop the holder's reference; the last one takes the content with it, after the commit."""
+        condition = (BlobReference.sha256 == sha256) & (BlobReference.holder == holder)
+        unit.session.execute(delete(BlobReference).where(condition))
+
+        async def remove() -> None:
+            await self._database.write(self.remove_unheld, sha256)
+
+        unit.after_commit(remove)
+
+    def remove_unheld(self, unit: Unit, sha256: str) -> int:
+        """Remove the content, with its row, if nobody holds it; answers 1 then, else 0."""
+        unit.lock(f"blob:{sha256}")
+        held = select(func.count()).select_from(BlobReference).where(BlobReference.sha256 == sha256)
+        if unit.session.scalar(held):
+            return 0
+        unit.session.execute(delete(BlobRecord).where(BlobRecord.sha256 == sha256))
+        off_the_loop(partial(self.take_away, sha256))
+        return 1
+
+    async def sweep(self) -> int:
+        """Remove what a killed process left: unheld contents, those without a row, stale temporary files."""
+        removed = await asyncio.to_thread(self._scratch.sweep)
+        for sha256 in sorted(await self.unheld()):
+            removed += await self._database.write(self.remove_unheld, sha256)
+        return removed
+
+    async def unheld(self) -> set[str]:
+        """Contents and rows that nobody held a moment ago; what is still so is decided under the lock."""
+        found = set(await self.stored())
+        rows, held = await self._database.read(_rows_and_held)
+        return (found | rows) - held
+
+    async def stored(self) -> dict[str, StoredBlob]:
+        """What `find_stored` finds."""
+        return await asyncio.to_thread(self.find_stored)
+
+
+def held_blobs(session: Session) -> dict[str, int]:
+    """Every content that somebody holds: the SHA-256 of its bytes, and their number."""
+    query = select(BlobRecord.sha256, BlobRecord.size).where(
+        BlobRecord.sha256.in_(select(BlobReference.sha256))
+    )
+    return {row.sha256: row.size for row in session.execute(query)}
+
+
+def held_blobs_of(session: Session, prefix: str) -> dict[str, list[str]]:
+    """What the holders whose names start so hold: SHA-256 of contents, by holder."""
+    columns = (BlobReference.holder, BlobReference.sha256)
+    found: dict[str, list[str]] = {}
+    for holder, sha256 in session.execute(
+        select(*columns).where(BlobReference.holder.startswith(prefix, autoescape=True))
+    ):
+        found.setdefault(holder, []).append(sha256)
+    return found
+
+
+def held_among(session: Session, digests: list[str]) -> set[str]:
+    """Those of these contents that somebody holds."""
+    return set(session.scalars(select(BlobReference.sha256).where(BlobReference.sha256.in_(digests))))
+
+
+def _rows_and_held(session: Session) -> tuple[set[str], set[str]]:
+    rows = set(session.scalars(select(BlobRecord.sha256)))
+    return rows, set(session.scalars(select(BlobReference.sha256).distinct()))
+
+
+def _insert(unit: Unit, table: type[BlobRecord | BlobReference], values: dict[str, object]) -> None:
+    insert = sqlite_insert if unit.is_sqlite else postgresql_insert
+    unit.session.execute(insert(table).values(**values).on_conflict_do_nothing())
+
+
+def _append(handle: object, digest: object, piece: bytearray) -> None:
+    digest.update(piece)  # type: ignore[attr-defined]
+    handle.write(piece)  # type: ignore[attr-defined]
