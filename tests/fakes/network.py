@@ -84,13 +84,19 @@ async def raw_client(url: str) -> AsyncIterator[RawClient]:
 
 @dataclass
 class Wire:
-    """A TCP forwarder that a test can cut, mute and mend: a database or a cache that goes away."""
+    """A TCP forwarder that a test can cut, mute and mend: a database or a cache that goes away.
+
+    With `stop_after` it holds everything back once so many bytes have passed: `stopped` is set then.
+    """
 
     host: str
     target_port: int
     port: int = 0
     mode: str = "pass"
     refused: int = 0
+    stop_after: int | None = None
+    passed: int = 0
+    stopped: asyncio.Event = field(default_factory=asyncio.Event)
     _server: asyncio.Server | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
@@ -147,6 +153,10 @@ class Wire:
 
     async def _copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(65536):
+            self.passed += len(data)
+            if self.stop_after is not None and self.passed > self.stop_after:
+                self.stopped.set()
+                await asyncio.Event().wait()
             if self.mode == "pass":
                 writer.write(data)
                 await writer.drain()

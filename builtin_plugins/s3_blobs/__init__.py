@@ -1,0 +1,1 @@
+"""Uploads in an S3-compatible object store."""

@@ -1,0 +1,83 @@
+"""Copies of contents in files of this machine: brought when they are read, given up when room is short.
+
+All calls block. Several processes share the folder.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+_IN_USE = 300.0
+"""Seconds after it was asked for during which a copy stays: whoever asked may not have opened it yet."""
+_LEAVES = 0.8
+
+
+class _Copy(NamedTuple):
+    used_at: float
+    size: int
+    path: Path
+
+
+class Copies:
+    """Files by the SHA-256 of their content, up to `most` bytes together."""
+
+    def __init__(self, folder: Path, most: int) -> None:
+        self._folder = folder
+        self._most = most
+        self._lock = threading.Lock()
+        self._size: int | None = None  # since the last look; other processes add as well
+
+    def path(self, sha256: str) -> Path:
+        """Where a content's copy is, if there is one."""
+        return self._folder / sha256[:2] / sha256[2:]
+
+    def use(self, sha256: str) -> bool:
+        """Whether there is a copy; it stays for the next minutes."""
+        try:
+            os.utime(self.path(sha256))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def add(self, sha256: str, file: Path, size: int) -> None:
+        """Move a file of this folder's disk into the place of a copy; then give up old ones for it."""
+        target = self.path(sha256)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.utime(file)
+        file.replace(target)
+        with self._lock:
+            self._size = None if self._size is None else self._size + size
+            if self._size is None or self._size > self._most:
+                self._size = self._give_up()
+
+    def remove(self, sha256: str) -> None:
+        """Remove a copy, if there is one."""
+        self.path(sha256).unlink(missing_ok=True)
+
+    def names(self) -> list[str]:
+        """The contents that have a copy."""
+        return [copy.path.parent.name + copy.path.name for copy in self._found()]
+
+    def _give_up(self) -> int:
+        """Remove the copies that were not used for longest, until the rest fits; answers the rest's size."""
+        found = sorted(self._found())
+        size, unused_since = sum(copy.size for copy in found), time.time() - _IN_USE
+        wanted = self._most if size <= self._most else int(self._most * _LEAVES)
+        for copy in found:
+            if size <= wanted or copy.used_at > unused_since:
+                break
+            copy.path.unlink(missing_ok=True)
+            size -= copy.size
+        return size
+
+    def _found(self) -> Iterator[_Copy]:
+        for path in self._folder.glob("??/*"):
+            with suppress(FileNotFoundError):
+                about = path.stat()
+                yield _Copy(about.st_mtime, about.st_size, path)

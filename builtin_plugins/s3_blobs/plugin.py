@@ -1,0 +1,89 @@
+"""Keeps uploads in an S3-compatible object store, chosen by ``PLATFORM_BLOB_STORE=s3://bucket/prefix``."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from kernel.sdk import (
+    BLOB_STORE,
+    BlobsAway,
+    HealthCheck,
+    NotConfigured,
+    Platform,
+    Plugin,
+    Resource,
+    ResourceKey,
+    StoreOffer,
+    Unhealthy,
+    hookimpl,
+)
+
+from .settings import S3Settings
+from .store import REMOVED, S3Blobs, look_after, open_store
+
+log = logging.getLogger("s3_blobs")
+FOLLOWER: ResourceKey[None] = ResourceKey("s3_blobs.follower")
+
+
+class S3BlobsPlugin(Plugin):
+    """Brings the store; does nothing unless a setting chooses it."""
+
+    name = "s3_blobs"
+    version = "0.1.0"
+    description = "Keeps uploaded files in an S3-compatible object store"
+    author = "Platform"
+    capabilities = ("storage",)
+
+    @hookimpl
+    def register_settings(self) -> type[S3Settings]:
+        return S3Settings
+
+    @hookimpl
+    def register_stores(self) -> Sequence[StoreOffer[Any]]:
+        return [StoreOffer(BLOB_STORE, "s3", open_store, early=True)]
+
+    @hookimpl
+    def register_resources(self) -> Sequence[Resource[None]]:
+        return [Resource(FOLLOWER, follow_removals)]
+
+    @hookimpl
+    def register_health_checks(self) -> Sequence[HealthCheck]:
+        return [HealthCheck("s3", check_bucket)]
+
+
+@asynccontextmanager
+async def follow_removals(platform: Platform) -> AsyncIterator[None]:
+    """Remove copies here of what is removed anywhere."""
+    store = platform.blobs
+    if not isinstance(store, S3Blobs):
+        yield
+        return
+    loop = asyncio.get_running_loop()
+
+    def removed(sha256: str) -> None:
+        loop.run_in_executor(None, store.copies.remove, sha256)
+
+    with platform.notices.listening(REMOVED, removed):
+        looking = asyncio.create_task(look_after(store), name="copies of uploads")
+        try:
+            yield
+        finally:
+            looking.cancel()
+            await asyncio.gather(looking, return_exceptions=True)
+
+
+async def check_bucket(platform: Platform) -> None:
+    """Whether uploads can be stored and read. The log and `platformctl doctor` name the bucket."""
+    store = platform.blobs
+    if not isinstance(store, S3Blobs):
+        raise NotConfigured()
+    try:
+        await store.check()
+    except BlobsAway as error:
+        log.warning("%s", error.reason)
+        said = "refuses the platform; see 'platformctl doctor'" if error.refused else "does not answer"
+        raise Unhealthy(f"the S3 server {said}; files can't be uploaded or read") from None

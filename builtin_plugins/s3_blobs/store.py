@@ -1,0 +1,191 @@
+"""The blob store: contents as objects named by their SHA-256, and copies of those that are read here."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import re
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+from weakref import WeakValueDictionary
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from builtin_plugins.s3_blobs.bucket import Bucket, Place
+from builtin_plugins.s3_blobs.copies import Copies
+from builtin_plugins.s3_blobs.settings import S3Settings
+from kernel.sdk import (
+    BlobsAway,
+    HeldBlobs,
+    Staged,
+    StartupError,
+    StoredBlob,
+    StoreNeeds,
+    Unit,
+    held_among,
+)
+
+log = logging.getLogger("s3_blobs")
+T = TypeVar("T")
+
+REMOVED = "s3_blobs.removed"
+"""Topic of the notice that a content is gone: other machines remove their copies."""
+
+_KEY = re.compile(r"[0-9a-f]{2}/[0-9a-f]{62}")
+_LOOK = 600.0  # seconds between two looks for copies whose removal nobody told of
+_AT_ONCE = 500
+_THREADS = 16
+
+
+class DamagedObject(Exception):
+    """An object in the bucket is not the content whose hash is its name."""
+
+
+class S3Blobs(HeldBlobs):
+    """Blobs as objects in a bucket.
+
+    An object is written before the transaction that keeps it, which then only looks whether it is still
+    there; it is removed in the transaction that removes its row.
+    """
+
+    def __init__(self, needs: StoreNeeds, bucket: Bucket, copies: Copies) -> None:
+        super().__init__(needs.database, needs.disk, needs.settings.home / "s3" / "staging")
+        self.bucket = bucket
+        self.copies = copies
+        # Its own: a server that hangs must not keep the threads from everybody else.
+        self._threads = ThreadPoolExecutor(_THREADS, "s3")
+        self._fetching: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def secure(self, staged: Staged) -> None:
+        """Write the object, unless it is there already."""
+        await self._apart(self._put, staged)
+
+    def place(self, staged: Staged) -> None:
+        """Look whether the object is still there, else write it again; the file becomes a copy."""
+        self._put(staged)
+        with suppress(FileNotFoundError):  # kept twice
+            self.copies.add(staged.sha256, staged.path, staged.size)
+
+    def take_away(self, sha256: str) -> None:
+        self.bucket.remove(_key(sha256))
+        self.copies.remove(sha256)
+
+    def remove_unheld(self, unit: Unit, sha256: str) -> int:
+        removed = super().remove_unheld(unit, sha256)
+        if removed:
+            unit.notify(REMOVED, sha256)
+        return removed
+
+    def find_stored(self) -> dict[str, StoredBlob]:
+        """Objects with other names are somebody else's."""
+        return {
+            found.key.replace("/", ""): StoredBlob(found.size, found.modified_at.timestamp())
+            for found in self.bucket.objects()
+            if _KEY.fullmatch(found.key)
+        }
+
+    async def local(self, sha256: str) -> Path:
+        """A copy of the content in a file, fetched if there is none.
+
+        Raises BlobsAway, InsufficientStorage, DamagedObject.
+        """
+        lock = self._fetching.setdefault(sha256, asyncio.Lock())
+        async with lock:  # of several readers, one fetches
+            if not await asyncio.to_thread(self.copies.use, sha256):
+                self._disk.require()
+                with suppress(FileNotFoundError):
+                    await self._apart(self._fetch, sha256)
+        return self.copies.path(sha256)
+
+    async def stored(self) -> dict[str, StoredBlob]:
+        return await self._apart(self.find_stored)
+
+    async def check(self) -> None:
+        """See that the bucket can be used. Raises BlobsAway."""
+        await self._apart(self.bucket.check)
+
+    def close(self) -> None:
+        """Take no more calls; one under way ends by itself."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def forget_removed(self) -> None:
+        """Remove copies of contents that nobody holds any more."""
+        names = await asyncio.to_thread(self.copies.names)
+        for start in range(0, len(names), _AT_ONCE):
+            part = names[start : start + _AT_ONCE]
+            held = await self._database.read(held_among, part)
+            for sha256 in set(part) - held:
+                await asyncio.to_thread(self.copies.remove, sha256)
+
+    async def _apart(self, work: Callable[..., T], *args: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
+
+    def _put(self, staged: Staged) -> None:
+        key = _key(staged.sha256)
+        if self.bucket.size_of(key) != staged.size:
+            self.bucket.put(key, staged.path, staged.sha256)
+
+    def _fetch(self, sha256: str) -> None:
+        path, digest, size = self._scratch.new(), hashlib.sha256(), 0
+        try:
+            with path.open("wb") as file:
+                for piece in self.bucket.get(_key(sha256)):
+                    digest.update(piece)
+                    size += len(piece)
+                    file.write(piece)
+            if digest.hexdigest() != sha256:
+                raise DamagedObject(f"the object of {sha256[:12]}… in {self.bucket.place} is damaged")
+            self.copies.add(sha256, path, size)
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _key(sha256: str) -> str:
+    return f"{sha256[:2]}/{sha256[2:]}"
+
+
+@asynccontextmanager
+async def open_store(needs: StoreNeeds) -> AsyncIterator[S3Blobs]:
+    """The store of `PLATFORM_BLOB_STORE`. Raises StartupError for one that is refused.
+
+    A server that does not answer stops nothing: what needs no uploads works meanwhile.
+    """
+    settings = needs.settings_of(S3Settings)
+    try:
+        place = Place.at(needs.settings.blob_store)
+    except ValueError as error:
+        raise StartupError(f"PLATFORM_BLOB_STORE is '{needs.settings.blob_store}': {error}") from None
+    bucket = Bucket(place, settings)
+    copies = Copies(needs.settings.home / "s3" / "copies", settings.copies_mb * 1024 * 1024)
+    store = S3Blobs(needs, bucket, copies)
+    try:
+        await _begin(store)
+        yield store
+    finally:
+        store.close()
+
+
+async def _begin(store: S3Blobs) -> None:
+    try:
+        await store.check()
+    except ImportError:
+        what = "pip install 'platform-kernel[s3]'"
+        raise StartupError(f"{store.bucket.place} needs packages that are not installed: {what}") from None
+    except BlobsAway as error:
+        if error.refused:
+            raise StartupError(error.reason) from error
+        log.warning("%s; uploads are refused until it does", error.reason)
+
+
+async def look_after(store: S3Blobs) -> None:
+    """Remove copies now and then, for a process that was away when a content was removed elsewhere."""
+    while True:
+        try:
+            await store.forget_removed()
+        except (SQLAlchemyError, OSError) as error:
+            log.warning("can't look after copies of uploads: %s", type(error).__name__)
+        await asyncio.sleep(_LOOK)

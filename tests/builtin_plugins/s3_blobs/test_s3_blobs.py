@@ -1,0 +1,343 @@
+"""Uploads in an S3 store: held to the kernel's suite, and what happens when the server is away."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from builtin_plugins.platform_ops.backup.operator import restore
+from builtin_plugins.platform_ops.backup.service import back_up
+from builtin_plugins.s3_blobs.copies import Copies
+from builtin_plugins.s3_blobs.plugin import S3BlobsPlugin
+from builtin_plugins.s3_blobs.store import DamagedObject, S3Blobs
+from cli.stored_checks import check_files
+from kernel.db.engine import Database
+from kernel.sdk import BlobsAway, StartupError
+from kernel.stores.conformance import BlobStoreConformance
+from kernel.stores.protocols import BlobStore
+from kernel.testing import Running, Start, eventually, platforms
+from tests.builtin_plugins.rag.rag_support import HANDBOOK, make_base, path_of, record, somebody, upload
+from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.network import wire_to
+from tests.fakes.s3_server import BUCKET, S3Server, client_of
+
+
+def settings(server: S3Server, **more: str | None) -> dict[str, str | None]:
+    """The environment of a platform with a prefix of its own."""
+    return {**server.environment(secrets.token_hex(4)), **more}
+
+
+def prefix_of(blobs: BlobStore) -> str:
+    """What its objects' names start with."""
+    assert isinstance(blobs, S3Blobs)
+    return blobs.bucket.place.prefix
+
+
+async def chunks(content: bytes) -> AsyncIterator[bytes]:
+    """A body."""
+    for start in range(0, len(content), 70_000):
+        yield content[start : start + 70_000]
+
+
+async def keep(running: Running, content: bytes, holder: str = "a") -> str:
+    """Have the platform hold a content; its hash."""
+    platform = running.platform
+    staged = await platform.blobs.stage(chunks(content), 100_000_000)
+    await platform.database.write(platform.blobs.keep, staged, holder)
+    return staged.sha256
+
+
+class TestS3Blobs(BlobStoreConformance):
+    @pytest.fixture
+    async def running(self, start_platform: Start, s3: S3Server, database_url: str | None) -> Running:
+        """A platform with the store alone."""
+        return await start_platform(S3BlobsPlugin, env=settings(s3, DATABASE_URL=database_url))
+
+    @pytest.fixture
+    def database(self, running: Running) -> Database:
+        """Its database."""
+        return running.platform.database
+
+    @pytest.fixture
+    def blobs(self, running: Running, s3: S3Server) -> BlobStore:
+        """Its store."""
+        self.server = s3
+        self.staging = running.platform.settings.home / "s3" / "staging"
+        return running.platform.blobs
+
+    async def held(self, blobs: BlobStore) -> int:
+        """The objects, and the files in staging."""
+        objects = await asyncio.to_thread(self.server.keys, prefix_of(blobs))
+        return len([*objects, *self.staging.glob("*")])
+
+    async def abandon(self, blobs: BlobStore, content: bytes) -> None:
+        """An object without a row."""
+        sha256 = hashlib.sha256(content).hexdigest()
+        key = f"{prefix_of(blobs)}{sha256[:2]}/{sha256[2:]}"
+        client_of(self.server.url).put_object(Bucket=BUCKET, Key=key, Body=content)
+
+    async def test_other_objects_stay(self, blobs: BlobStore) -> None:
+        """The sweep leaves alone what is not named as a content is."""
+        key = f"{prefix_of(blobs)}notes/readme.txt"
+        client_of(self.server.url).put_object(Bucket=BUCKET, Key=key, Body=b"somebody else's")
+        assert await blobs.sweep() == 0
+        assert self.server.keys(prefix_of(blobs)) == [key]
+
+    async def test_a_damaged_object_is_not_handed_out(self, blobs: BlobStore, running: Running) -> None:
+        """Content that is not what its name says raises, and is not kept as a copy."""
+        sha256 = await keep(running, b"as it was")
+        assert isinstance(blobs, S3Blobs)
+        blobs.copies.remove(sha256)
+        key = f"{prefix_of(blobs)}{sha256[:2]}/{sha256[2:]}"
+        client_of(self.server.url).put_object(Bucket=BUCKET, Key=key, Body=b"otherwise")
+        with pytest.raises(DamagedObject, match=sha256[:12]):
+            await blobs.local(sha256)
+        assert not blobs.copies.path(sha256).exists()
+
+
+async def test_server_killed_in_the_middle_of_a_put(
+    start_platform: Start, s3: S3Server, postgres_url: str
+) -> None:
+    """The upload is a 503 and leaves nothing; what was kept is there afterwards, and a retry succeeds."""
+    async with wire_to("127.0.0.1", s3.port) as wire:
+        env = settings(s3, DATABASE_URL=postgres_url, PLATFORM_S3_ENDPOINT=f"http://127.0.0.1:{wire.port}")
+        running = await start_platform("rag", HashEmbeddings, S3BlobsPlugin, env=env)
+        blobs = running.platform.blobs
+        assert isinstance(blobs, S3Blobs)
+        ann = await somebody(running)
+        base = await make_base(ann)
+        kept = (await upload(ann, base, "kept.txt", "kept before")).json()
+        content = secrets.token_bytes(6_000_000).hex()
+        wire.passed, wire.stop_after = 0, 4_000_000
+        uploading = asyncio.create_task(upload(ann, base, "large.txt", content))
+        async with asyncio.timeout(30):
+            await wire.stopped.wait()
+        await asyncio.to_thread(s3.kill)
+        refused = await uploading
+        assert (refused.status, refused.json()["code"]) == (503, "unavailable")
+        assert "storage of uploaded files" in refused.detail
+        wire.stop_after = None
+        listed = (await ann.get(f"/v1/rag/knowledge-bases/{base}/documents")).json()["items"]
+        assert [item["document_id"] for item in listed] == [kept["document_id"]]
+        health = (await running.anonymous.get("/health")).json()
+        assert (health["status"], "does not answer" in health["checks"]["s3"]) == ("degraded", True)
+        working = asyncio.create_task(run_without_copies(running))
+        await asyncio.to_thread(s3.start)
+        async with asyncio.timeout(60):
+            await working
+        assert len(await asyncio.to_thread(s3.keys, prefix_of(blobs))) == 1
+        assert (await record(ann, base, kept["document_id"]))["status"] == "completed"
+        again = await upload(ann, base, "large.txt", content)
+        assert again.status == 202, again.body
+        found = await ann.get(path_of(base, again.json()["document_id"], "/content"))
+        assert found.body == content.encode()
+
+
+async def run_without_copies(running: Running) -> None:
+    """Work as on another machine, which has no copies yet."""
+    blobs = running.platform.blobs
+    assert isinstance(blobs, S3Blobs)
+    for name in blobs.copies.names():
+        blobs.copies.remove(name)
+    await running.run_jobs()
+
+
+async def test_a_server_that_hangs_holds_up_nobody_else(start_platform: Start, s3: S3Server) -> None:
+    """Uploads wait for it; everything else is answered."""
+    async with wire_to("127.0.0.1", s3.port) as wire:
+        env = settings(s3, PLATFORM_S3_ENDPOINT=f"http://127.0.0.1:{wire.port}")
+        running = await start_platform("rag", HashEmbeddings, S3BlobsPlugin, env=env)
+        ann = await somebody(running)
+        base = await make_base(ann)
+        wire.mute()
+        uploads = [asyncio.create_task(upload(ann, base, f"{n}.txt", f"text {n}")) for n in range(8)]
+        async with asyncio.timeout(3):
+            while wire.passed == 0:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            for _ in range(20):
+                assert (await ann.get("/v1/rag/knowledge-bases")).status == 200
+        assert not any(task.done() for task in uploads)
+        await wire.cut()
+        assert {answer.status for answer in await asyncio.gather(*uploads)} == {503}
+
+
+class TestTwoMachines:
+    async def test_what_one_stores_the_other_reads_until_it_is_gone(
+        self, s3: S3Server, postgres_url: str, tmp_path: Path
+    ) -> None:
+        """Each has a home of its own; a deletion removes the copies on both."""
+        env = settings(s3, DATABASE_URL=postgres_url)
+        async with platforms(tmp_path / "one") as start, platforms(tmp_path / "two") as start_second:
+            one = await start("rag", HashEmbeddings, S3BlobsPlugin, env=env)
+            two = await start_second("rag", HashEmbeddings, S3BlobsPlugin, env={**env, **secret_of(one)})
+            ann = await somebody(one)
+            base = await make_base(ann)
+            document = (await upload(ann, base, "handbook.md", HANDBOOK)).json()["document_id"]
+            await two.run_jobs()
+            assert (await record(ann, base, document))["status"] == "completed"
+            copies = [store_of(one).copies, store_of(two).copies]
+            assert [len(found.names()) for found in copies] == [1, 1]
+            assert (await ann.delete(path_of(base, document))).status == 200
+            await eventually(lambda: not any(found.names() for found in copies))
+            assert s3.keys(prefix_of(one.platform.blobs)) == []
+
+    async def test_a_machine_that_was_away(self, start_platform: Start, s3: S3Server) -> None:
+        """Copies of what was removed meanwhile are gone soon after it starts."""
+        running = await start_platform(S3BlobsPlugin, env=settings(s3))
+        store = store_of(running)
+        await keep(running, b"held")
+        stray = running.platform.settings.home / "stray"
+        stray.write_bytes(b"removed elsewhere")
+        store.copies.add("ab" * 32, stray, 17)
+        await store.forget_removed()
+        assert store.copies.names() == [hashlib.sha256(b"held").hexdigest()]
+
+
+def secret_of(running: Running) -> dict[str, str]:
+    """What machines must have alike."""
+    return {"JWT_SECRET": running.platform.secrets.ensure("jwt-secret")}
+
+
+def store_of(running: Running) -> S3Blobs:
+    """The store of a platform."""
+    assert isinstance(running.platform.blobs, S3Blobs)
+    return running.platform.blobs
+
+
+class TestStarting:
+    async def test_an_address_that_is_none(self, start_platform: Start, s3: S3Server) -> None:
+        """The setting is named, and what it should be."""
+        env = settings(s3, PLATFORM_BLOB_STORE="s3://Not_A_Bucket")
+        with pytest.raises(StartupError, match=r"PLATFORM_BLOB_STORE.*expected s3://bucket"):
+            await start_platform(S3BlobsPlugin, env=env)
+
+    async def test_a_bucket_that_is_missing(self, start_platform: Start, s3: S3Server) -> None:
+        """Stops the start."""
+        env = settings(s3, PLATFORM_BLOB_STORE="s3://elsewhere/platform")
+        with pytest.raises(StartupError, match="the bucket 'elsewhere' does not exist; create it"):
+            await start_platform(S3BlobsPlugin, env=env)
+
+    async def test_wrong_keys(self, start_platform: Start, s3: S3Server) -> None:
+        """Stop the start, by the settings' names; the keys are not told."""
+        env = settings(s3, PLATFORM_S3_SECRET_KEY="another secret")
+        with pytest.raises(StartupError, match=r"refuses the keys.*PLATFORM_S3_ACCESS_KEY") as caught:
+            await start_platform(S3BlobsPlugin, env=env)
+        assert "another secret" not in str(caught.value)
+
+    async def test_half_of_the_keys(self, start_platform: Start, s3: S3Server) -> None:
+        """Both or neither."""
+        with pytest.raises(StartupError, match="no plugin in service offers"):
+            await start_platform(S3BlobsPlugin, env=settings(s3, PLATFORM_S3_SECRET_KEY=None))
+
+    async def test_a_server_that_is_away(
+        self, start_platform: Start, s3: S3Server, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Stops nothing: searches work, uploads are refused until it is back."""
+        async with wire_to("127.0.0.1", s3.port) as wire:
+            port = wire.port
+        env = settings(s3, PLATFORM_S3_ENDPOINT=f"http://127.0.0.1:{port}")
+        running = await start_platform(S3BlobsPlugin, env=env)
+        assert "uploads are refused until it does" in caplog.text
+        with pytest.raises(BlobsAway):
+            await keep(running, b"refused")
+        assert not list((running.platform.settings.home / "s3" / "staging").glob("*"))
+        assert (await running.anonymous.get("/health")).json()["status"] == "degraded"
+
+
+async def test_without_the_store_nothing_is_asked(start_platform: Start) -> None:
+    """The plugin alone connects to nothing and makes no folder."""
+    running = await start_platform(S3BlobsPlugin)
+    assert (await running.anonymous.get("/health")).json()["checks"]["s3"] == "not configured"
+    assert not (running.platform.settings.home / "s3").exists()
+
+
+class TestCopies:
+    def add(self, copies: Copies, folder: Path, name: str, used_at: float | None = None) -> None:
+        """A copy of 1000 bytes, asked for at a time."""
+        import os
+
+        file = folder / "new"
+        file.write_bytes(b"x" * 1000)
+        copies.add(name * 32, file, 1000)
+        if used_at is not None:
+            os.utime(copies.path(name * 32), (used_at, used_at))
+
+    def test_old_ones_give_way(self, tmp_path: Path) -> None:
+        """What was not used for longest goes first; what was just used stays, whatever the limit."""
+        copies = Copies(tmp_path / "copies", 2500)
+        self.add(copies, tmp_path, "aa", used_at=1000)
+        self.add(copies, tmp_path, "bb", used_at=2000)
+        assert copies.use("aa" * 32)
+        self.add(copies, tmp_path, "cc")
+        assert sorted(copies.names()) == ["aa" * 32, "cc" * 32]
+        self.add(copies, tmp_path, "dd")
+        assert sorted(copies.names()) == ["aa" * 32, "cc" * 32, "dd" * 32]
+        assert not copies.use("bb" * 32)
+
+
+class TestBackups:
+    async def test_uploads_come_back_from_the_bucket_into_files(
+        self, s3: S3Server, tmp_path: Path, empty_postgres_url: str
+    ) -> None:
+        """Backed up out of a bucket, restored on another machine that keeps files: every byte is there."""
+        place = {"PLATFORM_BACKUP_TO": str(tmp_path / "backups")}
+        async with platforms(tmp_path / "one") as start:
+            env = settings(s3, DATABASE_URL=empty_postgres_url, **place)
+            running = await start("platform_ops", S3BlobsPlugin, env=env, migrated=False)
+            await running.user("boss", role="admin")
+            sha256 = await keep(running, b"an original" * 1000)
+            name, _ = await back_up(running.platform, "test")
+        async with platforms(tmp_path / "two") as start:
+            tool = await start("platform_ops", S3BlobsPlugin, role="tool", env=place)
+            await restore(tool.platform, name)
+        async with platforms(tmp_path / "two") as start:
+            running = await start("platform_ops", S3BlobsPlugin, env=place)
+            assert (await running.platform.blobs.local(sha256)).read_bytes() == b"an original" * 1000
+
+    async def test_a_restore_can_be_taken_back(
+        self, s3: S3Server, tmp_path: Path, database_url: str | None
+    ) -> None:
+        """What is replaced is backed up with its files in the bucket; either state comes back."""
+        env = settings(s3, DATABASE_URL=database_url, PLATFORM_BACKUP_TO=str(tmp_path / "backups"))
+        async with platforms(tmp_path / "home") as start:
+            running = await start("platform_ops", S3BlobsPlugin, env=env)
+            await running.user("boss", role="admin")
+            first = await keep(running, b"first", "one")
+            name, _ = await back_up(running.platform, "test")
+            await running.platform.database.write(running.platform.blobs.release, first, "one")
+            second = await keep(running, b"second", "two")
+        for wanted, gone in ((first, second), (second, first)):
+            async with platforms(tmp_path / "home") as start:
+                tool = await start("platform_ops", S3BlobsPlugin, role="tool", env=env)
+                said = await restore(tool.platform, name)
+                name = said.split("platformctl backup restore ")[1].split()[0]
+            async with platforms(tmp_path / "home") as start:
+                running = await start("platform_ops", S3BlobsPlugin, env=env)
+                store = store_of(running)
+                await running.run_jobs()  # lets go of what the restore brought
+                await store.sweep()
+                assert [key.rpartition("/")[2] for key in s3.keys(store.bucket.place.prefix)] == [wanted[2:]]
+                assert (await store.local(wanted)).exists() and not (await store.local(gone)).exists()
+
+
+async def test_doctor_looks_into_the_bucket(start_platform: Start, s3: S3Server) -> None:
+    """All there; one is missing; the server is away."""
+    async with wire_to("127.0.0.1", s3.port) as wire:
+        env = settings(s3, PLATFORM_S3_ENDPOINT=f"http://127.0.0.1:{wire.port}")
+        running = await start_platform(S3BlobsPlugin, env=env)
+        sha256 = await keep(running, b"kept")
+        store = store_of(running)
+        found = await check_files(running.platform)
+        assert (found.status, found.text) == ("ok", f"1 uploaded files in {store.bucket.place}, all there")
+        key = f"{prefix_of(store)}{sha256[:2]}/{sha256[2:]}"
+        client_of(s3.url).delete_object(Bucket=BUCKET, Key=key)
+        found = await check_files(running.platform)
+        assert (found.status, sha256[:12] in found.text) == ("failed", True)
+        await wire.cut()
+        found = await check_files(running.platform)
+        assert (found.status, "does not answer" in found.text) == ("failed", True)
