@@ -11,7 +11,6 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +61,7 @@ class Pip:
 
     def require(self) -> None:
         """Raise CommandFailed where this environment has no pip."""
-        if find_spec("pip") is None:
+        if self.run("--version").returncode != 0:
             raise CommandFailed("this environment has no pip", "Try: python -m ensurepip")
 
     def resolve(self, wanted: str, folder: Path) -> list[Resolved]:

@@ -15,7 +15,7 @@ app = App()
     epilog=examples(
         ("platformctl worker", "one more worker, next to the one of 'serve'"),
         ("PLATFORM_WORKER_CONCURRENCY=4 platformctl worker", "four jobs at the same time"),
-        after="On another machine, use the same DATABASE_URL, and a PLATFORM_HOME on a shared file system.",
+        after="On another machine, it needs the same settings and secrets: docs/more-than-one-machine.md.",
     )
 )
 def worker(supervised: Annotated[bool, typer.Option("--supervised", hidden=True)] = False) -> None:

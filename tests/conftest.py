@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from kernel import collector_timing
+from kernel.testing import Start, platforms
+from tests.fakes.elsewhere import elsewhere
 from tests.fakes.small_model import SmallModel, serving
 
 # These files take a minute or more: several processes start with them, so that none ends alone with one.
@@ -33,6 +36,14 @@ LONG = (
 )
 
 
+@pytest.fixture
+async def start_platform(platform_home: Path, request: pytest.FixtureRequest) -> AsyncIterator[Start]:
+    """Boots platforms, as `kernel.testing` says; with `--against` the one that runs there is used instead."""
+    url = request.config.getoption("against")
+    async with elsewhere(url) if url else platforms(platform_home) as start:
+        yield start
+
+
 @pytest.fixture(scope="session")
 def small_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallModel]:
     """A real language model behind an OpenAI-compatible server; see `tests.fakes.small_model`."""
@@ -51,20 +62,9 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """For several processes: long files first; the order of the rest, and of the tests in a file, stays.
-
-    Where the database does not matter, an ordinary run has SQLite alone.
-    """
-    if not config.getoption("nightly"):
-        twice = [item for item in items if item.get_closest_marker("either_database") and _on_server(item)]
-        config.hook.pytest_deselected(items=twice)
-        items[:] = [item for item in items if item not in twice]
+    """For several processes: long files first; the order of the rest, and of the tests in a file, stays."""
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: not item.nodeid.startswith(LONG))
-
-
-def _on_server(item: pytest.Item) -> bool:
-    return isinstance(item, pytest.Function) and "postgresql" in item.callspec.params.values()
 
 
 @dataclass(frozen=True)
@@ -84,10 +84,9 @@ WALKS = (
     Walk("leak-steps", 160, 500, "Steps of the leak fuzzer."),
     Walk("graph-steps", 300, 10_000, "Steps of adding and deleting documents with graphs."),
     Walk("market-steps", 250, 5_000, "Steps of the walk over the marketplace."),
-    Walk("kills", 3, 21, "How often the durability test kills the worker, the API process or both."),
-    Walk("market-kills", 2, 20, "How often the marketplace's server is killed."),
-    Walk("backup-kills", 1, 10, "How often a backup is killed, and how often a restore."),
+    Walk("kills", 5, 20, "How often the durability test kills a process."),
     Walk("webhook-kills", 1, 3, "How often a server is killed in mid-delivery."),
+    Walk("machine-seconds", 8, 40, "For how long machines are killed at random moments."),
 )
 GENERATED = ("identity-walks", "role-worlds")
 """Those that are profiles of Hypothesis."""
@@ -99,6 +98,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for walk in WALKS:
         told = f"{walk.help} {walk.ordinary}, with --nightly {walk.nightly}."
         parser.addoption(f"--{walk.option}", type=int, default=None, help=told)
+    told = "Run tests against the installation at this address; its settings are in the environment."
+    parser.addoption("--against", metavar="URL", default=None, help=told)
     parser.addoption("--leak-seed", type=int, default=None, help="Seed of the leak fuzzer; 0 is a new one.")
     parser.addoption(
         "--slow-files", type=int, default=15, help="How many of the slowest files the end names."

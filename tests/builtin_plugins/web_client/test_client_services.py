@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from playwright.async_api import FilePayload, expect
+from playwright.async_api import expect
 
 from kernel.sdk import Account, Unit
 from kernel.testing import Running
@@ -32,8 +32,8 @@ async def test_evaluation(site: Running, visitor: Visitor) -> None:
     dialog = page.get_by_role("dialog")
     await dialog.get_by_label("Name").fill("Hotels")
     await dialog.get_by_label("From a file").check()
-    file = FilePayload(name="hotels.jsonl", mimeType="application/jsonl", buffer=QUESTIONS.encode())
-    await dialog.get_by_label("File", exact=True).set_input_files(file)
+    file = {"name": "hotels.jsonl", "mimeType": "application/jsonl", "buffer": QUESTIONS.encode()}
+    await dialog.get_by_label("File", exact=True).set_input_files([file])  # type: ignore[list-item]
     await dialog.get_by_role("button", name="Create").click()
     await expect(page.get_by_role("cell", name="What does a hotel in Oslo cost?")).to_be_visible()
     await page.get_by_role("button", name="Run", exact=True).click()
@@ -206,8 +206,8 @@ async def test_importing_a_team(site: Running, visitor: Visitor) -> None:
         "members": [{"email": bob.user["email"], "team_role": "member"}],
     }
     page = await visitor.arrive(ana, f"/people/teams/{team}")
-    file = FilePayload(name="team.json", mimeType="application/json", buffer=json.dumps(bundle).encode())
-    await page.locator("input[type=file]").set_input_files(file)
+    file = {"name": "team.json", "mimeType": "application/json", "buffer": json.dumps(bundle).encode()}
+    await page.locator("input[type=file]").set_input_files([file])  # type: ignore[list-item]
     dialog = page.get_by_role("dialog")
     await dialog.get_by_role("button", name="See what it would do").click()
     await expect(dialog.locator("pre")).to_contain_text(bob.user["email"])
