@@ -39,8 +39,7 @@ class Parser(NamedTuple):
 DETAILS: Final[dict[Code, str]] = {
     "encrypted": "The document is protected by a password. Remove the password and upload it again.",
     "corrupt": "The document is damaged and cannot be read. Save it again and upload the new file.",
-    "no_text": "The document has no text. If it is a scan, the server needs the program tesseract to read it "
-    "(Debian: apt install tesseract-ocr); then upload it again.",
+    "no_text": "No text was found in the document.",
     "no_ocr": "Reading text from pictures needs the program tesseract with the languages in "
     "PLATFORM_RAG_OCR_LANGUAGES on the server (Debian: apt install tesseract-ocr tesseract-ocr-deu for "
     "English and German). Then upload the document again.",

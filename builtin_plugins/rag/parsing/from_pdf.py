@@ -31,16 +31,22 @@ def parse(path: Path) -> Iterator[Block]:
     that are pictures.
 
     Raises `UnparsableDocument`: `encrypted` when a password is needed, `corrupt` when the file or one of its
-    pages cannot be loaded (a document read in part would answer wrongly and nobody would know).
+    pages cannot be loaded (a document read in part would answer wrongly and nobody would know), `no_ocr` when
+    all of it is pictures and tesseract is not installed.
     """
     document = _open(path)
     recognizer, tables = Recognizer(), TableReader()
+    has_text = has_pictures = False
     try:
         for index in range(len(document)):
             text = _reflow(_page_text(document, index, tables))
-            if not text.strip() and recognizer.is_installed:
-                text = _recognized(document, index, recognizer)
+            if not text.strip() and _shows_something(document, index):
+                has_pictures = True
+                text = _recognized(document, index, recognizer) if recognizer.is_installed else ""
+            has_text = has_text or bool(text.strip())
             yield Block(text, index + 1)
+        if has_pictures and not has_text and not recognizer.is_installed:
+            raise UnparsableDocument("no_ocr", "tesseract is not installed")
     finally:
         document.close()
 
@@ -78,12 +84,18 @@ def _marked(row: str) -> str:
     return "\n".join(f"{_ROW}{line}{_ROW}" for line in row.split("\n"))
 
 
-def _recognized(document: pypdfium2.PdfDocument, index: int, recognizer: Recognizer) -> str:
-    """The text of a page that has none but shows something."""
+def _shows_something(document: pypdfium2.PdfDocument, index: int) -> bool:
     page = document[index]
     try:
-        if next(page.get_objects(max_depth=1), None) is None:
-            return ""
+        return next(page.get_objects(max_depth=1), None) is not None
+    finally:
+        page.close()
+
+
+def _recognized(document: pypdfium2.PdfDocument, index: int, recognizer: Recognizer) -> str:
+    """The text in the picture that a page is."""
+    page = document[index]
+    try:
         longest = max(page.get_width(), page.get_height(), 1.0)
         bitmap = page.render(scale=min(_DOTS_PER_INCH / 72, _MOST_PIXELS / longest), grayscale=True)
         pixels = bitmap.to_numpy()

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from kernel.testing import Start
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from kernel.sdk import Embedded, hookimpl
+from kernel.testing import Start, eventually
+from tests.builtin_plugins.rag import documents
 from tests.builtin_plugins.rag.rag_support import HANDBOOK, ask, make_base, make_pipeline, somebody, upload
 from tests.fakes.hash_embeddings import HashEmbeddings
 
@@ -54,3 +63,65 @@ async def test_small_documents_together(start_platform: Start) -> None:
         for one in listed:
             wanted = "failed" if one["filename"] == "blank.txt" else "completed"
             assert (one["status"], one["chunk_count"] > 0) == (wanted, wanted == "completed")
+
+
+async def test_parsers_that_are_killed(start_platform: Start) -> None:
+    """Whoever kills parser processes in the middle of a batch loses nothing, and nothing is there twice."""
+    running = await start_platform("rag", HashEmbeddings())
+    ann = await somebody(running)
+    base = await make_base(ann)
+    before = set(psutil.Process().children(recursive=True))
+    for number in range(40):
+        await upload(ann, base, f"{number}.txt", f"Text {number} of several. " * 20)
+    working, killed = asyncio.create_task(running.run_jobs()), 0
+    while not working.done():
+        for child in set(psutil.Process().children(recursive=True)) - before if killed < 4 else ():
+            child.kill()
+            killed += 1
+        await asyncio.sleep(0.005)
+    await working
+    assert killed >= 4
+    listed = (await ann.get(f"/v1/rag/knowledge-bases/{base}/documents")).json()["items"]
+    assert [(one["status"], one["chunk_count"]) for one in listed] == [("completed", 1)] * 40
+
+
+class Gate(HashEmbeddings):
+    """Lets two batches through, and the others when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = asyncio.Event()
+
+    @hookimpl
+    async def embed_texts(self, model: str, texts: Sequence[str]) -> Embedded | None:
+        if self.calls >= 150:
+            await self.go.wait()
+        return await super().embed_texts(model, texts)
+
+
+async def test_a_thousand_pages_show_how_far_they_are(start_platform: Start, tmp_path: Path) -> None:
+    """The page that is read, then the pages that are embedded, of how many."""
+    gate = Gate()
+    running = await start_platform("rag", gate)
+    ann = await somebody(running)
+    base = await make_base(ann)
+    file = documents.pdf(tmp_path / "book", [documents.prose(40, 40 * page) for page in range(1_000)])
+    document = (await upload(ann, base, "book.pdf", file.read_bytes())).json()["document_id"]
+
+    async def job() -> dict[str, Any]:
+        return dict((await ann.get(f"/v1/jobs?subject={document}")).json()["items"][0])
+
+    async def reads_pages() -> bool:
+        return str((await job())["message"]).startswith("Reading page ")
+
+    async def embeds_pages() -> bool:
+        found = (await job())["progress"]
+        return (found["unit"], found["total"]) == ("pages", 1_000) and 0 < found["done"] < 1_000
+
+    working = asyncio.create_task(running.run_jobs())
+    await eventually(reads_pages)
+    await eventually(embeds_pages)
+    gate.go.set()
+    await working
+    listed = (await ann.get(f"/v1/rag/knowledge-bases/{base}/documents")).json()["items"]
+    assert [(one["status"], one["page_count"]) for one in listed] == [("completed", 1_000)]

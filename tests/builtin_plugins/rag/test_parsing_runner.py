@@ -35,7 +35,6 @@ from tests.builtin_plugins.rag.documents import (
     billion_laughs,
     pdf,
     prose,
-    scanned_pdf,
     slides,
     word,
 )
@@ -311,7 +310,7 @@ async def test_hostile_documents_end_with_a_code(parse: Parse, tmp_path: Path) -
         "too_large": lambda p: add_member(word(p, paragraph), "word/media/x.bin", MAX_UNPACKED_BYTES),
         "corrupt": lambda p: billion_laughs(word(p, paragraph), "word/document.xml"),
         "encrypted": lambda p: pdf(p, [prose(2)], password="secret"),
-        "no_text": scanned_pdf,
+        "no_text": lambda p: pdf(p, [[], []]),
     }
     for code, make in makers.items():
         folder = tmp_path / code

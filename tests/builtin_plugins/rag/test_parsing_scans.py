@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from builtin_plugins.rag.parsing import BUILTIN_PARSERS, UnparsableDocument, detect_media_type, read_blocks
+from builtin_plugins.rag.parsing import (
+    BUILTIN_PARSERS,
+    UnparsableDocument,
+    detect_media_type,
+    from_pdf,
+    read_blocks,
+)
 from builtin_plugins.rag.parsing.blocks import SlowDocument
 from builtin_plugins.rag.parsing.ocr import OcrOptions
 from builtin_plugins.rag.parsing.runner import ParsedDocument, ParseLimits, parser_processes
@@ -60,6 +66,15 @@ async def test_a_picture(read: Read, tmp_path: Path, kind: str) -> None:
     with pytest.raises(UnparsableDocument) as caught:
         await read(path, OcrOptions())
     assert caught.value.code in ("corrupt", "no_text")
+
+
+async def test_a_scan_without_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who has no tesseract is told to install it; a page without text is none the less no scan."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UnparsableDocument) as caught:
+        list(from_pdf.parse(documents.scanned_pdf(tmp_path / "scan")))
+    assert caught.value.code == "no_ocr" and "tesseract" in caught.value.detail
+    assert [block.text for block in from_pdf.parse(documents.pdf(tmp_path / "blank", [[], ["Hello"]]))][1:]
 
 
 @needs_tesseract

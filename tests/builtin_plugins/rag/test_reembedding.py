@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -75,9 +76,10 @@ def collections(session: Session) -> int:
 
 
 async def test_questions_uploads_and_deletions_meanwhile(
-    start_platform: Start, database_url: str | None
+    start_platform: Start, database_url: str | None, pytestconfig: pytest.Config
 ) -> None:
-    """Hundreds of questions see the whole knowledge base, before, during and after the switch."""
+    """Hundreds of questions (nightly: a thousand) see all of it, before, during and after the switch."""
+    least = 1_000 if pytestconfig.getoption("nightly") else 300
     models = TwoModels()
     running = await start_platform("rag", models, env={"DATABASE_URL": database_url})
     ann = await somebody(running)
@@ -91,7 +93,7 @@ async def test_questions_uploads_and_deletions_meanwhile(
 
     async def go_on_asking() -> None:
         nonlocal asked
-        while not over or asked < 300:
+        while not over or asked < least:
             assert await sources(ann, base) >= everything - {"anchor.txt"}
             asked += 1
 
@@ -111,7 +113,7 @@ async def test_questions_uploads_and_deletions_meanwhile(
         await running.run_jobs()
         over = True
         await asyncio.gather(*asking)
-    assert asked >= 300 and await model_of(ann, base) == NEW
+    assert asked >= least and await model_of(ann, base) == NEW
     assert (await record(ann, base, late))["status"] == "completed"
     assert await sources(ann, base) == (everything | {"late.txt"}) - {"anchor.txt"}
     done = (await ann.get(f"/v1/jobs/{job}")).json()
