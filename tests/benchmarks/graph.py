@@ -1,10 +1,11 @@
 """What the walk over shared names adds to hybrid search, and what it costs.
 
-`python -m tests.benchmarks.graph [passages …]`: for multi-hop sets (`multi_hop`) and sets that one passage
-answers, recall@5, nDCG@10 and recall@1 of BM25, vectors, hybrid, and hybrid with the walk by each engine that
-is installed, the latter with their difference to hybrid and a 95 % interval (bootstrap over questions). Then
-passages a second, milliseconds a question and memory at each size, 20,000 and 100,000 by default. Embedding
-takes some minutes, and spaCy as long. `PLATFORM_BENCH_ENGINES=rules` leaves spaCy out.
+`python -m tests.benchmarks.graph [--cost] [passages …]`: for multi-hop sets (`multi_hop`) and sets that one
+passage answers, recall@5, nDCG@10 and recall@1 of BM25, vectors, hybrid, and hybrid with the walk by each
+engine that is installed, the latter with their difference to hybrid and a 95 % interval (bootstrap over
+questions). Then passages a second, milliseconds a question and memory at each size, 20,000 and 100,000 by
+default. Embedding takes some minutes, and spaCy as long: `--cost` leaves the sets out, and
+`PLATFORM_BENCH_ENGINES=rules` leaves spaCy out.
 """
 
 from __future__ import annotations
@@ -208,8 +209,8 @@ def print_speed(engine: Extractor) -> None:
     print(f"{engine.name:>8}: {len(passages) / (time.process_time() - started):.0f} passages/s")
 
 
-def main() -> None:
-    extractors = engines()
+def print_sets(extractors: Mapping[str, Extractor]) -> None:
+    """What the walk adds on each set."""
     heads = "".join(f"{head:>8}" for head in ("bm25", "dense", "hybrid", *extractors))
     gains = "".join(f"{f'{name} gains, points':>22}" for name in extractors)
     print(f"{'set':<12}{'measure':<10}{heads}{gains}")
@@ -221,9 +222,16 @@ def main() -> None:
         for style in ("bridge", "single"):
             made = make_in(language, style, seed=11)
             print_quality(as_evaluation(f"{language} {style}", made), {"rules": rules()})
+
+
+def main() -> None:
+    """The sets, unless only the cost is asked for, and the cost."""
+    sizes, extractors = [size for size in sys.argv[1:] if size != "--cost"], engines()
+    if "--cost" not in sys.argv:
+        print_sets(extractors)
     for engine in extractors.values():
         print_speed(engine)
-    print_cost([int(size) for size in sys.argv[1:]] or SIZES)
+    print_cost([int(size) for size in sizes] or SIZES)
 
 
 if __name__ == "__main__":
