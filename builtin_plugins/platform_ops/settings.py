@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import AfterValidator, Field, SecretStr
+from pydantic import Field, SecretStr
 
 from kernel.sdk import Settings, env
-
-
-def _engine_address(value: str) -> str:
-    scheme, _, rest = value.partition("://")
-    if value and (scheme not in ("unix", "tcp", "http", "https") or not rest.strip("/")):
-        raise ValueError("expected unix:///path/to/docker.sock or tcp://host:2375; ssh:// can't be used")
-    if scheme == "unix" and not rest.startswith("/"):
-        raise ValueError("expected three slashes, as in unix:///var/run/docker.sock")
-    return value
 
 
 class OpsSettings(Settings):
@@ -43,7 +33,7 @@ class OpsSettings(Settings):
     backup_key_file: Path | None = Field(
         None, description="File of at least 32 bytes to use instead of a passphrase."
     )
-    docker_host: Annotated[str, AfterValidator(_engine_address)] = Field(
+    docker_host: str = Field(
         "",
         validation_alias=env("DOCKER_HOST"),
         description="Docker or Podman whose containers bundles switch, and whose logs are shown: "

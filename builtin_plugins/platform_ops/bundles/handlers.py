@@ -7,11 +7,10 @@ from pydantic import BaseModel, Field
 from builtin_plugins.platform_ops.bundles import switching
 from builtin_plugins.platform_ops.bundles.membership import CORE, Wanted
 from builtin_plugins.platform_ops.bundles.switching import BundleNotFound, CoreBundle, Fleet
-from builtin_plugins.platform_ops.containers.engine import EngineFailed, EngineUnreachable
+from builtin_plugins.platform_ops.containers.engine import ENGINE_ERRORS
 from kernel.sdk import ADMIN, DIRECTORY, PUBLIC, Context, Platform, RouteTable, is_failure, run_check
 
 routes = RouteTable("Bundles")
-ENGINE_ERRORS = (EngineUnreachable, EngineFailed)
 
 
 class BundleService(BaseModel):

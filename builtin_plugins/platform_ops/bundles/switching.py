@@ -14,7 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.platform_ops.bundles.membership import CLAIMS, CORE, Claims, Wanted, all_claims
-from builtin_plugins.platform_ops.containers.engine import ENGINE, Container, Engine
+from builtin_plugins.platform_ops.containers.engine import Container, Engine, engine_of
 from builtin_plugins.platform_ops.models import BundleSwitch
 from kernel.sdk import (
     DIRECTORY,
@@ -76,8 +76,8 @@ class Fleet:
 
 
 async def fleet(platform: Platform, *, now: bool) -> Fleet:
-    """The containers there are; `now` for those that are to be changed. Raises EngineUnreachable."""
-    engine = platform.resource(ENGINE)
+    """The containers there are; `now` for those that are to be changed. Raises `ENGINE_ERRORS`."""
+    engine = engine_of(platform)
     if engine is None:
         return Fleet(None, ())
     return Fleet(engine, await (engine.containers() if now else engine.seen()))

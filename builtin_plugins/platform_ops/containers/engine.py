@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
@@ -13,10 +15,13 @@ from urllib.parse import quote
 
 import aiohttp
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from yarl import URL
 
 from builtin_plugins.platform_ops.containers.frames import BrokenStream, Line, lines_of
 from builtin_plugins.platform_ops.settings import OpsSettings
 from kernel.sdk import BadGateway, Platform, ResourceKey, Unavailable, mask
+
+log = logging.getLogger("platform.ops")
 
 BUNDLES_LABEL = "platform.bundle"
 _SERVICE_LABEL = "com.docker.compose.service"
@@ -27,6 +32,7 @@ _STOP_SECONDS = 60
 _LARGEST_ANSWER = 8 * 1024 * 1024
 _LARGEST_LOG = 16 * 1024 * 1024
 _FRESH_SECONDS = 1.0
+_LONGEST_SOCKET = 107  # bytes of a unix socket's path, by the operating system
 
 
 class EngineUnreachable(Unavailable):
@@ -37,6 +43,17 @@ class EngineUnreachable(Unavailable):
 class EngineFailed(BadGateway):
     code = "container_engine_failed"
     default_detail = "The container engine at DOCKER_HOST sent an unexpected answer"
+
+
+class EngineUnusable(Unavailable):
+    code = "container_engine_unusable"
+    default_detail = (
+        "DOCKER_HOST can't be used: expected unix:///path/to/docker.sock or tcp://host:2375; correct or "
+        "unset it, and restart the platform"
+    )
+
+
+ENGINE_ERRORS = (EngineUnreachable, EngineUnusable, EngineFailed)
 
 
 class _Listed(BaseModel):
@@ -175,24 +192,59 @@ class Engine:
             raise EngineFailed() from None
 
 
-ENGINE: ResourceKey[Engine | None] = ResourceKey("platform_ops.engine")
+ENGINE: ResourceKey[Engine | EngineUnusable | None] = ResourceKey("platform_ops.engine")
+
+
+def engine_of(platform: Platform) -> Engine | None:
+    """The engine that the operator named; None where none is. Raises EngineUnusable."""
+    engine = platform.resource(ENGINE)
+    if isinstance(engine, EngineUnusable):
+        raise EngineUnusable(engine.detail)
+    return engine
 
 
 @asynccontextmanager
-async def open_engine(platform: Platform) -> AsyncIterator[Engine | None]:
-    """The engine that the operator named; None where none is."""
-    address = platform.settings_of(OpsSettings).docker_host
+async def open_engine(platform: Platform) -> AsyncIterator[Engine | EngineUnusable | None]:
+    """The engine at `DOCKER_HOST`, if that is set."""
+    async with opened(platform.settings_of(OpsSettings).docker_host) as engine:
+        yield engine
+
+
+@asynccontextmanager
+async def opened(address: str) -> AsyncIterator[Engine | EngineUnusable | None]:
+    """The engine at this address; None for no address, the error for one that can't be used.
+
+    The variable is often there for other programs: what is wrong with it must not keep backups from working.
+    """
     if not address:
         yield None
         return
     scheme, _, rest = address.partition("://")
-    is_local = scheme == "unix"
-    connector = aiohttp.UnixConnector(rest) if is_local else aiohttp.TCPConnector(limit=0)
+    base = _base(scheme, rest)
+    if base is None:
+        unusable = EngineUnusable()
+        log.warning("bundles and container logs are not available: %s", unusable.detail)
+        yield unusable
+        return
+    connector = aiohttp.UnixConnector(rest) if scheme == "unix" else aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(
         connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False
     ) as session:
-        secure = "https" if scheme == "https" else "http"
-        yield Engine(session, "http://docker" if is_local else f"{secure}://{rest.rstrip('/')}")
+        yield Engine(session, base)
+
+
+def _base(scheme: str, rest: str) -> str | None:
+    """What precedes the engine's paths; None for an address that can't be used."""
+    if scheme == "unix":
+        usable = rest.strip("/") and rest.startswith("/") and len(os.fsencode(rest)) <= _LONGEST_SOCKET
+        return "http://docker" if usable else None
+    if scheme not in ("tcp", "http", "https"):
+        return None
+    try:
+        url = URL(f"{'https' if scheme == 'https' else 'http'}://{rest.rstrip('/')}")
+    except ValueError:
+        return None
+    return str(url).rstrip("/") if url.host else None
 
 
 def _container(listed: _Listed) -> Container:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from aiohttp import web
 from pydantic import BaseModel, Field
 
-from builtin_plugins.platform_ops.containers.engine import ENGINE, Container, EngineFailed, EngineUnreachable
+from builtin_plugins.platform_ops.containers.engine import ENGINE_ERRORS, Container, engine_of
 from builtin_plugins.platform_ops.containers.frames import Line
 from builtin_plugins.platform_ops.logs.ring import CORE_SERVICES, GATEWAY, RING, Ring
 from kernel.sdk import DIRECTORY, PLATFORM_ADMIN, Context, NotFound, RouteTable, send_events
@@ -48,7 +48,7 @@ class ContainerNotFound(NotFound):
     access=PLATFORM_ADMIN,
     query=LogQuery,
     returns=Logs,
-    errors=(ContainerNotFound, EngineUnreachable, EngineFailed),
+    errors=(ContainerNotFound, *ENGINE_ERRORS),
     also_media_types=("text/event-stream",),
     long=True,
 )
@@ -59,16 +59,16 @@ async def logs(ctx: Context, name: str, query: LogQuery) -> Logs | web.StreamRes
     """
     if name not in CORE_SERVICES:
         raise ContainerNotFound()
-    engine = ctx.resource(ENGINE)
+    engine = engine_of(ctx.platform)
     if engine is not None and (found := _best(await engine.containers(), name)) is not None:
         if query.follow:
-            return await send_events(ctx.request, _rendered(engine.follow(found, query.tail)))
+            return await send_events(ctx.request, _rendered(engine.follow(found, query.tail)), endless=True)
         return Logs(name=name, lines=[_out(line) for line in await engine.last_lines(found, query.tail)])
     if name != GATEWAY and name not in ctx.resource(DIRECTORY).services():
         raise ContainerNotFound()
     ring = ctx.resource(RING)
     if query.follow:
-        return await send_events(ctx.request, _events(ring, name, query.tail))
+        return await send_events(ctx.request, _events(ring, name, query.tail), endless=True)
     return Logs(name=name, lines=[_line(text) for text in ring.last(name, query.tail)])
 
 

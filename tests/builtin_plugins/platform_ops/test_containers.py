@@ -14,10 +14,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from builtin_plugins.platform_ops.containers.engine import Engine, EngineUnusable, opened
 from builtin_plugins.platform_ops.containers.frames import LONGEST_LINE
-from builtin_plugins.platform_ops.settings import OpsSettings
-from kernel.sdk import StartupError
-from kernel.settings import SettingsLoader
 from kernel.testing import Actor, Running, platforms, somebody
 from tests.fakes.container_engine import STDERR, STDOUT, FakeContainer, FakeEngine, listening
 
@@ -224,10 +222,34 @@ async def test_an_engine_that_is_away_is_unavailable(tmp_path: Path) -> None:
         assert (await chief.get("/v1/backups")).status == 200
 
 
-@pytest.mark.parametrize(
-    "address", ["ssh://me@host", "localhost:2375", "unix://", "unix://relative.sock", "tcp://"]
+_UNUSABLE = (
+    *("ssh://me:hunter22@host", "localhost:2375", "unix://", "unix:///", "unix://relative.sock", "tcp://"),
+    *("tcp://host:port", "tcp://[::1", "npipe:////./pipe/docker", "fd://", " ", "unix:///" + "x" * 120),
 )
-async def test_an_address_that_cannot_work_is_refused(address: str) -> None:
-    """With what to write instead."""
-    with pytest.raises(StartupError, match=r"DOCKER_HOST.*expected"):
-        SettingsLoader({"DOCKER_HOST": address}).load("platform_ops", OpsSettings)
+
+
+async def test_an_address_that_cannot_work_stops_only_what_needs_it(tmp_path: Path) -> None:
+    """The variable is often there for Docker's own client: bundles say what is wrong, backups go on."""
+    async with platforms(tmp_path) as start:
+        running = await start("platform_ops", env={"DOCKER_HOST": _UNUSABLE[0]})
+        chief = await somebody(running, role="admin", platform_admin=True)
+        for path in ("/v1/bundles", "/v1/bundles/ready", "/v1/containers/api-gateway/logs"):
+            refused = await chief.get(path)
+            assert (refused.status, refused.json()["code"]) == (503, "container_engine_unusable")
+            assert refused.json()["detail"].startswith("DOCKER_HOST can't be used: expected unix://")
+        assert b"hunter22" not in refused.body
+        started = await chief.post("/v1/backups")
+        assert started.status == 202
+        await running.run_jobs()
+        done = (await chief.get(f"/v1/backups/jobs/{started.json()['id']}")).json()
+        assert done["status"] == "done", done
+
+
+async def test_unusable_addresses_are_told_from_engines_that_are_away() -> None:
+    """Whatever is wrong with them."""
+    for address in _UNUSABLE:
+        async with opened(address) as engine:
+            assert isinstance(engine, EngineUnusable), address
+    for address in ("unix:///var/run/docker.sock", "tcp://127.0.0.1:2375/", "https://[::1]:2376"):
+        async with opened(address) as engine:
+            assert isinstance(engine, Engine), address
