@@ -20,6 +20,7 @@ at_root = RouteTable("Web client")
 # Below /static/, which the gateway's general limit leaves alone: a page is many small files.
 _FILES: Final = "/static/client"
 _BASE: Final = "/app"
+_DEEPEST: Final = 12  # folders of a view's address; what is deeper is none, and the page must stay small
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
 _HOST: Final = re.compile(r"([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:\d{1,5})?")
 _POLICY: Final = (
@@ -78,7 +79,8 @@ def start_page(ctx: Context) -> web.Response | None:
     """Leads a browser from the gateway's root to the client, where it is served."""
     if not ctx.settings_of(WebClientSettings).at_gateway:
         return None
-    return web.Response(status=302, headers={hdrs.LOCATION: _BASE, hdrs.CACHE_CONTROL: "no-cache"})
+    headers = {hdrs.LOCATION: _BASE.lstrip("/"), hdrs.CACHE_CONTROL: "no-cache"}
+    return web.Response(status=302, headers=headers)
 
 
 def _at_gateway(ctx: Context) -> web.Response:
@@ -98,12 +100,19 @@ def _api_address(ctx: Context) -> str:
     return f"{ctx.request.scheme}://{name}:{ctx.platform.settings.port}"
 
 
+def _way_up(path: str) -> str:
+    """From the page at `path` to the root, relatively: a proxy may serve the platform below any path."""
+    depth = path.count("/") - 1
+    return "/" if depth > _DEEPEST else "../" * depth or "./"
+
+
 def _page(ctx: Context, *, base: str, api: str) -> web.Response:
     found = ctx.resource(FILES)
     index = found.find(INDEX)
     assert index is not None
-    assets = f"{_FILES}/{found.digest}"
-    text = index.content.decode().replace("{assets}", assets)
+    root = _way_up(ctx.request.rel_url.raw_path)
+    text = index.content.decode().replace("{assets}", f"{root}{_FILES.lstrip('/')}/{found.digest}")
+    text = text.replace("{root}", root)
     text = text.replace("{base}", escape(base)).replace("{api}", escape(api))
     headers = {
         hdrs.CACHE_CONTROL: "no-cache",

@@ -9,7 +9,7 @@ window.platformSignIn = (ui) => {
   let timer;
 
   async function call(path, options) {
-    const answer = await fetch(path, { method: "POST", ...options });
+    const answer = await fetch(`.${path}`, { method: "POST", ...options });
     const body = await answer.json();
     if (!answer.ok) {
       throw new Error(typeof body.detail === "string" ? body.detail : "Name or password is not valid");

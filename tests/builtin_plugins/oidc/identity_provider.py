@@ -27,6 +27,7 @@ from tests.fakes.npm import npm_folder
 ISSUER = "https://idp.example.net"
 PLATFORM = "https://platform.example.org"
 CALLBACK = f"{PLATFORM}/v1/auth/oidc/callback"
+BELOW = "/platform"
 CLIENT_ID = "platform"
 CLIENT_SECRET = "a secret: with %signs & spaces"
 SIGNED_OUT = f"{PLATFORM}/goodbye"
@@ -59,7 +60,7 @@ def provider_process() -> Iterator[ProviderProcess]:
     client = {
         "client_id": CLIENT_ID,
         "client_secret": CLIENT_SECRET,
-        "redirect_uris": [CALLBACK],
+        "redirect_uris": [CALLBACK, f"{PLATFORM}{BELOW}/v1/auth/oidc/callback"],
         "post_logout_redirect_uris": [SIGNED_OUT],
         "backchannel_logout_uri": f"{PLATFORM}/v1/auth/oidc/backchannel-logout",
         "backchannel_logout_session_required": True,

@@ -4,9 +4,9 @@
  */
 
 import { computed, signal } from "./html.js";
-import { API } from "./place.js";
+import { API, ROOT } from "./place.js";
 
-const KEPT = "platform.session";
+const KEPT = `platform.session${ROOT}`; // two platforms below paths of one site share its storage
 const EARLY = 0.25; // of a token's life: when that is left, it is exchanged
 const SHORTEST_WAIT = 5_000;
 
@@ -32,7 +32,7 @@ export const owns = (row) => isAdministrator.value || String(row.owner_id ?? row
 
 export const isPlatformAdmin = computed(() => account.value?.platform_admin === true);
 
-const tabs = "BroadcastChannel" in window ? new BroadcastChannel("platform.session") : null;
+const tabs = "BroadcastChannel" in window ? new BroadcastChannel(KEPT) : null;
 tabs?.addEventListener("message", ({ data }) => {
   if (data.kind === "ask" && session.value) tabs.postMessage({ kind: "session", session: forOthers() });
   if (data.kind === "session" && !session.value) keep(data.session);

@@ -48,7 +48,7 @@ export function Looks({ chat, onSaved }) {
 
 function lineOf(chat, { theme, accent, position }) {
   const own = [theme !== "auto" && `data-theme="${theme}"`, accent !== ACCENT && `data-accent="${accent}"`, position !== "right" && `data-position="${position}"`].filter(Boolean);
-  return `<script src="${new URL(chat.widget, apiAddress())}" ${[...own, "async"].join(" ")}></script>`;
+  return `<script src="${apiAddress(chat.widget)}" ${[...own, "async"].join(" ")}></script>`;
 }
 
 function Preview({ texts, style }) {

@@ -85,7 +85,7 @@ function Create({ pipelines, onMade, onClose }) {
 
 const Embed = ({ chat, onClose }) => html`<${Dialog} title=${chat.name} onClose=${onClose}>
   <p class="muted">${t("Put this line into the pages of the site:")}</p>
-  <${Copyable} text=${`<script src="${new URL(chat.widget, apiAddress())}" async></script>`} label=${t("Embed")} />
+  <${Copyable} text=${`<script src="${apiAddress(chat.widget)}" async></script>`} label=${t("Embed")} />
 <//>`;
 
 function Figures({ chat, onClose }) {

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
-import { API } from "../../lib/place.js";
+import { apiAddress } from "../../lib/place.js";
 import { useAction, usePolling, useResource } from "../../lib/resource.js";
 import { Link, go, path } from "../../lib/router.js";
 import { account, begin, beginWithToken, mustChangePassword, nameIn } from "../../lib/session.js";
@@ -58,7 +58,7 @@ function Password({ mail, onTyped }) {
 function Elsewhere({ method }) {
   const leave = () => {
     sessionStorage.setItem("platform.return", path.value === "/login" ? "/" : path.value);
-    location.assign(new URL(method.login_url, API || location.origin));
+    location.assign(apiAddress(method.login_url));
   };
   return html`<${Button} class="wide" onClick=${leave}>${t("Sign in with {name}", { name: method.label })}<//>`;
 }
