@@ -19,6 +19,8 @@ ALGORITHM = "HS256"
 _MAX_TOKEN = 8192
 _CACHE_SIZE = 20_000
 _REQUIRED = ["exp", "iat", "sub"]
+_SET_BACK = 3 * 3600
+"""Seconds by which a token may be of the future: from before a clock was set back. It ends when it says."""
 
 
 _LARGEST_ID = 2**31 - 1
@@ -112,9 +114,16 @@ class Tokens:
         raise Unauthorized("Invalid token")
 
     def _decode_with(self, secret: str, token: str, verify_exp: bool) -> dict[str, Any]:
-        options: Any = {"require": _REQUIRED, "verify_exp": verify_exp, "verify_aud": False}
+        options: Any = {
+            "require": _REQUIRED,
+            "verify_exp": verify_exp,
+            "verify_aud": False,
+            "verify_iat": False,
+        }
         claims: dict[str, Any] = jwt.decode(token, secret, algorithms=[ALGORITHM], options=options)
         _check_shape(claims)
+        if claims["iat"] > time.time() + _SET_BACK:
+            raise jwt.ImmatureSignatureError("iat is in the future")
         return claims
 
 

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -35,6 +35,7 @@ KERNEL = "kernel"
 # Seconds between two looks: at most, and while a run that is due waits for the one before it.
 _LONGEST = 60.0
 _SHORTEST = 5.0
+_SKEW = timedelta(minutes=5)
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,12 @@ class Scheduler:
             if schedule.plugin != KERNEL and not self._platform.is_on(schedule.plugin):
                 continue
             record = known.get(schedule.job.name)
-            if record is None or record.cron != schedule.cron or record.next_at <= now:
+            if (
+                record is None
+                or record.cron != schedule.cron
+                or record.next_at <= now
+                or _was_set_back(record, now)
+            ):
                 due.append(await self._platform.database.write(_advance, schedule, now, self._zone))
             else:
                 due.append(record.next_at)
@@ -118,11 +124,21 @@ def _advance(unit: Unit, schedule: Schedule, now: datetime, zone: ZoneInfo) -> d
         return following
     if record.cron != schedule.cron:
         record.cron, record.next_at = schedule.cron, following
+    elif _was_set_back(record, now):
+        record.last_at, record.next_at = now, following
     elif record.next_at <= now and not _runs(unit.session, record.job_id):
         record.job_id = unit.enqueue(schedule.job, schedule.job.payload())
         record.last_at, record.next_at = now, following
     found: datetime = record.next_at
     return found
+
+
+def _was_set_back(record: ScheduleRecord, now: datetime) -> bool:
+    """Whether the last run lies in the future: the clock was set back since, and the next time is too late.
+
+    Clocks of several machines differ by less.
+    """
+    return record.last_at is not None and record.last_at > now + _SKEW
 
 
 def _runs(session: Session, job_id: str | None) -> bool:

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator
 from concurrent.futures import CancelledError, Future
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select, update
@@ -25,6 +25,7 @@ from kernel.jobs.kinds import CANCEL, QUEUED, Lane
 from kernel.jobs.lanes import Lanes
 from kernel.jobs.runner import JOB_RUNNER
 from kernel.jobs.schedules import Scheduler
+from kernel.jobs.silence import GONE, Watched
 from kernel.slots import take_slot
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ log = logging.getLogger("platform.worker")
 _BEAT = 10.0
 _MOST_WORKERS = 256
 _LEFT = "kernel.jobs.worker_left"
-_SILENT = timedelta(seconds=30)
 
 
 class Worker:
@@ -53,6 +53,7 @@ class Worker:
         self._loop = asyncio.get_running_loop()
         self._running: set[Future[Lane | None]] = set()
         self._left = asyncio.Event()
+        self._watched = Watched()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set. Jobs that are under way then are handed back to the queue."""
@@ -130,7 +131,8 @@ class Worker:
 
     async def _take_over(self) -> None:
         """Put the jobs of silent workers back into the queue."""
-        dead = await self._platform.database.read(_silent_workers, self._executor)
+        beats = await self._platform.database.read(_last_beats, self._executor)
+        dead = self._watched.silent(beats, time.monotonic())
         if not dead:
             return
         log.warning("taking over the jobs of unresponsive workers: %s", ", ".join(dead))
@@ -148,12 +150,8 @@ def _bury(unit: Unit, slot: str) -> None:
     """Whoever held this slot before is dead, however lately it was seen."""
     known = unit.session.scalars(select(WorkerRecord.id))
     dead = [executor for executor in known if executor == slot or executor.startswith(f"{slot}:")]
-    change = update(WorkerRecord).where(WorkerRecord.id.in_(dead)).values(seen_at=_long_ago())
+    change = update(WorkerRecord).where(WorkerRecord.id.in_(dead)).values(seen_at=GONE)
     unit.session.execute(change)
-
-
-def _long_ago() -> datetime:
-    return utc_now() - timedelta(days=1)
 
 
 def _show_life(unit: Unit, executor: str) -> None:
@@ -162,9 +160,9 @@ def _show_life(unit: Unit, executor: str) -> None:
         unit.session.add(WorkerRecord(id=executor))
 
 
-def _silent_workers(session: Session, but: str) -> list[str]:
-    silent = select(WorkerRecord.id).where(WorkerRecord.seen_at < utc_now() - _SILENT)
-    return list(session.scalars(silent.where(WorkerRecord.id != but)))
+def _last_beats(session: Session, but: str) -> dict[str, datetime]:
+    beats = select(WorkerRecord.id, WorkerRecord.seen_at).where(WorkerRecord.id != but)
+    return {row.id: row.seen_at for row in session.execute(beats)}
 
 
 def _forget_workers(unit: Unit, executors: list[str]) -> None:
@@ -172,7 +170,7 @@ def _forget_workers(unit: Unit, executors: list[str]) -> None:
 
 
 def _leave(unit: Unit, executor: str) -> None:
-    left = update(WorkerRecord).where(WorkerRecord.id == executor).values(seen_at=_long_ago())
+    left = update(WorkerRecord).where(WorkerRecord.id == executor).values(seen_at=GONE)
     unit.session.execute(left)
     unit.notify(_LEFT, executor)
 

@@ -37,7 +37,7 @@ class MemoryCache:
 
     async def count(self, key: str, window: int) -> int:
         end, count = self._counters.get(key, (0, 0))
-        return count if end > time.time() else 0
+        return count if end == (int(time.time() // window) + 1) * window else 0
 
     @property
     def size(self) -> int:

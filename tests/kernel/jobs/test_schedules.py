@@ -90,6 +90,25 @@ async def test_missed_runs_are_made_up_once(running: Running, clock: Clock) -> N
     assert clock.struck == 1
 
 
+async def test_a_clock_that_was_set_back(running: Running, clock: Clock) -> None:
+    """The next run is an hour away as ever, not two. Clocks that differ a little change nothing."""
+    scheduler, now = Scheduler(running.platform), utc_now().replace(minute=30)
+    await scheduler.turn(now)
+    await scheduler.turn(now + HOUR)
+    await running.run_jobs()
+    assert clock.struck == 1
+    for late in (timedelta(seconds=1), timedelta(minutes=4)):
+        await scheduler.turn(now + HOUR - late)
+    back = now - 2 * HOUR
+    await scheduler.turn(back)
+    assert await runs(running) == 1
+    await scheduler.turn(back + HOUR)
+    assert await runs(running) == 2
+    await running.run_jobs()
+    await scheduler.turn(back + HOUR)
+    assert clock.struck == 2
+
+
 async def test_one_run_at_a_time(running: Running, clock: Clock) -> None:
     """While a run waits or works, none is added; what was missed meanwhile follows it, once."""
     scheduler, now = Scheduler(running.platform), utc_now()
