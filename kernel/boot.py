@@ -37,6 +37,7 @@ from kernel.errors import StartupError
 from kernel.events import EVENTS, Event, EventCatalogue
 from kernel.gateway.proxy import PROXY, Proxy
 from kernel.gateway.services import SLOTS
+from kernel.home_lock import home_held
 from kernel.hook_manager import HookManager
 from kernel.hooks import Hooks
 from kernel.housekeeping import HOUSEKEEP
@@ -75,6 +76,7 @@ from kernel.stores.offers import OfferedStores, StoreNeeds
 from kernel.stores.opening import Stores, open_early_blobs, open_stores, own_stores, prepare_own_vectors
 from kernel.stores.scratch import Scratch
 from kernel.tools.catalogue import TOOLS, Tools
+from kernel.tracing import TRACING, Tracing
 from kernel.watchdog import OnStuck, Quarantine, StartWatch, restart_without
 
 OWN_JOBS = (CARRY, DELIVER_EVENT, SEND_RESET, TELL_OF_CANCEL, HOUSEKEEP)
@@ -108,6 +110,8 @@ async def open_platform(
         if not supervised:
             plugins.settings.warn_of_unread(settings.plugins_disabled)
         schema = Schema(storage.database, plugins.declarations, plugins.states, strict=role != "tool")
+        if role != "tool":
+            await _hold_home(storage, stack)
         offered = _offered_stores(plugins)
         blobs = await open_early_blobs(storage.needs, offered, stack)
         opening = Opening(storage.needs, schema.owners, blobs)
@@ -243,6 +247,13 @@ async def _publish(resources: Resources, events: Sequence[Event]) -> None:
         await platform.hooks.tell(hookspecs.on_event, platform=platform, event=event)
 
 
+async def _hold_home(storage: _Storage, stack: AsyncExitStack) -> None:
+    try:
+        await stack.enter_async_context(home_held(storage.needs.settings.home, storage.database))
+    except (SQLAlchemyError, OSError) as error:
+        raise unusable(error) from error
+
+
 async def _guard(
     opening: Opening, schema: Schema, plugins: _Plugins, stack: AsyncExitStack, *, serving: bool
 ) -> None:
@@ -299,6 +310,7 @@ def _assemble(
     )
     resources = platform.resources
     resources.add(PLATFORM, platform)
+    resources.add(TRACING, Tracing())
     resources.add(JOB_RUNNER, JobRunner(platform))
     offer_figures(platform)
     resources.add(PLUGIN_STATES, plugins.states)
@@ -339,9 +351,9 @@ def _add_accounts(platform: Platform, stack: AsyncExitStack) -> None:
     add(IDENTITY, Identity(settings, tokens, states, platform.permissions))
 
 
-def _outgoing(settings: KernelSettings, metrics: Metrics) -> Outgoing:
+def _outgoing(settings: KernelSettings, metrics: Metrics, tracing: Tracing) -> Outgoing:
     try:
-        return Outgoing(split_list(settings.outgoing_allowed), metrics)
+        return Outgoing(split_list(settings.outgoing_allowed), metrics, tracing)
     except ValueError as error:
         raise StartupError(f"PLATFORM_OUTGOING_ALLOWED: {error}") from None
 
@@ -357,9 +369,10 @@ def _add_http(platform: Platform, plugins: _Plugins, stack: AsyncExitStack) -> N
     limits = platform.resource(RATE_LIMITS)
     add(TOOLS, Tools(platform.resource(DIRECTORY), hooks, access, limits))
     add(REQUEST_LIMITS, RequestLimits(limits, settings))
-    proxy = add(PROXY, Proxy(settings))
+    tracing = platform.resource(TRACING)
+    proxy = add(PROXY, Proxy(settings, tracing))
     stack.push_async_callback(proxy.close)
-    add(OUTGOING, _outgoing(settings, platform.metrics))
+    add(OUTGOING, _outgoing(settings, platform.metrics, tracing))
     streams = add(OPEN_STREAMS, OpenStreams(platform.resource(ACCOUNT_STATES)))
     platform.notices.listen(ACCOUNT_TOPIC, streams.changed)
     stack.push_async_callback(streams.close)

@@ -18,7 +18,7 @@ from kernel.logs import mask
 log = logging.getLogger("platform.metrics")
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _READING_SECONDS = 2.0
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
 
@@ -153,4 +153,4 @@ class Metrics:
 
 
 def _known(method: str) -> str:
-    return method if method in _METHODS else "other"
+    return method if method in METHODS else "other"

@@ -150,6 +150,20 @@ from kernel.tools.arguments import query_values
 from kernel.tools.catalogue import TOOLS, ToolReply, Tools, failed_reply
 from kernel.tools.definitions import ToolDefinition, ToolDefinitions, definition_of
 from kernel.tools.tool import Tool, distinct_name, tool_name
+from kernel.tracing import (
+    NO_SPAN,
+    TRACING,
+    Attribute,
+    Attributes,
+    Carried,
+    Links,
+    Span,
+    SpanKind,
+    Tracer,
+    Tracing,
+)
+from kernel.tracing import inside as inside_span
+from kernel.tracing import note_error as note_span_error
 from kernel.version import API_VERSION
 
 __all__ = [
@@ -167,6 +181,7 @@ __all__ = [
     "DIRECTORY",
     "JOB_QUEUE",
     "LANGUAGE",
+    "NO_SPAN",
     "OPEN_STREAMS",
     "OUTGOING",
     "OWNER_SECRETS",
@@ -179,6 +194,7 @@ __all__ = [
     "SCHEMA",
     "TOKENS",
     "TOOLS",
+    "TRACING",
     "VECTOR_STORE",
     "VISIBILITIES",
     "Access",
@@ -190,6 +206,8 @@ __all__ = [
     "Answer",
     "AnswerBroken",
     "AnswerTooLarge",
+    "Attribute",
+    "Attributes",
     "BadGateway",
     "BadRequest",
     "BlobStore",
@@ -200,6 +218,7 @@ __all__ = [
     "CallLimits",
     "CallTimedOut",
     "Caller",
+    "Carried",
     "ChildFailed",
     "ChildLimits",
     "Children",
@@ -227,6 +246,7 @@ __all__ = [
     "JobQueue",
     "JobRef",
     "Lane",
+    "Links",
     "LiveCache",
     "LogFormatter",
     "LongJob",
@@ -286,6 +306,8 @@ __all__ = [
     "ShownSetting",
     "SignInMethod",
     "Source",
+    "Span",
+    "SpanKind",
     "Staged",
     "StartGuard",
     "StartupError",
@@ -303,6 +325,8 @@ __all__ = [
     "ToolDefinitions",
     "ToolReply",
     "Tools",
+    "Tracer",
+    "Tracing",
     "Unauthorized",
     "Unavailable",
     "Unhealthy",
@@ -336,6 +360,7 @@ __all__ = [
     "hookspec",
     "hybrid_weight",
     "in_abandonable_thread",
+    "inside_span",
     "installation_lock",
     "is_failure",
     "is_machine_fault",
@@ -344,6 +369,7 @@ __all__ = [
     "json_type",
     "mask",
     "migrate_queue",
+    "note_span_error",
     "off_the_loop",
     "operator_of",
     "page_of",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from builtin_plugins.embeddings.catalog import LocalModel, find_model, is_left_out
 from builtin_plugins.embeddings.engines.base import DeclaredWrongly, EmbeddingEngine, EngineError
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
+from builtin_plugins.embeddings.spans import embedding_span
 from builtin_plugins.embeddings.weights import WeightsError
 from kernel.sdk import Embedded, Platform, Unavailable, contracts
 
@@ -56,8 +57,10 @@ class LocalEmbeddings:
         prefix = known.prefixes[purpose]
         whole = [prefix + _HALVES.sub("\ufffd", text) for text in texts]
         started, failed = time.perf_counter(), True
+        loop = asyncio.get_running_loop()
         try:
-            vectors = await asyncio.get_running_loop().run_in_executor(self._threads, engine.encode, whole)
+            with embedding_span(platform, known.name, "platform"):
+                vectors = await loop.run_in_executor(self._threads, engine.encode, whole)
             failed = False
         finally:
             seconds = time.perf_counter() - started

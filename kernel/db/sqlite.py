@@ -203,7 +203,7 @@ class Writer:
         with Session(transaction.connection, **options) as session:
             unit = Unit(session, self._outbox, is_sqlite=True)
             result = task.run(unit)
-            unit.store_events()
+            task.context.run(unit.store_events)  # its deliveries are in the trace of who emitted
             session.commit()
             return unit, result
 

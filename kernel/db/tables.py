@@ -35,7 +35,8 @@ class JobRecord(Base):
     that ended with one of the machine's; the rest died with their worker. A long job has a `title`.
     `done_before` had been done when the attempt under way started. `gathered` is where a job waits that is
     taken up together with others, or who has it (see `kernel.jobs.gathering`); `share` is whom it belongs to
-    when turns are given, beside its owner, and `weight` what it counts for.
+    when turns are given, beside its owner, and `weight` what it counts for. `trace` is the
+    ``traceparent`` of what enqueued it.
     """
 
     __tablename__ = "kernel_job"
@@ -73,6 +74,7 @@ class JobRecord(Base):
     gathered: Mapped[str | None] = mapped_column(String(192))
     share: Mapped[str | None] = mapped_column(String(64))
     weight: Mapped[int] = mapped_column(Integer, default=1, server_default="1")
+    trace: Mapped[str | None] = mapped_column(String(64))
 
 
 class ScheduleRecord(Base):

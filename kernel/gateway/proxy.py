@@ -30,6 +30,7 @@ from kernel.http.forwarding import end_to_end_headers
 from kernel.http.validation import iter_body
 from kernel.resource_keys import ResourceKey
 from kernel.settings import KernelSettings
+from kernel.tracing import Tracing, carried_by_current
 
 log = logging.getLogger("platform.proxy")
 
@@ -61,7 +62,8 @@ _NOT_BACK = frozenset(
 class Proxy:
     """Forwards requests to services that live elsewhere, over one pool of connections."""
 
-    def __init__(self, settings: KernelSettings) -> None:
+    def __init__(self, settings: KernelSettings, tracing: Tracing) -> None:
+        self._tracing = tracing
         self._limit = settings.max_proxy_body_size_mb * 1024 * 1024
         self._patience = settings.body_timeout
         self.timeout = TIMEOUT
@@ -90,7 +92,14 @@ class Proxy:
             raise PayloadTooLarge(f"The body is larger than {self._limit} bytes")
         target = URL(base + mount.target_of(request.rel_url), encoded=True)
         seconds = self.long_timeout if slot.long else self.timeout
-        sent = _Sent()
+        attributes = {"http.request.method": request.method, "platform.service": slot.name}
+        with self._tracing.span(request.method, "client", attributes) as span:
+            response = await self._exchange(ctx, target, slot, seconds)
+            span.set("http.response.status_code", response.status)
+            return response
+
+    async def _exchange(self, ctx: Context, target: URL, slot: Slot, seconds: float) -> web.StreamResponse:
+        request, sent = ctx.request, _Sent()
         try:
             async with self._open(ctx, target, seconds, sent) as answer:
                 return await self._pass_back(request, answer)
@@ -134,6 +143,7 @@ class Proxy:
         elif ctx.request.content_length is not None and ctx.request.can_read_body:
             headers["Content-Length"] = str(ctx.request.content_length)
         headers["X-Request-ID"] = ctx.request_id
+        headers.update(carried_by_current())
         headers["X-Forwarded-For"] = ctx.client_ip
         return headers
 

@@ -21,6 +21,7 @@ from kernel.http.responses import Answer, json_response
 from kernel.http.routes import AUTHENTICATED, RawBody, Route, Upload
 from kernel.http.validation import QueryParser, parse_body, read_body
 from kernel.plugin_states import PLUGIN_STATES
+from kernel.tracing import TRACING
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -51,6 +52,7 @@ class Endpoint:
         self._states = platform.resource(PLUGIN_STATES)
         self._access = platform.resource(ACCESS_CONTROL)
         self._limits = platform.resource(REQUEST_LIMITS)
+        self._tracing = platform.resource(TRACING)
         self._patience = platform.settings.body_timeout
         self._limit = route.max_body or platform.settings.max_body_size_mb * 1024 * 1024
         self._query = QueryParser(route.query) if route.query else None
@@ -74,7 +76,10 @@ class Endpoint:
         if self._body is not None:
             raw = await read_body(ctx.request, self._limit, self._patience)
             arguments["body"] = parse_body(self._body, ctx.request, raw)
-        return self._answer(await self.route.handler(ctx, **arguments))
+        if self._tracing.tracer is None:
+            return self._answer(await self.route.handler(ctx, **arguments))
+        with self._tracing.part(f"{self.service} {self.route.name}"):
+            return self._answer(await self.route.handler(ctx, **arguments))
 
     async def _fixed(self, ctx: Context) -> web.StreamResponse:
         """The answer as it was made for the declarations in force."""

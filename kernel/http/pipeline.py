@@ -31,10 +31,12 @@ from kernel.http.identification import IDENTIFICATION
 from kernel.http.request_limits import REQUEST_LIMITS
 from kernel.http.responses import error_response
 from kernel.http.router import Router, not_allowed
+from kernel.http.spans import is_traced, traced
 from kernel.http.streams import OPEN_STREAMS
 from kernel.http.wire import Request
 from kernel.logs import AccessEntry, request_id_var
 from kernel.store_errors import store_error
+from kernel.tracing import TRACING
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -54,6 +56,7 @@ class Pipeline:
         self._streams = platform.resource(OPEN_STREAMS)
         self._metrics = platform.metrics.requests
         self._access_log = platform.resource(ACCESS_LOG)
+        self._tracing = platform.resource(TRACING)
         self._addresses = ClientAddresses(platform.settings.trusted_proxy_cidrs)
         self._is_gateway = is_gateway
 
@@ -61,7 +64,13 @@ class Pipeline:
         """The way of every request, unknown paths included. aiohttp gives each a task of its own."""
         ctx = Context(self._platform, request, request.request_id, self._addresses.of(request))
         request_id_var.set(ctx.request_id)
-        self._metrics.started(request.method)
+        if self._tracing.tracer is not None and is_traced(ctx):
+            return await traced(self._tracing, ctx, self._served)
+        return await self._served(ctx)
+
+    async def _served(self, ctx: Context) -> web.StreamResponse:
+        """Serve it, counted and logged."""
+        self._metrics.started(ctx.request.method)
         status = 500
         try:
             response = await self._guarded(ctx)

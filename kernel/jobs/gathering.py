@@ -31,8 +31,10 @@ from kernel.jobs.kinds import QUEUED, UNDER_WAY
 from kernel.jobs.queue import JOB_QUEUE
 from kernel.jobs.records import tell
 from kernel.jobs.runner import JOB_RUNNER
+from kernel.jobs.spans import together_span
 from kernel.jobs.together import Together
 from kernel.offers import OFFERS
+from kernel.tracing import TRACING
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -72,7 +74,8 @@ async def _together(platform: Platform, job: JobRef, records: Sequence[JobRecord
     together = Together(job.payload, records)
     try:
         if together.payloads and job.together is not None:
-            await job.together(platform, together)
+            with together_span(platform.resource(TRACING), records):
+                await job.together(platform, together)
     except ANY_ERROR as error:  # boundary: a plugin's code may fail in any way
         log.warning("jobs %s are run one by one: %s: %s", job.name, type(error).__name__, error)
     await platform.database.write(together.close_done)

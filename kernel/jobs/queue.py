@@ -20,6 +20,7 @@ from kernel.db.tables import JobRecord
 from kernel.db.units import off_the_loop
 from kernel.jobs.gathered import CARRIER, Load, next_carrier, waiting
 from kernel.jobs.kinds import UNDER_WAY, JobKind, Lane, Placed, Placing
+from kernel.jobs.spans import trace_to_store
 from kernel.resource_keys import ResourceKey
 
 if TYPE_CHECKING:
@@ -149,6 +150,7 @@ def _record(job_id: str, job: JobKind, payload: BaseModel, placing: Placing) -> 
         gathered=None if placing.gather is None else waiting(job.name, placing.lane or job.lane),
         share=None if placing.gather is None else placing.gather.share,
         weight=1 if placing.gather is None else placing.gather.weight,
+        trace=trace_to_store(),
     )
 
 

@@ -23,11 +23,13 @@ from kernel.jobs.declarations import JobFailed, JobMoved, JobRef, LongJob
 from kernel.jobs.kinds import QUEUED, Lane
 from kernel.jobs.progress import Progress
 from kernel.jobs.queue import JOB_QUEUE
+from kernel.jobs.spans import attempt_span
 from kernel.jobs.stopping import Cancelled, StopSignal
 from kernel.logs import mask
 from kernel.machine_faults import SENTENCES, Fault, machine_fault
 from kernel.offers import OFFERS
 from kernel.resource_keys import ResourceKey
+from kernel.tracing import TRACING
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -95,8 +97,9 @@ class JobRunner:
     ) -> float | None:
         progress = Progress(record.done, record.total, record.unit)
         try:
-            async with signal.stops():
-                result = await self._call(record, job, payload, progress)
+            with attempt_span(self._platform.resource(TRACING), record):
+                async with signal.stops():
+                    result = await self._call(record, job, payload, progress)
         except Cancelled:
             await self._cancel(record, job, progress.values())
         except JobMoved as moved:

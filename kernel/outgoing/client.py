@@ -34,6 +34,7 @@ from kernel.outgoing.errors import (
 )
 from kernel.outgoing.turns import Turns
 from kernel.resource_keys import ResourceKey
+from kernel.tracing import Attributes, Span, Tracing
 
 log = logging.getLogger("platform.outgoing")
 
@@ -139,13 +140,20 @@ class OutgoingClient:
     """
 
     def __init__(
-        self, name: str, destinations: Destinations, limits: CallLimits, turns: Turns, trace: Trace
+        self,
+        name: str,
+        destinations: Destinations,
+        limits: CallLimits,
+        turns: Turns,
+        trace: Trace,
+        tracing: Tracing,
     ) -> None:
         self._name = name
         self._destinations = destinations
         self._limits = limits
         self._turns = turns
         self._trace = trace
+        self._tracing = tracing
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 resolver=CheckedResolver(destinations), ttl_dns_cache=_NAMES_SECONDS, limit=0
@@ -180,11 +188,14 @@ class OutgoingClient:
         """
         limits = limits or self._limits
         request = _Request(method, _parsed(url), CIMultiDict(headers or {}), json, body)
+        span = self._tracing.begin(method, "client", _attributes(self._name, method, request.url))
+        request.headers.update(span.carried)
         started = time.perf_counter()
 
         def tell(host: str, status: int | None, error: str | None) -> None:
             seconds = time.perf_counter() - started
             self._trace(OutgoingCall(self._name, method, host, status, seconds, error))
+            _end(span, status, error)
 
         try:
             response = await self._follow(request, limits)
@@ -254,8 +265,9 @@ class Outgoing:
     Raises ValueError for a wrong entry of `allowed`.
     """
 
-    def __init__(self, allowed: Iterable[str], metrics: Metrics) -> None:
+    def __init__(self, allowed: Iterable[str], metrics: Metrics, tracing: Tracing) -> None:
         self._allowed = tuple(allowed)
+        self._tracing = tracing
         Destinations(allowed=self._allowed)
         self._turns = Turns()
         self._durations = metrics.histogram(
@@ -283,9 +295,8 @@ class Outgoing:
             if trace is not None:
                 trace(call)
 
-        client = OutgoingClient(
-            name, Destinations(named, self._allowed, hosts, within), limits or CallLimits(), self._turns, told
-        )
+        destinations = Destinations(named, self._allowed, hosts, within)
+        client = OutgoingClient(name, destinations, limits or CallLimits(), self._turns, told, self._tracing)
         try:
             yield client
         finally:
@@ -295,6 +306,19 @@ class Outgoing:
         outcome = call.error or f"{(call.status or 0) // 100}xx"
         self._durations.labels(call.client, outcome).observe(call.seconds)
         log.debug("%s: %s %s: %s, %.3f s", call.client, call.method, call.host, outcome, call.seconds)
+
+
+def _attributes(client: str, method: str, url: URL) -> Attributes:
+    """By OpenTelemetry's conventions for HTTP clients; of the address no more than its origin."""
+    address = {"server.address": url.host or "", "server.port": url.port or 0}
+    return {"http.request.method": method, "url.scheme": url.scheme, "platform.client": client, **address}
+
+
+def _end(span: Span, status: int | None, error: str | None) -> None:
+    span.set("http.response.status_code", status)
+    if error is not None or (status or 0) >= 400:
+        span.fail(error or str(status))
+    span.end()
 
 
 OUTGOING: ResourceKey[Outgoing] = ResourceKey("outgoing calls")

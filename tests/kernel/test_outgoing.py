@@ -32,6 +32,7 @@ from kernel.sdk import (
     StartupError,
 )
 from kernel.testing import Start
+from kernel.tracing import Tracing
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 LIMITS = CallLimits(total_seconds=5, connect_seconds=1, body_bytes=100_000)
@@ -54,7 +55,9 @@ async def server(*handlers: Handler) -> AsyncIterator[str]:
 @asynccontextmanager
 async def client(*named: str, **options: object) -> AsyncIterator[OutgoingClient]:
     """A client whose operator named some addresses."""
-    async with Outgoing([], Metrics()).client("test", named=named, limits=LIMITS, **options) as opened:  # type: ignore[arg-type]
+    async with Outgoing([], Metrics(), Tracing()).client(
+        "test", named=named, limits=LIMITS, **options
+    ) as opened:  # type: ignore[arg-type]
         yield opened
 
 
@@ -170,7 +173,7 @@ async def test_the_list_of_hosts() -> None:
 def test_a_wrong_entry_is_named() -> None:
     """The operator hears which one."""
     with pytest.raises(ValueError, match=r"300\.0\.0\.0/8"):
-        Outgoing(["10.0.0.0/8", "300.0.0.0/8"], Metrics())
+        Outgoing(["10.0.0.0/8", "300.0.0.0/8"], Metrics(), Tracing())
 
 
 async def test_a_wrong_setting_stops_the_start(start_platform: Start) -> None:

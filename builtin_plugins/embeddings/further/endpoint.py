@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from builtin_plugins.embeddings.engines.base import DeclaredWrongly, Vectors, normalised
 from builtin_plugins.embeddings.further.declared import FurtherModel, check_dimension, digest
+from builtin_plugins.embeddings.spans import embedding_span
 from kernel.sdk import (
     Embedded,
     OutgoingClient,
@@ -54,7 +55,8 @@ class EndpointModel:
         await hooks.ask(contracts.check_model_call, platform=platform, model=self.name)
         started, failed = time.perf_counter(), True
         try:
-            vectors = await self._vectors([self._shown(text, purpose) for text in texts])
+            with embedding_span(platform, self._asked, "openai"):
+                vectors = await self._vectors([self._shown(text, purpose) for text in texts])
             failed = False
         except (OutgoingError, ValueError, DeclaredWrongly) as error:
             raise Unavailable(f"The embedding model '{self.name}' is not available: {error}") from error

@@ -22,10 +22,21 @@ from builtin_plugins.models.runtimes.protocol import (
     ModelRuntime,
     TextDelta,
 )
-from builtin_plugins.models.services.rules import Rule, Rules
+from builtin_plugins.models.services.caps import capped, capped_options
+from builtin_plugins.models.services.rules import Rules
+from builtin_plugins.models.services.spans import begin_chat, embedding_span, note_generated, note_turn
 from builtin_plugins.models.services.usage import Usage
 from builtin_plugins.models.settings import ModelsSettings
-from kernel.sdk import Embedded, ResourceKey, Unavailable, contracts
+from kernel.sdk import (
+    Embedded,
+    PlatformError,
+    ResourceKey,
+    Tracing,
+    Unavailable,
+    contracts,
+    inside_span,
+    note_span_error,
+)
 
 if TYPE_CHECKING:
     from prometheus_client import Histogram
@@ -35,7 +46,6 @@ log = logging.getLogger("platform.models")
 _OBJECTIONS: Final = frozenset({400, 422, 501})
 _LISTED_FOR: Final = 30.0
 _ASK_AGAIN: Final = 2.0
-_TOKENS: Final = ("max_completion_tokens", "max_tokens", "num_predict")
 
 
 @dataclass
@@ -79,6 +89,7 @@ class Models:
         rules: Rules,
         usage: Usage,
         durations: Histogram,
+        tracing: Tracing,
     ) -> None:
         self.servers = servers
         self.local = local
@@ -88,6 +99,7 @@ class Models:
         self.usage = usage
         self._settings = settings
         self._durations = durations
+        self._tracing = tracing
 
     def may_have(self, model: str | None) -> bool:
         """Whether it makes sense to ask: there is a server, or a file of that name.
@@ -129,16 +141,18 @@ class Models:
             model=name,
             messages=messages,
             temperature=temperature,
-            max_tokens=_capped(max_tokens, rule),
-            options=_capped_options(options, rule),
+            max_tokens=capped(max_tokens, rule),
+            options=capped_options(options, rule),
         )
         started, tokens, failed = time.perf_counter(), None, True
+        span = begin_chat(self._tracing, name, chosen.kind)
         try:
             characters = Characters()
-            async with aclosing(_stream(chosen.runtime, request)) as stream:
+            async with aclosing(inside_span(span, _stream(chosen.runtime, request))) as stream:
                 async for item in stream:
                     if isinstance(item, contracts.Generated):
                         tokens, failed = item.tokens_used, False
+                        note_generated(span, item)
                         if rest := characters.close():
                             yield rest
                         yield replace(item, text=mended(item.text))
@@ -148,8 +162,10 @@ class Models:
             failed = False  # who asked has left: that is no fault of the model
             raise
         except ModelRuntimeError as error:
+            note_span_error(span, error)
             raise Unavailable(error.detail) from None
         finally:
+            span.end()
             self._durations.labels(name).observe(time.perf_counter() - started)
             self.usage.count(name, time.perf_counter() - started, tokens, failed=failed)
 
@@ -157,13 +173,16 @@ class Models:
         """See the hook `chat_with_model`."""
         chosen, name = await self.choose(request.model or self._settings.llm_model)
         rule = await self.rules.admit(name)
-        asked = replace(request, model=name, options=_capped_options(request.options, rule, add=True))
+        asked = replace(request, model=name, options=capped_options(request.options, rule, add=True))
         started, tokens, failed = time.perf_counter(), None, True
+        span = begin_chat(self._tracing, name, chosen.kind)
         try:
-            async with aclosing(_whole_characters(chosen.runtime.chat(asked, name))) as events:
+            turn = inside_span(span, chosen.runtime.chat(asked, name))
+            async with aclosing(_whole_characters(turn)) as events:
                 async for event in events:
                     if isinstance(event, contracts.ChatEnd):
                         tokens, failed = _sum(event), False
+                        note_turn(span, event)
                         # By the runtime's word, so that clients can't invent labels.
                         self._durations.labels(event.model).observe(time.perf_counter() - started)
                     yield event
@@ -173,7 +192,11 @@ class Models:
         except ModelNotFound:
             name = "unknown"
             raise
+        except PlatformError as error:
+            note_span_error(span, error)
+            raise
         finally:
+            span.end()
             self.usage.count(name, time.perf_counter() - started, tokens, failed=failed)
 
     async def embed(self, model: str, texts: Sequence[str], purpose: contracts.Purpose) -> Embedded | None:
@@ -184,7 +207,8 @@ class Models:
         await self.rules.admit(name)
         started = time.perf_counter()
         try:
-            vectors = await chosen.runtime.embed(name, prepared(name, texts, purpose))
+            with embedding_span(self._tracing, name, chosen.kind):
+                vectors = await chosen.runtime.embed(name, prepared(name, texts, purpose))
         except ModelNotFound:
             return None
         except ModelRuntimeError as error:
@@ -276,23 +300,6 @@ async def _stream(
 def embeds(model: str) -> bool:
     """Whether a model's name says that it embeds."""
     return "embed" in model.lower()
-
-
-def _capped(tokens: int, rule: Rule) -> int:
-    return tokens if rule.max_tokens is None else min(tokens, rule.max_tokens)
-
-
-def _capped_options(options: Mapping[str, Any], rule: Rule, *, add: bool = False) -> Mapping[str, Any]:
-    """The same with every wish for tokens cut to the cap; with `add`, the cap where there is no wish."""
-    if rule.max_tokens is None:
-        return options
-    wishes = {name: options[name] for name in _TOKENS if isinstance(options.get(name), int)}
-    capped: dict[str, Any] = {
-        name: _capped(wish, rule) if wish > 0 else rule.max_tokens for name, wish in wishes.items()
-    }
-    if isinstance(inner := options.get("options"), Mapping):  # Ollama's place for them
-        capped["options"] = _capped_options(inner, rule)
-    return {**({"max_tokens": rule.max_tokens} if add and not wishes else {}), **options, **capped}
 
 
 def _sum(end: contracts.ChatEnd) -> int | None:

@@ -17,7 +17,7 @@ from builtin_plugins.models.services.door import Configured, Models
 from builtin_plugins.models.services.rules import Rules
 from builtin_plugins.models.services.usage import Usage
 from builtin_plugins.models.settings import ModelsSettings
-from kernel.sdk import OUTGOING, OutgoingClient, Platform
+from kernel.sdk import OUTGOING, TRACING, OutgoingClient, Platform
 
 
 @asynccontextmanager
@@ -36,7 +36,9 @@ async def open_models(platform: Platform) -> AsyncIterator[Models]:
         Usage(platform).running() as usage,
     ):
         servers = [_server(client, runtime, settings, limits) for runtime in named]
-        models = Models([*servers], local, settings, Rules(platform), usage, durations)
+        models = Models(
+            [*servers], local, settings, Rules(platform), usage, durations, platform.resource(TRACING)
+        )
         registered = platform.metrics.gauge(
             "models_registered_total", "Models of all runtimes, as they were listed last."
         )

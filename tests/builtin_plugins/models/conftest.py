@@ -12,6 +12,7 @@ from builtin_plugins.models.runtimes import ModelRuntime, OllamaRuntime, OpenAIR
 from kernel.metrics import Metrics
 from kernel.outgoing.client import Outgoing, OutgoingClient
 from kernel.testing import Running, Start
+from kernel.tracing import Tracing
 
 LIMITS = RuntimeLimits(connect_s=2.0, idle_s=5.0, total_s=10.0, health_s=2.0)
 RuntimeFor = Callable[..., ModelRuntime]
@@ -30,7 +31,7 @@ def start_anywhere(start_platform: Start, database_url: str | None) -> Start:
 @pytest.fixture
 async def client() -> AsyncIterator[OutgoingClient]:
     """A client that may call this machine."""
-    async with Outgoing(["127.0.0.0/8"], Metrics()).client("test") as opened:
+    async with Outgoing(["127.0.0.0/8"], Metrics(), Tracing()).client("test") as opened:
         yield opened
 
 

@@ -1,0 +1,18 @@
+"""Embedding as a span, by OpenTelemetry's conventions for generative AI."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+from kernel.sdk import TRACING, Platform, Span
+
+
+def embedding_span(platform: Platform, model: str, provider: str) -> AbstractContextManager[Span]:
+    """A call of an embedding model; `provider` is ``platform`` for one that runs in this process."""
+    attributes = {
+        "gen_ai.operation.name": "embeddings",
+        "gen_ai.provider.name": provider,
+        "gen_ai.system": provider,
+        "gen_ai.request.model": model,
+    }
+    return platform.resource(TRACING).span(f"embeddings {model}", "client", attributes)

@@ -1,0 +1,53 @@
+"""Calls of models as spans, by OpenTelemetry's conventions for generative AI.
+
+They tell which model was asked by what, and how many tokens that took; never what was said.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Final
+
+from kernel.sdk import Attributes, Span, Tracing, contracts
+
+_LONGEST: Final = 200
+
+
+def begin_chat(tracing: Tracing, model: str, provider: str) -> Span:
+    """A turn that begins now. `provider` is the kind of runtime: ``ollama``, ``openai`` or ``local``."""
+    return tracing.begin(f"chat {model[:_LONGEST]}", "client", _attributes("chat", model, provider))
+
+
+def embedding_span(tracing: Tracing, model: str, provider: str) -> AbstractContextManager[Span]:
+    """A call for vectors."""
+    attributes = _attributes("embeddings", model, provider)
+    return tracing.span(f"embeddings {model[:_LONGEST]}", "client", attributes)
+
+
+def note_generated(span: Span, end: contracts.Generated) -> None:
+    """What a runtime reported of a whole answer."""
+    read = None
+    if end.tokens_used is not None and end.output_tokens is not None:
+        read = end.tokens_used - end.output_tokens
+    _note(span, end.model, end.finish_reason, read, end.output_tokens)
+
+
+def note_turn(span: Span, end: contracts.ChatEnd) -> None:
+    """What a runtime reported of a turn in a chat."""
+    _note(span, end.model, end.finish_reason, end.prompt_tokens, end.completion_tokens)
+
+
+def _attributes(operation: str, model: str, provider: str) -> Attributes:
+    return {
+        "gen_ai.operation.name": operation,
+        "gen_ai.provider.name": provider,
+        "gen_ai.system": provider,  # its name in older conventions, which many tools still read
+        "gen_ai.request.model": model[:_LONGEST],
+    }
+
+
+def _note(span: Span, model: str, reason: str | None, read: int | None, written: int | None) -> None:
+    span.set("gen_ai.response.model", model)
+    span.set("gen_ai.response.finish_reasons", None if reason is None else [reason])
+    span.set("gen_ai.usage.input_tokens", read)
+    span.set("gen_ai.usage.output_tokens", written)

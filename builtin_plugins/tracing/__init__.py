@@ -1,0 +1,1 @@
+"""Traces of requests, jobs and calls, sent to an OpenTelemetry collector."""

@@ -1,0 +1,63 @@
+"""OpenTelemetry's library, set up for one process. Imported only where traces are made."""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Sequence
+from typing import Final
+
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+
+from kernel.sdk import mask
+
+log = logging.getLogger("platform.tracing")
+
+_SAY_EVERY: Final = 60.0
+_LIBRARY_LOG: Final = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
+
+
+def make_provider(address: str, service: str, role: str) -> TracerProvider:
+    """A provider that sends to `address`; the environment sets the rest, such as sampling and headers."""
+    named = Resource.create({"service.instance.id": str(uuid.uuid4()), "platform.role": role})
+    if str(named.attributes.get(SERVICE_NAME, "")).startswith("unknown_service") or service != "platform":
+        named = named.merge(Resource({SERVICE_NAME: service}))
+    provider = TracerProvider(resource=named, shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(Patient(OTLPSpanExporter(endpoint=address))))
+    return provider
+
+
+class Patient(SpanExporter):
+    """Says once a minute that a collector doesn't take spans, where the library would fill the log."""
+
+    def __init__(self, exporter: SpanExporter) -> None:
+        self._exporter = exporter
+        self._lost = 0
+        self._said = float("-inf")
+        logging.getLogger(_LIBRARY_LOG).setLevel(logging.CRITICAL)
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Send them; those that can't be sent are lost."""
+        why = ""
+        try:
+            result = self._exporter.export(spans)
+        except Exception as error:  # noqa: BLE001 - boundary: the library's transport
+            why, result = f": {type(error).__name__}", SpanExportResult.FAILURE
+        if result is not SpanExportResult.SUCCESS:
+            self._lost += len(spans)
+            if time.monotonic() - self._said > _SAY_EVERY:
+                log.warning("%s spans were lost: the collector did not take them%s", self._lost, mask(why))
+                self._said, self._lost = time.monotonic(), 0
+        return result
+
+    def shutdown(self) -> None:
+        """Close the connections."""
+        self._exporter.shutdown()
+
+    def force_flush(self, timeout_millis: int = 30000) -> bool:
+        """Nothing waits here."""
+        return self._exporter.force_flush(timeout_millis)

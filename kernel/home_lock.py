@@ -1,0 +1,101 @@
+"""A home belongs to the processes of one installation: those that share its database.
+
+Two platforms with different databases would take each other's secrets, and remove each other's files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TextIO
+
+from sqlalchemy import text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+
+from kernel.db.engine import Database
+from kernel.db.outages import is_outage
+from kernel.errors import StartupError
+
+_FILE = "database"
+_POLL = 0.1
+_PATIENCE = 3.0  # seconds in which a process that stops may let go
+
+
+@asynccontextmanager
+async def home_held(home: Path, database: Database) -> AsyncIterator[None]:
+    """Hold the home for the time of the block, together with other processes that have this database.
+
+    Raises StartupError while a process with another one holds it.
+    """
+    mine = await _identity(home, database)
+    with await asyncio.to_thread(_opened, home / "run" / _FILE) as file:
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                while not await asyncio.to_thread(_join, file, mine):  # noqa: ASYNC110
+                    await asyncio.sleep(_POLL)  # held by another process
+        except TimeoutError:
+            raise StartupError(
+                f"another platform, with another database, is running in {home}; give each platform a"
+                " PLATFORM_HOME of its own, or stop the other one"
+            ) from None
+        yield
+
+
+def _opened(path: Path) -> TextIO:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.open("a+", encoding="utf-8")
+
+
+def _join(file: TextIO, mine: str) -> bool:
+    """Whether the home is held with others that have the same database, or now is ours."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        if _content(file) == mine:
+            return True
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file.truncate(0)
+        file.write(mine)
+        file.flush()
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        fcntl.flock(file, fcntl.LOCK_UN)
+        return False
+    return _content(file) == mine
+
+
+def _content(file: TextIO) -> str:
+    file.seek(0)
+    return file.read()
+
+
+async def _identity(home: Path, database: Database) -> str:
+    """What tells this database from others, by whatever address it is reached."""
+    if database.is_sqlite:
+        return await asyncio.to_thread(_of_file, home, make_url(database.url).database or "")
+    try:
+        return await database.read(_of_server)
+    except DBAPIError as error:
+        if is_outage(error):
+            raise
+        return await database.read(_of_database)  # a server that doesn't tell who it is
+
+
+def _of_file(home: Path, database: str) -> str:
+    file, root = Path(database).resolve(), home.resolve()
+    return f"sqlite {file.relative_to(root) if file.is_relative_to(root) else file}"
+
+
+def _of_server(session: Session) -> str:
+    server = session.scalar(text("SELECT system_identifier FROM pg_control_system()"))
+    return f"{_of_database(session)} {server}"
+
+
+def _of_database(session: Session) -> str:
+    query = "SELECT oid, datname FROM pg_database WHERE datname = current_database()"
+    row = session.execute(text(query)).one()
+    return f"postgresql {row.oid} {row.datname}"

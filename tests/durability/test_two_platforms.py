@@ -1,0 +1,49 @@
+"""Two platforms on one home: processes of one installation share it, others are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kernel.sdk import StartupError
+from kernel.testing import Start
+from tests.fakes.processes import running_process, served_platform, without_plugins
+
+
+async def test_another_database_is_refused(
+    start_platform: Start, database_url: str | None, tmp_path: Path
+) -> None:
+    """It would remove files that the other one needs; the message says what to do."""
+    home = tmp_path / "home"
+    first = await start_platform(home=home, env={"DATABASE_URL": database_url})
+    assert (await first.anonymous.get("/livez")).status == 200
+    other = f"sqlite:///{tmp_path / 'other.db'}"
+    with pytest.raises(StartupError, match=r"another platform.*PLATFORM_HOME of its own, or stop") as refused:
+        await start_platform(home=home, env={"DATABASE_URL": other}, migrated=False)
+    assert str(home) in str(refused.value)
+    assert (await first.anonymous.get("/livez")).status == 200
+
+
+async def test_processes_of_one_installation_share_a_home(
+    start_platform: Start, database_url: str | None, tmp_path: Path
+) -> None:
+    """API processes and workers."""
+    for role in ("api", "worker", "api"):
+        await start_platform(home=tmp_path / "home", env={"DATABASE_URL": database_url}, role=role)
+
+
+async def test_the_next_platform_may_have_another_database(tmp_path: Path) -> None:
+    """A process that was killed holds nothing; the command that is refused ends with the reason alone."""
+    env = without_plugins()
+    home, other = tmp_path / "home", f"sqlite:///{tmp_path / 'other.db'}"
+    async with served_platform(home, "--no-worker", env=env) as first:
+        late = {**env, "PLATFORM_HOME": str(home), "DATABASE_URL": other, "PLATFORM_PORT": "0"}
+        command = ("-m", "cli", "serve", "--no-worker")
+        async with running_process(*command, env=late, log=tmp_path / "late.log") as second:
+            assert await second.wait(60) == 1
+            assert "another platform, with another database, is running" in second.output()
+            assert "Traceback" not in second.output()
+        await first.process.kill()
+    async with served_platform(home, "--no-worker", env={**env, "DATABASE_URL": other}) as next_one:
+        assert (await next_one.get("/livez"))[0] == 200
