@@ -21,6 +21,7 @@ from kernel.errors import StartupError
 from kernel.gateway.services import SLOTS, Service
 from kernel.housekeeping import housekeep
 from kernel.http.application import Application
+from kernel.http.streams import OPEN_STREAMS
 from kernel.metrics_shared import shared_metrics
 from kernel.offers import OFFERS
 from kernel.platform import Platform
@@ -88,6 +89,7 @@ async def serve_api(
             await announce(platform, Ports(listeners[0].port, published))
         await stop.wait()
         log.info("stopping: running requests have %g s to finish", platform.settings.shutdown_timeout)
+        platform.resource(OPEN_STREAMS).stop(platform.settings.shutdown_timeout)
         await stop_all(listeners)
     if again.is_set() and not shared_port:  # one that shares its port is started again by its parent
         start_again()

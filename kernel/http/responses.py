@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 from aiohttp import ClientConnectionResetError, web
 from pydantic import BaseModel, ConfigDict, Field
 
-from kernel.errors import ANY_ERROR, PlatformError, Unauthorized
+from kernel.errors import ANY_ERROR, PlatformError, Unauthorized, Unavailable
 from kernel.http.wire import JSON, BodyResponse, Request
 
 T = TypeVar("T")
@@ -98,20 +98,26 @@ def error_response(error: PlatformError) -> web.Response:
 
 
 async def send_events(
-    request: web.Request, events: AsyncGenerator[tuple[str, Any], None]
+    request: web.Request, events: AsyncGenerator[tuple[str, Any], None], *, endless: bool = False
 ) -> web.StreamResponse:
     """Stream (name, JSON value) pairs as server-sent events, an error as `error`; see `send_stream`."""
-    return await send_stream(request, _framed(events), _failed_event)
+    return await send_stream(request, _framed(events), _failed_event, endless=endless)
 
 
 async def send_stream(
-    request: web.Request, frames: AsyncGenerator[bytes, None], failed: Callable[[PlatformError], bytes]
+    request: web.Request,
+    frames: AsyncGenerator[bytes, None],
+    failed: Callable[[PlatformError], bytes],
+    *,
+    endless: bool = False,
 ) -> web.StreamResponse:
     """Stream server-sent events that are ready to be written.
 
     An error before the first is an ordinary error answer; a later one is told by what `failed` makes of it,
-    as the status is out by then, and so is the end of the caller's session. The headers keep reverse proxies
-    from collecting the stream into one lump. When the client leaves, the generator is closed.
+    as the status is out by then, and so is the end of the caller's session. When the server stops, an
+    `endless` stream, which follows something, ends at once, any other when its time to finish is over. The
+    headers keep reverse proxies from collecting the stream into one lump. When the client leaves, the
+    generator is closed.
     """
     async with aclosing(frames):
         first = await anext(frames, None)
@@ -120,12 +126,12 @@ async def send_stream(
         response.headers["X-Accel-Buffering"] = "no"
         await response.prepare(request)
         try:
-            async with _while_session_lasts(request):
+            async with _while_session_lasts(request, endless):
                 if first is not None:
                     await response.write(first)
                 async for frame in _with_errors(frames, failed):
                     await response.write(frame)
-        except SessionEnded as ended:
+        except (SessionEnded, ServerStopping) as ended:
             await response.write(failed(ended))
     await response.write_eof()
     return response
@@ -142,19 +148,27 @@ class SessionEnded(Unauthorized):
     default_detail = "The session was revoked; sign in again"
 
 
+class ServerStopping(Unavailable):
+    code = "server_stopping"
+    default_detail = "The server is stopping; connect again"
+
+
 @asynccontextmanager
-async def _while_session_lasts(request: web.Request) -> AsyncIterator[None]:
-    """Stop the block with SessionEnded when the caller's session is over."""
+async def _while_session_lasts(request: web.Request, endless: bool) -> AsyncIterator[None]:
+    """Stop the block with SessionEnded when the caller's session is over, with ServerStopping before the
+    server stops.
+    """
     stream = request.stream if isinstance(request, Request) else None
     if stream is None:
         yield
         return
+    stream.endless = endless
     try:
         async with stream.ending_softly() as limit:
             yield
     except TimeoutError:
         if limit.expired():
-            raise SessionEnded() from None
+            raise (ServerStopping() if stream.stops else SessionEnded()) from None
         raise
 
 

@@ -22,15 +22,27 @@ from kernel.resource_keys import ResourceKey
 log = logging.getLogger("platform.http")
 
 LOOK_EVERY = 1.0
+_LAST_WORDS = 2.0
 
 
 class OpenStream:
-    """One streaming answer under way; `end` is called when its caller's session is over."""
+    """One streaming answer under way; `end` is called when its caller's session is over.
+
+    While it `is_soft`, it can say why it ends; `stops` tells that the server stops. An `endless` one follows
+    something, and has no end of its own to wait for.
+    """
 
     def __init__(self, epoch: int | None, credential: str, end: Callable[[], None]) -> None:
         self.epoch = epoch
         self.credential = credential
         self.end = end
+        self.is_soft = self.stops = self.endless = False
+
+    def stop(self) -> None:
+        """The server stops: end it with a word about that. One that can't say a word is left alone."""
+        if self.is_soft:
+            self.stops = True
+            self.end()
 
     @asynccontextmanager
     async def ending_softly(self) -> AsyncIterator[asyncio.Timeout]:
@@ -39,9 +51,10 @@ class OpenStream:
         try:
             async with asyncio.timeout(None) as limit:
                 self.end = lambda: limit.reschedule(asyncio.get_running_loop().time())
+                self.is_soft = True
                 yield limit
         finally:
-            self.end = hard
+            self.end, self.is_soft = hard, False
 
 
 class OpenStreams:
@@ -52,6 +65,7 @@ class OpenStreams:
         self._open: dict[int, set[OpenStream]] = {}
         self._looking: asyncio.Task[None] | None = None
         self._checks: set[asyncio.Task[None]] = set()
+        self._stopping: asyncio.TimerHandle | None = None
 
     def watch(self, principal: Principal, cut: Callable[[], None]) -> OpenStream | None:
         """Watch the answer that the current task is about to stream; None for who has no session.
@@ -84,12 +98,32 @@ class OpenStreams:
 
     def end(self, credential: str) -> None:
         """End the streams that began with a credential (`Principal.credential`) which holds no longer."""
-        for stream in [one for streams in self._open.values() for one in streams]:
+        for stream in self._all():
             if stream.credential == credential:
                 stream.end()
 
+    def stop(self, grace: float) -> None:
+        """The server stops in `grace` seconds: what follows something ends now, other streams shortly before.
+
+        What is still under way then is cut.
+        """
+        for stream in self._all():
+            if stream.endless:
+                stream.stop()
+        soon = max(grace - _LAST_WORDS, grace / 2)
+        self._stopping = asyncio.get_running_loop().call_later(soon, self._stop_all)
+
+    def _stop_all(self) -> None:
+        for stream in self._all():
+            stream.stop()
+
+    def _all(self) -> list[OpenStream]:
+        return [stream for streams in self._open.values() for stream in streams]
+
     async def close(self) -> None:
         """Look no more."""
+        if self._stopping is not None:
+            self._stopping.cancel()
         tasks = [*self._checks, *([self._looking] if self._looking else [])]
         for task in tasks:
             task.cancel()

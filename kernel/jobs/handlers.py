@@ -39,7 +39,7 @@ async def follow_job(ctx: Context, job_id: str) -> web.StreamResponse:
     Each event contains the whole job. One is sent at once and after each change, at least every 15 seconds,
     until the job has ended.
     """
-    return await send_events(ctx.request, following.follow(ctx.caller, job_id))
+    return await send_events(ctx.request, following.follow(ctx.caller, job_id), endless=True)
 
 
 @routes.post(

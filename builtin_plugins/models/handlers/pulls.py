@@ -32,7 +32,7 @@ async def pull(ctx: Context, body: PullRequest) -> ModelChanged | Answer | web.S
     if isinstance(begun, ModelChanged):
         return Answer(begun, status=200)
     if "text/event-stream" in ctx.request.headers.get("Accept", ""):
-        return await send_events(ctx.request, pulls.follow(ctx.caller, begun.id))
+        return await send_events(ctx.request, pulls.follow(ctx.caller, begun.id), endless=True)
     if not body.wait:
         return Answer(pulls.started(begun), status=202)
     return await pulls.finish(ctx, begun)
@@ -60,7 +60,7 @@ async def get_pull(ctx: Context, pull_id: str) -> PullOut:
 )
 async def follow_pull(ctx: Context, pull_id: str) -> web.StreamResponse:
     """Follow a pull as server-sent events named `pull`, until it has ended."""
-    return await send_events(ctx.request, pulls.follow(ctx.caller, pull_id))
+    return await send_events(ctx.request, pulls.follow(ctx.caller, pull_id), endless=True)
 
 
 @routes.delete(
