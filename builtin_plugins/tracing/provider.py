@@ -60,4 +60,4 @@ class Patient(SpanExporter):
 
     def force_flush(self, timeout_millis: int = 30000) -> bool:
         """Nothing waits here."""
-        return self._exporter.force_flush(timeout_millis)
+        return bool(self._exporter.force_flush(timeout_millis))

@@ -310,8 +310,13 @@ class Outgoing:
 
 def _attributes(client: str, method: str, url: URL) -> Attributes:
     """By OpenTelemetry's conventions for HTTP clients; of the address no more than its origin."""
-    address = {"server.address": url.host or "", "server.port": url.port or 0}
-    return {"http.request.method": method, "url.scheme": url.scheme, "platform.client": client, **address}
+    return {
+        "http.request.method": method,
+        "url.scheme": url.scheme,
+        "server.address": url.host or "",
+        "server.port": url.port or 0,
+        "platform.client": client,
+    }
 
 
 def _end(span: Span, status: int | None, error: str | None) -> None:

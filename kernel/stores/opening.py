@@ -119,7 +119,9 @@ async def open_early_blobs(
     if chosen is None:
         return _own_blobs(needs)
     plugin, offer = chosen
-    return await _entered(plugin, offer, needs, stack) if offer.early else None
+    if not offer.early:
+        return None
+    return await _entered(plugin, offer, needs, stack)
 
 
 def _own_blobs(needs: StoreNeeds) -> FileBlobs:
