@@ -78,6 +78,8 @@ class Document(Base):
     page_count: Mapped[int | None] = mapped_column(Integer)
     uploaded_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
     completed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    language_told: Mapped[bool] = mapped_column(Boolean, default=True, server_default=false())
+    """Whether somebody has looked for its language, which is stored with its passages."""
     tree_wanted: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
     tree_nodes: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
     tree_levels: Mapped[int] = mapped_column(Integer, default=0, server_default="0")

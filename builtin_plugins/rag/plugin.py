@@ -43,6 +43,7 @@ from builtin_plugins.rag.services.reembedding import REEMBED
 from builtin_plugins.rag.services.removal import REMOVE
 from builtin_plugins.rag.services.samples import sample_answers
 from builtin_plugins.rag.services.sentence_vectors import SENTENCE_VECTORS, SentenceVectors
+from builtin_plugins.rag.services.telling import TELL_LANGUAGES
 from builtin_plugins.rag.services.transfer import Place, export_rows, read_sections
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.rag.trees.job import BUILD_TREES
@@ -97,7 +98,7 @@ class RagPlugin(Plugin):
 
     @hookimpl
     def register_jobs(self) -> Sequence[JobRef]:
-        return [INGEST, REMOVE, BUILD_TREES, REEMBED, IMPORT]
+        return [INGEST, REMOVE, BUILD_TREES, REEMBED, IMPORT, TELL_LANGUAGES]
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:

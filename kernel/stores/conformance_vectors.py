@@ -246,6 +246,21 @@ class VectorStoreConformance:
         for store in stores:
             assert set(ids(await self.near(store, text="zebra"))) == {"one-1", "two-2", "three-3"}
 
+    async def test_what_is_added_to_payloads(self, database: Database, stores: Stores) -> None:
+        """Every store finds it with the group's points, which keep the rest; another group has none of it."""
+        first, second = stores
+        await self.make(database, first, thing(1), thing(2, "two"))
+        assert len(await self.near(second, text="thing")) == 2
+        await database.write(first.annotate, COLLECTION, "one", {"language": "de"})
+        await database.write(first.annotate, "nowhere", "one", {"language": "de"})
+        for store in stores:
+            for text in (None, "thing"):
+                best, other = await self.near(store, 0.1, text=text)
+                assert (best.point.id, best.point.payload) == ("one-1", {"number": 1, "language": "de"})
+                assert best.cosine == pytest.approx(1.0, abs=2e-3)
+                assert other.point.payload == {"number": 2}
+            assert await store.count(COLLECTION) == 2
+
     async def test_vectors_of_another_engine_are_refused(self, database: Database, stores: Stores) -> None:
         """On writing and on searching; a query that names no engine trusts its caller."""
         store = stores[0]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from kernel.db.tables import CollectionRecord, PointRecord
@@ -49,6 +50,20 @@ def _halves(found: CollectionRecord, point: Point) -> npt.NDArray[np.float16]:
 
 def stored_of(row: Any) -> StoredPoint:
     return StoredPoint(row.id, row.group_key, row.position, row.text, row.payload)
+
+
+def annotate(
+    session: Session, collection_id: int, version: int, group: str, values: Mapping[str, Any]
+) -> None:
+    """Add `values` to the payloads of a group's published points, which indexes then read anew."""
+    mine = (PointRecord.collection_id == collection_id) & (PointRecord.group_key == group)
+    query = select(PointRecord.label, PointRecord.payload).where(mine, PointRecord.version.is_not(None))
+    changed = [
+        {"label": row.label, "payload": {**row.payload, **values}, "version": version}
+        for row in session.execute(query)
+    ]
+    if changed:
+        session.execute(update(PointRecord), changed)
 
 
 def check_fit(found: CollectionRecord, query: Query) -> None:

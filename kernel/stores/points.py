@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -30,7 +30,7 @@ from kernel.stores.dense import EXACT_UP_TO
 from kernel.stores.fusion import hybrid, weight_for
 from kernel.stores.indexes import CollectionIndexes, Follower, text_follower
 from kernel.stores.locks import AsyncSharedLock
-from kernel.stores.point_rows import COLUMNS, check_fit, find_collection, row_of, stored_of
+from kernel.stores.point_rows import COLUMNS, annotate, check_fit, find_collection, row_of, stored_of
 from kernel.stores.protocols import Embedded, EngineMismatch, Hit, Point, Query, StoredPoint
 from kernel.stores.purging import purge, set_aside
 from kernel.stores.ranked import Judged, Labels, Ranked
@@ -88,6 +88,11 @@ class SqlVectorStore:
         change = update(PointRecord).where(mine, PointRecord.version.is_(None)).values(version=version)
         unit.session.execute(change)
         return int(unit.session.scalar(select(func.count()).select_from(PointRecord).where(mine)) or 0)
+
+    def annotate(self, unit: Unit, collection: str, group: str, values: Mapping[str, Any]) -> None:
+        """See `VectorStore.annotate`."""
+        if find_collection(unit.session, collection) is not None:
+            annotate(unit.session, *self._next_version(unit, collection), group, values)
 
     def remove_group(self, unit: Unit, collection: str, group: str) -> int:
         """See `VectorStore.remove_group`."""

@@ -25,12 +25,21 @@ class Embedded:
 
     `unrelated` is the cosine of two texts that have nothing to do with each other, for this model. Similarity
     starts there. `meaning` is the share of the vectors in hybrid search, 0 to 1; words have the rest.
+    `languages` are those that the model knows (ISO 639), None for about all; a question in another one leaves
+    vectors the share `elsewhere`.
     """
 
     vectors: npt.NDArray[np.float32]
     engine: str
     unrelated: float = 0.0
     meaning: float = 0.8
+    languages: frozenset[str] | None = None
+    elsewhere: float = 0.2
+
+    def share_in(self, language: str | None) -> float:
+        """The share of the vectors for a question in `language`, None for one that nobody can tell."""
+        known = self.languages is None or language is None or language in self.languages
+        return self.meaning if known else min(self.meaning, self.elsewhere)
 
     def similarity(self, cosine: float) -> float:
         """Convert a cosine to a scale on which 0 is unrelated and 1 is the same text, whatever the model."""
@@ -115,6 +124,12 @@ class VectorStore(Protocol):
 
     def publish(self, unit: Unit, collection: str, group: str) -> int:
         """Let searches see the group, all at once with the commit; answers its number of points."""
+        ...
+
+    def annotate(self, unit: Unit, collection: str, group: str, values: Mapping[str, Any]) -> None:
+        """Add to the payload of each published point of a group; searches that start after the commit go by
+        it. Nothing happens where there is no such collection.
+        """
         ...
 
     def remove_group(self, unit: Unit, collection: str, group: str) -> int:

@@ -33,6 +33,7 @@ from builtin_plugins.rag.services.graphs import builds_graphs, tell_of_graph
 from builtin_plugins.rag.services.models import check_embedding_model
 from builtin_plugins.rag.services.outcomes import note_outcome
 from builtin_plugins.rag.services.removal import delete_base
+from builtin_plugins.rag.services.telling import TELL_LANGUAGES, TellPayload
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.rag.trees.job import queue_one, visible
 from kernel.sdk import (
@@ -235,6 +236,7 @@ class _Import:
             status="processing",
             page_count=document.page_count,
             tree_wanted=document.has_tree,
+            language_told=False,
             uploaded_at=document.uploaded_at,
         )
         unit.session.add(row)
@@ -298,6 +300,7 @@ class _Import:
             parts=self._bundle.manifest.plugins,
             renamed=self._new,
         )
+        unit.enqueue(TELL_LANGUAGES, TellPayload())
         _let_go(unit, self._platform, self._payload)
 
     def _held(self, unit: Unit, document_id: str | None = None) -> KnowledgeBase:

@@ -111,6 +111,8 @@ async def test_it_is_the_same_elsewhere(
         path = f"{BASES}/{new}/documents/{documents[0]['document_id']}/chunks"
         passage = (await bob.get(path)).json()["items"][0]["chunk_id"]
         assert (questions[0]["passages"], questions[0]["documents"]) == ([passage], ["ferry.txt"])
+        (row,), _ = await running.platform.vectors.points(f"rag:{new}", documents[0]["document_id"], 1, 0)
+        assert row.payload["language"] == "en"  # told by a job, not carried in the file
         # It can be exported in turn, and the file is read only once.
         again = zipfile.ZipFile(io.BytesIO(await exported(bob, new)))
         assert again.testzip() is None

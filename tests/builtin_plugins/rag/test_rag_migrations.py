@@ -7,6 +7,7 @@ from pathlib import Path
 from alembic import command
 from sqlalchemy import Connection, inspect, text
 
+from builtin_plugins.rag.services.telling import TELL_LANGUAGES, TellPayload
 from kernel.db.migrate import Owner, alembic_config
 from kernel.db.startup import SCHEMA
 from kernel.testing import Actor, Running, Start, platforms
@@ -96,6 +97,33 @@ async def test_knowledge_bases_of_the_fifth_release(platform_home: Path, databas
         assert (await again.get(path)).json() == before
 
 
+async def test_documents_of_the_sixth_release(platform_home: Path, database_url: str | None) -> None:
+    """Their language was never told: a job tells it, and their words are found in other forms."""
+    env = {"DATABASE_URL": database_url}
+    async with platforms(platform_home) as start:
+        ada, path = await _document(start, env, GERMAN)
+        await ada.running.run_jobs()
+        async with ada.running.platform.database.schema_change() as connection:
+            await connection.run_sync(_to, _rag(ada.running), "0006")
+            await connection.execute(text(_WITHOUT_LANGUAGE))
+    async with platforms(platform_home) as start:
+        running = await start("rag", HashEmbeddings(), env=env)
+        again = await running.sign_in("ada", ada.password)
+        search = f"{path.partition('/documents/')[0]}/search"
+
+        async def by_words() -> float:
+            (found,) = (await again.post(search, json={"question": "Katze"})).json()["items"]
+            return float(found["scores"]["text"])
+
+        assert await by_words() == 0.0
+        database = running.platform.database
+        await database.write(lambda unit: unit.enqueue(TELL_LANGUAGES, TellPayload()))
+        await running.run_jobs()
+        assert await by_words() > 0.0
+        untold = text("SELECT count(*) FROM rag_document WHERE NOT language_told")
+        assert await database.read(lambda session: session.scalar(untold)) == 0
+
+
 async def test_back_to_the_second_release(platform_home: Path, database_url: str | None) -> None:
     """Rows that had outlived their knowledge base go, as nothing may refer to one that is not there."""
     env = {"DATABASE_URL": database_url}
@@ -137,6 +165,8 @@ def _rag(running: Running) -> Owner:
 
 CONTENT = b"A station on Senja."
 LONG = "\n\n".join(f"Paragraph {n} tells of the station on Senja. " * 8 for n in range(20)).encode()
+GERMAN = "Die Katzen schlafen auf den Bänken vor der Stube, bis es im Herbst zu kalt wird.".encode()
+_WITHOUT_LANGUAGE = """UPDATE kernel_point SET payload = '{"page": null, "char_start": 0, "char_end": 80}'"""
 _FAILED = "UPDATE rag_document SET status='failed', error='It is encrypted.', error_code='encrypted'"
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from sqlalchemy import ColumnElement, delete, func, insert, select, update
@@ -50,6 +51,12 @@ class ShelfVectors:
         change = update(ShelfPoint).where(_of(collection, group)).values(published=True)
         unit.session.execute(change, execution_options={"synchronize_session": False})
         return _number(unit.session, _of(collection, group))
+
+    def annotate(self, unit: Unit, collection: str, group: str, values: Mapping[str, Any]) -> None:
+        for row in unit.session.scalars(
+            select(ShelfPoint).where(_of(collection, group), ShelfPoint.published)
+        ):
+            row.payload = {**row.payload, **values}
 
     def remove_group(self, unit: Unit, collection: str, group: str) -> int:
         count = _number(unit.session, _of(collection, group))

@@ -1,0 +1,65 @@
+"""The languages of documents that were stored without them: imported, or from before they were told.
+
+A job at low priority tells them, document by document, and stores them with the passages; text indexes then
+read these passages anew. Killed anywhere, it goes on with the documents that are left.
+"""
+
+from __future__ import annotations
+
+import time
+
+from pydantic import BaseModel
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.services.languages import languages_of
+from kernel.sdk import LANGUAGE, Job, Platform, Unit
+
+_SECONDS = 60
+"""A run ends after so long and leaves the rest to the next, so that its lane is free for others."""
+
+
+class TellPayload(BaseModel):
+    """All documents without a language."""
+
+
+async def tell_languages(platform: Platform, _payload: TellPayload) -> None:
+    """Tell the language of each completed document that has not been looked at."""
+    until = time.monotonic() + _SECONDS
+    while time.monotonic() < until:
+        found = await platform.database.read(_next)
+        if found is None:
+            return
+        base, document_id = found
+        rows, _ = await platform.vectors.points(base.collection, document_id, 1, 0)
+        told = rows[0].payload.get(LANGUAGE) if rows else None
+        if rows and told is None:
+            (told,) = await languages_of(platform, [rows[0].text])
+        await platform.database.write(_store, platform, base.id, document_id, told)
+
+
+def _next(session: Session) -> tuple[KnowledgeBase, str] | None:
+    query = (
+        select(KnowledgeBase, Document.id)
+        .join(Document, Document.knowledge_base_id == KnowledgeBase.id)
+        .where(Document.language_told.is_(False), Document.status == "completed")
+        .limit(1)
+    )
+    row = session.execute(query).one_or_none()
+    return None if row is None else (row[0], row[1])
+
+
+def _store(unit: Unit, platform: Platform, kb_id: str, document_id: str, language: str | None) -> None:
+    """With the passages, wherever they are by now, in the order of locks of an ingestion."""
+    mine = select(KnowledgeBase).where(KnowledgeBase.id == kb_id)
+    base: KnowledgeBase | None = unit.session.scalar(mine.with_for_update(read=True, key_share=True))
+    if base is None or unit.session.get(Document, document_id, with_for_update=True) is None:
+        return
+    if language is not None:
+        for collection in filter(None, (base.collection, base.coming_collection)):
+            platform.vectors.annotate(unit, collection, document_id, {LANGUAGE: language})
+    unit.session.execute(update(Document).where(Document.id == document_id).values(language_told=True))
+
+
+TELL_LANGUAGES = Job("rag.tell_languages", TellPayload, tell_languages, schedule="*/10 * * * *", lane="large")
