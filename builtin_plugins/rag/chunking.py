@@ -143,9 +143,12 @@ def _overlap_start(window: _Window, lowest: int, end: int, fresh: int, overlap: 
     """Return where the next chunk starts: at `fresh`, or up to `overlap` before the `end` of the last one.
 
     A sentence that leaves at least half of the overlap is preferred, then a word. Without either, the overlap
-    begins inside a word only if the chunk before had to end inside one.
+    begins inside a word only if the chunk before had to end inside one. Rows that end a portion of a table
+    are not repeated: the names of their columns would stay behind.
     """
     text = window.text
+    if fresh > end + 1 and "\t" in text[text.rfind("\n", lowest, end) + 1 : end]:
+        return fresh
     floor = max(end - overlap, lowest, window.page_at(fresh)[1])
     if floor >= end:
         return fresh

@@ -10,13 +10,13 @@ from openpyxl import load_workbook
 
 from builtin_plugins.rag.parsing.archive import open_archive
 from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
+from builtin_plugins.rag.parsing.portions import room_below
 
 _MAX_EMPTY_ROWS: Final = 1_048_576
-_CHARS_PER_BLOCK: Final = 2_000
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield each sheet in portions of about 2,000 characters that all begin with its header row.
+    """Yield each sheet in portions (`portions`) that all begin with its first row.
 
     Values as last calculated, never formulas; dates in ISO 8601. Raises `UnparsableDocument` for a bomb, a
     password, a broken package, or a sheet with more empty rows than Excel has rows.
@@ -53,11 +53,12 @@ def _portions(lines: Iterator[str]) -> Iterator[str]:
     header = next(lines, None)
     if header is None:
         return
+    room = room_below([header])
     portion, size = [header], len(header)
     for line in lines:
-        if size > _CHARS_PER_BLOCK and len(portion) > 1:
+        if size + len(line) > room and len(portion) > 1:
             yield "\n".join(portion)
-            portion, size = [header], 0
+            portion, size = [header], len(header)
         portion.append(line)
         size += len(line)
     yield "\n".join(portion)

@@ -14,9 +14,9 @@ from typing import IO, Final, NamedTuple
 from lxml import etree
 
 from builtin_plugins.rag.parsing.blocks import UnparsableDocument
+from builtin_plugins.rag.parsing.portions import names_columns, room_below, size_of
 
 _MAX_RELATIONSHIPS_BYTES: Final = 16 * 1024 * 1024
-_ROWS_PER_BLOCK: Final = 20  # so that a passage rarely holds rows without the names of their columns
 # The same drawing once more for old readers, and text that tracked changes removed.
 _SKIPPED: Final = frozenset({"Fallback", "del", "moveFrom"})
 _TAGS: Final = tuple(
@@ -157,7 +157,7 @@ class _Walk:
             yield from self._place("".join(self._paragraphs.pop()))
         elif name == "tbl":
             yield from self._place(_rows(self._tables.pop()))
-        elif name == "tr" and len(self._tables) == 1 and len(self._tables[0]) > _ROWS_PER_BLOCK:
+        elif name == "tr" and len(self._tables) == 1 and _is_full(self._tables[0]):
             yield _rows(self._tables[0][:-1])  # the last row begins the next portion, below their names
             del self._tables[0][1 if names_columns(self._tables[0][0]) else 0 : -1]
         _forget(element)
@@ -182,11 +182,9 @@ def _skipped(name: str, element: etree._Element) -> bool:
     return name in _SKIPPED or (name == "fld" and element.get("type") == "slidenum")
 
 
-def names_columns(row: Sequence[str]) -> bool:
-    """Whether a table's first row holds names: all cells do, each another, and none has a digit."""
-    names = [cell.strip() for cell in row]
-    distinct = all(names) and len(set(names)) == len(names) > 1
-    return distinct and not any(char.isdigit() for name in names for char in name)
+def _is_full(table: Sequence[Sequence[str]]) -> bool:
+    """Whether the last row is one too many for the portion."""
+    return len(table) > 2 and sum(map(size_of, table)) > room_below(table[0])
 
 
 def _rows(rows: list[list[str]]) -> str:

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from builtin_plugins.rag.parsing.ooxml import names_columns
+from builtin_plugins.rag.parsing.portions import names_columns, room_below, size_of
 
 _MOST_PIECES = 4_000  # of a page; a map may have many more, and no table
 _GAP = 0.9  # between two cells, in heights of a letter: wider than any space between words
 _ALIKE = 3.0  # points by which edges in one column may differ
-_ROWS = 20  # that the names of the columns stand above
 _NEAR = 4.0  # lines of one table are no further apart, in heights
 
 
@@ -48,7 +47,8 @@ class TableReader:
     def rows_of(self, text_page: Any) -> dict[str, str]:
         """For each row of a table on a page: its words as the page's text has them, and its cells with tabs.
 
-        Now and then the row that names the columns stands before it once more, as rows are cut into passages.
+        Now and then the row that names the columns stands before it once more, as rows are cut into passages
+        (`portions`).
         """
         count = text_page.count_rects()
         carried, self._names = self._names, ()
@@ -69,10 +69,13 @@ class TableReader:
 def _written(
     table: Sequence[Sequence[str]], names: Sequence[str], *, above: bool
 ) -> Iterator[tuple[str, str]]:
-    for number, cells in enumerate(table):
+    size = room_below(names) if above else 0
+    for cells in table:
         if all(cells):
-            row = "\t".join(cells)
-            repeated = names and ((number > 1 and number % _ROWS == 1) or (above and number == 0))
+            row, size = "\t".join(cells), size + size_of(cells)
+            repeated = names and size > room_below(names)
+            if repeated:
+                size = size_of(names) + size_of(cells)
             yield " ".join(cells), "\n{}\n{}".format("\t".join(names), row) if repeated else row
 
 

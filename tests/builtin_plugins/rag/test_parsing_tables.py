@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import docx
+import openpyxl
 import pytest
 from reportlab.lib import colors
 from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.platypus import Paragraph, SimpleDocTemplate, Table, TableStyle
 
-from builtin_plugins.rag.parsing import from_pdf
+from builtin_plugins.rag.chunking import chunk
+from builtin_plugins.rag.parsing import from_docx, from_pdf, from_xlsx
+from builtin_plugins.rag.parsing.blocks import Block
 from kernel.testing import Running
 from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_pipeline, somebody
 
@@ -53,6 +56,14 @@ def word(path: Path, rows: Sequence[Sequence[str]]) -> Path:
     return path
 
 
+def workbook(path: Path, rows: Sequence[Sequence[str]]) -> Path:
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(path)
+    return path
+
+
 @pytest.mark.parametrize("style", STYLES)
 def test_rows_of_a_pdf(tmp_path: Path, style: str) -> None:
     """However the cells are aligned; the text around them stays prose."""
@@ -63,13 +74,28 @@ def test_rows_of_a_pdf(tmp_path: Path, style: str) -> None:
 
 
 def test_a_long_table_of_a_pdf(tmp_path: Path) -> None:
-    """The names of its columns come again every twenty rows."""
+    """The names of its columns come again after some rows."""
     rows = [ROWS[0], *([f"pump {number}", f"{number} kg", f"{number}0 EUR"] for number in range(1, 61))]
     text = "\n".join(block.text for block in from_pdf.parse(pdf(tmp_path / "t.pdf", rows)))
     lines = [line for line in text.splitlines() if "\t" in line]
     assert [line for line in lines if line.startswith("pump")] == ["\t".join(row) for row in rows[1:]]
     heads = [at for at, line in enumerate(lines) if line.startswith("Model")]
     assert len(heads) >= 2 and max(b - a for a, b in pairwise(heads)) <= 41
+
+
+@pytest.mark.parametrize("kind", ["pdf", "docx", "xlsx"])
+def test_no_passage_has_rows_without_the_names_of_their_columns(tmp_path: Path, kind: str) -> None:
+    """Rows as long as sentences: a passage holds few of them, and begins with the names."""
+    make = {"pdf": pdf, "docx": word, "xlsx": workbook}[kind]
+    parse = {"pdf": from_pdf.parse, "docx": from_docx.parse, "xlsx": from_xlsx.parse}[kind]
+    name = f"pump {{}} for {'wide ' * 6}wells"
+    pumps = [[name.format(number), f"{number} kg", f"{number}0 EUR"] for number in range(1, 61)]
+    found = parse(make(tmp_path / f"t.{kind}", [ROWS[0], *pumps]))
+    blocks = [one if isinstance(one, Block) else Block(str(one)) for one in found]
+    passages = [one.text.splitlines() for one in chunk(blocks, 1500, 150)]
+    tables = [[line for line in lines if "\t" in line] for lines in passages]
+    assert sum(line.startswith("pump") for lines in tables for line in lines) == 60
+    assert len(tables) > 2 and all(lines[0].startswith("Model") for lines in tables if lines)
 
 
 def test_prose_in_two_columns_is_no_table(tmp_path: Path) -> None:
