@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, Field
 
 
@@ -17,6 +19,9 @@ class EnhancerState(BaseModel):
 
     available: bool
     backend: str | None = None
+    place: Literal["folder", "server"] | None = Field(
+        None, description="Where a cross-encoder runs: from a folder on this machine, or on a server."
+    )
 
 
 class RagCapabilities(BaseModel):

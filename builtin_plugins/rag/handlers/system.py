@@ -33,11 +33,15 @@ async def root(ctx: Context) -> RootOut:
 async def capabilities(ctx: Context) -> RagCapabilities:
     """Show which features are available on this server."""
     has_conversations = bool(ctx.platform.hooks.implementations(contracts.open_turn))
-    reranker = "lexical" if ctx.resource(RERANKER) is None else "cross_encoder"
+    reranker = ctx.resource(RERANKER)
     return RagCapabilities(
         methods={**dict.fromkeys(ctx.resource(METHODS).names, True), "conversational": has_conversations},
         enhancers={
-            "rerank": EnhancerState(available=True, backend=reranker),
+            "rerank": EnhancerState(
+                available=True,
+                backend="lexical" if reranker is None else "cross_encoder",
+                place=None if reranker is None else reranker.place,
+            ),
             "compress": EnhancerState(available=True),
         },
         retrievers={

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BaseModel, Field, SecretStr, ValidationError
 
@@ -37,6 +37,10 @@ class Reranker(Protocol):
     def name(self) -> str:
         """What people read: `the reranking server`."""
 
+    @property
+    def place(self) -> Literal["folder", "server"]:
+        """Where it runs."""
+
     async def scores(self, question: str, texts: Sequence[str]) -> list[float]:
         """How well each text fits, 0 to 1. Raises RerankFailed."""
 
@@ -50,6 +54,7 @@ class RerankServer:
     model: str | None
     api_key: SecretStr | None
     name: str = "the reranking server"
+    place: Literal["folder", "server"] = "server"
 
     async def scores(self, question: str, texts: Sequence[str]) -> list[float]:
         """See `Reranker.scores`."""
@@ -79,6 +84,7 @@ class CrossEncoderFolder:
     """
 
     name = "the cross-encoder"
+    place: Literal["folder", "server"] = "folder"
 
     def __init__(self, folder: Path, threads: ThreadPoolExecutor, seconds: float) -> None:
         self._folder = folder

@@ -124,7 +124,8 @@ async def test_the_servers_order_counts(stage: Stage) -> None:
     reranked = [source["scores"]["rerank"] for source in answer["sources"]]
     assert (scores, reranked) == (sorted(scores, reverse=True), sorted(reranked, reverse=True))
     capabilities = (await stage.running.anonymous.get("/v1/rag/capabilities")).json()
-    assert capabilities["enhancers"]["rerank"] == {"available": True, "backend": "cross_encoder"}
+    rerank = capabilities["enhancers"]["rerank"]
+    assert rerank == {"available": True, "backend": "cross_encoder", "place": "server"}
 
 
 @session
@@ -235,7 +236,8 @@ async def test_a_cross_encoder_in_a_folder(tmp_path: Path) -> None:
     pairs = [(QUESTION, item["text"]) for item in found]
     expected = CrossEncoder(str(folder), device="cpu", local_files_only=True).predict(pairs)
     assert [item["scores"]["rerank"] for item in found] == pytest.approx(expected.tolist(), abs=1e-4)
-    assert capabilities["enhancers"]["rerank"]["backend"] == "cross_encoder"
+    rerank = capabilities["enhancers"]["rerank"]
+    assert (rerank["backend"], rerank["place"]) == ("cross_encoder", "folder")
 
 
 @session

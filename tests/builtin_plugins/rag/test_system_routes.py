@@ -29,8 +29,8 @@ async def test_capabilities(running: Running) -> None:
         "metadata_filter": True,
     }
     assert answer["enhancers"] == {
-        "rerank": {"available": True, "backend": "lexical"},
-        "compress": {"available": True, "backend": None},
+        "rerank": {"available": True, "backend": "lexical", "place": None},
+        "compress": {"available": True, "backend": None, "place": None},
     }
     assert set(answer["optional_deps"]) == {"sentence_transformers", "rank_bm25"}
 
