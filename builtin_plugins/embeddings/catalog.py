@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builtin_plugins.embeddings.e5.file import find_file, locate_file
-from builtin_plugins.embeddings.engines.base import EmbeddingEngine, EngineError
+from builtin_plugins.embeddings.engines.base import EmbeddingEngine, EngineError, Vectors
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.embeddings.weights import FULL_INSTALL, find_weights, is_packaged, locate_weights
-from kernel.sdk import contracts
+from kernel.sdk import Embedded, contracts
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,8 @@ class LocalModel:
 
     `names` are those that clients may use, in lower case. `prefixes` stand before a text of each purpose, as
     the model was trained. `unrelated` is the cosine of two texts with nothing in common;
-    `meaning` is the share of vectors in hybrid search. Both are chosen on the sets in `tests/benchmarks`.
+    `meaning` is the share of vectors in hybrid search, `elsewhere` that for questions in another language
+    than `languages` (None for about all). They are chosen on the sets in `tests/benchmarks`.
     `load` makes its engine; `locate` raises WeightsNotFound where its files are not there, and reads none of
     them.
     """
@@ -32,6 +33,12 @@ class LocalModel:
     meaning: float
     load: Callable[[EmbeddingsSettings], EmbeddingEngine]
     locate: Callable[[EmbeddingsSettings], Path]
+    languages: frozenset[str] | None = None
+    elsewhere: float = 0.2
+
+    def embedded(self, vectors: Vectors, engine: str) -> Embedded:
+        """Vectors with what a search has to know of the model."""
+        return Embedded(vectors, engine, self.unrelated, self.meaning, self.languages, self.elsewhere)
 
 
 def _load_minilm(settings: EmbeddingsSettings) -> EmbeddingEngine:
@@ -69,6 +76,8 @@ MINILM = LocalModel(
     0.7,
     _load_minilm,
     lambda settings: locate_weights(settings.weights),
+    languages=frozenset({"en"}),
+    elsewhere=0.2,
 )
 E5_SMALL = LocalModel(
     "multilingual-e5-small",

@@ -68,7 +68,7 @@ class LocalEmbeddings:
                 contracts.on_model_called, platform=platform, model=known.name, seconds=seconds, failed=failed
             )
         self._durations.labels(known.name).observe(seconds)
-        return Embedded(vectors, engine.identity, known.unrelated, known.meaning)
+        return known.embedded(vectors, engine.identity)
 
     async def problem(self) -> str | None:
         """Why a model can't be used now, as far as that is known without loading it; None when all can."""

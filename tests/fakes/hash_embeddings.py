@@ -17,6 +17,7 @@ class HashEmbeddings(Plugin):
     """Answers `embed_texts` for `all-minilm` and `multilingual-e5-small`.
 
     `engine` names the engine, `calls` counts the texts; `before()` is called first, and may raise.
+    `languages` are those that the model says it knows.
     """
 
     name = "hash_embeddings"
@@ -24,6 +25,7 @@ class HashEmbeddings(Plugin):
     def __init__(self, engine: str = "hash-1") -> None:
         self.engine = engine
         self.calls = 0
+        self.languages: frozenset[str] | None = None
         self.before: Callable[[], object] = lambda: None
 
     @hookimpl
@@ -32,7 +34,8 @@ class HashEmbeddings(Plugin):
         if model not in ("all-minilm", "multilingual-e5-small"):
             return None
         self.calls += len(texts)
-        return Embedded(np.stack([_vector(text) for text in texts]), self.engine)
+        vectors = np.stack([_vector(text) for text in texts])
+        return Embedded(vectors, self.engine, languages=self.languages, elsewhere=0.0)
 
 
 def _vector(text: str) -> np.ndarray:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
@@ -24,7 +24,8 @@ class FurtherModel(BaseModel):
 
     `dimension` is held against the vectors that come. `max_tokens` is the most that a model in a folder
     reads of a text, `max_chars` what an endpoint is sent of one. Prefixes that are not given are those of
-    the folder's own prompts, else none. `unrelated` and `meaning` are those of `Embedded`.
+    the folder's own prompts, else none. `unrelated`, `meaning`, `languages` and `elsewhere` are those of
+    `Embedded`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -39,6 +40,8 @@ class FurtherModel(BaseModel):
     max_chars: int = Field(6_000, ge=100, le=1_000_000)
     unrelated: float = Field(0.0, ge=-1.0, lt=1.0)
     meaning: float = Field(0.7, ge=0.0, le=1.0)
+    languages: frozenset[Annotated[str, Field(pattern="^[a-z]{2,3}$")]] | None = None
+    elsewhere: float = Field(0.2, ge=0.0, le=1.0)
     batch: int = Field(32, ge=1, le=2_048)
     seconds: float = Field(60, gt=0, le=3_600)
 

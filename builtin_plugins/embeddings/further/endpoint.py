@@ -65,7 +65,9 @@ class EndpointModel:
             await hooks.tell(
                 contracts.on_model_called, platform=platform, model=self.name, seconds=seconds, failed=failed
             )
-        return Embedded(vectors, self._identity, self._declared.unrelated, self._declared.meaning)
+        known = self._declared
+        shares = (known.meaning, known.languages, known.elsewhere)
+        return Embedded(vectors, self._identity, known.unrelated, *shares)
 
     def _shown(self, text: str, purpose: contracts.Purpose) -> str:
         whole = self._declared.prefix(purpose) + text[: self._declared.max_chars]

@@ -42,6 +42,8 @@ def folder_model(name: str, declared: FurtherModel) -> LocalModel:
         declared.meaning,
         lambda settings: _load(name, declared, settings),
         lambda _settings: _located(folder),
+        declared.languages,
+        declared.elsewhere,
     )
 
 

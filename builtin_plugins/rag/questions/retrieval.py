@@ -17,7 +17,8 @@ from builtin_plugins.rag.questions.merging import Found, by_model, merged
 from builtin_plugins.rag.questions.ranked import Ranked, Retrieved
 from builtin_plugins.rag.schemas import MetadataFilter
 from builtin_plugins.rag.services.embedding import embed, engine_changed
-from kernel.sdk import Embedded, EngineMismatch, Hit, Platform, Query
+from builtin_plugins.rag.services.languages import LANGUAGES
+from kernel.sdk import LANGUAGE, Embedded, EngineMismatch, Hit, Platform, Query
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,15 @@ async def retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: S
     return await _retrieve(platform, bases, sought)
 
 
+async def _asked(platform: Platform, model: str, sought: Sought) -> Embedded:
+    """The question by a model, whose vectors have a share in the ranking as it knows the language."""
+    found = await embed(platform, model, [sought.text], "query")
+    if not sought.hybrid or found.languages is None:
+        return found
+    language = await asyncio.to_thread(platform.resource(LANGUAGES).of, sought.question or sought.text)
+    return replace(found, meaning=found.share_in(language))
+
+
 async def _caught_up(platform: Platform, bases: Sequence[KnowledgeBase]) -> bool:
     """Bring the models of knowledge bases up to date; whether one was changed since they were read."""
     ids = [base.id for base in bases]
@@ -68,7 +78,7 @@ async def _caught_up(platform: Platform, bases: Sequence[KnowledgeBase]) -> bool
 async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> Retrieved:
     groups = await documents_of(platform, bases, sought.metadata_filter)
     models = list(dict.fromkeys(base.embedding_model for base in bases))
-    asked = {model: await embed(platform, model, [sought.text], "query") for model in models}
+    asked = {model: await _asked(platform, model, sought) for model in models}
     aims = {model: await _aim(platform, model, asked[model], sought.imagined) for model in models}
 
     def query_of(base: KnowledgeBase) -> Query:
@@ -153,6 +163,7 @@ def named(session: Session, documents: Iterable[str]) -> Mapping[str, tuple[str,
 def _of_hit(hit: Hit, document: tuple[str, str], question: Embedded) -> Ranked:
     payload, score = hit.point.payload, round(hit.score, 6)
     kb_id, source = document
+    near = question.similarity(hit.cosine)
     passage = Passage(
         text=hit.point.text,
         source=source,
@@ -162,12 +173,15 @@ def _of_hit(hit: Hit, document: tuple[str, str], question: Embedded) -> Ranked:
         page=payload.get("page"),
         char_start=payload["char_start"],
         char_end=payload["char_end"],
+        near=near,
+        matched=hit.words,
+        language=payload.get(LANGUAGE),
     )
     return Ranked(
         passage,
         kb_id,
         hit.point.position,
-        question.similarity(hit.cosine),
+        near,
         hit.words,
         score,
         tree_level=payload.get("tree_level", 0),

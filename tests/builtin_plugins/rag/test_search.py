@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from kernel.testing import Actor, Running
+from kernel.testing import Actor, Running, platforms
 from tests.builtin_plugins.rag.rag_support import (
     HANDBOOK,
     NOWHERE,
@@ -18,6 +19,7 @@ from tests.builtin_plugins.rag.rag_support import (
     problems,
     somebody,
 )
+from tests.fakes.hash_embeddings import HashEmbeddings
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -53,6 +55,28 @@ def places(shelf: Shelf) -> tuple[str, str]:
         f"/v1/rag/knowledge-bases/{shelf.base}/search",
         f"/v1/rag/pipeline/{shelf.pipeline}/search",
     )
+
+
+async def test_words_decide_in_languages_that_the_model_does_not_know(
+    platform_home: Path, database_url: str | None
+) -> None:
+    """A German question to a model that knows English; an English one is ranked by both legs."""
+    embeddings = HashEmbeddings()
+    embeddings.languages = frozenset({"en"})
+    async with platforms(platform_home) as start:
+        running = await start("rag", embeddings, env={"DATABASE_URL": database_url})
+        ann = await somebody(running)
+        base = await make_base(ann)
+        await ingest(running, ann, base, "handbook.md", HANDBOOK)
+
+        async def legs(question: str) -> list[tuple[float, float]]:
+            path = f"/v1/rag/knowledge-bases/{base}/search"
+            items = (await ann.post(path, json={"question": question})).json()["items"]
+            return [(item["scores"]["fused"], item["scores"]["text"]) for item in items]
+
+        for fused, words in await legs("Wie viel darf ein Hotel in der Nacht höchstens kosten?"):
+            assert fused == pytest.approx(words, abs=1e-5)
+        assert any(fused > words + 0.01 for fused, words in await legs(HOTEL))
 
 
 async def test_both_routes_rank_as_the_answer_does(shelf: Shelf) -> None:
