@@ -1,15 +1,19 @@
-"""Prints how good answers without a model are: right words, length, whether confidence can be trusted.
+"""Prints how good answers without a model are: right words, length, refusals, whether confidence can be
+trusted.
 
-`python -m tests.benchmarks.answers`. Encyclopaedic paragraphs in six languages: an answer is right when it
-holds the expected words. Each question is also asked where its paragraph is missing: what is answered there
-is wrong. Confidence is judged by AUROC, right answers above wrong ones, and by a curve.
+    python -m tests.benchmarks.answers [model ...]         one table for each model
+    python -m tests.benchmarks.answers --fit [model ...]   weights fitted on one half of the sets as well
+
+An answer is right when it holds the expected words. Each question is also asked where its paragraph is
+missing: what is answered there is wrong. Figures are of the half of the sets that no weight was chosen on
+(`answer_sets`). Confidence is judged by AUROC, right answers above wrong ones, and by a curve.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -18,81 +22,127 @@ from builtin_plugins.embeddings.catalog import MODELS, LocalModel
 from builtin_plugins.embeddings.engines.base import EmbeddingEngine, Vectors
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.rag.answering import extractive
-from builtin_plugins.rag.answering.calibration import Calibration, Signs, calibration_of
+from builtin_plugins.rag.answering.calibration import calibration_of
+from builtin_plugins.rag.answering.candidate import Candidate, count_words
 from builtin_plugins.rag.answering.languages import LanguageDetector
 from builtin_plugins.rag.answering.passages import Passage
-from builtin_plugins.rag.answering.support import Scored, gather
-from kernel.sdk import Embedded, contracts
+from kernel.sdk import contracts
 from kernel.stores.dense import DenseIndex
 from kernel.stores.fusion import hybrid, weight_for
 from kernel.stores.text import TextIndex
-from tests.benchmarks.language_sets import ARTICLE_LANGUAGES, Asked, LanguageSet, articles, told, towns
+from tests.benchmarks.answer_sets import AnswerSet, Labelled, answer_sets
+from tests.benchmarks.language_sets import told
 
 TOP_K = 5
+HELD_OUT = 1
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the answerer chooses from; `similarities` are the sentences', `there` is the paragraph's."""
+
+    asked: Labelled
+    there: bool
+    passages: Sequence[Passage]
+    candidates: Sequence[Candidate]
+    similarities: Sequence[float]
+    language: str | None
+
+    def is_right(self, text: str, passages: Sequence[int]) -> bool:
+        """Whether a text from these passages (1-based) answers."""
+        wanted = self.asked.asked
+        if not self.there or wanted.paragraph < 0:
+            return False
+        if wanted.expected:
+            return wanted.expected.casefold() in text.casefold()
+        return any(self.passages[one - 1].chunk_id == str(wanted.paragraph) for one in passages)
 
 
 @dataclass(frozen=True)
 class Given:
-    """What came of one question; `there` tells whether its paragraph could be found at all."""
+    """What came of one question."""
 
     right: bool
     refused: bool
     words: int
     confidence: float
     there: bool
-
-
-@dataclass(frozen=True)
-class Found:
-    """What the answerer chooses from; `scores` are the sentences' similarities."""
-
-    asked: Asked
-    there: bool
-    passages: Sequence[Passage]
-    candidates: Sequence[extractive.Candidate]
-    scores: Sequence[float]
-
-    def is_right(self, one: extractive.Candidate) -> bool:
-        return self.there and self.asked.expected.casefold() in one.text.casefold()
+    half: int
 
 
 class Answerer:
     """One collection of paragraphs, asked as a pipeline asks it."""
 
-    def __init__(self, collection: LanguageSet, model: LocalModel, engine: EmbeddingEngine) -> None:
-        self.collection, self._model, self._engine = collection, model, engine
-        self._languages = LanguageDetector()
-        self._similarity = Embedded(np.empty((0, 0)), engine.identity, model.unrelated).similarity
-        labels = np.arange(len(collection.paragraphs))
+    def __init__(self, one: AnswerSet, model: LocalModel, engine: EmbeddingEngine) -> None:
+        self._paragraphs = one.collection.paragraphs
+        self._model, self._engine = model, engine
+        self._detector = LanguageDetector()
+        self._of_model = model.embedded(np.empty((0, 0)), engine.identity)
+        self._similarity = self._of_model.similarity
+        self._known: dict[str, Vectors] = {}
+        labels = np.arange(len(self._paragraphs))
         self._near, self._worded = DenseIndex(engine.dimension), TextIndex()
-        self._near.add(labels, self.encode(collection.paragraphs, "passage"))
-        self._worded.add(labels, told(collection.paragraphs))
+        self._near.add(labels, self._encode(self._paragraphs, "passage"))
+        self._told = told(self._paragraphs)
+        self._worded.add(labels, self._told)
 
-    def encode(self, texts: Sequence[str], purpose: contracts.Purpose) -> Vectors:
+    def found(self, labelled: Labelled, *, there: bool) -> Found:
+        """What there is to answer from, without the question's own paragraph where it is not to be there."""
+        asked = labelled.asked
+        vector = self._encode([asked.text], "query")[0]
+        language = self._detector.of(asked.text)
+        others = np.delete(np.arange(len(self._paragraphs)), asked.paragraph)
+        legs = partial(self._near.search, vector), partial(self._worded.search, asked.text)
+        weight = weight_for(asked.text, self._of_model.share_in(language))
+        unrelated = self._model.unrelated
+        ranked = hybrid(*legs, TOP_K, weight=weight, unrelated=unrelated, allowed=None if there else others)
+        words = ranked.words if ranked.words is not None else ranked.scores
+        rows = zip(ranked.labels.tolist(), ranked.scores.tolist(), ranked.cosines.tolist(), words.tolist(),
+                   strict=True)  # fmt: skip
+        passages = [
+            Passage(
+                self._paragraphs[label], f"{label}.txt", float(score), str(label), str(label),
+                near=self._similarity(cosine), matched=matched, language=self._told[label].language,
+            )
+            for label, score, cosine, matched in rows
+        ]  # fmt: skip
+        candidates = extractive.candidates(asked.text, passages, language=language)
+        cosines = self._of_sentences([one.text for one in candidates]) @ vector
+        similarities = [self._similarity(float(cosine)) for cosine in cosines]
+        return Found(labelled, there, passages, candidates, similarities, language)
+
+    def _encode(self, texts: Sequence[str], purpose: contracts.Purpose) -> Vectors:
         return self._engine.encode([self._model.prefixes[purpose] + text for text in texts])
 
-    def found(self, asked: Asked, *, there: bool) -> Found:
-        vector = self.encode([asked.text], "query")[0]
-        others = np.delete(np.arange(len(self.collection.paragraphs)), asked.paragraph)
-        legs = partial(self._near.search, vector), partial(self._worded.search, asked.text)
-        weight, unrelated = weight_for(asked.text, self._model.meaning), self._model.unrelated
-        found = hybrid(*legs, TOP_K, weight=weight, unrelated=unrelated, allowed=None if there else others)
-        passages = [
-            Passage(self.collection.paragraphs[label], f"{label}.txt", float(score), str(label), str(label))
-            for label, score in zip(found.labels.tolist(), found.scores.tolist(), strict=True)
-        ]
-        candidates = extractive.candidates(asked.text, passages, language=self._languages.of(asked.text))
-        cosines = self.encode([one.text for one in candidates], "passage") @ vector
-        scores = [self._similarity(float(cosine)) for cosine in cosines]
-        return Found(asked, there, passages, candidates, scores)
+    def _of_sentences(self, texts: Sequence[str]) -> Vectors:
+        """Each is embedded once: most are asked for with the paragraph and without it."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if new:
+            self._known.update(zip(new, self._encode(new, "passage"), strict=True))
+        return np.array([self._known[text] for text in texts], np.float32).reshape(len(texts), -1)
 
-    def ask(self, asked: Asked, *, there: bool) -> Given:
-        found = self.found(asked, there=there)
-        how = calibration_of(self._model.name)
-        made = extractive.compose(asked.text, found.passages, found.candidates, found.scores, calibration=how)
-        right = there and made.supported and asked.expected.casefold() in made.text.casefold()
-        words = extractive.count_words(made.text)
-        return Given(right, not made.supported, words, made.confidence, there)
+
+def every_found(one: AnswerSet, model: LocalModel, engine: EmbeddingEngine) -> list[Found]:
+    """Each question of a set, with its paragraph and without it."""
+    answerer = Answerer(one, model, engine)
+    asked = [(question, there) for question in one.questions for there in (True, False)]
+    return [answerer.found(one, there=there) for one, there in asked if there or not one.alone]
+
+
+def given(found: Found, model: str) -> Given:
+    """What the answerer makes of it."""
+    made = extractive.compose(
+        found.asked.asked.text,
+        found.passages,
+        found.candidates,
+        found.similarities,
+        calibration=calibration_of(model),
+        language=found.language,
+    )
+    there = found.there and found.asked.asked.paragraph >= 0
+    right = made.supported and found.is_right(made.text, made.cited)
+    words = count_words(made.text)
+    return Given(right, not made.supported, words, made.confidence, there, found.asked.half)
 
 
 def auroc(given: Sequence[Given]) -> float:
@@ -114,69 +164,45 @@ def curve(given: Sequence[Given]) -> Iterator[str]:
         yield f"   confidence {low:.1f} to {low + 0.2:.1f}: {share} right of {len(part)}"
 
 
+HEADS = ("right", "refused", "words", "ref. none", "AUROC", "with none")
+
+
 def report(name: str, given: Sequence[Given]) -> str:
     here = [one for one in given if one.there]
     away = [one for one in given if not one.there]
     figures = (
-        float(np.mean([one.right for one in here])),
-        float(np.mean([one.refused for one in here])),
-        float(np.mean([one.words for one in here if not one.refused])),
-        float(np.mean([one.refused for one in away])),
+        _mean([one.right for one in here]),
+        _mean([one.refused for one in here]),
+        _mean([one.words for one in here if not one.refused]),
+        _mean([one.refused for one in away]),
         auroc(here),
         auroc(given),
     )
-    return f"{name:14}" + "".join(f"{figure:10.3f}" for figure in figures)
+    return f"{name:16}" + "".join(f"{figure:10.3f}" for figure in figures) + f"{len(here):6}{len(away):6}"
 
 
-def fit(everything: Sequence[Found], model: str) -> Calibration:
-    """Weights from every second question: of sentences first, then of the best sentence's signs."""
-    from sklearn.linear_model import LogisticRegression
-
-    tune = [found for found in (*everything[::4], *everything[1::4]) if found.candidates]
-    answerable = [found for found in tune if found.there]
-    rows = [row for found in answerable for row in extractive.features(found.candidates, found.scores)]
-    labels = [found.is_right(one) for found in answerable for one in found.candidates]
-    how = calibration_of(model)
-    worth = LogisticRegression(C=3.0, max_iter=1000).fit(rows, labels).coef_[0]
-    print("worth by fit:", worth.round(2).tolist())
-    signs, right = zip(*(best_signs(found, how) for found in tune), strict=True)
-    sure = LogisticRegression(C=1.0, max_iter=1000).fit(
-        signs, right, [1.0 + 4.0 * (found.there and not one) for found, one in zip(tune, right, strict=True)]
-    )
-    return replace(how, bias=round(float(sure.intercept_[0]), 2), sure=tuple(sure.coef_[0].round(2).tolist()))
-
-
-def best_signs(found: Found, how: Calibration) -> tuple[tuple[float, ...], bool]:
-    """The signs for an answer, and whether it would be right."""
-    scored = [Scored(one.text, score) for one, score in zip(found.candidates, found.scores, strict=True)]
-    worth = extractive.worths(how, found.candidates, found.scores)
-    order = sorted(range(len(worth)), key=lambda at: -worth[at])
-    evidence = gather(found.asked.text, found.passages, sentences=scored)
-    best = found.candidates[order[0]]
-    signs = Signs.read(evidence, found.passages, best, [worth[at] for at in order])
-    quoted = [found.candidates[at] for at in order[:2] if worth[at] > worth[order[0]] - how.near]
-    return signs.values(), any(found.is_right(one) for one in quoted)
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if len(values) else float("nan")
 
 
 def main() -> None:
     names = [one for one in sys.argv[1:] if one != "--fit"] or [model.name for model in MODELS]
     for model in (model for model in MODELS if model.name in names):
         engine = model.load(EmbeddingsSettings())
-        heads = ("right", "refused", "words", "ref. none", "AUROC", "with none")
-        print(f"\n{model.name:14}" + "".join(f"{head:>10}" for head in heads))
+        print(f"\n{model.name:16}" + "".join(f"{head:>10}" for head in HEADS))
         everything, chosen = list[Given](), list[Found]()
-        for language in ARTICLE_LANGUAGES:
-            for kind, collection in (("articles", articles(language)), ("towns", towns(language))):
-                answerer = Answerer(collection, model, engine)
-                asked = collection.questions[:: 1 if kind == "articles" else 7]
-                given = [answerer.ask(one, there=there) for one in asked for there in (True, False)]
-                everything += given
-                if "--fit" in sys.argv:
-                    chosen += [answerer.found(one, there=there) for one in asked for there in (True, False)]
-                print(report(f"{language} {kind}", given), flush=True)
+        for one in answer_sets():
+            found = every_found(one, model, engine)
+            made = [given(each, model.name) for each in found]
+            held = [each for each in made if each.half == HELD_OUT]
+            everything += held
+            chosen += found
+            print(report(one.name, held), flush=True)
         print(report("all", everything), *curve(everything), sep="\n")
-        if chosen:
-            print(fit(chosen, model.name))
+        if "--fit" in sys.argv:
+            from tests.benchmarks.answer_weights import fit
+
+            print(fit([one for one in chosen if one.asked.half != HELD_OUT], model.name))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import numpy as np
 from builtin_plugins.embeddings.catalog import MODELS, LocalModel
 from builtin_plugins.embeddings.engines.base import EmbeddingEngine, Vectors
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
+from builtin_plugins.rag.answering.languages import LanguageDetector
 from kernel.sdk import contracts
 from kernel.stores.dense import DenseIndex
 from kernel.stores.fusion import hybrid, weight_for
@@ -28,6 +29,8 @@ class Shelf:
 
     def __init__(self, collection: LanguageSet, model: LocalModel, engine: EmbeddingEngine) -> None:
         self._model, self._engine = model, engine
+        self._of_model = model.embedded(np.empty((0, 0)), engine.identity)
+        self._detector = LanguageDetector()
         self.collection = collection
         labels = np.arange(len(collection.paragraphs))
         self._near, self._worded = DenseIndex(engine.dimension), TextIndex()
@@ -48,9 +51,8 @@ class Shelf:
             return list(near(k).labels.tolist())
         if leg == "text":
             return list(worded(k).labels.tolist())
-        both = hybrid(
-            near, worded, k, weight=weight_for(text, self._model.meaning), unrelated=self._model.unrelated
-        )
+        share = self._of_model.share_in(self._detector.of(text))
+        both = hybrid(near, worded, k, weight=weight_for(text, share), unrelated=self._model.unrelated)
         return list(both.labels.tolist())
 
 

@@ -53,8 +53,11 @@ _CURRENCY = re.compile(
     r"|gratuit|ucretsiz|bedava)\b|\d ?%"
 )
 _NAME = re.compile(
-    r"\bwho(?:m)? (is|was|were|are|wrote|won|made|built|led|did|\w+ed) |\bwho\w* \w+ed\b"
+    r"\bwho(?:m)? (is|was|were|are|wrote|won|made|built|led|did|\w+ed) |\bwho\w* \w+ed\b|\bwhose\b"
     r"|\b(wer|wem|wen|wessen|quien|qui|кто|кого|кем|чье\w*|kim\w{0,3})\b|谁|哪位|ใคร|किसने|किसके"
+)
+_WHOLE_NAME = re.compile(
+    r"\b[^\W\d_a-zß-öø-ÿ][\w'’-]*\.?(?: (?:v[ao]n|de[rsln]?|di|da|du|le|la))* [^\W\d_a-zß-öø-ÿ][\w'’-]+"
 )
 _YEAR = re.compile(r"\b\d{3,4}\b|\d:\d\d|\d\d?\. ?[^\W\d_]|[年月日]")
 _ASKS = re.compile(r"(how much|what|was |wie (viel|hoch|teuer)|ne kadar|kac|combien|quel|cuant)")
@@ -95,9 +98,15 @@ def needs_reckoning(question: str) -> bool:
 
 
 def fits(question: str, text: str) -> int:
-    """1 where the text has the kind of thing that the question asks for, -1 where not, 0 for any kind."""
-    if expected(question) is Expected.ANYTHING:
+    """1 where the text has the kind of thing that the question asks for, -1 where not, 0 for any kind.
+
+    A single capital is a weak sign of a name, since in some languages every noun has one: 0 as well.
+    """
+    kind = expected(question)
+    if kind is Expected.ANYTHING:
         return 0
+    if kind is Expected.NAME and text.lower() != text.upper() and offers(question, text):
+        return int(_has_whole_name(question, text))
     return 1 if offers(question, text) else -1
 
 
@@ -121,6 +130,17 @@ def _has_any(text: str, wanted: frozenset[str]) -> bool:
 def _has_new_number(question: str, text: str) -> bool:
     asked = set(content_stems(question))
     return any(has_number(word) and stem(word) not in asked for word in words(text))
+
+
+def _has_whole_name(question: str, text: str) -> bool:
+    """Two capitalised words side by side, neither a function word, that the question didn't both hold."""
+    asked = set(content_stems(question))
+    pairs = (words(found[0]) for found in _WHOLE_NAME.finditer(text))
+    return any(
+        content_stems(pair[0]) and content_stems(pair[-1]) and not {stem(pair[0]), stem(pair[-1])} <= asked
+        for pair in pairs
+        if pair
+    )
 
 
 def _has_new_name(question: str, text: str) -> bool:

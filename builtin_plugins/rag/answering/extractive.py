@@ -7,53 +7,28 @@ scoring, somebody scores them, ``compose`` decides and writes. ``answer`` does a
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from builtin_plugins.rag.answering.calibration import BY_MEANING, BY_WORDS, Calibration, Signs
+from builtin_plugins.rag.answering.calibration import BY_MEANING, BY_WORDS, Calibration
+from builtin_plugins.rag.answering.candidate import Candidate, count_words
 from builtin_plugins.rag.answering.expectations import fits, needs_reckoning
 from builtin_plugins.rag.answering.passages import Answer, Passage
+from builtin_plugins.rag.answering.quoting import pick, quoted
 from builtin_plugins.rag.answering.refusing import refusal_in
 from builtin_plugins.rag.answering.sentences import Sentence, split_sentences
-from builtin_plugins.rag.answering.support import Scored, assess, gather
+from builtin_plugins.rag.answering.signs import Signs
+from builtin_plugins.rag.answering.support import Coverage, assess
 from builtin_plugins.rag.answering.words import content_stems, found_in, has_number, words
 
 ScoreSentences = Callable[[str, Sequence[str]], Sequence[float]]
 DEPTH = 5
 """Passages that an answer is made from, however many are shown."""
 
-MAX_SENTENCES = 3
 MAX_CANDIDATES = 6
-_ENOUGH_WORDS = 34
-_SAME_WORDS = 0.7
-_SAME_SHAPE = 0.5
 _LONG = 40
-_FAR = 0.1
 _RANK_PRICE = 0.05
 _LONGEST_HEADING = 80
-_INNER_CITATION = re.compile(r"\[(\d+(?:\s*[,;–-]\s*\d+)*)\]")
-_WIDE = "\u2e7f"  # ideographs and kana are above
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A sentence that may be quoted, with its passage's 1-based position and its place there.
-
-    ``overlap`` is its share of the question's words, rare ones counting more; ``joined`` that of the sentence
-    together with the one before it and its heading: "It was founded in 1897" leaves out what was.
-    """
-
-    text: str
-    passage: int
-    start: int
-    overlap: float
-    joined: float
-    stems: frozenset[str]
-    is_row: bool
-    order: int
-    fits: int
-    nearness: float
 
 
 def answer(
@@ -87,7 +62,16 @@ def candidates(
         if piece.quotable:
             nearness = max(0.0, passages[piece.passage - 1].score / best)
             unique.setdefault(piece.text.casefold(), known.candidate(piece, nearness))
-    return sorted(unique.values(), key=lambda one: (-_promise(one), one.passage, one.start))[:limit]
+    ranked = sorted(unique.values(), key=lambda one: (-_promise(one), one.passage, one.start))
+    return _with_first(ranked, limit)
+
+
+def _with_first(ranked: Sequence[Candidate], limit: int) -> list[Candidate]:
+    """The first so many; the best passage is among theirs, so that who is shown it alone gets an answer."""
+    best, kept = min((one.passage for one in ranked), default=0), list(ranked[:limit])
+    if kept and all(one.passage != best for one in kept):
+        kept[-1] = next(one for one in ranked if one.passage == best)
+    return kept
 
 
 def compose(
@@ -97,43 +81,56 @@ def compose(
     similarities: Sequence[float] | None = None,
     *,
     calibration: Calibration | None = None,
-    shown: int | None = None,
+    places: Sequence[int | None] | None = None,
     language: str | None = None,
 ) -> Answer:
     """The answer from scored candidates; one that says so where the passages don't support any.
 
-    Only the first ``shown`` passages are quoted; all of them decide whether there is an answer.
+    ``places`` tell as which source each passage is cited (its own place where they are not given): those
+    without one are not quoted. All passages decide whether there is an answer.
     """
-    scored = (
-        [Scored(one.text, score) for one, score in zip(found, similarities, strict=True)]
-        if similarities is not None
-        else None
-    )
-    if not found or not _worth_answering(question, passages, scored):
-        return Answer(refusal_in(language), (), supported=False)
-    how = calibration or (BY_WORDS if scored is None else BY_MEANING)
+    how = calibration or (BY_WORDS if similarities is None else BY_MEANING)
     scores = worths(how, found, similarities)
-    order = sorted(range(len(found)), key=lambda at: -scores[at])
-    evidence = gather(question, passages, sentences=scored)
-    signs = Signs.read(evidence, passages, found[order[0]], [scores[at] for at in order])
-    confidence = how.confidence(signs)
-    quotable = [at for at in order if shown is None or found[at].passage <= shown]
-    unsure = scored is not None and confidence < how.least
-    if unsure or not quotable or _leaves_reckoning(question, found, found[order[0]]):
+    sure = _confidence(question, passages, found, similarities, scores, how, language) if found else None
+    if sure is None:
         return Answer(refusal_in(language), (), supported=False)
-    picked = _pick(
+    order = sorted(range(len(found)), key=lambda at: -scores[at])
+    cited_as = places or range(1, len(passages) + 1)
+    quotable = [at for at in order if cited_as[found[at].passage - 1] is not None]
+    if not quotable or _leaves_reckoning(question, found, found[order[0]]):
+        return Answer(refusal_in(language), (), supported=False)
+    picked = pick(
         _numbers(question), [found[at] for at in quotable], [scores[at] for at in quotable], how.near
     )
-    text = " ".join(f"{_quotable(one.text)} [{one.passage}]" for one in picked)
-    cited = tuple(sorted({one.passage for one in picked}))
-    return Answer(text, cited, supported=True, confidence=confidence)
+    numbers = [cited_as[one.passage - 1] or 0 for one in picked]
+    pairs = zip(picked, numbers, strict=True)
+    text = " ".join(f"{quoted(one.text)} [{number}]" for one, number in pairs)
+    cited = tuple(sorted(set(numbers)))
+    return Answer(text, cited, supported=True, confidence=sure)
 
 
-def _worth_answering(question: str, passages: Sequence[Passage], scored: Sequence[Scored] | None) -> bool:
-    """By words alone the older measure decides; meanings are left to the calibration."""
-    if scored is None:
-        return assess(question, passages).supported
-    return bool(content_stems(question)) and max((one.similarity for one in scored), default=0.0) >= _FAR
+def _confidence(
+    question: str,
+    passages: Sequence[Passage],
+    found: Sequence[Candidate],
+    similarities: Sequence[float] | None,
+    scores: Sequence[float],
+    how: Calibration,
+    language: str | None,
+) -> float | None:
+    """How sure one may be of the best sentence; None where that is too little for an answer.
+
+    By words alone the older measure decides.
+    """
+    covered = Coverage(question)
+    if similarities is None:
+        assessed = assess(question, passages, coverage=covered)
+        return assessed.score if assessed.supported else None
+    if not covered.wanted:
+        return None
+    signs = Signs.read(covered, passages, found, similarities, scores, language)
+    confidence = how.confidence(signs)
+    return confidence if confidence >= how.least else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,20 +148,22 @@ class _Piece:
 
 
 def _pieces(question: str, number: int, passage: Passage) -> Iterator[_Piece]:
-    """The sentences of one passage, each with the words of its heading and of the sentence before it."""
-    heading, before, first = Sentence("", 0), frozenset[str](), False
+    """The sentences of one passage, each with the words of its heading, of the sentence that opens the
+    paragraph, which says what it is about, and of the one before it.
+    """
+    heading, before, topic, first = Sentence("", 0), frozenset[str](), frozenset[str](), False
     for order, sentence in enumerate(split_sentences(passage.text)):
         stems = frozenset(content_stems(sentence.text))
         if sentence.is_heading:
-            heading, before, first = sentence, frozenset(), True
+            heading, before, topic, first = sentence, frozenset(), frozenset(), True
             yield _Piece(sentence.text, number, sentence.start, stems, stems, False, order, quotable=False)
             continue
         text = sentence.text
         if first and not sentence.is_row and len(heading.text) <= _LONGEST_HEADING:
             text = _below(question, heading.text, text)
-        around = stems | before | frozenset(content_stems(heading.text))
+        around = stems | before | topic | frozenset(content_stems(heading.text))
         yield _Piece(text, number, sentence.start, stems, around, sentence.is_row, order, bool(stems))
-        before, first = stems, False
+        before, topic, first = stems, topic or stems, False
 
 
 def _below(question: str, heading: str, text: str) -> str:
@@ -233,11 +232,6 @@ def _fragment_price(one: Candidate) -> float:
     return 1.0 if one.start == 0 and one.text[0].islower() else 0.0
 
 
-def count_words(text: str) -> int:
-    """Words; two letters of a script without spaces count as one."""
-    return sum(max(1, sum(char > _WIDE for char in word) // 2) for word in text.split())
-
-
 def _leaves_reckoning(question: str, found: Sequence[Candidate], best: Candidate) -> bool:
     """Whether the question counts or compares, and several rows fit it equally well."""
     if not best.is_row or not needs_reckoning(question):
@@ -247,49 +241,3 @@ def _leaves_reckoning(question: str, found: Sequence[Candidate], best: Candidate
 
 def _numbers(question: str) -> frozenset[str]:
     return frozenset(word for word in content_stems(question) if has_number(word))
-
-
-def _pick(
-    numbers: frozenset[str], found: Sequence[Candidate], scores: Sequence[float], near: float
-) -> list[Candidate]:
-    """The best sentence and those nearly as good that add to it, in an order that reads well."""
-    best, picked, room = found[0], [found[0]], _ENOUGH_WORDS - count_words(found[0].text)
-    for one, score in zip(found[1:], scores[1:], strict=True):
-        if len(picked) == MAX_SENTENCES or score < scores[0] - near or room <= 0:
-            break
-        if _is_sibling(one, best, numbers) or any(_repeats(one, other) for other in picked):
-            continue
-        picked.append(one)
-        room -= count_words(one.text)
-    return _readable(picked)
-
-
-def _readable(picked: list[Candidate]) -> list[Candidate]:
-    """The best sentence's passage first; within a passage, as written."""
-    first = {one.passage: -rank for rank, one in reversed(list(enumerate(picked)))}
-    return sorted(picked, key=lambda one: (-first[one.passage], one.start))
-
-
-def _is_sibling(one: Candidate, best: Candidate, numbers: frozenset[str]) -> bool:
-    """Whether a sentence says the same of another number: the row of the Aurora 2 below that of the 3."""
-    if not numbers <= best.stems or numbers <= one.stems:
-        return False
-    return len(one.stems & best.stems) >= _SAME_SHAPE * len(one.stems | best.stems)
-
-
-def _repeats(one: Candidate, other: Candidate) -> bool:
-    """Whether two sentences say nearly the same, or one is a piece of the other.
-
-    Numbers that differ make a different sentence of the same words.
-    """
-    if one.text.casefold() in other.text.casefold() or other.text.casefold() in one.text.casefold():
-        return True
-    shared, either = one.stems & other.stems, one.stems | other.stems
-    differ = any(char.isdigit() for stem in one.stems ^ other.stems for char in stem)
-    return not differ and len(shared) >= _SAME_WORDS * len(either)
-
-
-def _quotable(text: str) -> str:
-    """Bracketed numbers of the document itself would read as citations of ours."""
-    plain = _INNER_CITATION.sub(r"(\1)", text).rstrip(" ,;:")
-    return plain if plain[-1:] in '.!?…。！？"”»)' else f"{plain}."

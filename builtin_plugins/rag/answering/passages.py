@@ -9,8 +9,11 @@ from dataclasses import dataclass
 class Passage:
     """One retrieved chunk, in the order of the response's ``sources``: the first is cited as [1].
 
-    ``score`` is retrieval's relevance. ``char_start`` and ``char_end`` are the chunk's place in its
-    document's text, in characters; ``page`` counts from 1 and is None where the format has no pages.
+    ``score`` is retrieval's relevance; ``near`` is the similarity of the whole chunk to the question, on the
+    model's own scale, and ``matched`` the share of a full match by words, both None where nobody measured
+    them. ``language`` is that of its document (ISO 639), as far as it is known. ``char_start`` and
+    ``char_end`` are the chunk's place in its document's text, in characters; ``page`` counts from 1 and is
+    None where the format has no pages.
     """
 
     text: str
@@ -21,6 +24,9 @@ class Passage:
     page: int | None = None
     char_start: int = 0
     char_end: int = 0
+    near: float | None = None
+    matched: float | None = None
+    language: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

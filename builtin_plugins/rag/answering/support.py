@@ -238,8 +238,13 @@ class Coverage:
 
     def lacks_name(self, passages: Sequence[Passage]) -> bool:
         """Whether a name, code or number of the question is in none of the passages."""
+        return self.unnamed(passages) > 0.0
+
+    def unnamed(self, passages: Sequence[Passage]) -> float:
+        """The share of the question's names, codes and numbers that none of the passages has."""
         read = [self._reading(_context(passage)) for passage in passages]
-        return any(not any(one.has(name) or one.spells(name) for one in read) for name in self._names)
+        missing = [name for name in self._names if not any(one.has(name) or one.spells(name) for one in read)]
+        return len(missing) / len(self._names) if self._names else 0.0
 
     def _in_context(self, context: str, sentences: Sequence[str]) -> frozenset[str]:
         """What a passage has; what its sentences have, and no other, is looked for only there."""

@@ -20,7 +20,7 @@ from builtin_plugins.rag.questions.ranked import Ranked, Retrieved, cited_passag
 from builtin_plugins.rag.questions.retrieval import documents_of, named
 from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Platform, StoredPoint, contracts
+from kernel.sdk import LANGUAGE, Platform, StoredPoint, contracts
 
 log = logging.getLogger("platform.rag.enhancing")
 
@@ -146,6 +146,8 @@ def _ranked(by: contracts.RankedPassage, point: StoredPoint, source: str, dense:
         page=payload.get("page"),
         char_start=payload["char_start"],
         char_end=payload["char_end"],
+        near=dense,
+        language=payload.get(LANGUAGE),
     )
     return Ranked(
         passage,

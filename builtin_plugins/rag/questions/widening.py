@@ -16,7 +16,7 @@ async def widened(platform: Platform, found: Retrieved) -> Retrieved:
     A passage that a better one shows already, whole, is left out.
     """
     wide = await asyncio.gather(*(_wide(platform, item) for item in found.items))
-    return found.of(_without_repeats(wide, found.items))
+    return replace(found, items=_without_repeats(wide, found.items))
 
 
 async def _wide(platform: Platform, item: Ranked) -> Ranked:
@@ -37,6 +37,13 @@ async def _wide(platform: Platform, item: Ranked) -> Ranked:
         char_end=max(row.payload["char_end"] for row in rows),
     )
     return replace(item, passage=passage, child=item.position)
+
+
+def place_of(item: Ranked, shown: Sequence[Ranked]) -> int | None:
+    """Where a passage is shown, counted from 1: by itself, or within a widened one; None where it is not."""
+    own = (number for number, one in enumerate(shown, 1) if one.passage.chunk_id == item.passage.chunk_id)
+    wide = (number for number, one in enumerate(shown, 1) if one.child is not None and _holds(one, item))
+    return next(own, next(wide, None))
 
 
 def joined(rows: Sequence[StoredPoint]) -> str:

@@ -38,7 +38,7 @@ async def write(question: Question, found: Retrieved) -> AsyncGenerator[Written,
     stream = question.model.answer(prompt.messages)
     if stream is None:
         question.trace.degrade(f"generation: {NO_RUNTIME}, the answer quotes the passages")
-        written = extracted(question, found, passages)
+        written = extracted(question, found)
     elif not worth_asking(question, found):
         await stream.aclose()
         written = _refusal(question)

@@ -69,10 +69,15 @@ async def test_a_refusal_speaks_the_questions_language(shelf: Shelf, question: s
 
 
 @pytest.mark.parametrize("question", ["Who founded the observatory of Velmora?", "Who won in 1972?"])
-async def test_whether_it_declines_does_not_depend_on_top_k(shelf: Shelf, question: str) -> None:
+@pytest.mark.parametrize("way", [None, "parent_context", "compress"])
+async def test_whether_it_declines_does_not_depend_on_top_k(
+    shelf: Shelf, question: str, way: str | None
+) -> None:
     """More or fewer sources are shown; the decision is made on the same passages."""
-    given = [await ask(shelf.ann, shelf.pipeline, question, top_k=top_k) for top_k in (1, 2, 5, 20)]
+    options = {} if way is None else {way: True}
+    given = [await ask(shelf.ann, shelf.pipeline, question, top_k=top_k, **options) for top_k in (1, 2, 20)]
     assert len({bool(one["sources"]) for one in given}) == 1
+    assert len({one["confidence"] for one in given if not one["sources"]}) <= 1
 
 
 def passages(*texts: str) -> Sequence[Passage]:

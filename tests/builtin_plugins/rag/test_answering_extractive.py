@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from builtin_plugins.rag.answering.expectations import fits
 from builtin_plugins.rag.answering.extractive import answer, candidates, compose
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.refusing import NOT_SUPPORTED
@@ -91,6 +92,24 @@ def test_similarity_finds_what_words_can_not() -> None:
     found = passages("Trains leave hourly. Vehicles on two wheels need a reservation.")
     assert answer("May I bring my bike?", found, score).text.startswith("Vehicles on two wheels")
     assert not answer("May I bring my bike?", found).supported
+
+
+def test_the_opening_sentence_says_what_the_others_are_about() -> None:
+    """The sentence that answers has nothing of the subject, nor has the one before it."""
+    text = (
+        "Each autumn Ithena celebrates a festival of lanterns. Children carry lights through the lanes. "
+        "The custom goes back to Jonas Falk, a teacher."
+    )
+    given = answer("To which teacher does the festival of lanterns in Ithena go back?", passages(text))
+    assert "Jonas Falk" in given.text
+
+
+def test_one_capital_is_no_whole_name() -> None:
+    """In German every noun has one: it neither speaks for a sentence nor against it."""
+    question = "Auf wen geht das Fest zurück?"
+    assert fits(question, "Das Fest geht auf Jonas Falk zurück.") == 1
+    assert fits(question, "Jeden Herbst feiert die Stadt das Fest.") == 0
+    assert fits(question, "es wird früh gefeiert") == -1
 
 
 def test_similarity_alone_decides_between_equal_words() -> None:

@@ -1,0 +1,32 @@
+"""Sentences on their way into an answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_WIDE = "\u2e7f"  # ideographs and kana are above
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A sentence that may be quoted, with its passage's 1-based position and its place there.
+
+    ``overlap`` is its share of the question's words, rare ones counting more; ``joined`` that of the sentence
+    together with the one before it and its heading: "It was founded in 1897" leaves out what was.
+    """
+
+    text: str
+    passage: int
+    start: int
+    overlap: float
+    joined: float
+    stems: frozenset[str]
+    is_row: bool
+    order: int
+    fits: int
+    nearness: float
+
+
+def count_words(text: str) -> int:
+    """Words; two letters of a script without spaces count as one."""
+    return sum(max(1, sum(char > _WIDE for char in word) // 2) for word in text.split())

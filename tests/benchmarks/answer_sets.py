@@ -1,0 +1,123 @@
+"""Labelled questions for answers without a model, with the half of the sets that each belongs to.
+
+Weights are chosen on half 0 and reported on half 1; paragraphs, subjects and files are not parted, so that
+what was learnt by heart does not help. `articles` are paragraphs about something else each; `subjects` are
+three or more about the same thing, so that a question whose paragraph is missing still finds its subject;
+`towns` differ in names alone; `across` asks in English over paragraphs in another language; `handbooks` are
+the fictional companies of the evaluation plugin; `support` has questions that nothing answers beside others
+about the same passages.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from builtin_plugins.rag.chunking import chunk
+from builtin_plugins.rag.parsing.blocks import Block
+from tests.benchmarks.evaluation_sets import DATA
+from tests.benchmarks.language_sets import ARTICLE_LANGUAGES, Asked, LanguageSet, articles, towns
+
+_EVERY = 7  # of the questions about towns, which are many and alike
+_ASPECTS = 7  # paragraphs about each town
+_PASSAGE, _REPEATED = 1500, 150
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A question of a set, and to which half it belongs.
+
+    `alone` asks it only with the paragraphs as they are; otherwise it is asked without its own as well.
+    Where nothing answers it, `asked.paragraph` is -1.
+    """
+
+    asked: Asked
+    half: int
+    alone: bool = False
+
+
+@dataclass(frozen=True)
+class AnswerSet:
+    name: str
+    collection: LanguageSet
+    questions: list[Labelled]
+
+
+def answer_sets() -> Iterator[AnswerSet]:
+    """All sets, by language."""
+    for language in ARTICLE_LANGUAGES:
+        found = articles(language)
+        asked = [Labelled(one, one.paragraph % 2) for one in found.questions]
+        yield AnswerSet(f"{language} articles", found, asked)
+        yield subjects(language)
+        yield AnswerSet(f"{language} towns", *_some_towns(language, language))
+    for language in ("de", "zh"):
+        yield AnswerSet(f"en-{language} across", *_some_towns("en", language))
+    yield from (handbook("brattvik"), handbook("nordlys"), unanswered())
+
+
+def subjects(language: str) -> AnswerSet:
+    """Several paragraphs about each subject."""
+    entries = json.loads((DATA / "subjects.json").read_text(encoding="utf-8"))[language]
+    paragraphs, asked = list[str](), list[Labelled]()
+    for number, subject in enumerate(entries):
+        for entry in subject["paragraphs"]:
+            place = len(paragraphs)
+            asked += [Labelled(Asked(text, place, answer), number % 2) for text, answer in entry["ask"]]
+            paragraphs.append(entry["text"])
+    collection = LanguageSet(language, paragraphs, [one.asked for one in asked])
+    return AnswerSet(f"{language} subjects", collection, asked)
+
+
+def _some_towns(asking: str, language: str) -> tuple[LanguageSet, list[Labelled]]:
+    """Some of the questions about towns, asked in one language over paragraphs in another."""
+    collection, worded = towns(language), towns(asking).questions
+    pairs = list(zip(collection.questions, worded, strict=True))[::_EVERY]
+    return collection, [
+        Labelled(replace(own, text=other.text), own.paragraph % _ASPECTS % 2) for own, other in pairs
+    ]
+
+
+def handbook(name: str) -> AnswerSet:
+    """A folder of documents, cut as a knowledge base cuts them."""
+    folder, paragraphs, files = DATA / name, list[str](), list[int]()
+    paths = sorted(one for one in folder.iterdir() if one.suffix in (".md", ".csv") and one.stem != "README")
+    for number, path in enumerate(paths):
+        text = path.read_text(encoding="utf-8")
+        text = text.replace(",", "\t") if path.suffix == ".csv" else text
+        for piece in chunk([Block(text)], _PASSAGE, _REPEATED):
+            paragraphs.append(piece.text)
+            files.append(number)
+    asked = []
+    for line in (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines():
+        entry: dict[str, Any] = json.loads(line)
+        answers = entry.get("answers", [])
+        passages = entry.get("passages", answers[:1])
+        places = [at for at, text in enumerate(paragraphs) if any(_holds(text, one) for one in passages)]
+        if len(passages) == 1 and places:
+            asked.append(Labelled(Asked(entry["question"], places[0], answers[0]), files[places[0]] % 2))
+        elif entry.get("unanswerable"):
+            asked.append(Labelled(Asked(entry["question"], -1, ""), len(asked) % 2, alone=True))
+    return AnswerSet(name, LanguageSet("en", paragraphs, [one.asked for one in asked]), asked)
+
+
+def _holds(text: str, wanted: str) -> bool:
+    return " ".join(wanted.split()) in " ".join(text.split()) or wanted.replace(",", "\t") in text
+
+
+def unanswered() -> AnswerSet:
+    """Questions beside which there are others, about the same passages, that nothing answers."""
+    data = json.loads((DATA / "support.json").read_text(encoding="utf-8"))
+    places = {name: at for at, name in enumerate(data["passages"])}
+    asked = [
+        Labelled(
+            Asked(entry["question"], places[entry["passages"][0]] if entry["answered"] else -1, ""),
+            int(entry["split"] == "check"),
+            alone=True,
+        )
+        for entry in data["questions"]
+    ]
+    collection = LanguageSet("en", list(data["passages"].values()), [one.asked for one in asked])
+    return AnswerSet("support", collection, asked)
