@@ -1,4 +1,4 @@
-"""The client's files: read once, served by name alone, compressed when somebody first asks."""
+"""The client's files: read once, served by name alone; the first view's joined and compressed ahead."""
 
 from __future__ import annotations
 
@@ -13,11 +13,16 @@ from typing import Final
 
 from kernel.sdk import ResourceKey
 
+from .joining import join
+
 FOLDER: Final = Path(__file__).parent / "static"
 INDEX: Final = "index.html"
 _TYPES: Final = {".js": "text/javascript", ".mjs": "text/javascript", ".svg": "image/svg+xml"}
 _TEXTS: Final = ("text/", "application/json", "image/svg")
 _DIGEST_LENGTH: Final = 16
+# What a visitor gets first, what somebody who signs in gets next, and where they then are.
+_ENTRIES: Final = ("main.js", "parts/frame.js", "pages/ask/page.js")
+_FIRST: Final = (*_ENTRIES, "styles.css", "icon.svg")
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,9 @@ class Files:
     def read(cls, folder: Path = FOLDER) -> Files:
         """Read the folder; blocks."""
         paths = sorted(path for path in folder.rglob("*") if path.is_file())
-        return cls({path.relative_to(folder).as_posix(): _file(path) for path in paths})
+        found = cls(_joined({path.relative_to(folder).as_posix(): _file(path) for path in paths}))
+        found._compressed = {name: _compress(found._files[name].content) for name in _FIRST}
+        return found
 
     def find(self, name: str) -> File | None:
         """A file; None for a name that isn't one's."""
@@ -68,6 +75,19 @@ FILES: ResourceKey[Files] = ResourceKey("web_client_files")
 def _file(path: Path) -> File:
     media_type = _TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     return File(path.read_bytes(), media_type)
+
+
+def _joined(files: dict[str, File]) -> dict[str, File]:
+    """The files, with one module in place of many for each entry."""
+    modules = {name: file.content.decode() for name, file in files.items() if _may_be_joined(name)}
+    joined = join(modules, _ENTRIES)
+    kept = {name: file for name, file in files.items() if name not in modules}
+    return kept | {name: File(text.encode(), _TYPES[".js"]) for name, text in joined.items()}
+
+
+def _may_be_joined(name: str) -> bool:
+    """Whether it is a module of ours, or one that they are written with: PDF.js is neither, and large."""
+    return name.endswith(".js") and not name.startswith(("vendor/pdf", "languages/"))
 
 
 def _compress(content: bytes) -> bytes:

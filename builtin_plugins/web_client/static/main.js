@@ -37,11 +37,12 @@ function viewOf(actual) {
   return null;
 }
 
-/** The view of an address; its code arrives when it is first wanted. */
+/** The view of an address; its code arrives when it is first wanted, unless it came with this. */
 function View({ view, values }) {
   const [found, setFound] = useState(null);
   useEffect(() => {
     let wanted = true;
+    if (view.page) return undefined;
     view.load().then(
       (module) => wanted && setFound({ load: view.load, Page: module.default }),
       () => wanted && setFound({ load: view.load, Page: Outdated }),
@@ -53,6 +54,7 @@ function View({ view, values }) {
   useEffect(() => {
     document.title = view.title ? `${t(view.title)} · Platform` : "Platform";
   }, [view]);
+  if (view.page) return html`<${view.page} ...${values} />`;
   if (found?.load !== view.load) return html`<div class="page"><${Skeleton} lines=${5} /></div>`;
   return html`<${found.Page} key=${view.load} ...${values} />`;
 }
@@ -87,6 +89,18 @@ const Unknown = () => html`<div class="page">
   <${Notice} tone="warn" title=${t("There is no page at this address")}>${t("It may have been moved or deleted.")}<//>
 </div>`;
 
-const arrival = takeFragment();
-await Promise.all([loadLanguage(), resume()]);
-render(html`<${App} arrival=${arrival} />`, document.getElementById("app"));
+/** What is drawn in a moment is asked for at once: the frame, and the view beside it. */
+function fetchAhead() {
+  const wanted = [import("./parts/frame.js"), viewOf(path.value)?.view.load?.()];
+  Promise.all(wanted).catch(() => {}); // whoever draws it says so
+}
+
+/** Nobody waits for the network here, but for the texts of another language, and for another tab's session. */
+async function begin() {
+  const arrival = takeFragment();
+  await Promise.all([loadLanguage(), resume()]);
+  if (account.value) fetchAhead();
+  render(html`<${App} arrival=${arrival} />`, document.getElementById("app"));
+}
+
+begin();

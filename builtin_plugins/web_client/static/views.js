@@ -1,10 +1,11 @@
 /** Every view: its address, its code, and who finds it in the navigation. A title is a key of the texts. */
 
 import { isAdmin, isPlatformAdmin } from "./lib/session.js";
+import SignIn from "./pages/sign-in/page.js";
 
-/** Views that need no account. The first is what anybody without one sees. */
+/** Views that need no account. The first is what anybody without one sees: it comes with the client itself. */
 export const OPEN_VIEWS = [
-  { path: "/login", title: "Sign in", load: () => import("./pages/sign-in/page.js") },
+  { path: "/login", title: "Sign in", page: SignIn },
   { path: "/register", title: "Create an account", load: () => import("./pages/sign-in/register.js") },
   { path: "/forgot-password", title: "Forgot your password?", load: () => import("./pages/sign-in/forgot.js") },
   { path: "/reset-password", title: "Choose a new password", load: () => import("./pages/sign-in/reset.js") },

@@ -11,7 +11,7 @@ import pytest
 from kernel.testing import Reply, Start
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-PLAIN = ("lib/html.js", "main.js", "styles.css", "icon.svg")
+PLAIN = ("pages/documents/page.js", "main.js", "styles.css", "icon.svg")
 
 
 def asset_folder(page: Reply) -> str:

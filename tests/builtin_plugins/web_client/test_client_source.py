@@ -100,16 +100,31 @@ def test_imports_lead_somewhere() -> None:
     assert wrong == []
 
 
-def test_the_first_view_is_asked_for_at_once() -> None:
-    """The page names every module of the sign-in, so that none waits for another to arrive."""
-    seen: set[Path] = set()
-    wanted = {STATIC / "main.js", STATIC / "pages/sign-in/page.js"}
-    while wanted - seen:
-        seen |= (new := wanted - seen)
-        found = ((path, re.findall(r'(?:\bfrom ?|\bimport )"([^"]+)"', path.read_text())) for path in new)
-        wanted |= {(path.parent / name).resolve() for path, names in found for name in names}
-    named = re.findall(r'modulepreload" href="{assets}/([^"]+)"', (STATIC / "index.html").read_text())
-    assert {STATIC / name for name in named} == seen - {STATIC / "main.js"}
+TAKEN = re.compile(r'^import \{ ([^}]+) \} from "([^"]+)"', re.MULTILINE)
+GIVEN = re.compile(r"^export (?:async )?(?:function\*?|const|class) (\w+)", re.MULTILINE)
+LISTED = re.compile(r"^export \{([^}]*)\}|export\{([^}]*)\}", re.MULTILINE)
+
+
+def names_of(path: Path) -> set[str]:
+    """What a module exports."""
+    text = path.read_text(encoding="utf-8")
+    listed = ",".join("".join(found) for found in LISTED.findall(text)).split(",")
+    return {*GIVEN.findall(text), *(name.split(" as ")[-1].strip() for name in listed)}
+
+
+def test_what_is_imported_is_there_and_used() -> None:
+    """Each imported name is one that the other module exports, and the module does something with it."""
+    wrong = []
+    for path in own_modules():
+        text = path.read_text(encoding="utf-8")
+        for names, source in TAKEN.findall(text):
+            given = names_of((path.parent / source).resolve())
+            for name in (part.strip() for part in names.split(",")):
+                if name.split(" as ")[0] not in given:
+                    wrong.append(f"{name_of(path)}: {source} has no {name}")
+                elif len(re.findall(rf"\b{name.split(' as ')[-1]}\b", text)) < 2:
+                    wrong.append(f"{name_of(path)}: {name} is not used")
+    assert wrong == []
 
 
 def test_no_text_becomes_markup() -> None:

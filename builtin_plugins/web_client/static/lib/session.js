@@ -13,6 +13,7 @@ const SHORTEST_WAIT = 5_000;
 const session = signal(null);
 let timer = 0;
 let refreshing = null;
+let letGo = null;
 
 /** The claims of the token, or null. They are hints: the API decides. */
 export const account = computed(() => session.value?.claims ?? null);
@@ -27,7 +28,7 @@ export const isAdmin = computed(() => account.value?.role === "admin" || account
 /** The instance role alone: it sees and changes everything that has an owner (spec 5.7). */
 export const isAdministrator = computed(() => account.value?.role === "admin");
 
-/** Whether a knowledge base or pipeline may be changed: by its owner, and by administrators. */
+/** Whether a knowledge base, pipeline or job may be changed: by its owner, and by administrators. */
 export const owns = (row) => isAdministrator.value || String(row.owner_id ?? row.owner_user_id) === String(account.value?.sub);
 
 export const isPlatformAdmin = computed(() => account.value?.platform_admin === true);
@@ -51,10 +52,12 @@ export async function resume() {
   return session.value !== null;
 }
 
-function fromOtherTabs() {
+async function fromOtherTabs() {
+  const patience = await patienceWithTabs();
+  if (!patience) return;
   tabs.postMessage({ kind: "ask" });
-  return new Promise((resolve) => {
-    const stop = setTimeout(resolve, 80);
+  await new Promise((resolve) => {
+    const stop = setTimeout(resolve, patience);
     tabs.addEventListener("message", ({ data }) => {
       if (data.kind === "session") {
         clearTimeout(stop);
@@ -62,6 +65,22 @@ function fromOtherTabs() {
       }
     });
   });
+}
+
+/** Milliseconds to wait for another tab's answer: none has a session, one has, or (without HTTPS) nobody knows. */
+async function patienceWithTabs() {
+  const known = await navigator.locks?.query().catch(() => null);
+  if (!known) return 80;
+  return known.held.some((lock) => lock.name === KEPT) ? 1_000 : 0;
+}
+
+/** Hold a lock for as long as there is a session here, by which other tabs know that it is worth asking. */
+function hold() {
+  if (letGo || !navigator.locks) return;
+  const held = new Promise((resolve) => {
+    letGo = resolve;
+  });
+  navigator.locks.request(KEPT, { mode: "shared" }, () => held).catch(() => {});
 }
 
 /** Begin a session with what a sign-in answered. */
@@ -120,12 +139,15 @@ function keep(found) {
   const claims = claimsOf(found.token);
   if (!claims) return;
   session.value = { ...found, claims };
+  hold();
   sessionStorage.setItem(KEPT, JSON.stringify(forOthers()));
   schedule(Math.max(remaining() - found.lifetime * EARLY, SHORTEST_WAIT));
 }
 
 function forget() {
   clearTimeout(timer);
+  letGo?.();
+  letGo = null;
   sessionStorage.removeItem(KEPT);
   session.value = null;
   interrupted.value = false;

@@ -1,0 +1,153 @@
+"""The modules of the first view as one file, made at the start: a browser asks once, not thirty times.
+
+The sources stay plain modules. An entry and all that it imports become one module, each in a function of its
+own; whatever else imports one of them gets it from there. Statements are found by their form: an import or
+export begins a line and names what it takes, or is minified as npm's packages are.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+_START: Final = r"(?:^|(?<=[;}]))"
+_NAMES: Final = r"\{(?P<names>[^}]*)\}"
+_FROM: Final = r'\s*from\s*"(?P<source>\.[^"]*)";?'
+_IMPORT: Final = re.compile(rf"{_START}import\s*(?:(?P<whole>\w+)|{_NAMES}){_FROM}", re.MULTILINE)
+_PASSED_ON: Final = re.compile(rf"{_START}export\s*{_NAMES}{_FROM}", re.MULTILINE)
+_LISTED: Final = re.compile(rf"{_START}export\s*{_NAMES};?", re.MULTILINE)
+_DECLARED: Final = re.compile(
+    r"^export (?=(?:async )?(?:function\*?|const|class) (?P<name>\w+))", re.MULTILINE
+)
+_DEFAULT: Final = re.compile(rf"{_START}export default function\s*(?P<name>\w*)", re.MULTILINE)
+_DYNAMIC: Final = re.compile(r'\bimport\("(?P<source>\.[^"]*)"\)')
+
+
+def join(modules: Mapping[str, str], entries: Sequence[str]) -> dict[str, str]:
+    """The modules by their paths, with each entry and what it imports in the entry's place.
+
+    `modules` are all of them, by paths below one folder. What an earlier entry took is not taken again. An
+    entry exports what it exports itself, and its parts. Raises ValueError for modules that import each other.
+    """
+    places: dict[str, tuple[str, str]] = {}
+    groups = {}
+    for entry in entries:
+        groups[entry] = [name for name in _ordered(modules, entry) if name not in places]
+        places |= {name: (entry, f"module_{len(places) + at}") for at, name in enumerate(groups[entry])}
+    joined = {
+        name: _imports(text, name, places, name) for name, text in modules.items() if name not in places
+    }
+    for entry, names in groups.items():
+        parts = [_part(modules[name], name, places, entry) for name in names]
+        shown = ", ".join(places[name][1] for name in names)
+        lines = [*_borrowed(modules, names, places, entry), *(text for text, _ in parts)]
+        joined[entry] = "\n".join([*lines, f"export {{ {shown} }};", *_own(places[entry][1], parts[-1][1])])
+    return joined
+
+
+def _own(part: str, exports: Sequence[tuple[str, str]]) -> list[str]:
+    """What an entry exports, its default last."""
+    named = [shown for shown, _ in exports if shown != "default"]
+    whole = [f"export default {part}.default;"] if len(named) < len(exports) else []
+    return [*([f"export const {{ {', '.join(named)} }} = {part};"] if named else []), *whole, ""]
+
+
+def _ordered(modules: Mapping[str, str], entry: str) -> list[str]:
+    """The entry and all that it imports, each after what it needs."""
+    done: dict[str, None] = {}
+    under_way: set[str] = set()
+
+    def visit(name: str) -> None:
+        if name in done:
+            return
+        if name in under_way:
+            raise ValueError(f"{name} imports itself in a circle")
+        under_way.add(name)
+        for pattern in (_IMPORT, _PASSED_ON):
+            for found in pattern.finditer(modules[name]):
+                visit(_target(name, found["source"]))
+        done[name] = None
+
+    visit(entry)
+    return list(done)
+
+
+def _borrowed(
+    modules: Mapping[str, str], names: Sequence[str], places: Mapping[str, tuple[str, str]], entry: str
+) -> list[str]:
+    """Imports of those parts of earlier entries that this one uses."""
+    wanted = sorted(
+        {
+            places[target]
+            for name in names
+            for pattern in (_IMPORT, _PASSED_ON)
+            for found in pattern.finditer(modules[name])
+            if places[target := _target(name, found["source"])][0] != entry
+        }
+    )
+    return [f'import {{ {part} }} from "{_relative(entry, where)}";' for where, part in wanted]
+
+
+def _part(
+    text: str, name: str, places: Mapping[str, tuple[str, str]], entry: str
+) -> tuple[str, list[tuple[str, str]]]:
+    """A module as a function that answers what it exports; and that, as names and what they stand for."""
+    exports: list[tuple[str, str]] = []
+
+    def passed_on(found: re.Match[str]) -> str:
+        part = places[_target(name, found["source"])][1]
+        exports.extend((shown, f"{part}.{own}") for own, shown in _pairs(found["names"]))
+        return ""
+
+    def listed(found: re.Match[str]) -> str:
+        exports.extend((shown, own) for own, shown in _pairs(found["names"]))
+        return ""
+
+    def declared(found: re.Match[str]) -> str:
+        exports.append((found["name"], found["name"]))
+        return ""
+
+    def by_default(found: re.Match[str]) -> str:
+        exports.append(("default", found["name"] or "whole"))
+        return f"function {found['name']}" if found["name"] else "const whole = function"
+
+    text = _PASSED_ON.sub(passed_on, _imports(text, name, places, entry))
+    text = _DEFAULT.sub(by_default, _LISTED.sub(listed, _DECLARED.sub(declared, text)))
+    answer = ", ".join(f"{shown}: {what}" for shown, what in exports)
+    return f"const {places[name][1]} = (() => {{\n{text}\nreturn {{ {answer} }};\n}})();", exports
+
+
+def _imports(text: str, name: str, places: Mapping[str, tuple[str, str]], entry: str) -> str:
+    """The module's text, which comes to stand in `entry`, with its imports as they are there."""
+
+    def static(found: re.Match[str]) -> str:
+        target = _target(name, found["source"])
+        if target not in places:
+            return found[0]
+        where, part = places[target]
+        pairs = [("default", found["whole"])] if found["whole"] else _pairs(found["names"])
+        names = ", ".join(own if own == shown else f"{own}: {shown}" for own, shown in pairs)
+        taken = f"const {{ {names} }} = {part};"
+        return taken if name in places else f'import {{ {part} }} from "{_relative(name, where)}"; {taken}'
+
+    def dynamic(found: re.Match[str]) -> str:
+        return f'import("{_relative(entry, _target(name, found["source"]))}")'
+
+    return _DYNAMIC.sub(dynamic, _IMPORT.sub(static, text))
+
+
+def _pairs(names: str) -> list[tuple[str, str]]:
+    """`a, b as c` as [("a", "a"), ("b", "c")]."""
+    parts = [name.split(" as ") for name in names.split(",") if name.strip()]
+    return [(part[0].strip(), part[-1].strip()) for part in parts]
+
+
+def _target(name: str, source: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(name), source))
+
+
+def _relative(name: str, target: str) -> str:
+    found = posixpath.relpath(target, posixpath.dirname(name) or ".")
+    return found if found.startswith(".") else f"./{found}"
