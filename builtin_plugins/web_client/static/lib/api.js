@@ -220,13 +220,19 @@ export const api = {
   audit: call("GET", "/v1/audit"),
 };
 
+/** The pages of a list, one after the other, each when it is asked for. */
+export async function* pagesOf(fetchPage, parameters = {}, most = 20_000) {
+  for (let offset = 0, total = 1; offset < total; ) {
+    const page = await fetchPage({ ...parameters, query: { ...parameters.query, limit: 500, offset } });
+    yield page;
+    offset += page.items.length;
+    total = page.items.length ? Math.min(page.total, most) : 0;
+  }
+}
+
 /** Everything of a list that comes in pages. */
 export async function everything(fetchPage, parameters = {}, most = 20_000) {
   const items = [];
-  for (;;) {
-    const query = { ...parameters.query, limit: 500, offset: items.length };
-    const page = await fetchPage({ ...parameters, query });
-    items.push(...page.items);
-    if (!page.items.length || items.length >= Math.min(page.total, most)) return items;
-  }
+  for await (const page of pagesOf(fetchPage, parameters, most)) items.push(...page.items);
+  return items;
 }

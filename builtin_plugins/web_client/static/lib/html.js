@@ -9,6 +9,17 @@ export { batch, computed, effect, signal, useComputed, useSignal, useSignalEffec
 
 export const html = htm.bind(h);
 
+/** A component that is drawn again only when one of its values is another one: for the rows of long lists. */
+export function memo(Component) {
+  function isStale(next) {
+    return Object.keys({ ...next, ...this.props }).some((name) => next[name] !== this.props[name]);
+  }
+  return function Kept(props) {
+    this.shouldComponentUpdate = isStale;
+    return h(Component, props);
+  };
+}
+
 /** Class names from strings and `{name: condition}`. */
 export function classes(...parts) {
   return parts

@@ -3,8 +3,10 @@
 import { useCallback, useEffect, useRef, useState } from "./html.js";
 
 /**
- * The result of `load(signal)`, loaded again when `keys` change: {data, error, loading, reload, set}.
+ * The result of `load(signal)`, loaded again when `keys` change: {data, error, loading, reload, set,
+ * fail}.
  *
+ * `set` takes what is there now, or a function that makes it of what was there; `fail` what went wrong since.
  * While it is loaded again, what was there stays; an answer that came too late is dropped.
  */
 export function useResource(load, keys = []) {
@@ -27,8 +29,11 @@ export function useResource(load, keys = []) {
     reload();
     return () => stop.current?.abort();
   }, keys);
-  const set = useCallback((data) => setState({ data, error: null, loading: false }), []);
-  return { ...state, reload, set };
+  const set = useCallback((data) => {
+    setState((was) => ({ data: typeof data === "function" ? data(was.data) : data, error: null, loading: false }));
+  }, []);
+  const fail = useCallback((error) => setState((was) => ({ ...was, error })), []);
+  return { ...state, reload, set, fail };
 }
 
 /** Call `fn` every `milliseconds` while `active`, but not while nobody looks. */

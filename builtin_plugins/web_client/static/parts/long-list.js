@@ -1,12 +1,12 @@
-/** A list of any length: only the rows near the screen are in the page. */
+/** A list of any length: only the rows near the screen are in the page, all of one height. */
 
 import { html, useEffect, useRef, useState } from "../lib/html.js";
 
 const BEYOND = 8; // rows kept above and below what is seen
 
-export function LongList({ items, rowHeight, row, label }) {
+export function LongList({ items, keyOf, rowHeight, row, label }) {
   const box = useRef(null);
-  const [range, setRange] = useState([0, 40]);
+  const [range, setRange] = useState([0, 24]);
   useEffect(() => {
     let waiting = 0;
     const look = () => {
@@ -33,7 +33,7 @@ export function LongList({ items, rowHeight, row, label }) {
   const shown = items.slice(first, last);
   return html`<ul class="long-list" ref=${box} aria-label=${label} style=${{ height: `${items.length * rowHeight}px` }}>
     ${shown.map(
-      (item, index) => html`<li key=${item.key} aria-setsize=${items.length} aria-posinset=${first + index + 1} style=${{ top: `${(first + index) * rowHeight}px`, height: `${rowHeight}px` }}>${row(item)}</li>`,
+      (item, index) => html`<li key=${keyOf(item)} aria-setsize=${items.length} aria-posinset=${first + index + 1} style=${{ top: `${(first + index) * rowHeight}px`, height: `${rowHeight}px` }}>${row(item)}</li>`,
     )}
   </ul>`;
 }

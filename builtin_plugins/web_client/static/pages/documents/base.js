@@ -5,7 +5,7 @@ import { api } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
 import { go, query, setQuery } from "../../lib/router.js";
 import { owns } from "../../lib/session.js";
-import { plural, t } from "../../lib/words.js";
+import { number, plural, t } from "../../lib/words.js";
 import { Button, Empty, Failure, Head, Skeleton } from "../../parts/basics.js";
 import { Menu } from "../../parts/layers.js";
 import { LongList } from "../../parts/long-list.js";
@@ -42,8 +42,8 @@ export default function Base({ base: id }) {
       ]} />`}
     <//>
     <div class="row"><${VisibilityBadge} of=${base.data} />
-      <span class="muted">${live.documents && plural(live.documents.length, "One document", "{n} documents")}</span></div>
-    <${Upkeep} upkeep=${upkeep} mine=${mine} />
+      <span class="muted">${live.documents && plural(live.count, "One document", "{n} documents")}</span></div>
+    <${Upkeep} upkeep=${upkeep} />
     ${mine && html`<${DropZone} onFiles=${(files) => addFiles(id, files)} />`}
     <${OnTheWay} base=${id} />
     <${Failure} error=${live.error} onRetry=${live.reload} />
@@ -53,8 +53,16 @@ export default function Base({ base: id }) {
     ${dialog === "look" && html`<${LookAs} base=${base.data} onClose=${() => setDialog("")} />`}
     ${dialog === "model" && html`<${Reembed} base=${base.data} onBegun=${upkeep.reload} onClose=${() => setDialog("")} />`}
     ${dialog === "trees" && html`<${Trees} base=${base.data} onBegun=${upkeep.reload} onClose=${() => setDialog("")} />`}
-    ${dialog === "delete" && html`<${DeleteBase} base=${base.data} count=${live.documents?.length ?? 0} onDeleted=${() => go("/documents")} onClose=${() => setDialog("")} />`}
+    ${dialog === "delete" && html`<${DeleteBase} base=${base.data} count=${live.count} onDeleted=${() => go("/documents")} onClose=${() => setDialog("")} />`}
   </div>`;
+}
+
+const idOf = (document) => document.document_id;
+
+function countsOf(documents) {
+  const counts = {};
+  for (const { status } of documents) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
 }
 
 function Documents({ base, live, mine }) {
@@ -62,11 +70,11 @@ function Documents({ base, live, mine }) {
   const state = query.value.get("state") ?? "";
   const shown = useMemo(() => {
     const wanted = text.toLowerCase();
-    return live.documents
-      .filter((item) => (!state || item.status === state) && item.filename.toLowerCase().includes(wanted))
-      .map((item) => ({ ...item, key: item.document_id }));
+    if (!wanted && !state) return live.documents;
+    return live.documents.filter((item) => (!state || item.status === state) && item.filename.toLowerCase().includes(wanted));
   }, [live.documents, text, state]);
-  const count = (status) => live.documents.filter((item) => item.status === status).length;
+  const counts = useMemo(() => countsOf(live.documents), [live.documents]);
+  const row = (item) => html`<${Row} base=${base} document=${item} job=${live.jobs.get(item.document_id)} put=${live.put} drop=${live.drop} mine=${mine} />`;
   if (!live.documents.length) {
     return html`<${Empty} icon="documents" title=${t("Nothing in here yet")}>${t("Add files above. You can ask as soon as the first one has been read.")}<//>`;
   }
@@ -75,12 +83,12 @@ function Documents({ base, live, mine }) {
       <input class="input search" type="search" placeholder=${t("Find a document")} aria-label=${t("Find a document")} value=${text} onInput=${(event) => setQuery({ q: event.target.value })} />
       ${Object.entries(STATES).map(
         ([value, title]) => html`<${Button} small key=${value} aria-pressed=${state === value} class=${state === value ? "pressed" : ""} onClick=${() => setQuery({ state: value })}>
-          ${t(title)}${value && ` ${count(value)}`}
+          ${t(title)}${value && ` ${number(counts[value] ?? 0)}`}
         <//>`,
       )}
     </div>
-    ${shown.length === 0 && html`<p class="muted">${t("No document fits.")}</p>`}
-    <div class="table-box"><${LongList} label=${t("Documents")} items=${shown} rowHeight=${ROW} row=${(item) => html`<${Row} base=${base} document=${item} job=${live.jobs.get(item.document_id)} live=${live} mine=${mine} />`} /></div>
+    ${shown.length === 0 && html`<p class="muted">${t("No document matches.")}</p>`}
+    <div class="table-box unclipped"><${LongList} label=${t("Documents")} items=${shown} keyOf=${idOf} rowHeight=${ROW} row=${row} /></div>
   </section>`;
 }
 

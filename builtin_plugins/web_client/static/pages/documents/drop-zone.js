@@ -1,11 +1,9 @@
-/** Where files are dropped, or chosen. */
+/** Where files are dropped, or chosen: of any name, as the server recognizes them by what they contain. */
 
 import { classes, html, useEffect, useRef, useState } from "../../lib/html.js";
 import { t } from "../../lib/words.js";
 import { Spinner } from "../../parts/basics.js";
 import { Icon } from "../../parts/icons.js";
-
-const TYPES = ".pdf,.docx,.pptx,.xlsx,.html,.htm,.md,.txt,.csv,.json";
 
 /** Files of a drop, those in folders included. */
 async function filesOf(transfer) {
@@ -61,11 +59,11 @@ export function DropZone({ onFiles, large, busy }) {
     if (files.length) onFiles(files);
   };
   return html`<div class=${classes("drop", { over, large })}>
-    <input ref=${input} type="file" multiple accept=${TYPES} onChange=${choose} class="hidden" tabindex="-1" aria-hidden="true" />
+    <input ref=${input} type="file" multiple onChange=${choose} class="hidden" tabindex="-1" aria-hidden="true" />
     <button type="button" disabled=${busy} onClick=${() => input.current.click()}>
       ${busy ? html`<${Spinner} />` : html`<${Icon} name="upload" size=${large ? 28 : 20} />`}
       <strong>${over ? t("Drop them anywhere") : t("Drop files here, or choose them")}</strong>
-      <small>${t("PDF, Word, PowerPoint, Excel, OpenDocument, EPUB, RTF, e-mail, HTML, Markdown, text, CSV, JSON")}</small>
+      <small>${t("PDF, Word, PowerPoint, Excel, OpenDocument, EPUB, RTF, e-mail, HTML, Markdown, text, CSV, JSON, and ZIP archives of these")}</small>
     </button>
   </div>`;
 }

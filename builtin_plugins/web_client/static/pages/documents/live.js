@@ -1,7 +1,7 @@
 /** The documents of a knowledge base as they are now: loaded once, then only what is being read is asked for. */
 
-import { useCallback, useEffect, useRef } from "../../lib/html.js";
-import { api, everything } from "../../lib/api.js";
+import { useCallback, useEffect, useRef, useState } from "../../lib/html.js";
+import { api, pagesOf } from "../../lib/api.js";
 import { usePolling, useResource } from "../../lib/resource.js";
 import { onSent } from "./uploads.js";
 
@@ -9,20 +9,47 @@ const PAUSE = 1500;
 const AT_ONCE = 20;
 const KIND = "rag.ingest_document";
 
-/** {documents, progress, reload, put, drop, error}: `progress` has the running job of each document that has one. */
+/**
+ * {documents, count, jobs, reload, put, drop, error}: `jobs` has the running job of each document that has one.
+ *
+ * The first page is shown as soon as it is there; the others follow while one looks at it, and `count` knows
+ * of them already.
+ */
 export function useDocuments(base) {
-  const list = useResource((signal) => everything(api.documents, { kb_id: base, signal }), [base]);
+  const [coming, setComing] = useState(0);
+  const list = useResource(async (signal) => {
+    const pages = pagesOf(api.documents, { kb_id: base, signal });
+    const { items, total } = (await pages.next()).value;
+    follow(pages, total - items.length);
+    return items;
+  }, [base]);
   const jobs = useRef(new Map());
   const latest = useRef(list);
   latest.current = list;
-  const put = useCallback((documents) => {
-    const fresh = new Map(documents.map((item) => [item.document_id, item]));
-    const known = latest.current.data ?? [];
-    const kept = known.map((item) => fresh.get(item.document_id) ?? item);
-    const ids = new Set(known.map((item) => item.document_id));
-    latest.current.set([...documents.filter((item) => !ids.has(item.document_id)), ...kept]);
-  }, []);
-  const drop = useCallback((id) => latest.current.set(latest.current.data.filter((item) => item.document_id !== id)), []);
+  const merge = (documents, atEnd) =>
+    list.set((known) => {
+      const fresh = new Map(documents.map((item) => [item.document_id, item]));
+      const kept = (known ?? []).map((item) => {
+        const found = fresh.get(item.document_id) ?? item;
+        fresh.delete(item.document_id);
+        return found;
+      });
+      return atEnd ? [...kept, ...fresh.values()] : [...fresh.values(), ...kept];
+    });
+  const follow = async (pages, missing) => {
+    setComing(missing);
+    try {
+      for await (const { items } of pages) {
+        merge(items, true);
+        setComing((left) => Math.max(0, left - items.length));
+      }
+      setComing(0);
+    } catch (error) {
+      if (error.name !== "AbortError") list.fail(error);
+    }
+  };
+  const put = useCallback((documents) => merge(documents, false), []);
+  const drop = useCallback((id) => list.set((known) => known.filter((item) => item.document_id !== id)), []);
   useEffect(() => onSent((of, document) => of === base && put([document])), [base]);
   const busy = (list.data ?? []).some((item) => item.status === "processing");
   const look = async () => {
@@ -39,5 +66,5 @@ export function useDocuments(base) {
     for (const [index, result] of results.entries()) if (result.reason?.status === 404) drop(over[index].document_id);
   };
   usePolling(() => look().catch(() => {}), PAUSE, busy);
-  return { ...list, documents: list.data, jobs: jobs.current, put, drop };
+  return { ...list, documents: list.data, count: (list.data?.length ?? 0) + coming, jobs: jobs.current, put, drop };
 }

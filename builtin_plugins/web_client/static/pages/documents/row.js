@@ -1,9 +1,10 @@
 /** One document in its list: how far it is, why it failed, what can be done. */
 
-import { html, useState } from "../../lib/html.js";
+import { html, memo, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { Link, go } from "../../lib/router.js";
 import { useAction } from "../../lib/resource.js";
+import { owns } from "../../lib/session.js";
 import { ago, bytes, plural, t } from "../../lib/words.js";
 import { Badge, Button, Meter } from "../../parts/basics.js";
 import { Check } from "../../parts/forms.js";
@@ -27,9 +28,9 @@ export async function readAgain(base, document) {
   return api.upload({ kb_id: base, body });
 }
 
-export function Row({ base, document, job, live, mine }) {
+export const Row = memo(({ base, document, job, put, drop, mine }) => {
   const [deleting, setDeleting] = useState(false);
-  const again = useAction(async () => live.put([await readAgain(base, document)]));
+  const again = useAction(async () => put([await readAgain(base, document)]));
   const cancel = useAction(async () => {
     await api.cancelJob({ job_id: job.id });
     say(t("It will stop in a moment."));
@@ -44,15 +45,15 @@ export function Row({ base, document, job, live, mine }) {
     </div>
     <${State} document=${document} job=${job} />
     ${failed && mine && html`<${Button} small icon="retry" busy=${again.busy} onClick=${again.run}>${t("Try again")}<//>`}
-    ${job && mine && document.status === "processing" && html`<${Button} small kind="quiet" icon="close" aria-label=${t("Cancel reading {name}", { name: document.filename })} busy=${cancel.busy || job.cancel_requested} onClick=${cancel.run} />`}
+    ${job && owns(job) && document.status === "processing" && html`<${Button} small kind="quiet" icon="close" aria-label=${t("Cancel reading {name}", { name: document.filename })} busy=${cancel.busy || job.cancel_requested} onClick=${cancel.run} />`}
     <${Menu} label=${t("More on {name}", { name: document.filename })} items=${[
       { title: t("Open"), icon: "documents", onSelect: () => go(address) },
       { title: t("Download"), icon: "download", onSelect: () => download(base, document).catch((error) => say(error.message, "bad")) },
       mine && { title: t("Delete"), icon: "trash", danger: true, onSelect: () => setDeleting(true) },
     ]} />
-    ${deleting && html`<${DeleteDocument} base=${base} document=${document} onDeleted=${() => live.drop(document.document_id)} onClose=${() => setDeleting(false)} />`}
+    ${deleting && html`<${DeleteDocument} base=${base} document=${document} onDeleted=${() => drop(document.document_id)} onClose=${() => setDeleting(false)} />`}
   </div>`;
-}
+});
 
 const about = (document) =>
   [bytes(document.size_bytes), document.page_count && plural(document.page_count, "one page", "{n} pages"), ago(document.uploaded_at)].filter(Boolean).join(" · ");

@@ -3,6 +3,7 @@
 import { html, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useAction, usePolling, useResource } from "../../lib/resource.js";
+import { owns } from "../../lib/session.js";
 import { t } from "../../lib/words.js";
 import { Button, Meter, Notice } from "../../parts/basics.js";
 import { Check, Field, Form } from "../../parts/forms.js";
@@ -28,16 +29,16 @@ export function useUpkeep(base, onEnded) {
   return { going, reload: found.reload };
 }
 
-export const Upkeep = ({ upkeep, mine }) => html`${upkeep.going.map((job) => html`<${Going} key=${job.id} job=${job} mine=${mine} onChanged=${upkeep.reload} />`)}`;
+export const Upkeep = ({ upkeep }) => html`${upkeep.going.map((job) => html`<${Going} key=${job.id} job=${job} onChanged=${upkeep.reload} />`)}`;
 
-function Going({ job, mine, onChanged }) {
+function Going({ job, onChanged }) {
   const cancel = useAction(async () => {
     await api.cancelJob({ job_id: job.id });
     say(t("It will stop in a moment."));
     onChanged();
   });
   const { done = 0, total = null } = job.progress ?? {};
-  const stop = mine && html`<${Button} small busy=${cancel.busy || job.cancel_requested} onClick=${cancel.run}>${t("Cancel")}<//>`;
+  const stop = owns(job) && html`<${Button} small busy=${cancel.busy || job.cancel_requested} onClick=${cancel.run}>${t("Cancel")}<//>`;
   return html`<${Notice} title=${t(KINDS[job.kind])} action=${stop}>
     <p>${t("Everybody can go on asking meanwhile.")}</p><${Meter} value=${done} max=${total} label=${t(KINDS[job.kind])} /><//>`;
 }

@@ -3,6 +3,7 @@
 import { html } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useAction, usePolling, useResource } from "../../lib/resource.js";
+import { owns } from "../../lib/session.js";
 import { ago, number, t } from "../../lib/words.js";
 import { Badge, Button, Empty, Loaded, Meter, Notice } from "../../parts/basics.js";
 import { say } from "../../parts/layers.js";
@@ -67,6 +68,6 @@ function JobRow({ job, onChanged }) {
     <td><${StateBadge} state=${job.status} /></td>
     <td class="wide-only">${job.status === "running" && html`<${Meter} value=${job.progress.done} max=${job.progress.total} label=${job.title} />`}<small class="faint">${going ? job.message : ""}</small></td>
     <td class="nowrap">${ago(job.created_at)}</td>
-    <td class="right">${going && html`<${Button} small busy=${cancel.busy} disabled=${job.cancel_requested} onClick=${cancel.run}>${t("Cancel")}<//>`}</td>
+    <td class="right">${going && owns(job) && html`<${Button} small busy=${cancel.busy} disabled=${job.cancel_requested} onClick=${cancel.run}>${t("Cancel")}<//>`}</td>
   </tr>`;
 }
