@@ -102,6 +102,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--against", metavar="URL", default=None, help=told)
     parser.addoption("--leak-seed", type=int, default=None, help="Seed of the leak fuzzer; 0 is a new one.")
     parser.addoption(
+        "--client-database",
+        choices=("sqlite", "postgresql"),
+        default=None,
+        help="Where the tests of what people do in the web client run; with --nightly it is postgresql.",
+    )
+    parser.addoption(
         "--slow-files", type=int, default=15, help="How many of the slowest files the end names."
     )
 

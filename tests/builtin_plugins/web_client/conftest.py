@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, async_playwright, expect
 
-from kernel.testing import Running, platforms
-from tests.builtin_plugins.web_client.visits import CHROMIUM, Visitor, missing_browser
+from kernel.jobs.kinds import CANCEL
+from kernel.jobs.runner import JOB_RUNNER
+from kernel.testing import Running, platforms, postgres_database
+from tests.builtin_plugins.web_client.gated_model import GatedModel
+from tests.builtin_plugins.web_client.visits import CHROMIUM, PLAIN_HOST, Visitor, missing_browser
 from tests.fakes.loaded_once import LoadedOnce
 
 PATIENCE = 40_000  # ms, on a busy machine
 ARGUMENTS = (
     *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"),
     *("--disable-component-update", "--disable-sync"),
+    f"--host-resolver-rules=MAP {PLAIN_HOST} 127.0.0.1",
     *("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"),
 )
 PLUGINS = (
@@ -27,11 +31,35 @@ PLUGINS = (
 )
 
 
+TASKS = ("test_client_pages", "test_client_services")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """What people do is tried on SQLite, and in the nightly run, or where it is asked for, on PostgreSQL."""
+    database = metafunc.config.getoption("client_database")
+    if database is None:
+        database = "postgresql" if metafunc.config.getoption("nightly") else "sqlite"
+    if metafunc.module.__name__.endswith(TASKS) and "site" in metafunc.fixturenames:
+        metafunc.parametrize("site", [database], indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def gate() -> GatedModel:
+    """An embedding model whose every step a test allows."""
+    return GatedModel()
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
+async def site(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, gate: GatedModel
+) -> AsyncIterator[Running]:
     """A platform whose jobs are run as they come."""
-    async with platforms(tmp_path_factory.mktemp("client")) as start:
-        running = await start(*PLUGINS)
+    async with AsyncExitStack() as stack:
+        url = None
+        if getattr(request, "param", "sqlite") == "postgresql":
+            url = stack.enter_context(postgres_database())
+        start = await stack.enter_async_context(platforms(tmp_path_factory.mktemp("client")))
+        running = await start(*PLUGINS, gate, env={"DATABASE_URL": url})
         working = asyncio.create_task(_work(running))
         yield running
         working.cancel()
@@ -40,6 +68,7 @@ async def site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Runnin
 
 
 async def _work(running: Running) -> None:
+    running.platform.notices.listen(CANCEL, running.platform.resource(JOB_RUNNER).cancel)
     while True:
         await running.run_jobs()
         await asyncio.sleep(0.1)

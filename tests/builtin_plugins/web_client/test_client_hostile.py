@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import ViewportSize, expect
 
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.web_client.visits import Visitor, evaluate, knowledge_base, publish
@@ -25,6 +25,48 @@ LOOT = """() => [...document.querySelectorAll("main img, main script, main ifram
   .concat(performance.getEntriesByType("resource").map((one) => one.name).filter((at) => at.includes("evil")))
   .concat(document.title.includes("caught") ? ["a script ran"] : [])
   .concat(document.documentElement.scrollWidth > innerWidth ? ["wider than the screen"] : [])"""
+
+
+PHONE: ViewportSize = {"width": 360, "height": 740}
+DESKTOP: ViewportSize = {"width": 1280, "height": 800}
+ENDLESS = f"{HOSTILE} {'Ŵ' * 10_000}"
+DIALOGS = (
+    ("/documents?new=1", "Create"),
+    ("/pipelines?new=1", "Create"),
+    ("/chats?new=1", "Publish"),
+    ("/evaluation?base={base}&new=1", "Create"),
+    ("/keys?new=1", "Create"),
+    ("/plugins/marketplace?new=1", "Create a draft"),
+)
+FITS = """(box) => {
+  const { left, right } = box.getBoundingClientRect();
+  return left >= 0 && right <= innerWidth && box.scrollWidth <= box.clientWidth;
+}"""
+
+
+def hostile(most: int) -> str:
+    """As much of it as a field takes: markup, reversed writing, and a word without an end."""
+    return ENDLESS[:most]
+
+
+async def hostile_people(ana: Actor) -> dict[str, Any]:
+    """An organization, a role, a team, a listing and a key with hostile names, as long as they may be."""
+    body = {"name": hostile(255), "slug": f"hostile-{ana.user['id']}", "description": hostile(2000)}
+    answer = await ana.post("/v1/organizations", json=body)
+    assert answer.status == 201, answer.body
+    organization = answer.json()["id"]
+    role = {"name": hostile(100).replace("/", "_"), "description": hostile(2000), "permissions": []}
+    made = await ana.post(f"/v1/organizations/{organization}/roles", json=role)
+    assert made.status == 201, made.body
+    listing = {
+        "name": hostile(100).replace("/", "_"),
+        "display_name": hostile(200),
+        "author": hostile(100),
+        "description": hostile(10_000),
+    }
+    offered = await ana.post("/v1/marketplace/plugins", json=listing)
+    assert offered.status == 201, offered.body
+    return {"organization": organization, "listing": offered.json()["id"]}
 
 
 async def hostile_things(ana: Actor) -> dict[str, Any]:
@@ -47,8 +89,8 @@ async def hostile_things(ana: Actor) -> dict[str, Any]:
 
 async def test_names_stay_text(site: Running, visitor: Visitor) -> None:
     """Nothing that somebody wrote becomes part of a page, on any page that shows it."""
-    ana = await site.user()
-    ids = await hostile_things(ana)
+    ana = await site.user(role="admin")
+    ids = {**await hostile_things(ana), **await hostile_people(ana)}
     page = await visitor.arrive(ana, "/documents")
     for path in (
         *("/documents", "/documents/{base}", "/documents/{base}/{document}", "/pipelines", "/chats"),
@@ -60,14 +102,42 @@ async def test_names_stay_text(site: Running, visitor: Visitor) -> None:
             "/evaluation/runs/{run}",
             "/graph?base={base}",
         ),
-        "/tools",
+        *("/people/organizations", "/people/organizations/{organization}"),
+        *("/people/organizations/{organization}/roles", "/audit", "/tools"),
+        *("/plugins/marketplace", "/plugins/marketplace/{listing}"),
     ):
         await visitor.go(path.format(**ids))
-        assert await page.evaluate(LOOT) == [], path
+        for size in (PHONE, DESKTOP):
+            await page.set_viewport_size(size)
+            assert await page.evaluate(LOOT) == [], f"{path} at {size['width']}"
     await page.keyboard.press("Control+k")
     await page.get_by_role("combobox").fill("onerror")
     await page.get_by_role("option").first.wait_for()
     assert await page.evaluate(LOOT) == []
+
+
+async def test_endless_names_are_refused(site: Running, visitor: Visitor) -> None:
+    """10,000 characters in every field of every form: what was typed stays, the reason is told, and fits."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    await ana.post("/v1/rag/pipeline", json={"name": "Handbook", "knowledge_base_ids": [base["id"]]})
+    page = await visitor.arrive(ana)
+    await page.set_viewport_size(PHONE)
+    for path, send in DIALOGS:
+        await visitor.go(path.format(base=base["id"]))
+        form = page.get_by_role("dialog")
+        fields = form.locator("input:is([type=text], :not([type])), textarea")
+        for field in await fields.all():
+            await field.fill(ENDLESS)
+        for needed in await form.get_by_role("checkbox", name="Handbook").all():
+            await needed.check()
+        async with page.expect_response(lambda answer: answer.request.method == "POST") as sent:
+            await form.get_by_role("button", name=send, exact=True).click()
+        assert (await sent.value).status == 422, path
+        await expect(form.get_by_role("alert")).to_be_visible()
+        assert await page.evaluate(LOOT) == [], path
+        assert await form.evaluate(FITS), path
+        assert (await fields.first.input_value()).startswith("\u202e")
 
 
 async def test_answers_stay_text(site: Running, visitor: Visitor) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, FilePayload, expect
 
 from kernel.sdk import Account, Unit
 from kernel.testing import Running
 from tests.builtin_plugins.web_client.visits import (
     HANDBOOK,
+    PLAIN_HOST,
     STATION,
     Visitor,
     evaluate,
@@ -32,8 +34,8 @@ async def test_evaluation(site: Running, visitor: Visitor) -> None:
     dialog = page.get_by_role("dialog")
     await dialog.get_by_label("Name").fill("Hotels")
     await dialog.get_by_label("From a file").check()
-    file = {"name": "hotels.jsonl", "mimeType": "application/jsonl", "buffer": QUESTIONS.encode()}
-    await dialog.get_by_label("File", exact=True).set_input_files([file])  # type: ignore[list-item]
+    file = FilePayload(name="hotels.jsonl", mimeType="application/jsonl", buffer=QUESTIONS.encode())
+    await dialog.get_by_label("File", exact=True).set_input_files(file)
     await dialog.get_by_role("button", name="Create").click()
     await expect(page.get_by_role("cell", name="What does a hotel in Oslo cost?")).to_be_visible()
     await page.get_by_role("button", name="Run", exact=True).click()
@@ -206,13 +208,29 @@ async def test_importing_a_team(site: Running, visitor: Visitor) -> None:
         "members": [{"email": bob.user["email"], "team_role": "member"}],
     }
     page = await visitor.arrive(ana, f"/people/teams/{team}")
-    file = {"name": "team.json", "mimeType": "application/json", "buffer": json.dumps(bundle).encode()}
-    await page.locator("input[type=file]").set_input_files([file])  # type: ignore[list-item]
+    file = FilePayload(name="team.json", mimeType="application/json", buffer=json.dumps(bundle).encode())
+    await page.locator("input[type=file]").set_input_files(file)
     dialog = page.get_by_role("dialog")
     await dialog.get_by_role("button", name="See what it would do").click()
     await expect(dialog.locator("pre")).to_contain_text(bob.user["email"])
     await dialog.get_by_role("button", name="Import").click()
     await expect(page.get_by_role("cell", name=bob.user["username"], exact=True)).to_be_visible()
+
+
+async def test_without_https(site: Running, browser: Browser) -> None:
+    """On a server reached by its name over plain HTTP, one asks and copies the answer as well."""
+    ana = await site.user()
+    await knowledge_base(ana)
+    context = await browser.new_context(locale="en-GB")
+    visitor = Visitor(replace(site, url=site.url.replace("127.0.0.1", PLAIN_HOST)), context)
+    page = await visitor.arrive(ana)
+    assert await page.evaluate("isSecureContext") is False
+    await visitor.ask("How much may a hotel in Oslo cost per night?")
+    await expect(page.locator(".markdown")).to_contain_text("185 euro")
+    await page.get_by_role("button", name="Copy the answer").click()
+    await expect(page.get_by_text("Copied")).to_be_visible()
+    await context.close()
+    assert visitor.problems == []
 
 
 def _promote(unit: Unit, account_id: int) -> None:

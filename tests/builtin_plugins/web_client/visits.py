@@ -12,6 +12,8 @@ from playwright.async_api import BrowserContext, ConsoleMessage, Page
 from kernel.testing import Actor, Running, eventually, services_required
 
 CHROMIUM = Path("/usr/bin/chromium")
+# A host that browsers trust no more than any other without HTTPS; "localhost" is more to them.
+PLAIN_HOST = "box.example"
 HANDBOOK = (
     "# Travel\n\nA hotel in Oslo may cost up to 185 euro per night.\n\n"
     "# Remote work\n\nEmployees may work from home three days a week.\n"

@@ -1,6 +1,7 @@
 /** Small things that every page shows: buttons, badges, notices, empty states. */
 
-import { classes, html, useState } from "../lib/html.js";
+import { classes, html, useRef, useState } from "../lib/html.js";
+import { copyText } from "../lib/plain-http.js";
 import { Link } from "../lib/router.js";
 import { t } from "../lib/words.js";
 import { Icon } from "./icons.js";
@@ -93,16 +94,17 @@ export function Meter({ value, max, label }) {
   </span>`;
 }
 
-/** Text with a button that copies it. */
+/** Text with a button that copies it, or selects it where the browser doesn’t let a page copy. */
 export function Copyable({ text, label, block }) {
   const [done, setDone] = useState(false);
+  const box = useRef(null);
   const copy = async () => {
-    await navigator.clipboard.writeText(text);
+    if (!(await copyText(text))) return getSelection().selectAllChildren(box.current);
     setDone(true);
-    setTimeout(() => setDone(false), 1600);
+    return setTimeout(() => setDone(false), 1600);
   };
   return html`<div class=${classes("copyable", { block })}>
-    <pre tabindex="0" aria-label=${label}><code>${text}</code></pre>
+    <pre ref=${box} tabindex="0" aria-label=${label}><code>${text}</code></pre>
     <${Button} small kind="quiet" icon=${done ? "check" : "copy"} aria-label=${t("Copy")} onClick=${copy} />
   </div>`;
 }

@@ -81,7 +81,7 @@ export function Palette({ onClose }) {
             ${item.about && html`<small>${item.about}</small>`}${item.keys && html`<kbd>${item.keys}</kbd>`}
           </li>`,
         )}
-        ${!shown.length && html`<li class="nothing" role="option" aria-selected="false">${t("Nothing is called that.")}</li>`}
+        ${!shown.length && html`<li class="nothing" role="option" aria-selected="false">${t("Nothing has that name.")}</li>`}
       </ul>
     </div>
   </dialog>`;

@@ -88,10 +88,10 @@ function Options({ value, onChange }) {
     <//>`}
     <${Field} label=${t("Passages to read")} type="number" min="1" max="50" value=${value.top_k ?? 5} onInput=${(text) => set({ top_k: Number(text) || 5 })} />
     <div class="options-checks">
-      ${retrievers.hybrid?.available && html`<${Check} label=${t("Search by words too")} checked=${value.hybrid ?? true} onChange=${(hybrid) => set({ hybrid })} />`}
+      ${retrievers.hybrid?.available && html`<${Check} label=${t("Also search by words")} checked=${value.hybrid ?? true} onChange=${(hybrid) => set({ hybrid })} />`}
       ${enhancers.rerank?.available && html`<${Check} label=${t("Rank again")} checked=${value.rerank ?? false} onChange=${(rerank) => set({ rerank })} />`}
       ${enhancers.compress?.available && html`<${Check} label=${t("Shorten passages")} checked=${value.compress ?? false} onChange=${(compress) => set({ compress })} />`}
-      ${retrievers.parent_child?.available && html`<${Check} label=${t("Read around passages")} checked=${value.parent_context ?? false} onChange=${(on) => set({ parent_context: on })} />`}
+      ${retrievers.parent_child?.available && html`<${Check} label=${t("Include the surrounding text")} checked=${value.parent_context ?? false} onChange=${(on) => set({ parent_context: on })} />`}
     </div>
   </div>`;
 }

@@ -2,6 +2,7 @@
 
 import { signal } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
+import { newId } from "../../lib/plain-http.js";
 import { eventsOf } from "../../lib/stream.js";
 
 /** Turns, oldest first: {id, question, state, text, sources, steps, done, error, started, pipeline}. */
@@ -24,7 +25,7 @@ let count = 0;
 
 /** Ask, and show the answer as it comes. `settings` are further fields of the query. */
 export async function ask(question, pipeline, settings) {
-  current.value ??= crypto.randomUUID();
+  current.value ??= newId();
   count += 1;
   const turn = { id: `new-${count}`, question, pipeline, settings, state: "searching", text: "", sources: [], steps: [], done: null, error: null, started: Date.now() };
   turns.value = [...turns.value, turn];

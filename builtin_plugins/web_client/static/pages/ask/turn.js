@@ -1,6 +1,7 @@
 /** A question and its answer: the steps, the text with its citations, the sources. */
 
 import { html, useState } from "../../lib/html.js";
+import { copyText } from "../../lib/plain-http.js";
 import { number, percent, plural, t } from "../../lib/words.js";
 import { Button, Failure, Spinner } from "../../parts/basics.js";
 import { Icon } from "../../parts/icons.js";
@@ -100,8 +101,8 @@ function Sources({ turn, onShow }) {
 
 function Actions({ turn }) {
   const copy = async () => {
-    await navigator.clipboard.writeText(turn.text);
-    say(t("Copied"));
+    if (await copyText(turn.text)) say(t("Copied"));
+    else say(t("The browser doesn’t let pages copy."), "bad");
   };
   return html`<div class="row turn-actions">
     <${Button} kind="quiet" small icon="copy" aria-label=${t("Copy the answer")} onClick=${copy} />

@@ -2,7 +2,7 @@
 
 import { html, useState } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
-import { useAction, useResource } from "../../lib/resource.js";
+import { useResource } from "../../lib/resource.js";
 import { query, setQuery } from "../../lib/router.js";
 import { ago, number, plural, t } from "../../lib/words.js";
 import { Badge, Button, Empty, Head, Loaded, Tabs } from "../../parts/basics.js";
@@ -11,7 +11,7 @@ import { Confirm } from "../../parts/layers.js";
 import { Looks } from "./looks.js";
 
 const AT_ONCE = 30;
-const TABS = { "": "Visitors", feedback: "Feedback", looks: "Looks" };
+const TABS = { "": "Visitors", feedback: "Feedback", looks: "Appearance" };
 
 async function load(id, signal) {
   const chat = (await everything(api.chats, { signal })).find((one) => one.id === id);

@@ -13,7 +13,7 @@ import { Confirm, Dialog, Menu, say } from "../../parts/layers.js";
 const STATES = {
   open: { title: "Open", tone: "good" },
   disabled: { title: "Off", tone: "neutral" },
-  owner_inactive: { title: "Its owner is deactivated", tone: "bad" },
+  owner_inactive: { title: "Its owner’s account is deactivated", tone: "bad" },
   pipeline_gone: { title: "Its pipeline is gone", tone: "bad" },
   no_knowledge_base: { title: "Its pipeline asks nothing", tone: "bad" },
 };
@@ -48,7 +48,7 @@ function Tile({ chat, onDialog, onChanged }) {
   return html`<article class="tile">
     <div class="row tight"><h2 class="grow"><${Link} to=${`/chats/${chat.id}`}>${chat.name}<//></h2>
       <${Menu} label=${t("More on {name}", { name: chat.name })} items=${[
-        { title: t("Visitors and looks"), icon: "people", onSelect: () => go(`/chats/${chat.id}`) },
+        { title: t("Visitors and appearance"), icon: "people", onSelect: () => go(`/chats/${chat.id}`) },
         { title: t("Figures"), icon: "operations", onSelect: () => onDialog({ kind: "figures", chat }) },
         { title: chat.enabled ? t("Turn off") : t("Turn on"), icon: "lock", onSelect: turn },
         { title: t("Delete"), icon: "trash", danger: true, onSelect: () => onDialog({ kind: "delete", chat }) },

@@ -4,7 +4,7 @@ import { html, useState } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
 import { useAction, usePolling, useResource } from "../../lib/resource.js";
 import { query, setQuery } from "../../lib/router.js";
-import { account, isPlatformAdmin } from "../../lib/session.js";
+import { owns } from "../../lib/session.js";
 import { plural, t } from "../../lib/words.js";
 import { Button, Empty, Failure, Head, Loaded, Tabs } from "../../parts/basics.js";
 import { Field } from "../../parts/forms.js";
@@ -32,7 +32,7 @@ export default function Graph() {
 }
 
 function TurnOn({ base, onChanged }) {
-  const mine = String(base.owner_id) === String(account.value?.sub) || isPlatformAdmin.value;
+  const mine = owns(base);
   const turn = useAction(async () => {
     await api.changeKnowledgeBase({ kb_id: base.id, body: { graph: true } });
     await onChanged();
@@ -71,7 +71,7 @@ function Entities({ base }) {
     <section class="stack" aria-labelledby="entities"><h2 id="entities">${t("Entities")}</h2>
       <div class="filters"><input class="input search" type="search" placeholder=${t("Find an entity")} aria-label=${t("Find an entity")} value=${text} onInput=${(event) => setText(event.target.value)} /></div>
       <div class="row">${fitting.slice(0, LISTED).map((entity) => html`<${Button} small key=${entity.text} aria-pressed=${entity.text === chosen} class=${entity.text === chosen ? "pressed" : ""} onClick=${() => choose(entity.text)}>${entity.text}<//>`)}</div>
-      ${fitting.length > LISTED && html`<p class="muted">${plural(fitting.length - LISTED, "One more fits", "{n} more fit")}</p>`}
+      ${fitting.length > LISTED && html`<p class="muted">${plural(fitting.length - LISTED, "One more matches", "{n} more match")}</p>`}
     </section>`;
   }}<//>`;
 }

@@ -24,8 +24,8 @@ export function Picture({ network, chosen, onChoose }) {
   return html`<div class="graph-box">
     <canvas ref=${canvas} class="graph" role="img" aria-label=${plural(network.entities.length, "Picture of one entity", "Picture of {n} entities and what connects them")}></canvas>
     <div class="graph-tools">
-      <${Button} small icon="plus" aria-label=${t("Closer")} onClick=${() => zoom(1.4)} />
-      <${Button} small icon="minus" aria-label=${t("Farther")} onClick=${() => zoom(1 / 1.4)} />
+      <${Button} small icon="plus" aria-label=${t("Zoom in")} onClick=${() => zoom(1.4)} />
+      <${Button} small icon="minus" aria-label=${t("Zoom out")} onClick=${() => zoom(1 / 1.4)} />
     </div>
   </div>`;
 }

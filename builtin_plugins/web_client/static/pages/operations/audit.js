@@ -23,7 +23,7 @@ export default function Audit() {
     <div class="filters">${filter("action", t("Action"))}${filter("actor", t("Account id"))}${filter("type", t("Kind of thing"))}${filter("target", t("Id of the thing"))}</div>
     <${Loaded} of=${found}>${({ entries, total }) =>
       !entries.length
-        ? html`<${Empty} icon="audit" title=${t("No entries")}>${t("Nothing fits these filters, or nothing happened yet.")}<//>`
+        ? html`<${Empty} icon="audit" title=${t("No entries")}>${t("Nothing matches these filters, or nothing has happened yet.")}<//>`
         : html`<div class="table-box" tabindex="0" role="region" aria-label=${t("Audit log")}><table>
             <thead><tr><th>${t("When")}</th><th>${t("Action")}</th><th>${t("By")}</th><th>${t("On")}</th><th><span class="hidden">${t("Details")}</span></th></tr></thead>
             <tbody>${entries.map(

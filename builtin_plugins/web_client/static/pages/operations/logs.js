@@ -43,7 +43,7 @@ function Lines({ name, follow }) {
   useEffect(() => end.current?.scrollIntoView({ block: "nearest" }), [lines]);
   return html`<${Failure} error=${error} />
     <pre class="log" tabindex="0" role="log" aria-label=${t("Log of {name}", { name })}>${lines.map((line) => html`<span>${line.text}\n</span>`)}<span ref=${end}></span></pre>
-    ${!lines.length && !error && html`<p class="muted">${t("Nothing was written yet.")}</p>`}`;
+    ${!lines.length && !error && html`<p class="muted">${t("Nothing has been written yet.")}</p>`}`;
 }
 
 async function read(name, follow, signal, take) {

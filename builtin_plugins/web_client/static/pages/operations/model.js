@@ -5,7 +5,7 @@ import { api } from "../../lib/api.js";
 import { useAction, useResource } from "../../lib/resource.js";
 import { isAdmin } from "../../lib/session.js";
 import { number, t } from "../../lib/words.js";
-import { Button, Failure, Loaded } from "../../parts/basics.js";
+import { Button, Loaded } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, say } from "../../parts/layers.js";
 

@@ -34,7 +34,7 @@ export default function Organizations() {
     <${PeopleTabs} current="/people/organizations" />
     <${Loaded} of=${found}>${(list) =>
       list.length === 0
-        ? html`<${Empty} icon="organization" title=${t("No organizations")} action=${add}>${t("You are in none. Whoever manages one can invite you.")}<//>`
+        ? html`<${Empty} icon="organization" title=${t("No organizations")} action=${add}>${t("You don’t belong to any. Whoever manages one can invite you.")}<//>`
         : html`<div class="table-box" tabindex="0" role="region" aria-label=${t("Organizations")}><table>
             <thead><tr><th>${t("Name")}</th><th>${t("Short name")}</th><th class="number">${t("Members")}</th></tr></thead>
             <tbody>${treeOf(list).map(

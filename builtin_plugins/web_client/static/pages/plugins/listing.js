@@ -8,6 +8,7 @@ import { ago, number, plural, t } from "../../lib/words.js";
 import { Badge, Button, Failure, Head, Loaded, Notice } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
 import { Icon } from "../../parts/icons.js";
+import { PRICES, STATES } from "./labels.js";
 
 async function load(id, signal) {
   const [listing, mine, ratings] = await Promise.all([
@@ -34,9 +35,10 @@ export default function Listing({ id }) {
       <${Failure} error=${change.error} />
       ${listing.review_notes && html`<${Notice} tone="warn" title=${t("Review")}>${listing.review_notes}<//>`}
       <dl class="facts">
+        ${listing.status !== "approved" && html`<dt>${t("State")}</dt><dd><${Badge} tone="warn">${t(STATES[listing.status] ?? listing.status)}<//></dd>`}
         <dt>${t("Author")}</dt><dd>${listing.author}</dd>
         <dt>${t("Version")}</dt><dd>${listing.current_version ?? t("unknown")}</dd>
-        <dt>${t("Price")}</dt><dd class="row"><${Badge}>${listing.pricing_model}<//><span class="muted">${t("from the tier “{tier}”", { tier: listing.base_tier })}</span></dd>
+        <dt>${t("Price")}</dt><dd class="row"><${Badge}>${t(PRICES[listing.pricing_model] ?? listing.pricing_model)}<//><span class="muted">${t("from the tier “{tier}”", { tier: listing.base_tier })}</span></dd>
         <dt>${t("Installed")}</dt><dd>${plural(listing.download_count, "once", "{n} times")}</dd>
         ${/^https?:/.test(listing.repository_url ?? "") && html`<dt>${t("Source code")}</dt><dd><a href=${listing.repository_url} target="_blank" rel="noreferrer noopener">${listing.repository_url}</a></dd>`}
       </dl>

@@ -8,6 +8,7 @@ import { isAdmin } from "../../lib/session.js";
 import { number, t } from "../../lib/words.js";
 import { Badge, Button, Empty, Head, Loaded } from "../../parts/basics.js";
 import { Icon } from "../../parts/icons.js";
+import { PRICES, STATES } from "./labels.js";
 import { NewListing } from "./new-listing.js";
 import { PluginTabs } from "./tabs.js";
 
@@ -47,5 +48,5 @@ const Tile = ({ listing }) => html`<${Link} class="tile" to=${`/plugins/marketpl
   <h2>${listing.display_name}</h2><p>${listing.description}</p>
   <div class="tile-foot"><span>${listing.author}</span>
     ${listing.rating_count > 0 && html`<span class="row"><${Icon} name="star" size=${14} />${number(listing.rating_average, { maximumFractionDigits: 1 })}</span>`}
-    <${Badge}>${listing.pricing_model}<//>${listing.status !== "approved" && html`<${Badge} tone="warn">${listing.status.replaceAll("_", " ")}<//>`}</div>
+    <${Badge}>${t(PRICES[listing.pricing_model] ?? listing.pricing_model)}<//>${listing.status !== "approved" && html`<${Badge} tone="warn">${t(STATES[listing.status] ?? listing.status)}<//>`}</div>
 <//>`;

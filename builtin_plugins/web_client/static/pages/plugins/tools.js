@@ -54,7 +54,7 @@ function Try({ tool, onClose }) {
     <p class="muted">${tool.function.description}</p>
     <${Form} action=${action} submit=${t("Run")}>
       ${Object.entries(properties).map(([name, schema]) => html`<${Parameter} key=${name} name=${name} schema=${schema} required=${required.includes(name)} value=${values[name]} onChange=${(value) => set(name, value)} />`)}
-      ${!Object.keys(properties).length && html`<p class="muted">${t("It takes nothing.")}</p>`}
+      ${!Object.keys(properties).length && html`<p class="muted">${t("It needs no input.")}</p>`}
     <//>
     ${result && html`<div class="stack close" aria-live="polite"><h3>${t("Result")}</h3><${Json} label=${t("Result")} value=${result.result} /></div>`}
   <//>`;

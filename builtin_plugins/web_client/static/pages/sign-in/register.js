@@ -27,6 +27,6 @@ export default function Register() {
       <${Field} label=${t("E-mail")} type="email" value=${email} onInput=${setEmail} autocomplete="email" required error=${wrong.email} />
       <${Field} label=${t("Password")} type="password" value=${password} onInput=${setPassword} autocomplete="new-password" minlength="8" required hint=${t("At least 8 characters.")} error=${wrong.password} />
     <//>
-    <p class="muted center">${t("You have an account?")} <${Link} to="/login">${t("Sign in")}<//></p>
+    <p class="muted center">${t("Already have an account?")} <${Link} to="/login">${t("Sign in")}<//></p>
   <//>`;
 }

@@ -25,7 +25,7 @@ export default function Reset() {
     go("/login", { replace: true });
   });
   return html`<${Card} title=${t("Choose a new password")}>
-    ${!token && html`<${Notice} tone="warn">${t("This address lacks its token. Open the link of the e-mail again.")}<//>`}
+    ${!token && html`<${Notice} tone="warn">${t("This address is incomplete. Open the link in the e-mail again.")}<//>`}
     <${Form} action=${action} submit=${t("Change the password")} disabled=${!token}>
       <${Field} label=${t("New password")} type="password" value=${password} onInput=${setPassword} autocomplete="new-password" minlength="8" required autofocus hint=${t("At least 8 characters.")} />
     <//>

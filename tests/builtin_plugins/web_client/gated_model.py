@@ -1,0 +1,40 @@
+"""An embedding model that takes each step only when a test lets it: work on a knowledge base under way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from kernel.sdk import Embedded, contracts, hookimpl
+from tests.fakes.hash_embeddings import HashEmbeddings
+
+GATED = "gated"
+
+
+class GatedModel(HashEmbeddings):
+    """Answers for the model `gated`; every batch of passages waits for `let`."""
+
+    name = "gated_model"
+
+    def __init__(self) -> None:
+        super().__init__("gated-1")
+        self._steps = asyncio.Semaphore(0)
+
+    def let(self, batches: int) -> None:
+        """Allow so many more batches."""
+        for _ in range(batches):
+            self._steps.release()
+
+    def stop(self) -> None:
+        """Allow none any more."""
+        self._steps = asyncio.Semaphore(0)
+
+    @hookimpl(tryfirst=True)
+    async def embed_texts(
+        self, model: str, texts: Sequence[str], purpose: contracts.Purpose
+    ) -> Embedded | None:
+        if model != GATED:
+            return None
+        if purpose == "passage":
+            await self._steps.acquire()
+        return await super().embed_texts("all-minilm", texts)

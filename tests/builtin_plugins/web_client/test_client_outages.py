@@ -1,0 +1,73 @@
+"""The server is away for a minute, a session ends in mid-sentence: it is said, and nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from kernel.testing import Running
+from tests.builtin_plugins.web_client.door import Door
+from tests.builtin_plugins.web_client.visits import Visitor, knowledge_base
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+QUESTION = "How much may a hotel in Oslo cost per night?"
+LONGEST_PAUSE = 8_000  # ms between two tries of the client
+AWAY = "The server doesn’t answer."
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def door(site: Running) -> AsyncIterator[Door]:
+    """A way to the platform that can be shut."""
+    door = Door(site.url)
+    await door.open()
+    yield door
+    await door.shut()
+
+
+async def test_a_minute_without_the_server(site: Running, browser: Browser, door: Door) -> None:
+    """Whoever asked gets the answer once the server is back; what was typed meanwhile is still there."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    await ana.post("/v1/rag/pipeline", json={"name": "Handbook", "knowledge_base_ids": [base["id"]]})
+    context = await browser.new_context(locale="en-GB")
+    await context.clock.install()
+    page = await Visitor(replace(site, url=door.url), context).arrive(ana)
+    await page.get_by_label("What to ask").wait_for()
+    await page.get_by_label("Your question").fill(QUESTION)
+    await door.shut()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text(AWAY)).to_be_visible()
+    await page.get_by_label("Your question").fill("And in Bergen?")
+    for _ in range(60_000 // LONGEST_PAUSE + 1):
+        async with page.expect_event("requestfailed", lambda request: request.url.endswith("/livez")):
+            await page.clock.run_for(LONGEST_PAUSE)
+    await expect(page.get_by_text(AWAY)).to_be_visible()
+    await door.open()
+    async with page.expect_event("requestfinished", lambda request: request.url.endswith("/livez")):
+        await page.clock.run_for(LONGEST_PAUSE)
+    await expect(page.locator(".turn")).to_contain_text("185 euro")
+    await expect(page.get_by_text(AWAY)).to_have_count(0)
+    await expect(page.get_by_label("Your question")).to_have_value("And in Bergen?")
+    await context.close()
+
+
+async def test_a_session_ends_in_a_form(site: Running, visitor: Visitor) -> None:
+    """One signs in over the form; what stands in it is sent then, unchanged."""
+    ana = await site.user()
+    page = await visitor.sign_in(ana, "/documents?new=1")
+    form = page.get_by_role("dialog", name="New knowledge base")
+    await form.get_by_label("Name").fill("Harbours of Senja")
+    await form.get_by_label("Description").fill("Half a page of careful wor")
+    await ana.post("/v1/auth/logout")
+    await form.get_by_label("Description").press_sequentially("ds")
+    await form.get_by_role("button", name="Create").click()
+    again = page.get_by_role("dialog", name="Your session has ended")
+    await again.get_by_label("Password").fill(ana.password)
+    await again.get_by_role("button", name="Sign in", exact=True).click()
+    await expect(page.get_by_role("heading", name="Harbours of Senja", level=1)).to_be_visible()
+    await expect(page.get_by_text("Half a page of careful words")).to_be_visible()

@@ -1,0 +1,136 @@
+"""Long work on a knowledge base: progress, cancelling, a reload in between; and very many files at once."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.async_api import Page, expect
+
+from kernel.testing import Actor, Running
+from tests.builtin_plugins.web_client.gated_model import GATED, GatedModel
+from tests.builtin_plugins.web_client.visits import Visitor, completed, knowledge_base
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+TOPICS = ("harbour", "ferry")
+LONG = "\n\n".join(
+    f"# Part {n}\n\nThe harbour of Senja has {n} piers. " + "Boats moor there. " * 60 for n in range(1, 12)
+)
+FILES = 200
+DROP = """(count) => {
+  const transfer = new DataTransfer();
+  for (let n = 0; n < count; n += 1) transfer.items.add(new File([`Note ${n} of Senja.`], `note-${n}.txt`));
+  const drop = new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true });
+  document.body.dispatchEvent(drop);
+}"""
+
+
+async def model_of(ana: Actor, base: str) -> str:
+    return str((await ana.get(f"/v1/rag/knowledge-bases/{base}")).json()["embedding_model"])
+
+
+async def choose(page: Page, command: str) -> None:
+    await page.get_by_role("button", name="More", exact=True).click()
+    await page.get_by_role("menuitem", name=command).click()
+
+
+async def change_model(page: Page) -> None:
+    await choose(page, "Change the embedding model")
+    await page.get_by_label("New model").fill(GATED)
+    await page.get_by_role("button", name="Change the model").click()
+
+
+async def test_changing_the_embedding_model(site: Running, visitor: Visitor, gate: GatedModel) -> None:
+    """How far it is, is shown and survives a reload; cancelled it leaves the old model, done the new one."""
+    gate.stop()
+    ana = await site.user()
+    base = (await knowledge_base(ana))["id"]
+    for topic in TOPICS:
+        path = f"/v1/rag/knowledge-bases/{base}"
+        sent = await ana.upload(f"{path}/upload", f"{topic}.txt", f"The {topic} of Senja.".encode())
+        await completed(ana, f"{path}/documents/{sent.json()['document_id']}")
+    before = await model_of(ana, base)
+    page = await visitor.arrive(ana, f"/documents/{base}")
+    await change_model(page)
+    meter = page.get_by_role("progressbar", name="The embedding model is being changed")
+    await expect(meter).to_have_attribute("aria-valuemax", "3")
+    gate.let(1)
+    await expect(meter).to_have_attribute("aria-valuenow", "1")
+    await page.reload()
+    await expect(meter).to_have_attribute("aria-valuenow", "1")
+    await page.locator(".notice").get_by_role("button", name="Cancel").click()
+    await expect(meter).to_have_count(0)
+    assert await model_of(ana, base) == before
+    await change_model(page)
+    await expect(meter).to_be_visible()
+    gate.let(10)
+    await expect(meter).to_have_count(0)
+    assert await model_of(ana, base) == GATED
+
+
+async def test_whoever_may_not_cancel_sees_the_work_alone(
+    site: Running, visitor: Visitor, gate: GatedModel
+) -> None:
+    """Other readers of a knowledge base see that it is worked on, and no button that would be refused."""
+    gate.stop()
+    ana, bob = await site.user(), await site.user()
+    team = (await ana.post("/v1/teams", json={"name": "Crew"})).json()["id"]
+    await ana.post(f"/v1/teams/{team}/members", json={"user_id": bob.user["id"]})
+    base = (await knowledge_base(ana, visibility="team", team_id=team))["id"]
+    path = f"/v1/rag/knowledge-bases/{base}/reembed"
+    assert (await ana.post(path, json={"embedding_model": GATED})).status == 202
+    page = await visitor.arrive(bob, f"/documents/{base}")
+    await expect(page.get_by_text("The embedding model is being changed")).to_be_visible()
+    await expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+    await visitor.go("/operations")
+    await expect(page.get_by_role("cell", name="Change the embedding model")).to_be_visible()
+    await expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+    gate.let(10)
+
+
+async def test_building_trees(site: Running, visitor: Visitor, gate: GatedModel) -> None:
+    """The same for trees of summaries: progress, a cancel, and nothing left of it."""
+    gate.stop()
+    gate.let(10)
+    ana = await site.user()
+    base = (await knowledge_base(ana, text=LONG, embedding_model=GATED))["id"]
+    gate.stop()
+    page = await visitor.arrive(ana, f"/documents/{base}")
+    await choose(page, "Build trees")
+    await page.get_by_role("dialog").get_by_role("button", name="Build").click()
+    meter = page.get_by_role("progressbar", name="Trees are being built")
+    await expect(meter).to_have_attribute("aria-valuemax", "1")
+    await expect(meter).to_have_attribute("aria-valuenow", "0")
+    await page.locator(".notice").get_by_role("button", name="Cancel").click()
+    await expect(meter).to_have_count(0)
+    await choose(page, "Build trees")
+    await page.get_by_role("dialog").get_by_role("button", name="Build").click()
+    await expect(meter).to_be_visible()
+    gate.let(100)
+    await expect(meter).to_have_count(0)
+    path = f"/v1/rag/knowledge-bases/{base}/documents"
+    document = (await ana.get(path)).json()["items"][0]["document_id"]
+    assert (await ana.get(f"{path}/{document}")).json()["tree_nodes_created"] > 0
+
+
+async def test_very_many_files_at_once(site: Running, visitor: Visitor, gate: GatedModel) -> None:
+    """200 files dropped on the page are all sent and read; none is lost or sent twice."""
+    gate.stop()
+    gate.let(10 * FILES)
+    ana = await site.user()
+    base = (
+        await ana.post("/v1/rag/knowledge-bases", json={"name": "Notes", "embedding_model": GATED})
+    ).json()
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await page.get_by_role("heading", name="Nothing in here yet").wait_for()
+    await page.evaluate(DROP, FILES)
+    await expect(page.get_by_text(re.compile("^Sending [0-9]+ files"))).to_be_visible()
+    await expect(page.get_by_text(f"{FILES} documents")).to_be_visible(timeout=240_000)
+    await expect(page.get_by_role("button", name="Being read 0")).to_be_visible(timeout=240_000)
+    await expect(page.get_by_role("button", name="Failed 0")).to_be_visible()
+    await expect(page.get_by_role("alert")).to_have_count(0)
+    query = {"limit": "500", "status": "completed"}
+    found = (await ana.get(f"/v1/rag/knowledge-bases/{base['id']}/documents", params=query)).json()
+    assert {item["filename"] for item in found["items"]} == {f"note-{n}.txt" for n in range(FILES)}
+    assert found["total"] == FILES
