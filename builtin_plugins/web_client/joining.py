@@ -12,17 +12,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-_START: Final = r"(?:^|(?<=[;}]))"
+# Each begins with its word, which is found quickly; every text begins with a line's end.
 _NAMES: Final = r"\{(?P<names>[^}]*)\}"
 _FROM: Final = r'\s*from\s*"(?P<source>\.[^"]*)";?'
-_IMPORT: Final = re.compile(rf"{_START}import\s*(?:(?P<whole>\w+)|{_NAMES}){_FROM}", re.MULTILINE)
-_PASSED_ON: Final = re.compile(rf"{_START}export\s*{_NAMES}{_FROM}", re.MULTILINE)
-_LISTED: Final = re.compile(rf"{_START}export\s*{_NAMES};?", re.MULTILINE)
-_DECLARED: Final = re.compile(
-    r"^export (?=(?:async )?(?:function\*?|const|class) (?P<name>\w+))", re.MULTILINE
-)
-_DEFAULT: Final = re.compile(rf"{_START}export default function\s*(?P<name>\w*)", re.MULTILINE)
-_DYNAMIC: Final = re.compile(r'\bimport\("(?P<source>\.[^"]*)"\)')
+_IMPORT: Final = re.compile(rf"import(?<=[;}}\n]import)\s*(?:(?P<whole>\w+)|{_NAMES}){_FROM}")
+_PASSED_ON: Final = re.compile(rf"export(?<=[;}}\n]export)\s*{_NAMES}{_FROM}")
+_LISTED: Final = re.compile(rf"export(?<=[;}}\n]export)\s*{_NAMES};?")
+_DECLARED: Final = re.compile(r"export(?<=\nexport) (?=(?:async )?(?:function\*?|const|class) (?P<name>\w+))")
+_DEFAULT: Final = re.compile(r"export(?<=[;}\n]export) default function\s*(?P<name>\w*)")
+_DYNAMIC: Final = re.compile(r'import\("(?P<source>\.[^"]*)"\)')
 
 
 def join(modules: Mapping[str, str], entries: Sequence[str]) -> dict[str, str]:
@@ -31,6 +29,7 @@ def join(modules: Mapping[str, str], entries: Sequence[str]) -> dict[str, str]:
     `modules` are all of them, by paths below one folder. What an earlier entry took is not taken again. An
     entry exports what it exports itself, and its parts. Raises ValueError for modules that import each other.
     """
+    modules = {name: f"\n{text}" for name, text in modules.items()}
     places: dict[str, tuple[str, str]] = {}
     groups = {}
     for entry in entries:

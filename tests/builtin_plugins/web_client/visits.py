@@ -125,7 +125,7 @@ async def _when(actor: Actor, path: str, status: str) -> None:
     async def reached() -> bool:
         return bool((await actor.get(path)).json()["status"] == status)
 
-    await eventually(reached)
+    await eventually(reached, seconds=240)
 
 
 async def publish(actor: Actor, pipeline: str) -> str:
