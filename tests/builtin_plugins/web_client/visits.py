@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from playwright.async_api import BrowserContext, ConsoleMessage, Page
 
 from kernel.testing import Actor, Running, eventually, services_required
+
+Scheme = Literal["light", "dark"]
 
 CHROMIUM = Path("/usr/bin/chromium")
 # A host that browsers trust no more than any other without HTTPS; "localhost" is more to them.
@@ -23,10 +25,23 @@ STATION = (
     "# Records\n\nThe Senja Station sends its measurements to Tromsø. Ada Lindqvist checks them.\n"
 )
 
-# What was changed is drawn, and what that called for, too.
-SETTLED = (
-    "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
-)
+# What was changed is drawn, and what that called for, too; nothing moves that comes to an end.
+SETTLED = """async () => {
+  const frame = () => new Promise(requestAnimationFrame);
+  const ends = (one) => one.playState === "running" && one.effect.getComputedTiming().endTime !== Infinity;
+  for (let going = null; going === null || going.length; ) {
+    await frame();
+    await frame();
+    going = document.getAnimations().filter(ends);
+    await Promise.allSettled(going.map((one) => one.finished));
+  }
+  await new Promise((done) => setTimeout(done));
+}"""
+# The page has heard that the system's scheme is another one.
+SCHEME = """async (scheme) => {
+  const wanted = matchMedia(`(prefers-color-scheme: ${scheme})`);
+  if (!wanted.matches) await new Promise((done) => wanted.addEventListener("change", done, { once: true }));
+}"""
 
 
 def missing_browser() -> None:
@@ -69,6 +84,12 @@ class Visitor:
             await page.locator("h1, h2").first.wait_for()
             await page.locator(".skeleton").first.wait_for(state="detached")
         return page
+
+    async def wear(self, scheme: Scheme) -> None:
+        """Switch the system to a scheme, and wait until the page is drawn in it."""
+        await self.page.emulate_media(color_scheme=scheme)
+        await self.page.evaluate(SCHEME, scheme)
+        await self.page.evaluate(SETTLED)
 
     async def new_tab(self) -> Page:
         """Another tab of the same browser."""
@@ -114,9 +135,14 @@ async def knowledge_base(
     path = f"/v1/rag/knowledge-bases/{made['id']}"
     answer = await actor.upload(f"{path}/upload", "handbook.md", text.encode(), "text/markdown")
     assert answer.status == 202, answer.body
-    await _when(actor, f"{path}/documents/{answer.json()['document_id']}", "completed")
+    await completed(actor, f"{path}/documents/{answer.json()['document_id']}")
     found: dict[str, Any] = (await actor.get(path)).json()
     return found
+
+
+async def completed(actor: Actor, path: str) -> None:
+    """Wait until a document has been read."""
+    await _when(actor, path, "completed")
 
 
 async def _when(actor: Actor, path: str, status: str) -> None:
