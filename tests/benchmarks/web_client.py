@@ -132,7 +132,7 @@ def _longest_computation(events: list[dict[str, Any]]) -> float:
         if event.get("name") == "thread_name" and event["args"]["name"] == "CrRendererMain"
     }
     tasks = [
-        event.get("tdur", event["dur"]) / 1000
+        float(event.get("tdur", event["dur"])) / 1000
         for event in events
         if event.get("ph") == "X" and (event["pid"], event["tid"]) in mains
     ]

@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from kernel.sdk import Embedded, contracts, hookimpl
+from kernel.sdk import Embedded, Plugin, contracts, hookimpl
 from tests.fakes.hash_embeddings import HashEmbeddings
 
 GATED = "gated"
 
 
-class GatedModel(HashEmbeddings):
+class GatedModel(Plugin):
     """Answers for the model `gated`; every batch of passages waits for `let`."""
 
     name = "gated_model"
 
     def __init__(self) -> None:
-        super().__init__("gated-1")
+        self._model = HashEmbeddings("gated-1")
         self._steps = asyncio.Semaphore(0)
 
     def let(self, batches: int) -> None:
@@ -37,4 +37,4 @@ class GatedModel(HashEmbeddings):
             return None
         if purpose == "passage":
             await self._steps.acquire()
-        return await super().embed_texts("all-minilm", texts)
+        return await self._model.embed_texts("all-minilm", texts)

@@ -102,6 +102,7 @@ async def test_the_first_start(tmp_path: Path, browser: Browser) -> None:
         await page.get_by_label("Username").fill("ada")
         accounts = running.platform.resource(ACCOUNTS)
         await accounts.register("ada", "ada@example.org", "correct horse battery", role="admin")
+        await page.evaluate("dispatchEvent(new Event('focus'))")
         await expect(welcome).to_have_count(0)
         await expect(page.get_by_label("Username")).to_have_value("ada")
         await page.get_by_label("Password").fill("correct horse battery")

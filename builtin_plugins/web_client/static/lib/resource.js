@@ -47,6 +47,18 @@ export function usePolling(fn, milliseconds, active = true) {
   }, [milliseconds, active]);
 }
 
+/** Call `fn` when somebody comes back to this window, while `active`. */
+export function useReturning(fn, active = true) {
+  const latest = useRef(fn);
+  latest.current = fn;
+  useEffect(() => {
+    if (!active) return undefined;
+    const look = () => latest.current();
+    addEventListener("focus", look);
+    return () => removeEventListener("focus", look);
+  }, [active]);
+}
+
 /** Something that is being done: {run, busy, error, clear}. `run` answers whether it worked. */
 export function useAction(fn) {
   const [state, setState] = useState({ busy: false, error: null });

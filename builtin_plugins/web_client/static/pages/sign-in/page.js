@@ -3,7 +3,7 @@
 import { html, useEffect, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { apiAddress } from "../../lib/place.js";
-import { useAction, usePolling, useResource } from "../../lib/resource.js";
+import { useAction, usePolling, useResource, useReturning } from "../../lib/resource.js";
 import { Link, go, path } from "../../lib/router.js";
 import { account, begin, beginWithToken, mustChangePassword, nameIn } from "../../lib/session.js";
 import { t } from "../../lib/words.js";
@@ -13,12 +13,13 @@ import { ChangePassword } from "../account/password.js";
 import { Card } from "./frame.js";
 import { signOut } from "./sign-out.js";
 
-const PAUSE = 3_000;
+const PAUSE = 15_000; // each look is a line in the terminal where the first account is about to be made
 
 export default function SignIn({ problem, offered: token = "" }) {
   const offered = useResource((signal) => api.capabilities({ signal }));
   const fresh = offered.data?.first_account_wanted ?? false;
   usePolling(offered.reload, PAUSE, fresh);
+  useReturning(offered.reload, fresh);
   const signedIn = account.value !== null;
   const [typed, setTyped] = useState("");
   useEffect(() => {
