@@ -23,6 +23,7 @@ log = logging.getLogger("platform.server")
 _MAX_LINE = 16 * 1024
 _MAX_FIELD = 16 * 1024
 _KEEPALIVE = 75.0
+_LAST_WORDS = 0.1  # seconds for requests that are on their way when the door is closed
 
 
 class _ImpatientHandler(RequestHandler):
@@ -98,6 +99,7 @@ class Listener:
         self._patience = patience
         self._grace = grace
         self._runner: web.ServerRunner | None = None
+        self._bound: socket.socket | None = None
         self.port = 0
 
     async def start(self, bound: socket.socket) -> None:
@@ -112,15 +114,37 @@ class Listener:
             max_field_size=_MAX_FIELD,
             keepalive_timeout=_KEEPALIVE,
         )
+        self._bound = bound
         self._runner = web.ServerRunner(server, shutdown_timeout=self._grace)
         await self._runner.setup()
         await web.SockSite(self._runner, bound, backlog=1024).start()
         self.port = bound.getsockname()[1]
 
     async def stop(self) -> None:
-        """Take no new requests, let those in flight finish within the grace, then close."""
-        if self._runner is not None:
-            await self._runner.cleanup()
+        """Take no new connections, let the requests of the others finish within the grace, then close."""
+        if self._runner is None:
+            return
+        if self._bound is not None:
+            await self._close_the_door(self._runner, self._bound)
+            self._bound = None
+        await self._runner.cleanup()
+
+    async def _close_the_door(self, runner: web.ServerRunner, bound: socket.socket) -> None:
+        """Let in who waits already: the system told them that they are connected, and would reset them."""
+        loop, server = asyncio.get_running_loop(), runner.server
+        assert server is not None
+        waiting = bound.dup()
+        waiting.setblocking(False)
+        try:
+            for site in list(runner.sites):
+                await site.stop()
+            with suppress(BlockingIOError):
+                while True:
+                    connection, _ = waiting.accept()
+                    await loop.connect_accepted_socket(server, connection)
+        finally:
+            waiting.close()
+        await asyncio.sleep(_LAST_WORDS)
 
 
 def bind(host: str, port: int, *, shared: bool = False, send_timeout: float = 60) -> socket.socket:
