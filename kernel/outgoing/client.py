@@ -330,12 +330,12 @@ OUTGOING: ResourceKey[Outgoing] = ResourceKey("outgoing calls")
 
 
 def _parsed(url: str | URL) -> URL:
-    if isinstance(url, URL):
-        return url
     try:
-        return URL(url)
+        parsed = url if isinstance(url, URL) else URL(url)
+        _ = parsed.host  # a name that can't be decoded (xn--…) shows only now
     except ValueError:
         raise DestinationRefused("the address of the call is malformed") from None
+    return parsed
 
 
 @contextmanager

@@ -119,6 +119,7 @@ def test_public_addresses(address: str) -> None:
         "file:///etc/passwd",
         "http:///path",
         "gopher://127.0.0.1/",
+        "http://xn--a.example/",
     ],
 )
 async def test_addresses_that_are_refused(url: str) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from ipaddress import IPv6Address
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
@@ -62,6 +63,16 @@ class ServiceRegistration(BaseModel):
         "/health", pattern=r"^/[!-~]*$", max_length=500, description="A path on the service."
     )
     metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("host")
+    @classmethod
+    def _one_host(cls, value: str) -> str:
+        if ":" in value:
+            try:
+                IPv6Address(value)
+            except ValueError:
+                raise ValueError("must be a host name or an IP address; `port` is a field of its own") from None
+        return value
 
     @property
     def address(self) -> Address:
