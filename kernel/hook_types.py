@@ -88,7 +88,8 @@ class HookspecMarker:
     """The decorators that turn a function into a hook specification.
 
     An error in an implementation is raised to the caller, unless the specification says otherwise: with
-    ``failing="skip"`` the failure is reported and the others are asked; with a function instead of
+    ``failing="skip"`` the failure is reported and the others are asked (not where the first answer counts and
+    the database is away); with a function instead of
     ``"skip"``, that function is called with the same arguments, and its result counts. A PlatformError always
     reaches the caller. A declaration that fails takes its plugin out of service; a notification that fails is
     reported.

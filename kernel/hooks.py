@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 import pluggy
 
+from kernel.db.outages import is_outage
 from kernel.errors import ANY_ERROR, PlatformError
 from kernel.hook_types import (
     AllAnswers,
@@ -19,6 +20,7 @@ from kernel.hook_types import (
     HookSpec,
     Notification,
 )
+from kernel.machine_faults import is_machine_fault
 
 log = logging.getLogger("platform.hooks")
 
@@ -93,7 +95,7 @@ class Hooks:
             except PlatformError:
                 raise
             except ANY_ERROR as error:  # boundary: another author's code
-                if spec.failing == "raise":
+                if spec.failing == "raise" or (first and _is_the_machines(error)):
                     raise
                 self._on_failure(implementation.plugin, spec.name, error)
                 answer = spec.failing(**arguments) if callable(spec.failing) else None
@@ -155,6 +157,13 @@ class Hooks:
             for impl in found
             if impl.plugin_name not in self._silent
         ]
+
+
+def _is_the_machines(error: BaseException) -> bool:
+    """Whether a store or the machine is at fault: then the one who knows the answer must not be passed over,
+    as if a valid credential were a bad one.
+    """
+    return is_outage(error) or is_machine_fault(error)
 
 
 def _named(spec: AnySpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -97,6 +97,7 @@ class Wire:
     stop_after: int | None = None
     passed: int = 0
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
+    _flowing: asyncio.Event = field(default_factory=asyncio.Event)
     _server: asyncio.Server | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
@@ -117,9 +118,15 @@ class Wire:
         self.mode = "drop"
         await self._reset()
 
+    def stall(self) -> None:
+        """Hold everything back until `restore`, as a network does whose packets are sent again later."""
+        self.mode = "stall"
+        self._flowing.clear()
+
     def restore(self) -> None:
-        """Let new connections pass again."""
+        """Let new connections pass again, and what was held back."""
         self.mode = "pass"
+        self._flowing.set()
 
     async def _reset(self) -> None:
         for writer in self._writers:
@@ -157,6 +164,8 @@ class Wire:
             if self.stop_after is not None and self.passed > self.stop_after:
                 self.stopped.set()
                 await asyncio.Event().wait()
+            if self.mode == "stall":
+                await self._flowing.wait()
             if self.mode == "pass":
                 writer.write(data)
                 await writer.drain()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import asyncpg
@@ -105,3 +106,19 @@ async def test_a_service_that_can_not_count(
     assert answer.status == status
     assert b"unhealthy" in answer.body
     assert b"accounts" not in answer.body
+
+
+async def test_a_session_is_no_bad_credential_meanwhile(start_platform: Start, postgres_url: str) -> None:
+    """Who can't be recognized is told 503: on 401 clients throw their session away."""
+    running = await start_platform(
+        env={"DATABASE_URL": postgres_url, "PLATFORM_ACCOUNT_CACHE_SECONDS": "0.05"}
+    )
+    await running.anonymous.post("/v1/auth/register", json={**ALICE, "email": "alice@example.com"})
+    alice = await running.sign_in(ALICE["username"], ALICE["password"])
+    server = Server(postgres_url)
+    await server.close()
+    await asyncio.sleep(0.1)  # until what is remembered of the account is too old
+    answer = await alice.get("/v1/permissions")
+    assert (answer.status, answer.json()["code"]) == (503, "unavailable")
+    await server.open()
+    assert (await alice.get("/v1/permissions")).status == 200

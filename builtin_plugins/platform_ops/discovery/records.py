@@ -71,7 +71,9 @@ class ServiceRegistration(BaseModel):
             try:
                 IPv6Address(value)
             except ValueError:
-                raise ValueError("must be a host name or an IP address; `port` is a field of its own") from None
+                raise ValueError(
+                    "must be a host name or an IP address; `port` is a field of its own"
+                ) from None
         return value
 
     @property
