@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ class Pip:
 
     def require(self) -> None:
         """Raise CommandFailed where this environment has no pip."""
-        if self.run("--version").returncode != 0:
+        if find_spec("pip") is None:
             raise CommandFailed("this environment has no pip", "Try: python -m ensurepip")
 
     def resolve(self, wanted: str, folder: Path) -> list[Resolved]:

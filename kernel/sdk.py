@@ -31,6 +31,7 @@ from kernel.children.limits import ChildLimits
 from kernel.children.processes import ChildFailed, Children
 from kernel.data import data_folder
 from kernel.db import holdings
+from kernel.db.among import Among, Ids
 from kernel.db.base import Tables, UtcDateTime, json_type, plugin_base, utc_now
 from kernel.db.engine import Database, Unit
 from kernel.db.locks import installation_lock
@@ -203,6 +204,7 @@ __all__ = [
     "AccountStatusRequest",
     "Acting",
     "Action",
+    "Among",
     "Answer",
     "AnswerBroken",
     "AnswerTooLarge",
@@ -238,6 +240,7 @@ __all__ = [
     "HealthCheck",
     "HeldBlobs",
     "Hit",
+    "Ids",
     "InsufficientStorage",
     "Job",
     "JobFailed",

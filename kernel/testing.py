@@ -44,6 +44,9 @@ from kernel.platform import Platform, Role
 from kernel.plugins import Candidate, given, installed
 from kernel.server import Listener, bind
 from kernel.settings import SettingsLoader
+from kernel.testing_databases import pytest_configure as pytest_configure
+from kernel.testing_databases import pytest_configure_node as pytest_configure_node
+from kernel.testing_databases import pytest_unconfigure as pytest_unconfigure
 
 POSTGRES = "postgresql://postgres@127.0.0.1:5432/postgres"
 REDIS = "redis://127.0.0.1:6379"
@@ -206,11 +209,6 @@ async def eventually(check: Callable[[], bool | Awaitable[bool]], seconds: float
 def services_required() -> bool:
     """Whether a missing PostgreSQL or Redis fails the tests instead of skipping them (CI)."""
     return os.environ.get("PLATFORM_TEST_REQUIRE_SERVICES") == "1"
-
-
-def pytest_unconfigure() -> None:
-    """Drop the databases that tests were copied from."""
-    testing_databases.finish()
 
 
 @pytest.fixture

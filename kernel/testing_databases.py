@@ -1,17 +1,27 @@
-"""Databases of tests: migrated once in a process, then copied; PostgreSQL waits for no disk."""
+"""Databases of tests: migrated once in a run, then copied; PostgreSQL waits for no disk.
+
+The processes of a run share a folder with what was migrated, one file for each set of plugins.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import atexit
+import fcntl
+import hashlib
 import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from kernel.boot import open_platform
 from kernel.plugins import Candidate, installed
@@ -54,7 +64,7 @@ def create(server: str, *, plain: bool) -> str:
     if plain:
         administer(server, f"CREATE DATABASE {name}")
     else:
-        _create_quick(server, name, _template(server))
+        _create_quick(server, name, _template(_templates(), server))
     return name
 
 
@@ -77,27 +87,75 @@ def _behind() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, "drop-databases")
 
 
+@dataclass(frozen=True)
+class _Templates:
+    """The folder of databases that tests are copied from, and whether this process takes it away."""
+
+    folder: Path
+    own: bool
+
+    @contextmanager
+    def making(self, name: str) -> Iterator[Path]:
+        """The place of one of them; while this runs, no other process makes it."""
+        with (self.folder / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield self.folder / name
+
+    def take_away(self) -> None:
+        """Remove all of them."""
+        for file in self.folder.glob(f"{_ON_SERVER}*.name"):
+            server, name = file.read_text(encoding="utf-8").splitlines()
+            drop(server, name, plain=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+_ON_SERVER = "postgresql-"
+_FOLDER = "platform_templates"
+
+
 @cache
-def _made() -> list[Callable[[], None]]:
-    """What takes away the templates of this process."""
+def _shared() -> list[_Templates]:
     return []
 
 
-def finish() -> None:
+def _templates() -> _Templates:
+    if not _shared():  # without pytest
+        _shared().append(_Templates(Path(tempfile.mkdtemp(prefix="platform-")), own=True))
+        atexit.register(_shared()[0].take_away)
+    return _shared()[-1]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The processes of a run use the folder of the first one, which takes it away at the end."""
+    folder = getattr(config, "workerinput", {}).get(_FOLDER)
+    _shared().append(_Templates(Path(folder or tempfile.mkdtemp(prefix="platform-")), own=folder is None))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell another process of pytest-xdist where it is."""
+    node.workerinput[_FOLDER] = str(_shared()[-1].folder)
+
+
+def pytest_unconfigure() -> None:
     """Take away what the tests of this process shared; its last call here."""
     _behind().shutdown()
-    for take_away in _made():
-        take_away()
+    templates = _shared().pop()
+    if templates.own:
+        templates.take_away()
 
 
 @cache
-def _template(server: str) -> str:
-    name = f"platform_test_{secrets.token_hex(6)}"
-    _create_quick(server, name, "template0")
-    _made().append(lambda: drop(server, name, plain=True))
-    with tempfile.TemporaryDirectory(prefix="platform-") as home:
-        _migrate(Path(home), (), {"DATABASE_URL": server.rpartition("/")[0] + f"/{name}"})
-    return name
+def _template(templates: _Templates, server: str) -> str:
+    key = hashlib.sha256(server.encode()).hexdigest()[:12]
+    with templates.making(f"{_ON_SERVER}{key}.name") as file:
+        if not file.exists():
+            name = f"platform_test_{secrets.token_hex(6)}"
+            _create_quick(server, name, "template0")
+            with tempfile.TemporaryDirectory(prefix="platform-") as home:
+                _migrate(Path(home), (), {"DATABASE_URL": server.rpartition("/")[0] + f"/{name}"})
+            file.write_text(f"{server}\n{name}\n", encoding="utf-8")
+        return file.read_text(encoding="utf-8").splitlines()[1]
 
 
 def has_database(values: Mapping[str, str]) -> bool:
@@ -109,15 +167,18 @@ def has_database(values: Mapping[str, str]) -> bool:
 def copy_sqlite(home: Path, plugins: Sequence[str]) -> None:
     """Put a database into `home` that holds the tables of the kernel and of these installed plugins."""
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    shutil.copyfile(_sqlite_template(frozenset(plugins)), home / DATABASE)
+    shutil.copyfile(_sqlite_template(_templates(), frozenset(plugins)), home / DATABASE)
 
 
 @cache
-def _sqlite_template(plugins: frozenset[str]) -> Path:
-    home = Path(tempfile.mkdtemp(prefix="platform-"))
-    _made().append(lambda: shutil.rmtree(home, ignore_errors=True))
-    _migrate(home, [candidate for candidate in installed() if candidate.name in plugins], {})
-    return home / DATABASE
+def _sqlite_template(templates: _Templates, plugins: frozenset[str]) -> Path:
+    key = hashlib.sha256("\n".join(sorted(plugins)).encode()).hexdigest()[:12]
+    with templates.making(f"sqlite-{key}.db") as file:
+        if not file.exists():
+            home = Path(tempfile.mkdtemp(prefix="making-", dir=file.parent))
+            _migrate(home, [candidate for candidate in installed() if candidate.name in plugins], {})
+            (home / DATABASE).rename(file)
+        return file
 
 
 def _migrate(home: Path, candidates: Sequence[Candidate], extra: Mapping[str, str]) -> None:

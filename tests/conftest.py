@@ -62,9 +62,20 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """For several processes: long files first; the order of the rest, and of the tests in a file, stays."""
+    """For several processes: long files first; the order of the rest, and of the tests in a file, stays.
+
+    Where the database does not matter, an ordinary run has SQLite alone.
+    """
+    if not config.getoption("nightly"):
+        twice = [item for item in items if item.get_closest_marker("either_database") and _on_server(item)]
+        config.hook.pytest_deselected(items=twice)
+        items[:] = [item for item in items if item not in twice]
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+
+
+def _on_server(item: pytest.Item) -> bool:
+    return isinstance(item, pytest.Function) and "postgresql" in item.callspec.params.values()
 
 
 @dataclass(frozen=True)
@@ -84,7 +95,9 @@ WALKS = (
     Walk("leak-steps", 160, 500, "Steps of the leak fuzzer."),
     Walk("graph-steps", 300, 10_000, "Steps of adding and deleting documents with graphs."),
     Walk("market-steps", 250, 5_000, "Steps of the walk over the marketplace."),
-    Walk("kills", 5, 20, "How often the durability test kills a process."),
+    Walk("kills", 3, 21, "How often the durability test kills the worker, the API process or both."),
+    Walk("market-kills", 2, 20, "How often the marketplace's server is killed."),
+    Walk("backup-kills", 1, 10, "How often a backup is killed, and how often a restore."),
     Walk("webhook-kills", 1, 3, "How often a server is killed in mid-delivery."),
     Walk("machine-seconds", 8, 40, "For how long machines are killed at random moments."),
 )

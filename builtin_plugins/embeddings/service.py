@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from builtin_plugins.embeddings.catalog import LocalModel, find_model, is_left_out
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("platform.embeddings")
 
+_NICER = 5
 _HALVES = re.compile(r"[\ud800-\udfff]")  # of characters, which no tokenizer takes
 
 
@@ -40,7 +44,7 @@ class LocalEmbeddings:
         self._settings = settings
         self._durations = durations
         # Two at a time: a question need not wait for the whole batch of an ingestion in the same process.
-        self._threads = ThreadPoolExecutor(2, "platform-embed")
+        self._threads = ThreadPoolExecutor(2, "platform-embed", initializer=_yield_to_others)
         self._engines = {model.name: _Engine(model, settings, self._threads) for model in models}
 
     async def embed(self, model: str, texts: Sequence[str], purpose: contracts.Purpose) -> Embedded | None:
@@ -119,6 +123,17 @@ class _Engine:
             except WeightsError as error:
                 return _problem_of(self._model, error)
         return self._problem
+
+
+def _yield_to_others() -> None:
+    """Lower the priority of this thread and of those it starts, the runtime's among them.
+
+    Vectors take both cores for milliseconds; what only hands on an answer then need not wait for its share.
+    """
+    with suppress(OSError):  # some systems know priorities of processes only
+        os.setpriority(
+            os.PRIO_PROCESS, threading.get_native_id(), os.getpriority(os.PRIO_PROCESS, 0) + _NICER
+        )
 
 
 def load_engine(model: LocalModel, settings: EmbeddingsSettings) -> EmbeddingEngine:

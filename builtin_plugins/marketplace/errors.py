@@ -58,10 +58,6 @@ class DependentsEnabled(Conflict):
     code = "dependents_enabled"
 
 
-class InConflict(Conflict):
-    code = "plugin_conflict"
-
-
 class NeverInstalled(Forbidden):
     code = "never_installed"
     default_detail = "Only those who have installed a plugin can rate it"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
@@ -43,6 +44,7 @@ from builtin_plugins.rag.services.reembedding import REEMBED
 from builtin_plugins.rag.services.removal import REMOVE
 from builtin_plugins.rag.services.samples import sample_answers
 from builtin_plugins.rag.services.sentence_vectors import SENTENCE_VECTORS, SentenceVectors
+from builtin_plugins.rag.services.small import EMBEDDING_TURN
 from builtin_plugins.rag.services.telling import TELL_LANGUAGES
 from builtin_plugins.rag.services.transfer import Place, export_rows, read_sections
 from builtin_plugins.rag.settings import RagSettings
@@ -105,6 +107,7 @@ class RagPlugin(Plugin):
         return [
             Resource(PARSERS, _open_parsers),
             Resource(PARSER_PROCESSES, _open_parser_processes),
+            Resource(EMBEDDING_TURN, _open_embedding_turn),
             Resource(OUTCOMES, _open_outcomes),
             Resource(METHODS, _open_methods),
             Resource(DECISIONS, _open_decisions),
@@ -281,6 +284,11 @@ async def _open_parsers(platform: Platform) -> AsyncIterator[Parsers]:
 async def _open_parser_processes(_platform: Platform) -> AsyncIterator[Children]:
     async with aclosing(parser_processes()) as children:
         yield children
+
+
+@asynccontextmanager
+async def _open_embedding_turn(_platform: Platform) -> AsyncIterator[asyncio.Lock]:
+    yield asyncio.Lock()
 
 
 @asynccontextmanager

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import select, update
+from sqlalchemy import BigInteger, bindparam, select, update
 from sqlalchemy.orm import Session
 
+from kernel.db.among import Among, Ids
+from kernel.db.prepared import Prepared
 from kernel.db.tables import CollectionRecord, PointRecord
 from kernel.stores.protocols import EngineMismatch, Point, Query, StoredPoint
+
+_COLLECTION: Any = CollectionRecord.__table__
+_POINT: Any = PointRecord.__table__
 
 COLUMNS = (
     PointRecord.id,
@@ -20,6 +25,27 @@ COLUMNS = (
     PointRecord.text,
     PointRecord.payload,
 )
+
+
+_FOUND = Prepared(select(*_COLLECTION.c).where(_COLLECTION.c.name == bindparam("name")))
+_LABELLED = Prepared(
+    select(
+        *(_POINT.c.label, _POINT.c.id, _POINT.c.group_key.label("group")),
+        *(_POINT.c.position, _POINT.c.text, _POINT.c.payload),
+    ).where(Among(_POINT.c.label, bindparam("labels", type_=Ids(BigInteger))))
+)
+
+
+def read_collection(session: Session, name: str) -> CollectionRecord | None:
+    """The collection as it is now, to be read and not to be changed: half a millisecond cheaper."""
+    row = _FOUND.first(session, {"name": name})
+    return None if row is None else CollectionRecord(**row)
+
+
+def read_labelled(session: Session, labels: Sequence[int]) -> dict[int, StoredPoint]:
+    """The points of these labels, by label."""
+    rows = _LABELLED.all(session, {"labels": labels})
+    return {row.pop("label"): StoredPoint(**row) for row in rows}
 
 
 def find_collection(session: Session, name: str) -> CollectionRecord | None:

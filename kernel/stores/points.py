@@ -30,7 +30,16 @@ from kernel.stores.dense import EXACT_UP_TO
 from kernel.stores.fusion import hybrid, weight_for
 from kernel.stores.indexes import CollectionIndexes, Follower, text_follower
 from kernel.stores.locks import AsyncSharedLock
-from kernel.stores.point_rows import COLUMNS, annotate, check_fit, find_collection, row_of, stored_of
+from kernel.stores.point_rows import (
+    COLUMNS,
+    annotate,
+    check_fit,
+    find_collection,
+    read_collection,
+    read_labelled,
+    row_of,
+    stored_of,
+)
 from kernel.stores.protocols import Embedded, EngineMismatch, Hit, Point, Query, StoredPoint
 from kernel.stores.purging import purge, set_aside
 from kernel.stores.ranked import Judged, Labels, Ranked
@@ -166,7 +175,7 @@ class SqlVectorStore:
 
     def _attempt(self, session: Session, collection: str, query: Query, *, follow: bool) -> list[Hit] | None:
         """The hits as of one commit; None when the indexes are not there yet and may not `follow`."""
-        found = find_collection(session, collection)
+        found = read_collection(session, collection)
         if found is None or (query.groups is not None and not query.groups):
             return []
         check_fit(found, query)
@@ -181,7 +190,7 @@ class SqlVectorStore:
 
     async def _load(self, collection: str, query: Query) -> CollectionRecord | None:
         """Load what was never asked for, so that a search only catches up with the little that is new."""
-        found = await self._database.read(find_collection, collection)
+        found = await self._database.read(read_collection, collection)
         if found is not None:
             for index in self.followers(found, query):
                 if index.index is None:
@@ -205,7 +214,7 @@ class SqlVectorStore:
 
     async def _renew_words(self, collection: str) -> None:
         """Build an index of words beside the present one, then put it in its place."""
-        found = await self._database.read(find_collection, collection)
+        found = await self._database.read(read_collection, collection)
         if found is None:
             return
         fresh = text_follower()
@@ -251,8 +260,7 @@ class SqlVectorStore:
 
     def _hits(self, session: Session, judged: Judged) -> list[Hit]:
         labels = judged.labels.tolist()
-        rows = session.execute(select(PointRecord.label, *COLUMNS).where(PointRecord.label.in_(labels)))
-        stored = {row.label: stored_of(row) for row in rows.all()}
+        stored = read_labelled(session, labels)
         words = [None] * len(labels) if judged.words is None else judged.words.tolist()
         scores = zip(labels, judged.scores.tolist(), judged.cosines.tolist(), words, strict=True)
         return [Hit(stored[at], *legs) for at, *legs in scores if at in stored]

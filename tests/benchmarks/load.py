@@ -90,6 +90,7 @@ class _Load(ABC):
             await loop.create_connection(lambda: _Connection(self), "127.0.0.1", port)
             for _ in range(connections)
         ]
+        print("begun", flush=True)
         started = time.perf_counter()
         await self._drive([connection for _, connection in opened], started + self._seconds)
         elapsed = time.perf_counter() - started
@@ -180,20 +181,28 @@ async def load(
     seconds: float,
     rate: float | None = None,
     body: str | None = None,
+    begun: asyncio.Event | None = None,
 ) -> Result:
-    """Drive the load from a process of its own: a closed loop, or an open one at `rate` requests a second."""
+    """Drive the load from a process of its own: a closed loop, or an open one at `rate` requests a second.
+
+    `begun` is set when its connections are open and the first request is about to be sent.
+    """
     argument = json.dumps([port, raw_request(path, token, body), connections, seconds, rate])
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", "import sys; from tests.benchmarks.load import main; main(sys.argv[1:])"),
         argument,
         stdout=asyncio.subprocess.PIPE,
     )
+    assert process.stdout is not None
+    await process.stdout.readline()  # empty if it failed: the result is missing then, too
+    if begun is not None:
+        begun.set()
     output, _ = await process.communicate()
     return Result(**json.loads(output))
 
 
 def main(arguments: Sequence[str]) -> None:
-    """One run, described by a JSON list; prints the result as JSON."""
+    """One run, described by a JSON list; prints a line when it begins, and the result as JSON."""
     port, request, connections, seconds, rate = json.loads(arguments[0])
     raw = request.encode()
     made = _ClosedLoad(raw, seconds) if rate is None else _OpenLoad(raw, seconds, rate)

@@ -146,16 +146,18 @@ async def _visits(session: aiohttp.ClientSession, first: int, begun: asyncio.Sem
 async def measure(served: Served, session: aiohttp.ClientSession, token: str) -> list[Row]:
     """The visitors, and another route idle and beside them."""
 
-    async def p99(seconds: float = 4) -> float:
+    async def p99(seconds: float = 4, begun: asyncio.Event | None = None) -> float:
+        path = "/v1/permissions"
         found = await load(
-            served.port, "/v1/permissions", token=token, connections=4, seconds=seconds, rate=100
+            served.port, path, token=token, connections=4, seconds=seconds, rate=100, begun=begun
         )
         return found.p99
 
     await visit(session, 200, asyncio.Semaphore(0))  # loads what is loaded once
     idle = await p99()
-    throughout = asyncio.create_task(p99(10))
-    await asyncio.sleep(1)  # until the process that asks is there
+    asking = asyncio.Event()
+    throughout = asyncio.create_task(p99(10, asking))
+    await asking.wait()
     made = await _visits(session, 0, asyncio.Semaphore(0))
     opening, begun = await throughout, asyncio.Semaphore(0)
     visits = asyncio.create_task(_visits(session, 100, begun))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from cli.main import app
 from tests.cli.environments import Environment, make_environment
+from tests.fakes.command_line import run_command
 
 Cli = Callable[..., Result]
 
@@ -20,22 +19,14 @@ _FOREIGN = ("PLATFORM_", "DATABASE_URL", "REDIS_URL", "JWT_", "OLLAMA_", "OPENAI
 
 
 @pytest.fixture
-def cli(platform_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cli]:
-    """`cli("users", "list", input=..., env={...})` runs a command; log handlers are put back afterwards."""
+def cli(platform_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """`cli("users", "list", input=..., env={...})` runs a command."""
     for name in [name for name in os.environ if name.startswith(_FOREIGN)]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PLATFORM_HOME", str(platform_home))
     monkeypatch.setenv("PLATFORM_PASSWORD_MEMORY_MB", "12")  # as kernel.testing sets it
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-
-    def run(*arguments: str, input: str | None = None, env: dict[str, str] | None = None) -> Result:
-        return CliRunner().invoke(app, list(arguments), input=input, env=env, prog_name="platformctl")
-
-    yield run
-    root.handlers[:] = handlers
-    root.setLevel(level)
+    return run_command
 
 
 @pytest.fixture(scope="session")

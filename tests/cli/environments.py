@@ -5,10 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import venv
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.fakes.processes import process_environment
+from tests.fakes.processes import process_environment, without_plugins
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -19,6 +20,7 @@ class Environment:
 
     folder: Path
     home: Path
+    built_in: Sequence[str] = ()
 
     @property
     def python(self) -> Path:
@@ -30,8 +32,9 @@ class Environment:
         return next((self.folder / "lib").glob("python*/site-packages"))
 
     def plugins(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """`platformctl plugins …` there, without any index."""
+        """`platformctl plugins …` there, without any index, and with these built-in plugins alone."""
         values = {"PLATFORM_HOME": str(self.home), "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": "/dev/null"}
+        values |= without_plugins(*self.built_in)
         return subprocess.run(
             [str(self.python), "-P", "-m", "cli", "plugins", *arguments],
             env=process_environment(values),

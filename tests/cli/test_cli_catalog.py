@@ -20,6 +20,7 @@ from tests.cli.packages import Package
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+PLUGINS = ("tenancy", "marketplace", "dependency_graph")
 TIDES = """
 from pydantic import BaseModel
 from kernel.sdk import ADMIN, AUTHENTICATED, Action, Permission, Plugin, RouteTable, hookimpl
@@ -81,7 +82,7 @@ class Catalog:
         links = ("--offline", "--find-links", str(self.wheels))
         if address is not None:
             links = (*links, "--from", address)
-        here = environment if address is not None else replace(environment, home=self.home)
+        here = environment if address is not None else replace(environment, home=self.home, built_in=PLUGINS)
         return await asyncio.to_thread(here.plugins, "install", name, *links, *options)
 
 
@@ -92,7 +93,7 @@ async def catalog(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cat
     Package("acme-tides", version="1.4", body=TIDES).wheel(wheels)
     Package("acme-tides", version="2.0", body=TIDES).wheel(wheels)
     async with platforms(home) as start:
-        running = await start("tenancy", "marketplace", "dependency_graph", migrated=False)
+        running = await start(*PLUGINS)
         made = Catalog(await somebody(running, role="admin"), home, wheels)
         tides = await made.plugin(
             "Tide tables", package="acme-tides", version_range=">=1.2,<2", base_tier="pro"
@@ -152,15 +153,16 @@ async def test_installing(
 
 
 @pytest.mark.parametrize(
-    ("name", "why"),
+    ("name", "why", "elsewhere"),
     [
-        ("Needy", "it requires Tide tables, which is not installed"),
-        ("Hostile", "Hostile conflicts with marketplace"),
-        ("Bare", "names no pip package for 'Bare'"),
-        ("Broken range", "names no valid range of versions"),
+        ("Needy", "it requires Tide tables, which is not installed", True),
+        ("Needy", "it requires Tide tables, which is not installed", False),
+        ("Hostile", "Hostile conflicts with marketplace", True),
+        ("Hostile", "Hostile conflicts with marketplace", False),
+        ("Bare", "names no pip package for 'Bare'", False),
+        ("Broken range", "names no valid range of versions", False),
     ],
 )
-@pytest.mark.parametrize("elsewhere", [False, True])
 async def test_what_the_catalog_rules_out(
     catalog: Catalog, environment: Environment, name: str, why: str, elsewhere: bool
 ) -> None:

@@ -30,18 +30,24 @@ def blocks(kind: str) -> dict[str, str]:
 
 
 async def test_first_answer(tmp_path: Path) -> None:
-    """The commands of the first five minutes, in one shell, end in the answer that the README shows."""
+    """The commands of the first five minutes, in one shell, end in the answer that the README shows.
+
+    What waits for a document ends when the token has expired.
+    """
     home = tmp_path / "home"
     (tmp_path / "manifests").mkdir()
     (tmp_path / "manifests" / "samples").symlink_to(ROOT / "manifests" / "samples")
     env = {"PLATFORM_MANIFESTS_DIR": str(tmp_path / "manifests")}
     async with served_platform(home, env=env) as served:
         script = blocks("answer")[""].replace("http://127.0.0.1:8000", served.url)
+        (waiting,) = re.findall(r"^while .*?done$", script, re.MULTILINE | re.DOTALL)
+        script += f'AUTH="Authorization: Bearer expired"\n{waiting}\necho "no longer waiting"\n'
         output = await asyncio.to_thread(_in_shell, script, home, tmp_path)
     quoted = " ".join(line[2:] for line in README.splitlines() if line.startswith("> "))
     assert quoted
     assert quoted in output
     assert "nordlys/aurora#7: Negative wind speed" in output
+    assert "no longer waiting" in output
 
 
 def _in_shell(script: str, home: Path, folder: Path) -> str:

@@ -19,12 +19,16 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
-from kernel.testing import environment
-from tests.durability.test_kills import Client, Server
+from kernel.testing import environment, platforms
+from tests.durability.test_kills import Server
+from tests.fakes.command_line import run_command
+from tests.fakes.loaded_once import LoadedOnce
+from tests.fakes.processes import without_plugins
 
 pytestmark = pytest.mark.durability
 
 ACCOUNTS = 2000
+PLUGINS = ("embeddings", "models", "rag", "platform_ops")
 
 
 @dataclass
@@ -34,13 +38,16 @@ class Home:
     path: Path
     database_url: str | None
 
+    @property
+    def _environment(self) -> dict[str, str]:
+        return environment(self.path, {"DATABASE_URL": self.database_url, **without_plugins(*PLUGINS)})
+
     @asynccontextmanager
     async def command(self, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
         """`platformctl` as a process."""
-        values = environment(self.path, {"DATABASE_URL": self.database_url})
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "cli", *arguments),
-            env={**os.environ, **values},
+            env={**os.environ, **self._environment},
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
@@ -53,11 +60,18 @@ class Home:
 
     async def run(self, *arguments: str) -> str:
         """A command that must succeed; its output."""
+        result = await asyncio.to_thread(run_command, *arguments, env=self._environment)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    async def seconds(self, *arguments: str) -> float:
+        """How long a process takes for a command, which must succeed."""
+        started = time.monotonic()
         async with self.command(*arguments) as process:
             assert process.stdout is not None
             said = (await process.stdout.read()).decode()
             assert await process.wait() == 0, said
-        return said
+        return time.monotonic() - started
 
     async def kill(self, after: float, *arguments: str) -> None:
         """Start a command and kill it after so many seconds, should it still run."""
@@ -113,29 +127,26 @@ class Home:
 @pytest.fixture
 async def home(platform_home: Path, database_url: str | None) -> Home:
     """Accounts and a document, and nobody in service."""
-    server = Server(platform_home, database_url)
-    await server.start()
-    async with aiohttp.ClientSession() as session:
-        client = Client(server, session)
-        await client.sign_up()
-        await client.upload(1)
-        async with asyncio.timeout(120):
-            while (await client.documents())[0]["status"] == "processing":  # noqa: ASYNC110
-                await asyncio.sleep(0.1)  # polling is what clients do
-    await server.stop()
+    async with platforms(platform_home) as start:
+        running = await start(LoadedOnce, *PLUGINS[1:], env={"DATABASE_URL": database_url})
+        ann = await running.user("ann")
+        base = (await ann.post("/v1/rag/knowledge-bases", json={"name": "Kept"})).json()["id"]
+        sent = await ann.upload(
+            f"/v1/rag/knowledge-bases/{base}/upload", "1.txt", b"Ships pass the lighthouse."
+        )
+        assert sent.status == 202, sent.body
+        await running.run_jobs()
     found = Home(platform_home, database_url)
     found.copy_account("ann", ACCOUNTS)
     return found
 
 
-async def test_killed_backups_leave_only_whole_ones(home: Home) -> None:
+async def test_killed_backups_leave_only_whole_ones(home: Home, request: pytest.FixtureRequest) -> None:
     """Every backup that is listed is complete, rows are as before, and the next backup cleans up."""
     chance = random.Random(7)
     before = home.state()
-    started = time.monotonic()
-    await home.run("backup", "create")
-    whole = time.monotonic() - started
-    for at in range(2):
+    whole = await home.seconds("backup", "create")
+    for at in range(request.config.getoption("--backup-kills")):
         home.change(f"UPDATE kernel_account SET email = username || '-{at}@example.org'")
         await home.kill(whole * chance.uniform(0.5, 1.0), "backup", "create")
         await home.run("backup", "verify")
@@ -147,7 +158,7 @@ async def test_killed_backups_leave_only_whole_ones(home: Home) -> None:
 
 async def test_a_restore_starts_the_processes_again(platform_home: Path) -> None:
     """Ordered over HTTP, it replaces the rows in a process with the same id, which then serves and stops."""
-    server = Server(platform_home, None)
+    server = Server(platform_home, None, plugins=PLUGINS)
     commands = Home(platform_home, None)
     said = await commands.run("users", "create", "boss", "--admin", "--generate", "--json")
     account = json.loads(said[said.index("{") :])

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import subprocess
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,10 +18,12 @@ import pytest
 
 from kernel.testing import environment
 from tests.durability.test_kills import Server
-from tests.fakes.processes import process_environment
+from tests.fakes.command_line import run_command
+from tests.fakes.processes import without_plugins
 
 pytestmark = pytest.mark.durability
 
+PLUGINS = ("tenancy", "access_tokens", "marketplace", "plugin_registry")
 CAP = 6
 LISTINGS = 12
 MOVES = {"draft": "submit", "submitted": "claim", "in_review": "approve", "approved": "archive"}
@@ -97,15 +97,12 @@ async def _made_ready(server: Server, shopper: Shopper) -> tuple[list[str], list
 
 
 def _admin_token(home: Path, database_url: str | None) -> str:
-    values = {**environment(home, {"DATABASE_URL": database_url})}
+    values = environment(home, {"DATABASE_URL": database_url, **without_plugins(*PLUGINS)})
 
     def run(*arguments: str) -> str:
-        command = [sys.executable, "-m", "cli", *arguments]
-        found = subprocess.run(
-            command, env=process_environment(values), capture_output=True, text=True, check=False
-        )
-        assert found.returncode == 0, found.stderr
-        return found.stdout.strip()
+        result = run_command(*arguments, env=values)
+        assert result.exit_code == 0, result.output
+        return result.stdout.strip()
 
     run("users", "create", "ann", "--admin", "--generate")
     return run("token", "create", "ann", "--name", "shopping")
@@ -116,14 +113,14 @@ async def test_kills_leave_the_marketplace_consistent(
 ) -> None:
     """Acknowledged installs, moves and tools are there, once, and agree with what follows from them."""
     chance = random.Random(11)
-    server = Server(platform_home, database_url, MAX_PLUGINS_PER_USER=str(CAP))
+    server = Server(platform_home, database_url, plugins=PLUGINS, MAX_PLUGINS_PER_USER=str(CAP))
     await server.start()
     try:
         token = await asyncio.to_thread(_admin_token, platform_home, database_url)
         async with aiohttp.ClientSession() as session:
             shopper = Shopper(server, session, {"Authorization": f"Bearer {token}"})
             shop, drafts = await _made_ready(server, shopper)
-            for _ in range(request.config.getoption("--kills")):
+            for _ in range(request.config.getoption("--market-kills")):
                 work = asyncio.gather(
                     shopper.install_all(chance.sample(shop, len(shop))),
                     shopper.review_all(drafts),

@@ -37,6 +37,7 @@ class Service:
         }
 
 
+@pytest.mark.either_database
 async def test_a_pull_survives_kills(platform_home: Path, database_url: str | None) -> None:
     """Acknowledged once, pulled once: nothing is fetched twice, and the next in the queue follows."""
     gate = asyncio.Event()
@@ -44,7 +45,8 @@ async def test_a_pull_survives_kills(platform_home: Path, database_url: str | No
     script = Script(models=("there",), pulls={"big": big, "next": next_one})
     async with model_server(script) as ollama, aiohttp.ClientSession() as session:
         env = {"OLLAMA_BASE_URL": ollama.url, "SERVICE_SYNC_TOKEN": TOKEN}
-        server = Server(platform_home, database_url, **env, PLATFORM_MODELS_PULL_PAUSE_SECONDS="0.1")
+        env["PLATFORM_MODELS_PULL_PAUSE_SECONDS"] = "0.1"
+        server = Server(platform_home, database_url, plugins=("models",), **env)
         await server.start()
         try:
             service = Service(server, session)

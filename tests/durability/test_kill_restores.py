@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 
 import pytest
 
-from tests.durability.test_kill_backups import ACCOUNTS, Home, home
+from tests.durability.test_kill_backups import ACCOUNTS, PLUGINS, Home, home
 from tests.durability.test_kills import Server
 
 __all__ = ["home"]
 pytestmark = pytest.mark.durability
 
 
-async def test_killed_restores_are_whole_or_nothing(home: Home) -> None:
+async def test_killed_restores_are_whole_or_nothing(home: Home, request: pytest.FixtureRequest) -> None:
     """After each kill the rows are all old or all new; the next start goes on or cleans up."""
     chance = random.Random(11)
     await home.run("backup", "create")
@@ -25,16 +24,14 @@ async def test_killed_restores_are_whole_or_nothing(home: Home) -> None:
     half = f"DELETE FROM kernel_account WHERE username LIKE 'copy-%' AND id % 2 = {home.rows(_ANY)[0] % 2}"
     home.change(half)
     assert home.state() == old
-    started = time.monotonic()
-    await home.run("backup", "restore", archive, "--yes")
-    whole = time.monotonic() - started
+    whole = await home.seconds("backup", "restore", archive, "--yes")
     assert home.state() == new
-    for _ in range(2):
+    for _ in range(request.config.getoption("--backup-kills")):
         home.change(half)
         await home.kill(whole * chance.uniform(0.35, 1.0), "backup", "restore", archive, "--yes")
         assert home.state() in (old, new)
         waits = home.rows(_WAITING) != []
-        server = Server(home.path, home.database_url)
+        server = Server(home.path, home.database_url, plugins=PLUGINS)
         await server.start()
         try:
             assert home.state() in ((new,) if waits else (old, new))

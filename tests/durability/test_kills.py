@@ -9,6 +9,7 @@ import signal
 import socket
 import sqlite3
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,22 +18,28 @@ import psutil
 import pytest
 
 from kernel.testing import environment
+from tests.fakes.processes import without_plugins
 
 pytestmark = pytest.mark.durability
 
 _PASSWORD = "correct horse battery"
+_VICTIMS = ("worker", "api", "both")
+PLUGINS = ("embeddings", "models", "rag")
 
 
 class Server:
-    """`platformctl serve` as a process, on one port and home."""
+    """`platformctl serve` as a process with these plugins, on one port and home."""
 
-    def __init__(self, home: Path, database_url: str | None, **settings: str) -> None:
+    def __init__(
+        self, home: Path, database_url: str | None, *, plugins: Sequence[str] = PLUGINS, **settings: str
+    ) -> None:
         self.home = home
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        self._environment = {**os.environ, **environment(home, {"DATABASE_URL": database_url, **settings})}
+        values = {"DATABASE_URL": database_url, **without_plugins(*plugins), **settings}
+        self._environment = {**os.environ, **environment(home, values)}
         self.process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
@@ -151,7 +158,7 @@ def document(number: int) -> str:
 async def test_kills_at_random_moments_lose_and_double_nothing(
     platform_home: Path, database_url: str | None, request: pytest.FixtureRequest
 ) -> None:
-    """Worker, API process or both die while documents come in: each acknowledged one ends complete."""
+    """Worker, API process and both die while documents come in: each acknowledged one ends complete."""
     chance = random.Random(20)
     server = Server(platform_home, database_url)
     await server.start()
@@ -170,10 +177,10 @@ async def test_kills_at_random_moments_lose_and_double_nothing(
 
 
 async def _kill_while_uploading(server: Server, client: Client, chance: random.Random, kills: int) -> None:
-    for number in range(kills):
+    victims = [victim for _ in range(0, kills, len(_VICTIMS)) for victim in chance.sample(_VICTIMS, 3)]
+    for number, victim in enumerate(victims[:kills]):
         uploads = asyncio.create_task(_upload_some(client, number))
         await asyncio.sleep(chance.uniform(0.05, 1.2))  # the random moment itself
-        victim = chance.choice(["worker", "api", "both"])
         if victim in ("worker", "both"):
             server.kill_worker()
         if victim in ("api", "both"):

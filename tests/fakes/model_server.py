@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import json
 import math
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -78,6 +78,7 @@ class Script:
     ``start``: instead of an answer, for the first ``start_times`` requests (None: for all).
     ``middle``: what happens to a stream after ``middle_after`` deltas. ``pause_s``: wait before each delta.
     ``api_key``: refuse requests without it. ``counts``: prompt and answer tokens, None to leave them out.
+    ``without``: paths that it doesn't have.
     ``reverse_embeddings``: list them last text first, as the OpenAI protocol allows.
     """
 
@@ -86,6 +87,7 @@ class Script:
     models: Sequence[str] = ("tiny:latest", "tiny")
     pieces: int = 4
     bytes_per_write: int | None = None
+    without: Collection[str] = ()
     start: Start | None = None
     start_times: int | None = None
     middle: Middle | None = None
@@ -159,6 +161,8 @@ class ModelServer:
     ) -> web.StreamResponse:
         if (key := self.script.api_key) and request.headers.get("Authorization") != f"Bearer {key}":
             return _refuse(request, 401)
+        if request.path in self.script.without:
+            return _refuse(request, 404)
         if self._misbehaves_now():
             return await self._misbehave(request)
         model = body.get("model", request.match_info.get("model"))

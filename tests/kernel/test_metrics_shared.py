@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kernel.metrics import Metrics
 from kernel.metrics_shared import add_up
-from tests.fakes.processes import Served, listening, served_platform
+from tests.fakes.processes import Served, listening, served_platform, without_plugins
 from tests.fakes.waiting import eventually
 
 PATH = "/v1/auth/capabilities"
@@ -33,7 +33,7 @@ def home() -> Iterator[Path]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def served(home: Path) -> AsyncIterator[Served]:
     """Two API processes, both listening."""
-    async with served_platform(home, "--workers", "2", "--no-worker") as served:
+    async with served_platform(home, "--workers", "2", "--no-worker", env=without_plugins()) as served:
         await eventually(lambda: len(listening(served.process)) == 2, 30)
         yield served
 
@@ -125,7 +125,7 @@ async def test_a_home_too_deep_for_a_socket(tmp_path: Path) -> None:
     deep = tmp_path / ("d" * 120) / "home"
     with tempfile.TemporaryDirectory(prefix="pm-") as elsewhere:
         options = ("--workers", "2", "--no-worker")
-        async with served_platform(deep, *options, env={"TMPDIR": elsewhere}) as served:
+        async with served_platform(deep, *options, env={**without_plugins(), "TMPDIR": elsewhere}) as served:
             await eventually(lambda: len(listening(served.process)) == 2, 30)
             for _ in range(20):
                 await fetch(served, PATH)

@@ -20,7 +20,6 @@ import math
 import os
 import random
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -111,55 +110,80 @@ def _files(folder: str) -> list[Path]:
     return [path.relative_to(ROOT) for path in (ROOT / folder).rglob("test_*.py")]
 
 
-def try_out(
-    copy: Path, mutant: Mutant, tests: list[str], python: str, settings: dict[str, Any]
-) -> dict[str, Any]:
-    """Put the defect into the copy, run the tests to the first that fails, and put the code back."""
-    path = copy / mutant.module
-    before = path.read_text(encoding="utf-8")
-    try:
-        after = mutate_code(before, operators.get_operator(mutant.operator)(), mutant.occurrence)
-    except AttributeError:  # cosmic-ray's own, at an exception with a dotted name
-        return {**asdict(mutant), "outcome": "unknown", "by": "", "diff": []}
-    assert after is not None
-    path.write_text(after, encoding="utf-8")
-    try:
-        nearest = order(tests, mutant.module)
-        first = settings["nearest"]
-        outcome, last = _run(copy, nearest[:first], python, settings)
-        if outcome == "survived" and nearest[first:] and not settings["narrow"]:
-            outcome, last = _run(copy, nearest[first:], python, settings)
-    finally:
-        path.write_text(before, encoding="utf-8")
-    changed = difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
-    return {**asdict(mutant), "outcome": outcome, "by": last, "diff": list(changed)[2:]}
+class Copy:
+    """A copy of the checkout in which defects are tried out, and the process whose forks run its tests."""
+
+    def __init__(self, folder: Path, python: str, settings: dict[str, Any]) -> None:
+        archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
+        subprocess.run(["tar", "-x"], cwd=folder, input=archive, check=True)
+        self._folder = folder
+        self._settings = settings
+        self._tried = 0
+        env = {**os.environ, "PYTHONPATH": str(folder)}
+        listed = [python, "-c", _LIBRARIES]
+        names = subprocess.run(listed, cwd=folder, env=env, check=True, capture_output=True, text=True).stdout
+        self._forks = subprocess.Popen(
+            [python, "tests/mutation/forks.py", *names.split()],
+            cwd=folder,
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._forks.stdin is not None
+        self._forks.stdin.close()
+        self._forks.wait()
+
+    def try_out(self, mutant: Mutant, tests: list[str]) -> dict[str, Any]:
+        """Put the defect in, run the tests to the first that fails, and put the code back."""
+        path = self._folder / mutant.module
+        before, times = path.read_text(encoding="utf-8"), path.stat()
+        try:
+            after = mutate_code(before, operators.get_operator(mutant.operator)(), mutant.occurrence)
+        except AttributeError:  # cosmic-ray's own, at an exception with a dotted name
+            return {**asdict(mutant), "outcome": "unknown", "by": "", "diff": []}
+        assert after is not None
+        path.write_text(after, encoding="utf-8")
+        self._tried += 1  # a time of its own for each: compiled files are told apart by it
+        os.utime(path, (times.st_atime, times.st_mtime + 10 * self._tried))
+        try:
+            nearest = order(tests, mutant.module)
+            first = self._settings["nearest"]
+            outcome, last = self._run(nearest[:first])
+            if outcome == "survived" and nearest[first:] and not self._settings["narrow"]:
+                outcome, last = self._run(nearest[first:])
+        finally:
+            path.write_text(before, encoding="utf-8")
+            os.utime(path, (times.st_atime, times.st_mtime))
+        changed = difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
+        return {**asdict(mutant), "outcome": outcome, "by": last, "diff": list(changed)[2:]}
+
+    def _run(self, tests: list[str]) -> tuple[str, str]:
+        output = self._folder / "output"
+        arguments = ["-x", "-q", "-p", "no:cacheprovider", "--tb=no", *tests]
+        arguments += ["-k", "not postgresql"] if self._settings["not_postgresql"] else []
+        limits = {name: self._settings[name] for name in ("processor_seconds", "timeout")}
+        assert self._forks.stdin is not None and self._forks.stdout is not None
+        self._forks.stdin.write(json.dumps({"arguments": arguments, "output": str(output), **limits}) + "\n")
+        self._forks.stdin.flush()
+        code = json.loads(self._forks.stdout.readline())
+        if code is None:
+            return "unknown", ""
+        if code in (-signal.SIGKILL, -signal.SIGXCPU):
+            return "hangs", ""
+        said = output.read_text(encoding="utf-8", errors="replace").splitlines()
+        failed = [line for line in said if line.startswith(("FAILED", "ERROR"))]
+        return ("survived" if code == 0 else "killed"), " ".join(failed[:1])[:200]
 
 
-def _run(copy: Path, tests: list[str], python: str, settings: dict[str, Any]) -> tuple[str, str]:
-    command = [python, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", *tests]
-    command += ["-k", "not postgresql"] if settings["not_postgresql"] else []
-    env = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
-    limit = settings["processor_seconds"]
-    process = subprocess.Popen(
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit)),
-        args=command,
-        cwd=copy,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        said, _ = process.communicate(timeout=settings["timeout"])
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        return "unknown", ""
-    if process.returncode == -signal.SIGKILL:
-        return "hangs", ""
-    failed = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return ("survived" if process.returncode == 0 else "killed"), " ".join(failed[:1])[:200]
+_LIBRARIES = """
+import sys, kernel.testing, pytest_asyncio, hypothesis, typer, uvloop
+own = ("__", "kernel", "builtin_plugins", "cli", "tests")
+print(*(name for name in sys.modules if not name.startswith(own)))
+"""
 
 
 def report(results: list[dict[str, Any]]) -> str:
@@ -216,12 +240,11 @@ def main() -> None:
         if n < len(draw)
     ]
     with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
-        archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
-        subprocess.run(["tar", "-x"], cwd=folder, input=archive, check=True)
+        copy = Copy(Path(folder), python, settings)
         for name, mutant in turns:
             if tuple(asdict(mutant).values()) in done:
                 continue
-            outcome = try_out(Path(folder), mutant, settings["areas"][name]["tests"], python, settings)
+            outcome = copy.try_out(mutant, settings["areas"][name]["tests"])
             known.append({"area": name, **outcome})
             with chosen.results.open("a") as file:
                 file.write(json.dumps(known[-1]) + "\n")
@@ -229,6 +252,7 @@ def main() -> None:
                 f"{name:8} {outcome['outcome']:9} {mutant.module}:{mutant.line} {mutant.operator}\n"
             )
             sys.stdout.flush()
+        copy.close()
     sys.stdout.write(report(known) + "\n")
 
 

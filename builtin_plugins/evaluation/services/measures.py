@@ -26,7 +26,6 @@ MEASURES = (
     "tokens",
     "model_calls",
 )
-LOWER_IS_BETTER = frozenset({"refused_wrong", "latency_ms", "tokens", "model_calls"})
 
 
 def shown(name: str) -> str:

@@ -110,8 +110,8 @@ class OllamaRuntime:
         return ModelDetails(id=model, details=details, capabilities=tuple(map(str, known)))
 
     async def healthy(self) -> bool:
-        """/api/version, which touches no model."""
-        return await self._http.answers("/api/version")
+        """/api/version, which touches no model; compatible servers may have /api/tags alone."""
+        return await self._http.answers("/api/version", "/api/tags")
 
     async def pull(self, model: str) -> AsyncGenerator[PullProgress, None]:
         """/api/pull as a stream. It takes as long as it takes: only silence ends it."""

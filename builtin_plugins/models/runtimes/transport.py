@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from builtin_plugins.models.runtimes.errors import (
     ModelNotFound,
     ModelRuntimeError,
     RuntimeObjects,
+    RuntimeRefused,
     RuntimeTimeout,
     RuntimeUnreachable,
     StreamBroken,
@@ -40,6 +41,7 @@ NamesUnknownModel = Callable[[object], bool]
 _ATTEMPTS = 2
 _MAX_ERROR_BYTES = 64 << 10
 _OBJECTIONS = (400, 413, 422)
+_NO_SUCH_PATH = (404, 405)
 _LONGEST_OBJECTION = 500
 _ENDLESS = 1 << 40
 
@@ -96,14 +98,19 @@ class RuntimeTransport:
                 async for piece in pieces:
                     yield piece
 
-    async def answers(self, path: str) -> bool:
-        """Whether a GET of this path succeeds soon; never raises."""
-        try:
+    async def answers(self, *paths: str) -> bool:
+        """Whether a GET of the first of these paths that the runtime has succeeds soon; never raises."""
+        with suppress(ModelRuntimeError, TimeoutError):
             async with asyncio.timeout(self.limits.health_s):
-                await self.json("GET", path)
-        except (ModelRuntimeError, TimeoutError):
-            return False
-        return True
+                for path in paths:
+                    try:
+                        await self.json("GET", path)
+                    except RuntimeRefused as refused:
+                        if refused.upstream_status not in _NO_SUCH_PATH:
+                            return False
+                    else:
+                        return True
+        return False
 
     @asynccontextmanager
     async def _answer(

@@ -22,7 +22,6 @@ from builtin_plugins.platform_ops.models import BackupJob
 from kernel.sdk import ADMIN, Caller, Context, Platform, RouteTable, Unavailable, Unit, audit
 
 routes = RouteTable("Backups")
-_EXAMPLE = "platform-20260131-030000.tar.gz"
 
 
 class ArchiveOut(BaseModel):

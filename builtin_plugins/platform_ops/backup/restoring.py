@@ -25,7 +25,6 @@ from builtin_plugins.platform_ops.backup.rows import JOURNAL, compare_rows, put_
 from kernel.sdk import BlobStore, Database, JobQueue, SecretStore, Unit, holdings, migrate_queue
 
 _RING = "owner-secrets"
-_SIGNING = "jwt-secret"
 _BLOBS_AT_ONCE = 50
 
 

@@ -23,6 +23,7 @@
     you: "You",
     answer: "Answer",
     thinking: "Looking for an answer…",
+    next: "Your question will be sent when this answer is complete.",
     sources: "Sources",
     page: "page",
     up: "This answer helped",
@@ -56,7 +57,6 @@
     :host([position="left"]) .box { inset-inline: 1.25rem auto; align-items: flex-start; }
     button, textarea { font: inherit; color: inherit; }
     button { cursor: pointer; border: 1px solid transparent; border-radius: 0.5rem; background: none; }
-    button:disabled { cursor: default; opacity: 0.6; }
     :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
     .launch { width: 3.5rem; height: 3.5rem; border-radius: 50%; background: var(--accent);
       color: var(--on-accent); box-shadow: 0 4px 14px rgb(0 0 0 / 30%); display: grid; place-items: center; }
@@ -89,6 +89,8 @@
     .comment { display: grid; gap: 0.4rem; margin-block-start: 0.5rem; font-size: 0.875rem; }
     .comment button { justify-self: end; padding: 0.25rem 0.7rem; border-color: var(--line); }
     .thanks { font-size: 0.875rem; color: var(--quiet); margin-block-start: 0.4rem; }
+    .note { margin: 0; padding-inline: 1rem; font-size: 0.875rem; color: var(--quiet); }
+    .note:not(:empty) { padding-block: 0.5rem; }
     form.ask { display: flex; gap: 0.5rem; padding: 0.75rem; border-block-start: 1px solid var(--line); }
     textarea { flex: 1; width: 100%; resize: none; padding: 0.5rem 0.65rem; border-radius: 0.6rem;
       border: 1px solid var(--line); background: var(--ground); }
@@ -250,7 +252,9 @@
         "aria-label": text("question"),
         placeholder: page.placeholder || text("placeholder"),
         onkeydown: (event) => this.key(event),
+        oninput: () => this.queue(false),
       });
+      this.note = make("p", { class: "note", role: "status" });
       this.sendButton = make("button", { class: "send", type: "submit", "aria-label": text("send") }, icon("send"));
       this.form = make("form", { class: "ask", onsubmit: (event) => this.submit(event) }, this.input, this.sendButton);
       this.panel = make(
@@ -263,6 +267,7 @@
           make("button", { type: "button", "aria-label": text("close"), onclick: () => this.show(false) }, icon("close")),
         ),
         this.log,
+        this.note,
         this.form,
       );
       this.launcher = make(
@@ -308,25 +313,40 @@
     async submit(event) {
       event.preventDefault();
       const question = this.input.value.trim();
-      if (!question || this.sendButton.disabled) return;
+      if (!question) return;
+      if (this.answering) {
+        this.queue(true);
+        return;
+      }
       this.input.value = "";
       this.busy(true);
       this.ask(question);
       const shown = this.expect();
+      let complete = false;
       try {
         await this.stream(await session.post("messages", { question }, "text/event-stream"), shown);
+        complete = true;
       } catch (error) {
         shown.remove();
         this.say("said alarm", wordsOf(error)).setAttribute("role", "alert");
         this.input.value = this.input.value || question;
       } finally {
+        const next = complete && this.queued;
+        this.queue(false);
         this.busy(false);
+        if (next) this.form.requestSubmit();
         this.input.focus();
       }
     },
 
+    // What was sent while an answer arrives follows it, unless it is changed meanwhile.
+    queue(queued) {
+      this.queued = queued;
+      this.note.textContent = queued ? text("next") : "";
+    },
+
     busy(busy) {
-      this.sendButton.disabled = busy;
+      this.answering = busy;
       this.log.setAttribute("aria-busy", String(busy));
     },
 

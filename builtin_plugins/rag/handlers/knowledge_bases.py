@@ -24,7 +24,7 @@ from builtin_plugins.rag.schemas import (
 )
 from builtin_plugins.rag.schemas_receipts import Deleted
 from builtin_plugins.rag.services import knowledge_bases as service
-from builtin_plugins.rag.services import reembedding
+from builtin_plugins.rag.services import loading, reembedding
 from builtin_plugins.rag.services.models import check_embedding_model
 from builtin_plugins.rag.trees.job import start
 from kernel.sdk import AUTHENTICATED, Context, MessageWithId, Page, RouteTable, Unavailable, permission
@@ -124,7 +124,7 @@ async def reembed(ctx: Context, kb_id: str, body: ReembedRequest) -> MessageWith
     """Change the embedding model. The old vectors answer until all passages are embedded by the new model.
     Returns the id of the job that does it; cancelling it leaves the old model.
     """
-    await service.check_own(ctx.caller, kb_id)
+    await loading.own_knowledge_base(ctx.caller, kb_id)
     model = await check_embedding_model(ctx.platform, body.embedding_model)
     job_id = await reembedding.start(ctx.caller, kb_id, model)
     return MessageWithId(message="Started; follow it at /v1/jobs", id=job_id)

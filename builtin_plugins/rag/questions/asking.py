@@ -10,8 +10,6 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sqlalchemy.orm import Session
-
 from builtin_plugins.rag.answering.prompting import Turn
 from builtin_plugins.rag.errors import KnowledgeBaseGone
 from builtin_plugins.rag.methods.method import Method
@@ -28,8 +26,8 @@ from builtin_plugins.rag.schemas import (
     RetrievalConfig,
     SearchRequest,
 )
-from builtin_plugins.rag.services import pipelines
-from kernel.sdk import Caller, Scope, contracts, scope_of
+from builtin_plugins.rag.services import loading
+from kernel.sdk import Caller, contracts
 
 AnySearch = TypeVar("AnySearch", bound=SearchRequest)
 
@@ -91,16 +89,10 @@ async def sources_of(caller: Caller, pipeline_id: str) -> tuple[Pipeline, list[K
 
     Raises PipelineNotFound, KnowledgeBaseGone.
     """
-    scope = await scope_of(caller.platform, caller.principal)
-    pipeline, bases = await caller.platform.database.read(_sources_of, scope, pipeline_id)
+    pipeline, bases = await loading.pipeline(caller, pipeline_id)
     if not bases:
         raise KnowledgeBaseGone()
     return pipeline, bases
-
-
-def _sources_of(session: Session, scope: Scope, pipeline_id: str) -> tuple[Pipeline, list[KnowledgeBase]]:
-    pipeline = pipelines.find(session, scope, pipeline_id)
-    return pipeline, pipelines.sources_of(session, scope, pipeline_id)
 
 
 def with_defaults(request: AnySearch, pipeline: Pipeline) -> AnySearch:

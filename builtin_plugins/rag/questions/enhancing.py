@@ -101,7 +101,7 @@ async def _added(
     missing: Sequence[contracts.RankedPassage],
 ) -> list[Ranked]:
     """Passages with their texts and their similarity to the question; one that is gone is left out."""
-    documents = await platform.database.read(named, {one.document_id for one in missing})
+    documents = await named(platform, {one.document_id for one in missing})
     points: list[tuple[contracts.RankedPassage, StoredPoint]] = []
     for one in missing:
         place = documents.get(one.document_id)

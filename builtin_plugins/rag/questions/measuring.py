@@ -14,8 +14,8 @@ from builtin_plugins.rag.questions.rendering import Draft, render
 from builtin_plugins.rag.questions.running import prepared
 from builtin_plugins.rag.questions.writing import draft
 from builtin_plugins.rag.schemas import QueryRequest
-from builtin_plugins.rag.services import knowledge_bases
-from kernel.sdk import Caller, arguments_from_object, contracts, scope_of
+from builtin_plugins.rag.services import loading
+from kernel.sdk import Caller, arguments_from_object, contracts
 
 
 async def ask_measured(
@@ -25,8 +25,7 @@ async def ask_measured(
 
     Raises KnowledgeBaseNotFound, Unprocessable, Unavailable.
     """
-    scope = await scope_of(caller.platform, caller.principal)
-    base = await caller.platform.database.read(knowledge_bases.find, scope, kb_id)
+    base = await loading.knowledge_base(caller, kb_id)
     request = arguments_from_object(QueryRequest, {**asdict(configuration), "question": text})
     question = Question(caller, [base], request, hybrid_said=True)
     ready = await prepared(caller.platform.resource(METHODS).named(request.method), question)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from sqlalchemy import select
+from sqlalchemy import String, bindparam, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.answering.passages import Passage
@@ -18,7 +19,14 @@ from builtin_plugins.rag.questions.ranked import Ranked, Retrieved
 from builtin_plugins.rag.schemas import MetadataFilter
 from builtin_plugins.rag.services.embedding import embed, engine_changed
 from builtin_plugins.rag.services.languages import LANGUAGES
-from kernel.sdk import LANGUAGE, Embedded, EngineMismatch, Hit, Platform, Query
+from kernel.sdk import LANGUAGE, Among, Embedded, EngineMismatch, Hit, Ids, Platform, Prepared, Query
+
+_DOCUMENT: Any = Document.__table__
+_NAMED = Prepared(
+    select(_DOCUMENT.c.id, _DOCUMENT.c.knowledge_base_id, _DOCUMENT.c.filename).where(
+        Among(_DOCUMENT.c.id, bindparam("wanted", type_=Ids(String)))
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -148,16 +156,15 @@ def _documents(session: Session, bases: Sequence[str], wanted: MetadataFilter) -
 
 async def _ranked(platform: Platform, hits: Sequence[Hit], question: Embedded) -> Retrieved:
     """Passages with their documents' names; one whose document is gone by now is left out."""
-    documents = await platform.database.read(named, {hit.point.group for hit in hits})
+    documents = await named(platform, {hit.point.group for hit in hits})
     kept = [hit for hit in hits if hit.point.group in documents]
     return Retrieved([_of_hit(hit, documents[hit.point.group], question) for hit in kept], question)
 
 
-def named(session: Session, documents: Iterable[str]) -> Mapping[str, tuple[str, str]]:
+async def named(platform: Platform, documents: Iterable[str]) -> Mapping[str, tuple[str, str]]:
     """Knowledge base and file name of each document."""
-    query = select(Document.id, Document.knowledge_base_id, Document.filename)
-    rows = session.execute(query.where(Document.id.in_(documents)))
-    return {row.id: (row.knowledge_base_id, row.filename) for row in rows}
+    rows = await platform.database.read(_NAMED.all, {"wanted": list(documents)})
+    return {row["id"]: (row["knowledge_base_id"], row["filename"]) for row in rows}
 
 
 def _of_hit(hit: Hit, document: tuple[str, str], question: Embedded) -> Ranked:

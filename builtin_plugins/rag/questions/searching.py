@@ -11,14 +11,13 @@ from builtin_plugins.rag.questions.finding import find
 from builtin_plugins.rag.questions.question import Inquiry
 from builtin_plugins.rag.questions.ranked import source_of
 from builtin_plugins.rag.schemas import SearchAnswer, SearchItem, SearchRequest
-from builtin_plugins.rag.services import knowledge_bases
-from kernel.sdk import Caller, contracts, scope_of
+from builtin_plugins.rag.services import loading
+from kernel.sdk import Caller, contracts
 
 
 async def search_base(caller: Caller, kb_id: str, request: SearchRequest) -> SearchAnswer:
     """The best passages of one knowledge base. Raises KnowledgeBaseNotFound."""
-    scope = await scope_of(caller.platform, caller.principal)
-    base = await caller.platform.database.read(knowledge_bases.find, scope, kb_id)
+    base = await loading.knowledge_base(caller, kb_id)
     return await _search(caller, [base], request)
 
 

@@ -13,7 +13,7 @@ from builtin_plugins.rag.events import DocumentDeleted
 from builtin_plugins.rag.models import Document
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery
 from builtin_plugins.rag.schemas_receipts import Receipt
-from builtin_plugins.rag.services import knowledge_bases, receipts
+from builtin_plugins.rag.services import knowledge_bases, loading, receipts
 from builtin_plugins.rag.services.ingestion_jobs import queue_document
 from builtin_plugins.rag.services.receipts import SIGNER, Signer
 from builtin_plugins.rag.services.records import Arrived, keep_document
@@ -23,8 +23,7 @@ from kernel.sdk import Caller, Platform, Scope, StoredPoint, Unit, contracts, sc
 
 async def check_upload(caller: Caller, kb_id: str) -> None:
     """Refuse before a byte is read. Raises KnowledgeBaseNotFound, NotOwner."""
-    scope = await scope_of(caller.platform, caller.principal)
-    await caller.platform.database.read(knowledge_bases.find_own, scope, kb_id)
+    await loading.own_knowledge_base(caller, kb_id)
 
 
 async def add(caller: Caller, kb_id: str, file: Arrived) -> tuple[DocumentOut, bool]:

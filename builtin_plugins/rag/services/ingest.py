@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing
 from itertools import islice
 from pathlib import Path
 from typing import NoReturn
@@ -49,6 +51,8 @@ from kernel.sdk import (
 log = logging.getLogger("platform.rag.ingest")
 
 BATCH = 96
+UNDER_WAY = 2
+"""Batches of one document that are embedded at once."""
 CANCELLED = "Processing was cancelled. Retry it, or upload the file again, to start over."
 LARGE_PASSAGES = 500
 """Documents with more passages wait in a lane of their own."""
@@ -236,28 +240,47 @@ class Ingestion:
         return found
 
     async def _embed_all(self, parsed: ParsedDocument) -> None:
-        """Embed one batch while the one before it is written."""
+        """Write one batch while the next ones are embedded."""
         chunks = chunk(read_blocks(parsed.sink), self._base.chunk_size, self._base.chunk_overlap)
         done = await self._platform.vectors.staged(self._base.collection, self._document.id)
         await asyncio.to_thread(lambda: next(islice(chunks, done, done), None))
         writing: asyncio.Task[None] | None = None
-        try:
-            while batch := await asyncio.to_thread(_take, chunks):
-                if batch[-1].index >= self._settings.max_chunks:
-                    raise UnparsableDocument("too_large", f"over {self._settings.max_chunks} passages")
-                embedded = await self._embed([item.text for item in batch])
+        async with aclosing(self._embedded(chunks)) as batches:
+            try:
+                async for batch, embedded in batches:
+                    if writing is not None:
+                        await writing
+                    self._show(parsed, batch[-1])
+                    stage = self._platform.database.write(self._stage, batch, embedded)
+                    writing = asyncio.create_task(stage)
                 if writing is not None:
                     await writing
-                self._show(parsed, batch[-1])
-                stage = self._platform.database.write(self._stage, batch, embedded)
-                writing = asyncio.create_task(stage)
-            if writing is not None:
-                await writing
-        except BaseException:  # a cancelled job leaves no write under way either
-            if writing is not None:
-                writing.cancel()
-                await asyncio.gather(writing, return_exceptions=True)
-            raise
+            except BaseException:  # a cancelled job leaves no write under way either
+                if writing is not None:
+                    writing.cancel()
+                    await asyncio.gather(writing, return_exceptions=True)
+                raise
+
+    async def _embedded(self, chunks: Iterator[Chunk]) -> AsyncGenerator[tuple[list[Chunk], Embedded]]:
+        """Batches in order, with their vectors.
+
+        Two are under way: one is cut into tokens while the engine computes the other.
+        """
+        under_way: deque[tuple[list[Chunk], asyncio.Task[Embedded]]] = deque()
+        try:
+            while (batch := await asyncio.to_thread(_take, chunks)) or under_way:
+                if batch:
+                    if batch[-1].index >= self._settings.max_chunks:
+                        raise UnparsableDocument("too_large", f"over {self._settings.max_chunks} passages")
+                    embedding = asyncio.create_task(self._embed([item.text for item in batch]))
+                    under_way.append((batch, embedding))
+                if len(under_way) == UNDER_WAY or not batch:
+                    first, embedding = under_way.popleft()
+                    yield first, await embedding
+        finally:
+            for _, embedding in under_way:
+                embedding.cancel()
+            await asyncio.gather(*(embedding for _, embedding in under_way), return_exceptions=True)
 
     def _show(self, parsed: ParsedDocument, last: Chunk) -> None:
         """How far it is: in pages where there are any, else in characters."""

@@ -67,12 +67,6 @@ def find_own(session: Session, scope: Scope, kb_id: str, *, lock: bool = False) 
     return found
 
 
-async def check_own(caller: Caller, kb_id: str) -> None:
-    """Raises KnowledgeBaseNotFound, NotOwner unless the caller may change it."""
-    scope = await scope_of(caller.platform, caller.principal)
-    await caller.platform.database.read(find_own, scope, kb_id)
-
-
 async def create(caller: Caller, wanted: KnowledgeBaseCreate, model: str) -> KnowledgeBaseOut:
     """A new knowledge base of the caller, embedded by `model`. Raises Unprocessable, NotInTeam."""
     check_graph(caller.platform, wanted.graph)

@@ -122,17 +122,6 @@ def _remove(unit: Unit, scope: Scope, pipeline_id: str) -> None:
     unit.session.delete(find_own(unit.session, scope, pipeline_id))
 
 
-def sources_of(session: Session, scope: Scope, pipeline_id: str) -> list[KnowledgeBase]:
-    """Those knowledge bases of a pipeline that the caller may see, in their order."""
-    query = (
-        select(KnowledgeBase)
-        .join(PipelineSource, PipelineSource.knowledge_base_id == KnowledgeBase.id)
-        .where(PipelineSource.pipeline_id == pipeline_id, scope.sees(KnowledgeBase))
-        .order_by(PipelineSource.position)
-    )
-    return list(session.scalars(query))
-
-
 def _checked(session: Session, scope: Scope, ids: Sequence[str]) -> list[str]:
     """The ids once each, all of them visible. Raises KnowledgeBaseNotFound naming the first that is not."""
     wanted = list(dict.fromkeys(ids))

@@ -6,6 +6,7 @@ wrong with it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -25,7 +26,10 @@ from builtin_plugins.rag.services.languages import languages_of
 from builtin_plugins.rag.services.outcomes import note_outcome
 from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Embedded, Platform, Together, Unit
+from kernel.sdk import Embedded, Platform, ResourceKey, Together, Unit
+
+EMBEDDING_TURN: ResourceKey[asyncio.Lock] = ResourceKey("the turn to embed many small documents")
+"""Those who embed side by side end together, and nothing is embedded while both write and parse."""
 
 _PARSERS: Final = frozenset(
     parser for parser in BUILTIN_PARSERS if parser.name in ("text", "markdown", "csv", "json", "json_lines")
@@ -51,9 +55,10 @@ async def ingest_small(platform: Platform, jobs: Together[IngestPayload]) -> Non
     chunked = list(await _chunked(platform, found))
     for model, some in groupby(sorted(chunked, key=_model), key=_model):
         small = list(some)
-        embedded = await _embed(platform, model, [item.text for one in small for item in one.chunks])
         languages = await languages_of(platform, [one.chunks[0].text for one in small])
         told = [replace(one, language=language) for one, language in zip(small, languages, strict=True)]
+        async with platform.resource(EMBEDDING_TURN):
+            embedded = await _embed(platform, model, [item.text for one in small for item in one.chunks])
         await platform.database.write(_store, platform, jobs, told, embedded)
 
 

@@ -26,6 +26,7 @@ from kernel.sdk import contracts
 from tests.builtin_plugins.models.conftest import RuntimeFor
 from tests.fakes.model_server import SECRET_TEXT, Refusal, Script, model_server, word_vector
 
+PROBED = {"/api/version", "/api/tags", "/v1/models"}
 TURKISH = "Ölçüm 3,5 °C: “ışık” → 🙂 bitti."
 
 
@@ -338,6 +339,13 @@ async def test_models_are_listed_and_described(runtime_for: RuntimeFor) -> None:
         assert [model.id for model in await runtime.models()] == ["tiny:latest", "tiny"]
         assert (await runtime.describe("tiny")).id == "tiny"
         assert await runtime.healthy()
+
+
+@pytest.mark.parametrize(("lost", "healthy"), [({"/api/version"}, True), (PROBED, False)])
+async def test_any_sign_of_life_counts(runtime_for: RuntimeFor, lost: set[str], healthy: bool) -> None:
+    """A runtime without Ollama's newer path is healthy; one that has none of a runtime's paths is not."""
+    async with model_server(Script(without=lost)) as server:
+        assert await runtime_for(server.url).healthy() is healthy
 
 
 async def test_health_is_bounded(runtime_for: RuntimeFor) -> None:

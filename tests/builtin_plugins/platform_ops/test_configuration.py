@@ -71,6 +71,7 @@ async def test_secrets_are_masked(running: Running) -> None:
 async def test_a_stored_value_is_shown_as_such(running: Running) -> None:
     """What an administrator changed through the API is in effect, and says where it comes from."""
     admin = await somebody(running, role="admin")
+    assert (await admin.post("/v1/plugins/news/enable")).status == 200
     before = (await shown(running))["news.max_items"]
     assert (before["source"], before["changeable"]) == ("default", True)
     changed = await admin.put("/v1/plugins/news/config", json={before["variables"][0]: 9})

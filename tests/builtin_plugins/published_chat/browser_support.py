@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page, Route, async_playwright, expect
 
 from kernel.testing import missing
 from tests.fakes.npm import npm_folder
 
+PATIENCE = 40_000  # ms, on a busy machine
 _ARGS = (
     "--headless",
     "--no-sandbox",
@@ -33,6 +35,7 @@ async def open_browser() -> AsyncIterator[Browser]:
     program = shutil.which("chromium")
     if program is None:
         missing("chromium")
+    expect.set_options(timeout=PATIENCE)
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=program, args=list(_ARGS))
         try:
@@ -93,6 +96,21 @@ class Watched:
         """Type a question and send it with the Enter key."""
         await self.page.get_by_label("Your question").fill(question)
         await self.page.get_by_label("Your question").press("Enter")
+
+    async def hold_answers(self) -> asyncio.Event:
+        """Questions that are sent from now on are on their way until the event is set."""
+        gate = asyncio.Event()
+
+        async def hold(route: Route) -> None:
+            await gate.wait()
+            await route.continue_()
+
+        await self.page.route("**/messages", hold)
+        return gate
+
+    async def answered(self) -> None:
+        """Wait until the answer is complete."""
+        await expect(self.page.get_by_role("log")).to_have_attribute("aria-busy", "false")
 
     async def serious(self) -> list[dict[str, Any]]:
         """What axe finds serious or worse."""

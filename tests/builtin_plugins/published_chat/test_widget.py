@@ -101,7 +101,7 @@ async def test_on_a_phone(page: Watched, tmp_path: Path) -> None:
     await page.page.set_viewport_size({"width": 375, "height": 667})
     await page.open()
     await page.ask(HOTEL)
-    await expect(page.page.get_by_role("log")).to_contain_text("130 EUR", timeout=30_000)
+    await expect(page.page.get_by_role("log")).to_contain_text("130 EUR")
     dialog = page.page.get_by_role("dialog")
     for part in (dialog, page.page.get_by_label("Your question"), dialog.get_by_role("button").first):
         box = await part.bounding_box()
@@ -131,6 +131,7 @@ async def test_the_session_outlives_a_reload(page: Watched, shop: Shop) -> None:
     await page.open()
     await page.ask(HOTEL)
     await expect(page.page.get_by_role("log")).to_contain_text("130 EUR")
+    await page.answered()
     before = (await shop.owner.get(shop.path + "/sessions")).json()["total"]
     await page.page.reload()
     await expect(page.page.get_by_role("dialog")).to_be_visible()
@@ -138,6 +139,31 @@ async def test_the_session_outlives_a_reload(page: Watched, shop: Shop) -> None:
     await page.ask("Who pays for breakfast?")
     await expect(page.page.get_by_role("log")).to_contain_text("company")
     assert (await shop.owner.get(shop.path + "/sessions")).json()["total"] == before
+
+
+async def test_a_question_sent_while_an_answer_arrives(page: Watched) -> None:
+    """It says that it waits, and follows once the answer is complete."""
+    gate = await page.hold_answers()
+    await page.open()
+    await page.ask(HOTEL)
+    await page.ask("Who pays for breakfast?")
+    await expect(page.page.get_by_role("status")).to_contain_text("when this answer is complete")
+    await expect(page.page.get_by_label("Your question")).to_have_value("Who pays for breakfast?")
+    gate.set()
+    await expect(page.page.get_by_role("log")).to_contain_text("company")
+    await expect(page.page.get_by_label("Your question")).to_have_value("")
+
+
+async def test_a_question_that_is_changed_meanwhile_is_not_sent(page: Watched) -> None:
+    """Whoever goes on typing sends it themselves."""
+    gate = await page.hold_answers()
+    await page.open()
+    await page.ask(HOTEL)
+    await page.ask("Who pays")
+    await page.page.keyboard.type(" for breakfast?")
+    gate.set()
+    await page.answered()
+    await expect(page.page.get_by_label("Your question")).to_have_value("Who pays for breakfast?")
 
 
 async def test_thumbs_and_a_comment(page: Watched, shop: Shop, tmp_path: Path) -> None:

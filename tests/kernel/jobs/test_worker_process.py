@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
+import socket
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
 
-from kernel.db.tables import JobRecord
+from kernel.db.base import utc_now
+from kernel.db.tables import JobRecord, WorkerRecord
 from kernel.jobs.lanes import FALLBACK
 from kernel.sdk import Lane, Unit
 from kernel.testing import Running, Start, environment
@@ -92,6 +94,26 @@ async def test_killed_again_and_again(floor: Floor) -> None:
     await floor.until_done(24)
 
 
+@pytest.mark.either_database
+async def test_who_is_dead_at_a_start(floor: Floor, platform_home: Path) -> None:
+    """Whoever had a worker's slot before is dead at once, though seen just now; no other worker is."""
+    folder = platform_home / "run"
+    folder.mkdir(exist_ok=True)
+    slot = f"{socket.gethostname()}:{folder.stat().st_ino}:0"
+    earlier, older, other = f"{slot}:1a2b", slot, f"{slot}0:3c4d"
+    rows = [WorkerRecord(id=name, seen_at=utc_now()) for name in (earlier, older, other)]
+    database = floor.running.platform.database
+    await database.write(lambda unit: unit.session.add_all(rows))
+    worker = await floor.worker()
+    await eventually(lambda: "is ready for jobs" in worker.output(), 60)
+
+    async def forgotten() -> bool:
+        names = await database.read(lambda session: set(session.scalars(select(WorkerRecord.id))))
+        return other in names and not {earlier, older} & names
+
+    await eventually(forgotten, 20)  # without the slot, those would be dead after half a minute of silence
+
+
 async def test_stopped_in_the_middle(floor: Floor) -> None:
     """A worker that is asked to stop hands its jobs back; another one, already there, takes them over."""
     first = await floor.worker()
@@ -116,6 +138,7 @@ async def test_side_by_side(floor: Floor) -> None:
     assert (attempts, len(workers)) == (1, 2)
 
 
+@pytest.mark.either_database
 async def test_lanes(floor: Floor) -> None:
     """What fills one lane holds up no other: small work passes huge work, mail passes both.
 
@@ -131,6 +154,7 @@ async def test_lanes(floor: Floor) -> None:
     assert max(times) - min(times) < (waves - 1) * FALLBACK / 2
 
 
+@pytest.mark.either_database
 async def test_handed_back_to_their_lane(floor: Floor) -> None:
     """Interrupted jobs go on in the lane they came from."""
     await floor.enqueue(range(2), seconds=1.0, lane="large")

@@ -1,0 +1,60 @@
+"""Pipelines and knowledge bases for what happens all the time: a question, a search, an upload.
+
+Their statements are built once. What is answered belongs to no session: to be read, not to be changed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import bindparam, select
+
+from builtin_plugins.rag.errors import KnowledgeBaseNotFound, NotOwner, PipelineNotFound
+from builtin_plugins.rag.models import KnowledgeBase, Pipeline, PipelineSource
+from kernel.sdk import Caller, Prepared, scope_of, visible
+
+_BASE: Any = KnowledgeBase.__table__
+_PIPELINE: Any = Pipeline.__table__
+_SOURCE: Any = PipelineSource.__table__
+
+_ONE_BASE = Prepared(select(*_BASE.c).where(_BASE.c.id == bindparam("wanted"), visible(_BASE.c)))
+_ONE_PIPELINE = Prepared(
+    select(*_PIPELINE.c).where(_PIPELINE.c.id == bindparam("wanted"), visible(_PIPELINE.c))
+)
+_BASES = Prepared(
+    select(*_BASE.c)
+    .join(_SOURCE, _SOURCE.c.knowledge_base_id == _BASE.c.id)
+    .where(_SOURCE.c.pipeline_id == bindparam("wanted"), visible(_BASE.c))
+    .order_by(_SOURCE.c.position)
+)
+
+
+async def knowledge_base(caller: Caller, kb_id: str) -> KnowledgeBase:
+    """A knowledge base that the caller may see. Raises KnowledgeBaseNotFound, also for an invisible one."""
+    scope = await scope_of(caller.platform, caller.principal)
+    row = await caller.platform.database.read(_ONE_BASE.first, {**scope.binds, "wanted": kb_id})
+    if row is None:
+        raise KnowledgeBaseNotFound()
+    return KnowledgeBase(**row)
+
+
+async def own_knowledge_base(caller: Caller, kb_id: str) -> KnowledgeBase:
+    """A knowledge base that the caller may change. Raises KnowledgeBaseNotFound, NotOwner."""
+    found = await knowledge_base(caller, kb_id)
+    if not (await scope_of(caller.platform, caller.principal)).owns(found):
+        raise NotOwner()
+    return found
+
+
+async def pipeline(caller: Caller, pipeline_id: str) -> tuple[Pipeline, list[KnowledgeBase]]:
+    """A pipeline and those of its knowledge bases that the caller may see, in their order.
+
+    Raises PipelineNotFound, also for an invisible one.
+    """
+    scope = await scope_of(caller.platform, caller.principal)
+    values = {**scope.binds, "wanted": pipeline_id}
+    row = await caller.platform.database.read(_ONE_PIPELINE.first, values)
+    if row is None:
+        raise PipelineNotFound()
+    bases = await caller.platform.database.read(_BASES.all, values)
+    return Pipeline(**row), [KnowledgeBase(**base) for base in bases]
