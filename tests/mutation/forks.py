@@ -15,6 +15,7 @@ import resource
 import select
 import signal
 import sys
+import traceback
 from contextlib import suppress
 from typing import Any
 
@@ -47,8 +48,11 @@ def _become_pytest(asked: dict[str, Any]) -> None:
         import pytest
 
         code = int(pytest.main(asked["arguments"]))
-        sys.stdout.flush()
+    except BaseException:  # boundary of the process: nobody else would say it
+        traceback.print_exc()
     finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(code)
 
 

@@ -176,13 +176,15 @@ class Copy:
             return "hangs", ""
         said = output.read_text(encoding="utf-8", errors="replace").splitlines()
         failed = [line for line in said if line.startswith(("FAILED", "ERROR"))]
-        return ("survived" if code == 0 else "killed"), " ".join(failed[:1])[:200]
+        outcome = {0: "survived", 1: "killed"}.get(code, "killed" if failed else "unknown")
+        return outcome, " ".join(failed[:1])[:200]
 
 
 _LIBRARIES = """
-import sys, kernel.testing, pytest_asyncio, hypothesis, typer, uvloop
+import sys, kernel.testing, typer, uvloop
 own = ("__", "kernel", "builtin_plugins", "cli", "tests")
-print(*(name for name in sys.modules if not name.startswith(own)))
+of_pytest = ("pytest_", "xdist", "hypothesis", "_hypothesis", "schemathesis", "anyio")  # loaded by itself
+print(*(name for name in sys.modules if not name.startswith(own + of_pytest)))
 """
 
 
