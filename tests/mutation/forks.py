@@ -48,7 +48,7 @@ def _become_pytest(asked: dict[str, Any]) -> None:
         import pytest
 
         code = int(pytest.main(asked["arguments"]))
-    except BaseException:  # boundary of the process: nobody else would say it
+    except BaseException:  # noqa: BLE001 - boundary of the process: nobody else would say it
         traceback.print_exc()
     finally:
         sys.stdout.flush()

@@ -212,11 +212,13 @@ async def test_published_chats(site: Running, visitor: Visitor) -> None:
 
 async def test_teams(site: Running, visitor: Visitor) -> None:
     """A team is made, and somebody invited with a link or token to pass on."""
-    page = await visitor.arrive(await site.user(), "/people")
+    ana = await site.user()
+    crew = f"Crew of {ana.user['username']}"
+    page = await visitor.arrive(ana, "/people")
     await page.get_by_role("button", name="New team").first.click()
-    await page.get_by_label("Name").fill("Field crew")
+    await page.get_by_label("Name").fill(crew)
     await page.get_by_role("button", name="Create").click()
-    await expect(page.get_by_role("heading", name="Field crew")).to_be_visible()
+    await expect(page.get_by_role("heading", name=crew, level=1)).to_be_visible()
     await page.get_by_role("button", name="Invite", exact=True).click()
     await page.get_by_label("E-mail").fill("guest@example.org")
     await page.get_by_role("dialog").get_by_role("button", name="Invite").click()
