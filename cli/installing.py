@@ -25,7 +25,7 @@ from packaging.utils import canonicalize_name
 from cli import console
 from cli.catalog import Listed, look_up
 from cli.failures import CommandFailed, Refused
-from cli.pip import Pip, Resolved, is_path
+from cli.pip import Pip, Resolved, installed, is_path
 from cli.trial import Declared, facts, try_start
 from kernel.plugins import GROUP
 
@@ -166,7 +166,7 @@ def _told(listed: Listed | None) -> str:
 
 
 def _packages(found: Sequence[Resolved]) -> str:
-    before = {canonicalize_name(dist.name): dist.version for dist in metadata.distributions() if dist.name}
+    before = {package.name: package.version for _, package in installed()}
     told = []
     for item in found:
         old = before.get(canonicalize_name(item.name))
@@ -223,9 +223,7 @@ class _Keep:
 def _save(found: Sequence[Resolved], folder: Path) -> list[tuple[Path, Path]]:
     """Copy the files of packages that will be replaced; (copy, where it belongs)."""
     names = {canonicalize_name(item.name) for item in found}
-    replaced = [
-        dist for dist in metadata.distributions() if dist.name and canonicalize_name(dist.name) in names
-    ]
+    replaced = [dist for dist, package in installed() if package.name in names]
     paths = [Path(str(dist.locate_file(file))) for dist in replaced for file in dist.files or ()]
     folder.mkdir()
     saved = [(folder / str(number), path) for number, path in enumerate(paths) if path.is_file()]

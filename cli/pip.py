@@ -8,12 +8,12 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
@@ -23,6 +23,7 @@ from kernel.plugins import GROUP
 
 PLATFORM = "platform-kernel"
 _CAUSES = re.compile(r"The conflict is caused by:\n(.*?)\n\n", re.DOTALL)
+_FIELD = re.compile(r"^(Name|Version):[ \t]*(.*?)\s*$", re.MULTILINE)
 _CONSTRAINT = re.compile(r"The user requested \(constraint\) (\S+?)==(\S+)")
 
 
@@ -107,8 +108,8 @@ class Pip:
         """Remove what pip has installed, or has begun to: it can't uninstall what it did not finish."""
         if self.run("uninstall", "--yes", name).returncode == 0:
             return
-        for dist in metadata.distributions():
-            if dist.name and canonicalize_name(dist.name) == name:
+        for dist, found in installed():
+            if found.name == name:
                 site = Path(str(dist.locate_file("")))
                 for path in site.glob("*.dist-info"):
                     if canonicalize_name(path.name.partition("-")[0]) == name:
@@ -124,11 +125,7 @@ def _exactly(found: Sequence[Resolved], wheels: Path) -> list[str]:
 def _constraints(wanted: str, folder: Path) -> Path:
     """A file that holds everything that is installed at its version, save the plugin that is replaced."""
     replaced = _replaceable(wanted)
-    pins = {
-        canonicalize_name(dist.name): dist.version
-        for dist in metadata.distributions()
-        if dist.name and canonicalize_name(dist.name) != replaced
-    }
+    pins = {found.name: found.version for _, found in installed() if found.name != replaced}
     file = folder / "constraints.txt"
     file.write_text("".join(f"{name}=={version}\n" for name, version in sorted(pins.items())))
     return file
@@ -182,9 +179,28 @@ def _refusal(wanted: str, output: str) -> CommandFailed:
     return CommandFailed(f"pip could not resolve '{wanted}'; nothing was changed: {text}")
 
 
+class Package(NamedTuple):
+    """A package's name in its canonical form, and its version."""
+
+    name: str
+    version: str
+
+
+def installed() -> Iterator[tuple[metadata.Distribution, Package]]:
+    """Every package that is installed now.
+
+    `Distribution.name` and `version` read the whole description each time: seconds for all packages.
+    """
+    for dist in metadata.distributions():
+        head = (dist.read_text("METADATA") or dist.read_text("PKG-INFO") or "").partition("\n\n")[0]
+        fields = dict(_FIELD.findall(head))
+        if "Name" in fields:
+            yield dist, Package(canonicalize_name(fields["Name"]), fields.get("Version", ""))
+
+
 def _installed() -> set[str]:
     """Names of what is installed now."""
-    return {canonicalize_name(dist.name) for dist in metadata.distributions() if dist.name}
+    return {package.name for _, package in installed()}
 
 
 def last_error(result: subprocess.CompletedProcess[str]) -> str:

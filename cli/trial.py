@@ -61,7 +61,7 @@ def try_start(names: Sequence[str], packages: Path | None = None) -> list[Declar
         try:
             ended = subprocess.run(
                 command,
-                env=_environment(Path(folder), packages),
+                env=_environment(names, Path(folder), packages),
                 capture_output=True,
                 text=True,
                 timeout=_SECONDS,
@@ -80,17 +80,24 @@ def _last_words(ended: subprocess.CompletedProcess[str]) -> str:
     return said or f"the process ended with {ended.returncode}"
 
 
-def _environment(folder: Path, packages: Path | None) -> dict[str, str]:
-    """What plugins are told here, by variables and `config.yaml`, without what leads to the data."""
+def _environment(names: Sequence[str], folder: Path, packages: Path | None) -> dict[str, str]:
+    """What plugins are told here, by variables and `config.yaml`, without what leads to the data.
+
+    Those that the operator has disabled don't start, save the ones that are tried.
+    """
     from cli import running
     from cli.instance import isolated_environment
+    from kernel.settings_checks import split_list
 
     home = folder / "home"
     home.mkdir(mode=0o700)
-    config = running.kernel_settings().home / "config.yaml"
+    settings = running.kernel_settings()
+    config = settings.home / "config.yaml"
     if config.is_file():
         shutil.copyfile(config, home / "config.yaml")
     found = isolated_environment(home) | {"DATABASE_URL": f"sqlite:///{home / 'platform.db'}"}
+    disabled = [name for name in split_list(settings.plugins_disabled) if name not in names]
+    found["PLATFORM_PLUGINS_DISABLED"] = ",".join(disabled)
     if packages is not None:
         found["PYTHONPATH"] = os.pathsep.join([str(packages), *filter(None, [found.get("PYTHONPATH")])])
     return found

@@ -41,7 +41,7 @@ from kernel.db.units import off_the_loop
 from kernel.jobs.runner import drain
 from kernel.offers import OFFERS
 from kernel.platform import Platform, Role
-from kernel.plugins import Candidate, given, installed
+from kernel.plugins import Candidate, given
 from kernel.server import Listener, bind
 from kernel.settings import SettingsLoader
 from kernel.testing_databases import pytest_configure as pytest_configure
@@ -383,14 +383,13 @@ def environment(home: Path, extra: Mapping[str, str | None] | None = None) -> di
 
 def candidates_of(*plugins: Any) -> list[Candidate]:
     """Plugins by the names of installed ones, or as classes or objects."""
-    named = any(isinstance(plugin, str) for plugin in plugins)
-    by_name = {candidate.name: candidate for candidate in installed()} if named else {}
     found = []
     for plugin in plugins:
         if isinstance(plugin, str):
-            if plugin not in by_name:
+            candidate = testing_databases.by_name().get(plugin)
+            if candidate is None:
                 raise LookupError(f"no installed plugin is called '{plugin}'")
-            found.append(by_name[plugin])
+            found.append(candidate)
         elif isinstance(plugin, Candidate):
             found.append(plugin)
         else:

@@ -218,6 +218,13 @@ class TestInstalling:
         assert environment.plugins("install", str(wheel), "--force").returncode == 0
         assert environment.installed() == {"acme_broken"}
 
+    def test_one_that_requires_a_disabled_plugin(self, environment: Environment, tmp_path: Path) -> None:
+        """What the operator has disabled is not there for a plugin that requires it."""
+        wheel = Package("acme-needs", body=GOOD + '    requires = ("rag",)\n').wheel(tmp_path)
+        result = environment.plugins("install", str(wheel))
+        assert (result.returncode, environment.installed()) == (4, set())
+        assert "it requires the plugin 'rag'" in " ".join(result.stderr.split())
+
     def test_what_was_there_comes_back(self, environment: Environment, tmp_path: Path) -> None:
         """A release that starts in the trial, but not once it is installed, gives way to the one before."""
         first = Package("acme-moody").wheel(tmp_path)
