@@ -11,11 +11,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from kernel.db.base import utc_now
 from kernel.db.tables import JobRecord, WorkerRecord
 from kernel.jobs.lanes import FALLBACK
+from kernel.jobs.queue import JOB_QUEUE
 from kernel.sdk import Lane, Unit
 from kernel.testing import Running, Start, environment
 from tests.fakes.processes import Process, running_process
@@ -165,3 +166,22 @@ async def test_handed_back_to_their_lane(floor: Floor) -> None:
     assert await first.wait(20) == 0
     await floor.worker()
     await floor.until_done(2)
+
+
+@pytest.mark.either_database
+async def test_placed_again_after_a_restore(floor: Floor) -> None:
+    """A job that is under way by restored rows runs, though the queue knows it as ended."""
+    database = floor.running.platform.database
+    await floor.enqueue(range(1), seconds=0)
+    before = await database.read(lambda session: dict(session.scalars(select(JobRecord.payload)).one()))
+    await floor.worker()
+    await floor.until_done(1)
+    (floor.folder / "0.done").unlink()
+
+    def restore(unit: Unit) -> None:
+        unit.session.execute(update(JobRecord).values(status="queued", payload=before))
+
+    await database.write(restore)
+    queue = floor.running.platform.resource(JOB_QUEUE)
+    assert await database.write(lambda unit: queue.place_again(unit.session)) == 1
+    await floor.until_done(1)

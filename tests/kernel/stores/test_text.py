@@ -75,6 +75,11 @@ def test_a_question_of_stop_words_is_still_looked_up() -> None:
     assert indexed("to be or not to be", "pump").search("to be", 5).labels.tolist() == [0]
 
 
+def test_stop_words_beside_another_word_find_nothing() -> None:
+    """A text that has a question's stop words alone is no hit."""
+    assert indexed("to be or not to be", "a pump").search("to be a pump", 5).labels.tolist() == [1]
+
+
 def test_a_filter_works_before_the_ranking() -> None:
     """The one allowed text is found behind a hundred better ones; an empty filter allows nothing."""
     index = indexed(*["pump pump pump"] * 100, "a pump among many other words of little interest here")
