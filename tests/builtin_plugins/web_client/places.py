@@ -59,7 +59,9 @@ async def one_of_everything(site: Running) -> tuple[Actor, dict[str, Any]]:
     chat = await publish(root, answer.json()["pipeline_id"])
     questions, run = await evaluate(root, base["id"])
     team = (await root.post("/v1/teams", json={"name": "Field crew"})).json()
-    organization = (await root.post("/v1/organizations", json={"name": "Nordlys", "slug": "nordlys"})).json()
+    organization = (
+        await root.post("/v1/organizations", json={"name": "Nordlys", "slug": f"nordlys-{root.user['id']}"})
+    ).json()
     await root.post("/v1/auth/tokens", json={"name": "agent"})
     ids = {"base": base["id"], "chat": chat, "set": questions, "run": run}
     return root, {**ids, "team": team["id"], "organization": organization["id"]}

@@ -9,6 +9,7 @@ import { Badge, Button, Empty, Head, Loaded, Tabs } from "../../parts/basics.js"
 import { Icon } from "../../parts/icons.js";
 import { Confirm } from "../../parts/layers.js";
 import { Looks } from "./looks.js";
+import { sitesOf } from "./sites.js";
 
 const AT_ONCE = 30;
 const TABS = { "": "Visitors", feedback: "Feedback", looks: "Appearance" };
@@ -25,7 +26,7 @@ export default function Chat({ id }) {
   const address = (name) => `/chats/${id}${name ? `?tab=${name}` : ""}`;
   return html`<div class="page">
     <${Loaded} of=${found}>${(chat) => html`
-      <${Head} title=${chat.name} about=${chat.allowed_origins || t("No site may show it yet.")} back=${{ to: "/chats", title: t("Published chats") }} />
+      <${Head} title=${chat.name} about=${sitesOf(chat)} back=${{ to: "/chats", title: t("Published chats") }} />
       <${Tabs} label=${t("Views of this chat")} current=${address(tab)} tabs=${Object.entries(TABS).map(([name, title]) => ({ title: t(title), to: address(name) }))} />
       ${tab === "" && html`<${Sessions} id=${id} />`}
       ${tab === "feedback" && html`<${Feedback} id=${id} />`}

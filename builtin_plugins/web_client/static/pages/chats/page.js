@@ -9,6 +9,7 @@ import { number, t } from "../../lib/words.js";
 import { Badge, Button, Copyable, Empty, Head, Loaded } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, Menu, say } from "../../parts/layers.js";
+import { sitesOf } from "./sites.js";
 
 const STATES = {
   open: { title: "Open", tone: "good" },
@@ -53,7 +54,7 @@ function Tile({ chat, onDialog, onChanged }) {
         { title: chat.enabled ? t("Turn off") : t("Turn on"), icon: "lock", onSelect: turn },
         { title: t("Delete"), icon: "trash", danger: true, onSelect: () => onDialog({ kind: "delete", chat }) },
       ]} /></div>
-    <p>${chat.allowed_origins || t("No site may show it yet.")}</p>
+    <p>${sitesOf(chat)}</p>
     <div class="tile-foot"><${Badge} tone=${tone}>${t(title)}<//><code>${chat.slug}</code><span class="grow"></span>
       <${Button} small icon="copy" onClick=${() => onDialog({ kind: "embed", chat })}>${t("Embed")}<//></div>
   </article>`;

@@ -28,7 +28,7 @@ export default function Audit() {
             <thead><tr><th>${t("When")}</th><th>${t("Action")}</th><th>${t("By")}</th><th>${t("On")}</th><th><span class="hidden">${t("Details")}</span></th></tr></thead>
             <tbody>${entries.map(
               (entry) => html`<tr key=${entry.id}>
-                <td class="nowrap">${dateTime(entry.created_at)}</td><td><code>${entry.action}</code></td>
+                <td class="nowrap">${dateTime(entry.created_at)}</td><td class="nowrap"><code>${entry.action}</code></td>
                 <td class="nowrap">${entry.actor_id === null ? t("the operator") : t("account {id}", { id: entry.actor_id })}</td>
                 <td>${entry.target_type} ${entry.target_id}</td>
                 <td class="right"><${Button} small onClick=${() => setShown(entry)}>${t("Details")}<//></td></tr>`,

@@ -4,7 +4,7 @@ import { html } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useAction, usePolling, useResource } from "../../lib/resource.js";
 import { owns } from "../../lib/session.js";
-import { ago, number, t } from "../../lib/words.js";
+import { ago, plural, t } from "../../lib/words.js";
 import { Badge, Button, Empty, Loaded, Meter, Notice } from "../../parts/basics.js";
 import { say } from "../../parts/layers.js";
 import { OperationsHead } from "./tabs.js";
@@ -47,7 +47,7 @@ function Services({ services }) {
 function summary(checks) {
   const all = Object.entries(checks ?? {});
   const bad = all.filter(([, text]) => text.startsWith("unhealthy"));
-  return bad.length ? bad.map(([name]) => name).join(", ") : t("{n} checks passed", { n: number(all.filter(([, text]) => text === "healthy").length) });
+  return bad.length ? bad.map(([name]) => name).join(", ") : plural(all.filter(([, text]) => text === "healthy").length, "One check passed", "{n} checks passed");
 }
 
 function Jobs({ items, onChanged }) {
