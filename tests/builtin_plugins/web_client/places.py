@@ -58,7 +58,7 @@ async def one_of_everything(site: Running) -> tuple[Actor, dict[str, Any]]:
     )
     chat = await publish(root, answer.json()["pipeline_id"])
     questions, run = await evaluate(root, base["id"])
-    team = (await root.post("/v1/teams", json={"name": "Field crew"})).json()
+    team = (await root.post("/v1/teams", json={"name": f"Field crew {root.user['id']}"})).json()
     organization = (
         await root.post("/v1/organizations", json={"name": "Nordlys", "slug": f"nordlys-{root.user['id']}"})
     ).json()

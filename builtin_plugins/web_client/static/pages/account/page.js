@@ -3,7 +3,7 @@
 import { html, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useAction, useResource } from "../../lib/resource.js";
-import { account, isPlatformAdmin, refresh } from "../../lib/session.js";
+import { account, isAdmin, isPlatformAdmin, refresh } from "../../lib/session.js";
 import { LANGUAGES, chooseLanguage, language, t } from "../../lib/words.js";
 import { Badge, Button, Head } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
@@ -26,7 +26,7 @@ export default function Account() {
         ${Object.entries(LANGUAGES).map(([code, { name }]) => html`<option value=${code}>${name}</option>`)}
       <//>
     </section>
-    <${Claim} />
+    ${isAdmin.value && !isPlatformAdmin.value && html`<${Claim} />`}
     <section class="panel"><h2>${t("Password")}</h2><${ChangePassword} /></section>
     <section class="panel"><h2>${t("Sessions")}</h2>
       <p class="muted">${t("Signing out everywhere ends your sessions on all devices. Keys for programs stay.")}</p>
@@ -47,7 +47,7 @@ function Claim() {
     say(t("You are the Platform Admin now."));
     wanted.reload();
   });
-  if (!wanted.data?.setup_code_required || isPlatformAdmin.value) return null;
+  if (!wanted.data?.setup_code_required) return null;
   return html`<section class="panel"><h2>${t("Become the Platform Admin")}</h2>
     <p class="muted">${t("Nobody administers this server across organizations yet. The command “platform-admin setup-code” prints a code on the server.")}</p>
     <${Form} action=${action} submit=${t("Claim")} disabled=${!code.trim()}>

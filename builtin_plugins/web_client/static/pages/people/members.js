@@ -15,7 +15,10 @@ export function Members({ id, rights }) {
   const [dialog, setDialog] = useState(null);
   const told = (work) => work.then(members.reload, (error) => say(error.message, "bad"));
   const me = Number(account.value?.sub);
-  const acts = (member) => rights.members && member.managed_by_caller;
+  const owners = (members.data ?? []).filter((member) => member.org_role === "owner" && !member.suspended);
+  // An organization keeps an owner: the last one can't be changed, suspended or removed.
+  const isLast = (member) => owners.length === 1 && owners[0].user_id === member.user_id;
+  const acts = (member) => rights.members && member.managed_by_caller && !isLast(member);
   const menuOf = (member) => [
     ...Object.entries(organizationRoles())
       .filter(([role]) => acts(member) && role !== member.org_role)
@@ -25,7 +28,7 @@ export function Members({ id, rights }) {
     acts(member) && (member.suspended
       ? { title: t("Lift the suspension"), icon: "check", onSelect: () => told(api.restoreMember({ org_id: id, user_id: member.user_id })) }
       : { title: t("Suspend"), icon: "lock", onSelect: () => told(api.suspendMember({ org_id: id, user_id: member.user_id })) }),
-    (acts(member) || member.user_id === me) && { title: member.user_id === me ? t("Leave the organization") : t("Remove"), icon: "trash", danger: true, onSelect: () => setDialog({ kind: "remove", member }) },
+    (acts(member) || (member.user_id === me && !isLast(member))) && { title: member.user_id === me ? t("Leave the organization") : t("Remove"), icon: "trash", danger: true, onSelect: () => setDialog({ kind: "remove", member }) },
   ];
   return html`<${Loaded} of=${members}>${(list) => html`
     <div class="table-box menus" tabindex="0" role="region" aria-label=${t("Members")}><table>
