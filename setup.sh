@@ -133,6 +133,8 @@ install_light() {
     rm -f "$venv"/lib/python*/site-packages/openvino/libs/{libopenvino_intel_gpu_plugin.so,libopenvino_intel_npu_plugin.so,cache.json}
     say "• 2 of 2: the platform itself"
     pip_install 1 --no-deps --no-build-isolation --no-index -e "$here"
+    # What `python -m venv` brings along before 3.12, and nothing here needs: 9 MB.
+    "$venv/bin/python" -m pip --disable-pip-version-check uninstall -qy setuptools >>"$log" 2>&1 || true
     recipe light >"$venv/made-for-light"
     say "• the light environment is ready"
 }

@@ -95,7 +95,7 @@ def test_the_light_lock_is_the_rest() -> None:
         pin = light[name]
         if pin.marker is not None and not pin.marker.evaluate():
             continue
-        for item in map(Requirement, metadata.requires(name) or ()):
+        for item in map(Requirement, requirements_of(name)):
             if item.marker is None or item.marker.evaluate({"extra": ""}):
                 assert canonicalize_name(item.name) in light, f"{name} requires {item.name}"
 

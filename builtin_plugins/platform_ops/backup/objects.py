@@ -10,6 +10,7 @@ import hashlib
 import zlib
 from collections.abc import Iterable, Iterator
 
+from builtin_plugins.platform_ops.backup.compression import Damaged, compressed, decompressed
 from builtin_plugins.platform_ops.backup.errors import ArchiveBroken
 from builtin_plugins.platform_ops.backup.places import Place
 
@@ -17,8 +18,7 @@ PIECE = 4 * 1024 * 1024
 """Bytes in a piece at most, before compression."""
 FOLDER = "objects"
 _SMALLEST = 256 * 1024
-_LEVEL = 3
-# What zstandard may add to what can't be compressed.
+# What the compression may add to what can't be compressed.
 _STORED = PIECE + 64 * 1024
 
 
@@ -26,11 +26,8 @@ class Objects:
     """The pieces at one place. Call `load_known` before writing; not for several threads at once."""
 
     def __init__(self, place: Place) -> None:
-        import zstandard
-
         self._place = place
         self._known: dict[str, int] = {}
-        self._compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
         self.written = 0
 
     def load_known(self) -> None:
@@ -45,7 +42,7 @@ class Objects:
         """Store a piece unless it is there; answers its name."""
         digest = hashlib.sha256(piece).hexdigest()
         if digest not in self._known:
-            stored = self._compressor.compress(piece)
+            stored = compressed(piece)
             self._place.write(_name(digest), stored)
             self._known[digest] = len(stored)
             self.written += len(stored)
@@ -53,15 +50,13 @@ class Objects:
 
     def read(self, digest: str) -> bytes:
         """A piece, checked. Raises ArchiveBroken."""
-        import zstandard
-
         try:
             stored = self._place.read(_name(digest), _STORED)
         except FileNotFoundError:
             raise ArchiveBroken(f"the piece {digest[:12]}… is missing") from None
         try:
-            piece = _decompressed(stored)
-        except zstandard.ZstdError:
+            piece = decompressed(stored, PIECE)
+        except Damaged:
             raise ArchiveBroken(f"the piece {digest[:12]}… is damaged") from None
         if hashlib.sha256(piece).hexdigest() != digest:
             raise ArchiveBroken(f"the piece {digest[:12]}… is damaged")
@@ -77,15 +72,6 @@ class Objects:
         for name in unused:
             self._place.remove(name)
         return len(unused)
-
-
-def _decompressed(stored: bytes) -> bytes:
-    """One whole frame and nothing after it, its checksum included; no more memory than a piece takes."""
-    import zstandard
-
-    if zstandard.frame_content_size(stored) > PIECE:
-        raise zstandard.ZstdError("larger than a piece")
-    return zstandard.ZstdDecompressor().decompress(stored, max_output_size=PIECE, allow_extra_data=False)
 
 
 def _name(digest: str) -> str:

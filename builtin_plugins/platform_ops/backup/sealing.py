@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from builtin_plugins.platform_ops.backup.compression import Damaged, compressed, decompressed
 from builtin_plugins.platform_ops.backup.errors import BackupFailed
 from builtin_plugins.platform_ops.settings import OpsSettings
 
@@ -41,17 +42,15 @@ class Sealer:
 
     def seal(self, content: dict[str, Any], about: bytes) -> Sealed:
         """Encrypt; it opens only together with `about`, which so can't be changed either."""
-        import zstandard
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         salt, nonce = secrets.token_bytes(16), secrets.token_bytes(12)
-        plain = zstandard.compress(json.dumps(content).encode())
+        plain = compressed(json.dumps(content).encode())
         data = AESGCM(self._key(salt)).encrypt(nonce, plain, about)
         return Sealed(key=self.kind, salt=_text(salt), nonce=_text(nonce), data=_text(data))
 
     def open(self, sealed: Sealed, about: bytes) -> dict[str, Any]:
         """The content. Raises BackupFailed for another passphrase, or if anything was changed."""
-        import zstandard
         from cryptography.exceptions import InvalidTag
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -62,8 +61,8 @@ class Sealer:
                 base64.b64decode(part, validate=True) for part in (sealed.salt, sealed.nonce, sealed.data)
             )
             plain = AESGCM(self._key(salt)).decrypt(nonce, data, about)
-            found = json.loads(zstandard.ZstdDecompressor().decompress(plain, max_output_size=_LARGEST))
-        except (InvalidTag, ValueError, zstandard.ZstdError):
+            found = json.loads(decompressed(plain, _LARGEST))
+        except (InvalidTag, ValueError, Damaged):
             what = self.kind.replace("-", " ")
             raise BackupFailed(f"the {what} does not fit this backup, or the backup was changed") from None
         assert isinstance(found, dict)

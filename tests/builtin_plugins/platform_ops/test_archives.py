@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import zstandard
 
+from builtin_plugins.platform_ops.backup.compression import compressed
 from builtin_plugins.platform_ops.backup.errors import ArchiveBroken, BackupFailed
 from builtin_plugins.platform_ops.backup.operator import restore
 from builtin_plugins.platform_ops.backup.service import back_up
@@ -70,7 +70,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "truncated": lambda content: content[: len(content) // 2],
     "without its last byte": lambda content: content[:-1],
     "with one byte more": lambda content: content + b"x",
-    "bomb": lambda _: zstandard.compress(b"\0" * 50_000_000),
+    "bomb": lambda _: compressed(b"\0" * 50_000_000),
 }
 
 

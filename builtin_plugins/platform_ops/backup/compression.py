@@ -1,0 +1,48 @@
+"""Zstandard (RFC 8878) for pieces of archives: a module of Python itself from 3.14, its backport before."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+_LEVEL = 3
+
+
+class Damaged(Exception):
+    """What was to be decompressed is no whole frame, or larger than it may be."""
+
+
+def compressed(content: bytes) -> bytes:
+    """One frame with a checksum."""
+    zstd = _library()
+    level, checksum = zstd.CompressionParameter.compression_level, zstd.CompressionParameter.checksum_flag
+    return bytes(zstd.compress(content, options={level: _LEVEL, checksum: 1}))
+
+
+def decompressed(frame: bytes, most: int) -> bytes:
+    """One whole frame and nothing after it, its checksum included; no more memory than `most` bytes take.
+
+    Raises Damaged.
+    """
+    zstd = _library()
+    try:
+        told = zstd.get_frame_info(frame).decompressed_size
+        if told is not None and told > most:
+            raise Damaged("larger than it may be")
+        reader = zstd.ZstdDecompressor()
+        found = bytes(reader.decompress(frame, max_length=most + 1))  # one more: the frame's end is read, too
+    except zstd.ZstdError as error:
+        raise Damaged(str(error)) from None
+    if not reader.eof or reader.unused_data or len(found) > most:
+        raise Damaged("not one whole frame")
+    return found
+
+
+def _library() -> ModuleType:
+    """Loaded when a backup is first made or read."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    module: ModuleType = zstd
+    return module
