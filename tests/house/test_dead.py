@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from tests.house.test_source import ROOT, SOURCES, modules
 
 NEEDED_BY_LIBRARIES = {"email-validator"}  # pydantic's EmailStr
-CALLED_BY_LIBRARIES = {"process_result_value", "_prepare_hook", "seekable"}
+CALLED_BY_LIBRARIES = {"process_result_value", "_prepare_hook", "seekable", "self_group"}
 FOR_PLUGIN_AUTHORS = ("kernel/testing.py", "kernel/stores/conformance")
 
 
