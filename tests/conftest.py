@@ -64,18 +64,29 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """For several processes: long files first; the order of the rest, and of the tests in a file, stays.
 
-    Where the database does not matter, an ordinary run has SQLite alone.
+    Where the database does not matter, an ordinary run has SQLite alone. With `--against`, only tests that
+    can use another installation are left.
     """
-    if not config.getoption("nightly"):
-        twice = [item for item in items if item.get_closest_marker("either_database") and _on_server(item)]
-        config.hook.pytest_deselected(items=twice)
-        items[:] = [item for item in items if item not in twice]
+    if config.getoption("against"):
+        left_out = [item for item in items if not _goes_elsewhere(item)]
+    elif not config.getoption("nightly"):
+        left_out = [item for item in items if item.get_closest_marker("either_database") and _on_server(item)]
+    else:
+        left_out = []
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: not item.nodeid.startswith(LONG))
 
 
 def _on_server(item: pytest.Item) -> bool:
     return isinstance(item, pytest.Function) and "postgresql" in item.callspec.params.values()
+
+
+def _goes_elsewhere(item: pytest.Item) -> bool:
+    used = getattr(item, "fixturenames", ())
+    shared = item.nodeid.startswith("tests/builtin_plugins/rag/") and "running" in used
+    return shared or "start_platform" in used
 
 
 @dataclass(frozen=True)

@@ -195,7 +195,7 @@ async def test_machines_that_die_lose_and_double_nothing(
         door = visitors.door
         await eventually_settled(visitors)
         log.warning(
-            f"{len(kills)} kills {kills}; {door.requests} requests: {visitors.numbers} uploads, "
+            f"{sum(kills.values())} kills {kills}; {door.requests} requests: {visitors.numbers} uploads, "
             f"{visitors.asked} questions, {visitors.signed_in} sign-ins, {len(visitors.deleted)} deletions; "
             f"{door.refusals} refused {door.kinds}, for {door.longest:.2f} s at most; "
             f"slowest {door.slowest:.2f} s"

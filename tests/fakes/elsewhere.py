@@ -54,6 +54,9 @@ async def elsewhere(url: str) -> AsyncIterator[Start]:
         async def start(*plugins: Any, env: Mapping[str, str | None] | None = None, **other: Any) -> Running:
             _refuse_what_is_of_its_own(plugins, env or {}, other, started)
             values = {name: value for name, value in os.environ.items() if name.startswith(_OURS)}
+            values.pop("PLATFORM_PLUGINS_DISABLED", None)
+            if values.get("PLATFORM_BLOB_STORE", "").startswith("s3://"):
+                plugins = (*plugins, "s3_blobs")
             platform = await stack.enter_async_context(
                 open_platform(
                     SettingsLoader.from_home(values), role="api", candidates=candidates_of(*plugins)

@@ -128,7 +128,6 @@ async def machines(
         "PLATFORM_LOG_FORMAT": "text",
         "PLATFORM_PASSWORD_MEMORY_MB": "12",
         "PLATFORM_DATABASE_POOL_SIZE": "5",
-        "PLATFORM_MANIFESTS_DIR": str(folder / "manifests"),
         **environment,
     }
     for number in range(apis):

@@ -10,20 +10,31 @@ import pytest_asyncio
 
 from kernel.testing import Running, platforms, postgres_database
 from tests.builtin_plugins.rag.rag_support import Memberships
+from tests.fakes.elsewhere import elsewhere
 from tests.fakes.loaded_once import LoadedOnce
 
 
 @pytest.fixture(scope="session")
-def members() -> Memberships:
+def members(request: pytest.FixtureRequest) -> Memberships:
     """Who is in which teams and organizations."""
+    if request.config.getoption("against"):
+        pytest.skip("puts accounts into teams by a plugin, which the installation does not have")
     return Memberships()
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session", params=["sqlite", "postgresql"])
 async def running(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, members: Memberships
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Running]:
-    """A platform with the plugins of the main job, and no model runtime."""
+    """A platform with the plugins of the main job, and no model runtime; with `--against` the one there."""
+    against = request.config.getoption("against")
+    if against:
+        if request.param == "sqlite":
+            pytest.skip("is for SQLite")
+        async with elsewhere(against) as start:
+            yield await start(LoadedOnce, "models", "rag")
+        return
+    members = request.getfixturevalue("members")
     with ExitStack() as stack:
         url = stack.enter_context(postgres_database()) if request.param == "postgresql" else None
         async with platforms(tmp_path_factory.mktemp("rag")) as start:
