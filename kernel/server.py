@@ -23,6 +23,8 @@ log = logging.getLogger("platform.server")
 _MAX_LINE = 16 * 1024
 _MAX_FIELD = 16 * 1024
 _KEEPALIVE = 75.0
+_MOST_WAITING = 1024  # connections that are let in when the door is closed: as many as the system queues
+_LET_IN = 0.5  # seconds for that
 _LAST_WORDS = 0.1  # seconds for requests that are on their way when the door is closed
 
 
@@ -124,26 +126,33 @@ class Listener:
         """Take no new connections, let the requests of the others finish within the grace, then close."""
         if self._runner is None:
             return
-        if self._bound is not None:
-            await self._close_the_door(self._runner, self._bound)
-            self._bound = None
-        await self._runner.cleanup()
+        bound, self._bound = self._bound, None
+        try:
+            if bound is not None:
+                with suppress(OSError):  # no file handles are left: then nobody is let in any more
+                    await self._close_the_door(self._runner, bound)
+        finally:
+            await self._runner.cleanup()
 
     async def _close_the_door(self, runner: web.ServerRunner, bound: socket.socket) -> None:
         """Let in who waits already: the system told them that they are connected, and would reset them."""
         loop, server = asyncio.get_running_loop(), runner.server
         assert server is not None
-        waiting = bound.dup()
-        waiting.setblocking(False)
-        try:
+        with bound.dup() as waiting:
+            waiting.setblocking(False)
             for site in list(runner.sites):
                 await site.stop()
-            with suppress(BlockingIOError):
-                while True:
+            until = loop.time() + _LET_IN
+            for _ in range(_MOST_WAITING):
+                try:
                     connection, _ = waiting.accept()
-                    await loop.connect_accepted_socket(server, connection)
-        finally:
-            waiting.close()
+                except ConnectionAbortedError:
+                    continue  # this one has left; others may wait behind it
+                except OSError:
+                    break  # nobody waits, or no file handles are left
+                await loop.connect_accepted_socket(server, connection)
+                if loop.time() > until:
+                    break
         await asyncio.sleep(_LAST_WORDS)
 
 

@@ -124,3 +124,15 @@ def test_workers_are_judged_by_an_own_clock() -> None:
     assert watched.silent(on, SILENT_SECONDS + 1) == ["dead", "left"]
     assert watched.silent({"live": on["live"]}, SILENT_SECONDS + 20) == []
     assert watched.silent({"live": on["live"]}, 2 * SILENT_SECONDS + 2) == ["live"]
+
+
+def test_who_could_not_look_takes_no_live_workers_jobs() -> None:
+    """After an outage of the database all are silent alike: the first to be back waits for the others."""
+    noon, watched = datetime(2026, 1, 1, 12, tzinfo=UTC), Watched()
+    before = {"live": noon, "dead": noon, "left": noon}
+    assert watched.silent(before, 0) == []
+    assert watched.silent({**before, "left": GONE}, 60) == ["left"]
+    after = {"live": noon + timedelta(seconds=65), "dead": noon}
+    assert watched.silent(after, 70) == []
+    assert watched.silent(after, 80) == []
+    assert watched.silent(after, 91) == ["dead"]

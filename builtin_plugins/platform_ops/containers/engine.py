@@ -242,9 +242,9 @@ def _base(scheme: str, rest: str) -> str | None:
         return None
     try:
         url = URL(f"{'https' if scheme == 'https' else 'http'}://{rest.rstrip('/')}")
+        return str(url).rstrip("/") if url.host else None  # the host is decoded here
     except ValueError:
         return None
-    return str(url).rstrip("/") if url.host else None
 
 
 def _container(listed: _Listed) -> Container:

@@ -225,6 +225,7 @@ async def test_an_engine_that_is_away_is_unavailable(tmp_path: Path) -> None:
 _UNUSABLE = (
     *("ssh://me:hunter22@host", "localhost:2375", "unix://", "unix:///", "unix://relative.sock", "tcp://"),
     *("tcp://host:port", "tcp://[::1", "npipe:////./pipe/docker", "fd://", " ", "unix:///" + "x" * 120),
+    "tcp://xn--a.example:2375",
 )
 
 

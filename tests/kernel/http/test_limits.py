@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gzip
 import json
 import socket
@@ -307,6 +308,45 @@ class TestShutdown:
             await listener.stop()
             assert await client.closed()
         assert time.monotonic() - started < 2
+
+
+class _Odd(socket.socket):
+    """A listening socket at whose end the connections never end, or the process has no file handles left."""
+
+    taken = 0
+    endless = False
+
+    def accept(self) -> tuple[socket.socket, object]:
+        type(self).taken += 1
+        if not self.endless:
+            raise OSError(errno.EMFILE, "Too many open files")
+        ours, theirs = socket.socketpair()
+        theirs.close()
+        ours.setblocking(False)
+        return ours, None
+
+
+@pytest.mark.parametrize("endless", [True, False])
+async def test_a_stop_waits_for_no_end_of_newcomers(start_platform: Start, endless: bool) -> None:
+    """However many there are, and if none can be taken: it ends, and once more does nothing."""
+
+    class Odd(_Odd):
+        pass
+
+    Odd.endless = endless
+    running = await start_platform(EchoPlugin)
+    listener = Listener(gateway_app(running.platform), patience=5, grace=1)
+    bound = Odd()
+    bound.bind(("127.0.0.1", 0))
+    bound.setblocking(False)
+    await listener.start(bound)
+    async with asyncio.timeout(30):
+        await listener.stop()
+        taken = Odd.taken
+        await listener.stop()
+    assert 1 <= taken <= 1024
+    assert Odd.taken == taken
+    assert bound.fileno() == -1
 
 
 async def _listen(running: Running, grace: float) -> tuple[Listener, str]:
