@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from kernel.auth.principals import Principal
 from kernel.auth.states import AccountStates
+from kernel.errors import ANY_ERROR
 from kernel.resource_keys import ResourceKey
 
 log = logging.getLogger("platform.http")
@@ -50,11 +51,16 @@ class OpenStream:
         hard = self.end
         try:
             async with asyncio.timeout(None) as limit:
-                self.end = lambda: limit.reschedule(asyncio.get_running_loop().time())
+                self.end = lambda: _expire(limit)
                 self.is_soft = True
                 yield limit
         finally:
             self.end, self.is_soft = hard, False
+
+
+def _expire(limit: asyncio.Timeout) -> None:
+    if not limit.expired():  # else it is ending already, and can't be told again
+        limit.reschedule(asyncio.get_running_loop().time())
 
 
 class OpenStreams:
@@ -100,7 +106,7 @@ class OpenStreams:
         """End the streams that began with a credential (`Principal.credential`) which holds no longer."""
         for stream in self._all():
             if stream.credential == credential:
-                stream.end()
+                _guarded(stream.end)
 
     def stop(self, grace: float) -> None:
         """The server stops in `grace` seconds: what follows something ends now, other streams shortly before.
@@ -109,13 +115,13 @@ class OpenStreams:
         """
         for stream in self._all():
             if stream.endless:
-                stream.stop()
+                _guarded(stream.stop)
         soon = max(grace - _LAST_WORDS, grace / 2)
         self._stopping = asyncio.get_running_loop().call_later(soon, self._stop_all)
 
     def _stop_all(self) -> None:
         for stream in self._all():
-            stream.stop()
+            _guarded(stream.stop)
 
     def _all(self) -> list[OpenStream]:
         return [stream for streams in self._open.values() for stream in streams]
@@ -155,7 +161,15 @@ class OpenStreams:
                 if stream.epoch is None:
                     stream.epoch = epoch
                 if epoch is None or stream.epoch != epoch:
-                    stream.end()
+                    _guarded(stream.end)
+
+
+def _guarded(end: Callable[[], None]) -> None:
+    """One stream that can't be ended must not keep the others going."""
+    try:
+        end()
+    except ANY_ERROR:
+        log.exception("a streaming answer could not be ended")
 
 
 OPEN_STREAMS: ResourceKey[OpenStreams] = ResourceKey("open_streams")

@@ -26,7 +26,7 @@ class StopSignal:
     def request(self) -> None:
         """Cancel the job."""
         self._requested.set()
-        if self._limit is not None:
+        if self._limit is not None and not self._limit.expired():
             self._limit.reschedule(asyncio.get_running_loop().time())
 
     @asynccontextmanager

@@ -16,12 +16,14 @@ from sqlalchemy import delete, insert, update
 from kernel.auth.models import Account
 from kernel.auth.states import TOPIC
 from kernel.db.tables import Notice
+from kernel.http.streams import OPEN_STREAMS, OpenStream
 from kernel.sdk import (
     ADMINISTRATION,
     PUBLIC,
     TOKENS,
     Context,
     Plugin,
+    Principal,
     RouteTable,
     hookimpl,
     operator_of,
@@ -199,6 +201,40 @@ async def test_proxied(start_platform: Start, caplog: pytest.LogCaptureFixture) 
     await asyncio.wait_for(let_go.wait(), 5)
     await runner.cleanup()
     assert "ended its response early" not in caplog.text
+
+
+async def test_told_twice() -> None:
+    """Who is ending already is not disturbed by hearing it again."""
+    stream = OpenStream(1, "session", lambda: None)
+
+    async def follow() -> None:
+        async with stream.ending_softly():
+            try:
+                await asyncio.Event().wait()
+            finally:
+                stream.end()
+
+    following = asyncio.create_task(follow())
+    await asyncio.sleep(0)
+    stream.end()
+    with pytest.raises(TimeoutError):
+        await following
+
+
+async def test_one_that_can_not_be_ended(start_platform: Start) -> None:
+    """The others of the account are ended all the same."""
+    running = await start_platform()
+    streams = running.platform.resource(OPEN_STREAMS)
+    ana = Principal("user", "1", 1, "ana", "user", claims={"epoch": 1}, credential="session")
+    ended: list[str] = []
+
+    def broken() -> None:
+        raise RuntimeError("it can't be ended")
+
+    for cut in (broken, lambda: ended.append("second")):
+        assert streams.watch(ana, cut) is not None
+    streams.end("session")
+    assert ended == ["second"]
 
 
 class TestWhoStays:
