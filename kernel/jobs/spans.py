@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from kernel.db.tables import JobRecord
 from kernel.jobs.declarations import JobMoved
 from kernel.jobs.gathered import CARRIER
+from kernel.jobs.stopping import Cancelled
 from kernel.tracing import Attributes, Carried, Tracing, carried_by_current, current, note_error
 
 TRACEPARENT = "traceparent"
@@ -27,8 +28,9 @@ def attempt_span(tracing: Tracing, record: JobRecord) -> Iterator[None]:
         yield
         return
     attributes = {**_attributes(record), "platform.job.attempt": record.attempts}
+    expected = (JobMoved, Cancelled)
     with tracing.span(
-        f"job {record.name}", "consumer", attributes, parent=_stored(record), expected=(JobMoved,)
+        f"job {record.name}", "consumer", attributes, parent=_stored(record), expected=expected
     ):
         yield
 

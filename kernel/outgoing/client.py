@@ -34,7 +34,7 @@ from kernel.outgoing.errors import (
 )
 from kernel.outgoing.turns import Turns
 from kernel.resource_keys import ResourceKey
-from kernel.tracing import Attributes, Span, Tracing
+from kernel.tracing import Attributes, Span, Tracing, note_error
 
 log = logging.getLogger("platform.outgoing")
 
@@ -201,6 +201,10 @@ class OutgoingClient:
             response = await self._follow(request, limits)
         except OutgoingError as error:
             tell(request.url.host or "", None, type(error).__name__)
+            raise
+        except BaseException as error:  # cancelled, or a mistake in what was to be sent
+            note_error(span, error)
+            span.end()
             raise
         host, status = response.url.host or "", response.status
         return OutgoingReply(response, limits, self._turns, lambda error: tell(host, status, error))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,9 @@ import pytest
 from aiohttp import web
 from pydantic import BaseModel
 
+from kernel.db.tables import JobRecord
+from kernel.jobs.spans import attempt_span
+from kernel.jobs.stopping import Cancelled
 from kernel.sdk import (
     AUTHENTICATED,
     OUTGOING,
@@ -30,6 +33,7 @@ from kernel.sdk import (
     send_events,
 )
 from kernel.testing import Start
+from kernel.tracing import NoSpan, Span, Tracing
 from tests.fakes.collector import Collector, Received, collecting
 from tests.fakes.model_server import Script, model_server
 from tests.fakes.processes import free_port, served_platform, without_plugins
@@ -95,6 +99,15 @@ async def call(ctx: Context, port: int) -> dict[str, int]:
             return {"status": reply.status}
 
 
+@routes.get("/v1/sample/unsendable", access=PUBLIC, returns=dict)
+async def unsendable(ctx: Context) -> dict[str, int]:
+    """Ask another server for what no JSON can say."""
+    outgoing = ctx.platform.resource(OUTGOING)
+    async with outgoing.client("sample", named=["http://127.0.0.1:1"]) as client:
+        await client.call("PUT", "http://127.0.0.1:1", json=object())
+    return {}
+
+
 @routes.post("/v1/sample/count/{number:int}", access=AUTHENTICATED, returns=dict)
 async def count(ctx: Context, number: int) -> dict[str, int]:
     """Leave a job."""
@@ -113,7 +126,7 @@ async def many(ctx: Context, number: int) -> dict[str, int]:
 async def stream(ctx: Context) -> web.StreamResponse:
     """Three events."""
 
-    async def events() -> AsyncIterator[tuple[str, Any]]:
+    async def events() -> AsyncGenerator[tuple[str, Any], None]:
         for number in range(3):
             yield "count", number
 
@@ -240,6 +253,34 @@ async def test_calls_to_others_pass_the_trace_on(running: Any, collector: Collec
     }
     assert (await running.anonymous.get(f"/v1/sample/call/{free_port()}")).status == 500
     await collector.until(lambda spans: any(s.attributes.get("error.type") == "CallFailed" for s in spans))
+
+
+async def test_a_call_that_is_never_sent_is_a_span(running: Any, collector: Collector) -> None:
+    """With the class of its error, like one that the other server refuses."""
+    assert (await running.anonymous.get("/v1/sample/unsendable")).status == 500
+    span = await collector.span("PUT")
+    assert (span.failed, span.attributes["error.type"]) == (True, "TypeError")
+
+
+@pytest.mark.parametrize(("raised", "failures"), [(Cancelled, []), (ValueError, ["ValueError"])])
+def test_a_job_that_a_person_cancels_did_not_fail(raised: type[Exception], failures: list[str]) -> None:
+    """Alerts count failed spans."""
+    failed: list[str] = []
+
+    class Noted(NoSpan):
+        def fail(self, kind: str) -> None:
+            failed.append(kind)
+
+    class Recorder:
+        def begin(self, *_: object) -> Span:
+            return Noted()
+
+    tracing = Tracing()
+    tracing.tracer = Recorder()
+    job = JobRecord(id="1", name="sample.count", lane="standard", attempts=1)
+    with pytest.raises(raised), attempt_span(tracing, job):
+        raise raised
+    assert failed == failures
 
 
 async def test_jobs_continue_the_trace(running: Any, collector: Collector) -> None:
