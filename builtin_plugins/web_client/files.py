@@ -21,8 +21,8 @@ _TYPES: Final = {".js": "text/javascript", ".mjs": "text/javascript", ".svg": "i
 _TEXTS: Final = ("text/", "application/json", "image/svg")
 _DIGEST_LENGTH: Final = 16
 # What a visitor gets first, what somebody who signs in gets next, and where they then are.
-_ENTRIES: Final = ("main.js", "parts/frame.js", "pages/ask/page.js")
-_FIRST: Final = (*_ENTRIES, "styles.css", "icon.svg")
+ENTRIES: Final = ("main.js", "parts/frame.js", "pages/ask/page.js")
+_FIRST: Final = (*ENTRIES, "styles.css", "icon.svg")
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _file(path: Path) -> File:
 def _joined(files: dict[str, File]) -> dict[str, File]:
     """The files, with one module in place of many for each entry."""
     modules = {name: file.content.decode() for name, file in files.items() if _may_be_joined(name)}
-    joined = join(modules, _ENTRIES)
+    joined = join(modules, ENTRIES)
     kept = {name: file for name, file in files.items() if name not in modules}
     return kept | {name: File(text.encode(), _TYPES[".js"]) for name, text in joined.items()}
 

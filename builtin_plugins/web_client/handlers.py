@@ -17,7 +17,7 @@ files = RouteTable("Web client")
 at_gateway = RouteTable("Web client")
 at_root = RouteTable("Web client")
 
-# Below /static/, which the gateway's general limit leaves alone: a page is many small files.
+# Below /static/, which the gateway's general limit leaves alone: a view may load a dozen files at once.
 _FILES: Final = "/static/client"
 _BASE: Final = "/app"
 _DEEPEST: Final = 12  # folders of a view's address; what is deeper is none, and the page must stay small

@@ -3,6 +3,7 @@
 import { html, render, useEffect, useState } from "./lib/html.js";
 import { account, beginWithToken, mustChangePassword, resume } from "./lib/session.js";
 import { go, match, path } from "./lib/router.js";
+import { replaceBlockedStorage } from "./lib/storage.js";
 import { loadLanguage, t } from "./lib/words.js";
 import { Notice, Skeleton } from "./parts/basics.js";
 import { Messages } from "./parts/layers.js";
@@ -71,7 +72,11 @@ function App({ arrival }) {
   const [Frame, setFrame] = useState(null);
   const signedIn = account.value !== null && !mustChangePassword.value;
   useEffect(() => {
-    if (signedIn && !Frame) import("./parts/frame.js").then((module) => setFrame(() => module.Frame));
+    if (!signedIn || Frame) return;
+    import("./parts/frame.js").then(
+      (module) => setFrame(() => module.Frame),
+      () => setFrame(() => Outdated),
+    );
   }, [signedIn]);
   const found = viewOf(here);
   if (!signedIn && !found) {
@@ -95,10 +100,15 @@ function fetchAhead() {
   Promise.all(wanted).catch(() => {}); // whoever draws it says so
 }
 
-/** Nobody waits for the network here, but for the texts of another language, and for another tab's session. */
+/**
+ * Most visitors wait for nothing here. The others wait for the texts of another language, for another tab's
+ * session, or for a new token in place of one that is about to expire, which has a time limit. Whatever of it
+ * fails, the page is shown: in English, or with the sign-in.
+ */
 async function begin() {
+  replaceBlockedStorage();
   const arrival = takeFragment();
-  await Promise.all([loadLanguage(), resume()]);
+  await Promise.allSettled([loadLanguage(), resume()]);
   if (account.value) fetchAhead();
   render(html`<${App} arrival=${arrival} />`, document.getElementById("app"));
 }

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from builtin_plugins.web_client.files import Files
+from builtin_plugins.web_client.files import ENTRIES, Files
 from builtin_plugins.web_client.joining import join
 
 IMPORTED = re.compile(r'(?:\bfrom|\bimport\()\s*"(\.[^"]+)"')
@@ -30,11 +30,39 @@ async def test_every_file_is_joined_once() -> None:
         for source in IMPORTED.findall(found.content.decode()):
             target = posixpath.normpath(posixpath.join(posixpath.dirname(name), source))
             assert files.find(target) is not None, f"{name} imports {source}"
-    main = files.find("main.js")
-    assert main is not None
-    static = re.findall(r'^import\b[^(]*?"([^"]+)";', main.content.decode(), re.MULTILINE)
-    assert static == []
     assert files.find("lib/session.js") is None
+
+
+@pytest.mark.parametrize("at", range(len(ENTRIES)), ids=lambda at: ENTRIES[at])
+async def test_an_entry_is_complete(at: int) -> None:
+    """What it imports besides is in the entries before it: nothing of it was left as a file of its own."""
+    found = Files.read().find(ENTRIES[at])
+    assert found is not None
+    sources = re.findall(r"^import\b(?!\().*?[\"']([^\"']+)[\"'];?$", found.content.decode(), re.MULTILINE)
+    folder = posixpath.dirname(ENTRIES[at])
+    assert {posixpath.normpath(posixpath.join(folder, source)) for source in sources} <= {*ENTRIES[:at]}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        'import "./b.js";',
+        "import { b } from './b.js';",
+        'import * as all from "./b.js";',
+        'export * from "./b.js";',
+        "export let b = 1;",
+        "export default 1;",
+    ],
+)
+@pytest.mark.parametrize("name", ["a.js", "page.js"])
+def test_unknown_forms_are_refused(statement: str, name: str) -> None:
+    """What would be left as it is stops the start, in modules that are joined and in others."""
+    modules = {"a.js": "export const a = 1;\n", "b.js": "export const b = 1;\n", "page.js": "a();\n"}
+    modules[name] += f"{statement}\n"
+    with pytest.raises(
+        ValueError, match=re.escape(f"{name} has an import or export that can't be joined: {statement}")
+    ):
+        join(modules, ["a.js"])
 
 
 def test_joining() -> None:

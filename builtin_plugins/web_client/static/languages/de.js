@@ -137,6 +137,8 @@ export default {
   "Add files above. You can ask as soon as the first one has been read.": "Fügen Sie oben Dateien hinzu. Sobald die erste gelesen ist, können Sie fragen.",
   "Find a document": "Dokument suchen",
   "No document matches.": "Kein Dokument passt.",
+  "No document matches so far.": "Bisher passt kein Dokument.",
+  "So far, {n} of {total} documents are loaded; numbers and search cover only these.": "Bisher sind {n} von {total} Dokumenten geladen; nur für sie gelten Zahlen und Suche.",
   Uploads: "Übertragungen",
   "Try again": "Noch einmal",
   Dismiss: "Ausblenden",

@@ -220,9 +220,9 @@ export const api = {
   audit: call("GET", "/v1/audit"),
 };
 
-/** The pages of a list, one after the other, each when it is asked for. */
+/** The pages of a list, one after the other from `query.offset` on, each when it is asked for. */
 export async function* pagesOf(fetchPage, parameters = {}, most = 20_000) {
-  for (let offset = 0, total = 1; offset < total; ) {
+  for (let offset = parameters.query?.offset ?? 0, total = offset + 1; offset < total; ) {
     const page = await fetchPage({ ...parameters, query: { ...parameters.query, limit: 500, offset } });
     yield page;
     offset += page.items.length;

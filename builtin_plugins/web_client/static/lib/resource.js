@@ -3,11 +3,10 @@
 import { useCallback, useEffect, useRef, useState } from "./html.js";
 
 /**
- * The result of `load(signal)`, loaded again when `keys` change: {data, error, loading, reload, set,
- * fail}.
+ * The result of `load(signal)`, loaded again when `keys` change: {data, error, loading, reload, set}.
  *
- * `set` takes what is there now, or a function that makes it of what was there; `fail` what went wrong since.
- * While it is loaded again, what was there stays; an answer that came too late is dropped.
+ * `set` takes what is there now, or a function that makes it of what was there. While it is
+ * loaded again, what was there stays; an answer that came too late is dropped.
  */
 export function useResource(load, keys = []) {
   const [state, setState] = useState({ data: null, error: null, loading: true });
@@ -32,8 +31,7 @@ export function useResource(load, keys = []) {
   const set = useCallback((data) => {
     setState((was) => ({ data: typeof data === "function" ? data(was.data) : data, error: null, loading: false }));
   }, []);
-  const fail = useCallback((error) => setState((was) => ({ ...was, error })), []);
-  return { ...state, reload, set, fail };
+  return { ...state, reload, set };
 }
 
 /** Call `fn` every `milliseconds` while `active`, but not while nobody looks. */

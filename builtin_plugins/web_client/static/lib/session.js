@@ -9,6 +9,7 @@ import { API, ROOT } from "./place.js";
 const KEPT = `platform.session${ROOT}`; // two platforms below paths of one site share its storage
 const EARLY = 0.25; // of a token's life: when that is left, it is exchanged
 const SHORTEST_WAIT = 5_000;
+const LONGEST_EXCHANGE = 10_000;
 
 const session = signal(null);
 let timer = 0;
@@ -117,14 +118,17 @@ async function exchange() {
   const used = session.value;
   if (!used) return false;
   let answer;
+  let fresh;
   try {
     const headers = { Authorization: `Bearer ${used.token}` };
-    answer = await fetch(`${API}/v1/auth/refresh`, { method: "POST", headers });
+    const signal = AbortSignal.timeout(LONGEST_EXCHANGE);
+    answer = await fetch(`${API}/v1/auth/refresh`, { method: "POST", headers, signal });
+    if (answer.ok) fresh = await answer.json();
   } catch {
     schedule(SHORTEST_WAIT);
     return false;
   }
-  if (answer.ok) begin({ ...(await answer.json()), user: { must_change_password: used.mustChange } });
+  if (answer.ok) begin({ ...fresh, user: { must_change_password: used.mustChange } });
   else if (answer.status === 429) schedule(15_000);
   return answer.ok;
 }

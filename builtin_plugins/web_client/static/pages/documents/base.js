@@ -6,7 +6,7 @@ import { useResource } from "../../lib/resource.js";
 import { go, query, setQuery } from "../../lib/router.js";
 import { owns } from "../../lib/session.js";
 import { number, plural, t } from "../../lib/words.js";
-import { Button, Empty, Failure, Head, Skeleton } from "../../parts/basics.js";
+import { Button, Empty, Failure, Head, Skeleton, Spinner } from "../../parts/basics.js";
 import { Menu } from "../../parts/layers.js";
 import { LongList } from "../../parts/long-list.js";
 import { DeleteBase, EditBase } from "./base-dialogs.js";
@@ -87,7 +87,9 @@ function Documents({ base, live, mine }) {
         <//>`,
       )}
     </div>
-    ${shown.length === 0 && html`<p class="muted">${t("No document matches.")}</p>`}
+    ${live.missing > 0 && html`<p class="row muted">${!live.error && html`<${Spinner} />`}
+      ${t("So far, {n} of {total} documents are loaded; numbers and search cover only these.", { n: number(live.documents.length), total: number(live.count) })}</p>`}
+    ${shown.length === 0 && html`<p class="muted">${live.missing > 0 ? t("No document matches so far.") : t("No document matches.")}</p>`}
     <div class="table-box unclipped"><${LongList} label=${t("Documents")} items=${shown} keyOf=${idOf} rowHeight=${ROW} row=${row} /></div>
   </section>`;
 }

@@ -10,17 +10,22 @@ const AT_ONCE = 20;
 const KIND = "rag.ingest_document";
 
 /**
- * {documents, count, jobs, reload, put, drop, error}: `jobs` has the running job of each document that has one.
+ * {documents, count, missing, jobs, reload, put, drop, error}: `jobs` has the running job of each document that
+ * has one.
  *
  * The first page is shown as soon as it is there; the others follow while one looks at it, and `count` knows
- * of them already.
+ * of them already; `missing` says how many they are. When one of them fails, `reload` goes on from there.
  */
 export function useDocuments(base) {
-  const [coming, setComing] = useState(0);
+  const [missing, setMissing] = useState(0);
+  const [stopped, setStopped] = useState(null); // what ended the pages early
+  const next = useRef(null); // {offset, signal} of the pages that are not there yet
   const list = useResource(async (signal) => {
     const pages = pagesOf(api.documents, { kb_id: base, signal });
     const { items, total } = (await pages.next()).value;
-    follow(pages, total - items.length);
+    next.current = { offset: items.length, signal };
+    setMissing(total - items.length);
+    follow(pages);
     return items;
   }, [base]);
   const jobs = useRef(new Map());
@@ -36,20 +41,29 @@ export function useDocuments(base) {
       });
       return atEnd ? [...kept, ...fresh.values()] : [...fresh.values(), ...kept];
     });
-  const follow = async (pages, missing) => {
-    setComing(missing);
+  const follow = async (pages) => {
+    const here = next.current;
+    setStopped(null);
     try {
-      for await (const { items } of pages) {
+      for await (const { items, total } of pages) {
         merge(items, true);
-        setComing((left) => Math.max(0, left - items.length));
+        here.offset += items.length;
+        setMissing(Math.max(0, total - here.offset));
       }
-      setComing(0);
+      setMissing(0);
     } catch (error) {
-      if (error.name !== "AbortError") list.fail(error);
+      if (error.name !== "AbortError") setStopped(error);
     }
   };
+  const goOn = () => {
+    const { offset, signal } = next.current;
+    return follow(pagesOf(api.documents, { kb_id: base, query: { offset }, signal }));
+  };
   const put = useCallback((documents) => merge(documents, false), []);
-  const drop = useCallback((id) => list.set((known) => known.filter((item) => item.document_id !== id)), []);
+  const drop = useCallback((id) => {
+    if (next.current?.offset) next.current.offset -= 1; // what follows moves up; what comes twice does no harm
+    list.set((known) => known.filter((item) => item.document_id !== id));
+  }, []);
   useEffect(() => onSent((of, document) => of === base && put([document])), [base]);
   const busy = (list.data ?? []).some((item) => item.status === "processing");
   const look = async () => {
@@ -66,5 +80,6 @@ export function useDocuments(base) {
     for (const [index, result] of results.entries()) if (result.reason?.status === 404) drop(over[index].document_id);
   };
   usePolling(() => look().catch(() => {}), PAUSE, busy);
-  return { ...list, documents: list.data, count: (list.data?.length ?? 0) + coming, jobs: jobs.current, put, drop };
+  const pages = { missing, error: list.error ?? stopped, reload: stopped && !list.error ? goOn : list.reload };
+  return { ...list, ...pages, documents: list.data, count: (list.data?.length ?? 0) + missing, jobs: jobs.current, put, drop };
 }
