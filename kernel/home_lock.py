@@ -6,7 +6,9 @@ Two platforms with different databases would take each other's secrets, and remo
 from __future__ import annotations
 
 import asyncio
+import errno
 import fcntl
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,7 +23,10 @@ from kernel.db.engine import Database
 from kernel.db.outages import is_outage
 from kernel.errors import StartupError
 
+log = logging.getLogger("platform")
+
 _FILE = "database"
+_NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 _POLL = 0.1
 _PATIENCE = 3.0  # seconds in which a process that stops may let go
 
@@ -30,7 +35,8 @@ _PATIENCE = 3.0  # seconds in which a process that stops may let go
 async def home_held(home: Path, database: Database) -> AsyncIterator[None]:
     """Hold the home for the time of the block, together with other processes that have this database.
 
-    Raises StartupError while a process with another one holds it.
+    Raises StartupError while a process with another one holds it. Where the file system has no locks,
+    nobody is kept out, and the log says so.
     """
     mine = await _identity(home, database)
     with await asyncio.to_thread(_opened, home / "run" / _FILE) as file:
@@ -43,6 +49,14 @@ async def home_held(home: Path, database: Database) -> AsyncIterator[None]:
                 f"another platform, with another database, is running in {home}; give each platform a"
                 " PLATFORM_HOME of its own, or stop the other one"
             ) from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+            log.warning(
+                "the file system of %s has no file locks: make sure yourself that no platform with another"
+                " database runs there",
+                home,
+            )
         yield
 
 

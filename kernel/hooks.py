@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 import pluggy
 
-from kernel.db.outages import is_outage
+from kernel.db.outages import is_database_outage
 from kernel.errors import ANY_ERROR, PlatformError
 from kernel.hook_types import (
     AllAnswers,
@@ -161,9 +161,9 @@ class Hooks:
 
 def _is_the_machines(error: BaseException) -> bool:
     """Whether a store or the machine is at fault: then the one who knows the answer must not be passed over,
-    as if a valid credential were a bad one.
+    as if a valid credential were a bad one. A connection of the plugin's own is its own affair.
     """
-    return is_outage(error) or is_machine_fault(error)
+    return is_database_outage(error) or is_machine_fault(error)
 
 
 def _named(spec: AnySpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

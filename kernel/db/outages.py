@@ -11,9 +11,18 @@ _STATES = ("08", "28", "3D", "40", "53", "55", "57", "58")
 _READ_ONLY = "25006"
 
 
+class DatabaseUnreachable(ConnectionError):
+    """No connection to the database's server; what the driver says of it could be any socket's error."""
+
+
 def is_outage(error: BaseException) -> bool:
     """Whether trying again later, without a change of ours, may help."""
-    if isinstance(error, OperationalError | InterfaceError | ConnectionError):
+    return isinstance(error, ConnectionError) or is_database_outage(error)
+
+
+def is_database_outage(error: BaseException) -> bool:
+    """Whether it is the database that is out of service."""
+    if isinstance(error, OperationalError | InterfaceError | DatabaseUnreachable):
         return True
     if not isinstance(error, DBAPIError):
         return False

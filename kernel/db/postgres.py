@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlalchemy.util.concurrency import greenlet_spawn
 
+from kernel.db.outages import DatabaseUnreachable
 from kernel.db.outbox import Outbox
 from kernel.db.units import Unit, checked, uninterrupted
 
@@ -72,7 +73,8 @@ def _options(address: URL) -> dict[str, Any]:
 
 
 async def _connect(*arguments: Any, **options: Any) -> Any:
-    """Connect, and should the caller be cancelled meanwhile, close what comes of it.
+    """Connect, and should the caller be cancelled meanwhile, close what comes of it. Raises
+    DatabaseUnreachable.
 
     asyncpg leaves the end of a connection that is cancelled half made to nobody, who then hears of it in the
     log: "unexpected connection_lost() call".
@@ -82,6 +84,8 @@ async def _connect(*arguments: Any, **options: Any) -> Any:
     connecting = asyncio.ensure_future(asyncpg.connect(*arguments, **options))
     try:
         return await asyncio.shield(connecting)
+    except ConnectionError as error:
+        raise DatabaseUnreachable(*error.args) from error
     except asyncio.CancelledError:
         try:
             await asyncio.wait({connecting}, timeout=_HALF_MADE)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +26,23 @@ async def test_another_database_is_refused(
         await start_platform(home=home, env={"DATABASE_URL": other}, migrated=False)
     assert str(home) in str(refused.value)
     assert (await first.anonymous.get("/livez")).status == 200
+
+
+async def test_a_file_system_without_locks(
+    start_platform: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Such as NFS without its lock service: the platform starts, and warns."""
+    flock = fcntl.flock
+
+    def without_locks(file: Any, operation: int) -> None:
+        if Path(getattr(file, "name", "")).name == "database":
+            raise OSError(errno.ENOLCK, "No locks available")
+        flock(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", without_locks)
+    running = await start_platform()
+    assert (await running.anonymous.get("/livez")).status == 200
+    assert "has no file locks" in caplog.text
 
 
 async def test_processes_of_one_installation_share_a_home(

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 import typer
+from sqlalchemy import text
 
 from kernel import hookspecs
+from kernel.db.engine import Database
 from kernel.declarations import DECLARATIONS
 from kernel.sdk import (
     AUTHENTICATED,
@@ -27,6 +29,7 @@ from kernel.sdk import (
 )
 from kernel.testing import Start
 from tests.fakes.echo import EchoPlugin
+from tests.fakes.processes import free_port
 
 
 class ApiKeys(Plugin):
@@ -79,6 +82,28 @@ class TestIdentifyActor:
         problems = running.platform.resource(PLUGIN_STATES).records["broken"].problems
         assert problems[0] == "identify_actor raised KeyError: 'keys'"
         assert len(problems) <= 20
+
+    async def test_one_whose_server_is_away(self, start_platform: Start) -> None:
+        """A connection of its own that is lost is its own fault; a database that is away is a 503."""
+        database = Database(f"postgresql+asyncpg://nobody@127.0.0.1:{free_port()}/none")
+
+        class Directory(Plugin):
+            name = "directory"
+
+            @hookimpl
+            async def identify_actor(self, authorization: str | None) -> Principal | None:
+                if authorization == "Stored key":
+                    await database.read(lambda session: session.scalar(text("SELECT 1")))
+                raise ConnectionResetError(104, "Connection reset by peer")
+
+        running = await start_platform(Directory, EchoPlugin)
+        ana = await running.user("ana")
+        assert (await ana.get("/v1/echo/private")).status == 200
+        problems = running.platform.resource(PLUGIN_STATES).records["directory"].problems
+        assert problems[0].startswith("identify_actor raised ConnectionResetError")
+        headers = {"Authorization": "Stored key"}
+        assert (await running.anonymous.get("/v1/echo/open", headers=headers)).status == 503
+        await database.close()
 
 
 class Judge(Plugin):
