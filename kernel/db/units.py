@@ -42,8 +42,12 @@ async def uninterrupted(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
 
 
 def off_the_loop(work: Callable[[], T]) -> T:
-    """Do something slow inside a unit, such as loading a library, without holding up the event loop."""
-    made: T = await_(asyncio.to_thread(work)) if in_greenlet() else work()
+    """Do something slow inside a unit, such as loading a library, without holding up the event loop.
+
+    Who is cancelled meanwhile waits for its end: a thread goes on, and what it does must not outlast the
+    transaction with its locks.
+    """
+    made: T = await_(uninterrupted(asyncio.to_thread(work))) if in_greenlet() else work()
     return made
 
 

@@ -21,7 +21,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 from kernel.db.engine import Database, DatabaseClosed
 from kernel.db.sqlite_reads import READERS
 from kernel.db.tables import Notice
-from kernel.sdk import Unit, plugin_base
+from kernel.sdk import Unit, off_the_loop, plugin_base
 from kernel.settings import KernelSettings
 from kernel.testing import eventually
 
@@ -92,6 +92,32 @@ def elsewhere(database: Database) -> Iterator[Callable[[str], Any]]:
 
     with closing(connection):
         yield run
+
+
+async def test_what_is_off_the_loop_ends_before_its_unit(database: Database) -> None:
+    """A unit that is cancelled meanwhile keeps its transaction, and its locks, until the thread is done."""
+    began, may_end, done = threading.Event(), threading.Event(), threading.Event()
+
+    def slow() -> None:
+        began.set()
+        may_end.wait(30)
+        done.set()
+
+    def write(unit: Unit) -> None:
+        unit.lock("shelf")
+        off_the_loop(slow)
+
+    writing = asyncio.create_task(database.write(write))
+    try:
+        assert await asyncio.to_thread(began.wait, 30)
+        writing.cancel()
+        await asyncio.wait({writing}, timeout=0.3)
+        assert not writing.done()
+    finally:
+        may_end.set()
+    await asyncio.wait({writing})
+    assert writing.cancelled()
+    assert done.is_set()
 
 
 COUNT = "SELECT count(*) FROM shelf_book"
