@@ -187,13 +187,13 @@ class _Read:
 
     def has(self, word: str) -> bool:
         """Whether a form of the word is there."""
-        return self._may_have(word) and found_in(word, self._stems)
+        return self.may_have(word) and found_in(word, self._stems)
 
     def spells(self, word: str) -> bool:
         """Whether the word's long form is there."""
         return self._initials.spell(word)
 
-    def _may_have(self, word: str) -> bool:
+    def may_have(self, word: str) -> bool:
         """Whether it is worth a closer look: forms of a word begin alike, and numbers differ in commas."""
         return word[:LEAST_SHARED] in self._folded or word in self._without_commas
 
@@ -250,14 +250,16 @@ class Coverage:
         """What a passage has; what its sentences have, and no other, is looked for only there."""
         whole = self._reading(context)
         spelled = [word for word in self.wanted if whole.spells(word)]
+        possible = [word for word in self.wanted if whole.may_have(word)]
         known = set(spelled)
         for sentence in sentences:
             read = self._reading(sentence)
-            has = {word for word in self.wanted if read.has(word)}
+            has = {word for word in possible if read.has(word)}
             has.update(word for word in spelled if read.spells(word))
             self._found[sentence] = frozenset(has)
             known |= has
-        return frozenset(word for word in self.wanted if word in known or whole.has(word))
+        known.update(word for word in possible if word not in known and whole.has(word))
+        return frozenset(known)
 
     def _share(self, text: str) -> float:
         return len(self._found[text]) / len(self.wanted) if self.wanted else 0.0
