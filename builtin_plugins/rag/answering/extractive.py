@@ -87,7 +87,8 @@ def compose(
     """The answer from scored candidates; one that says so where the passages don't support any.
 
     ``places`` tell as which source each passage is cited (its own place where they are not given): those
-    without one are not quoted. All passages decide whether there is an answer.
+    without one are not quoted. All passages decide whether there is an answer; if the best sentence is not to
+    be quoted, the answer only names its passage.
     """
     how = calibration or (BY_WORDS if similarities is None else BY_MEANING)
     scores = worths(how, found, similarities)
@@ -95,10 +96,12 @@ def compose(
     if sure is None:
         return Answer(refusal_in(language), (), supported=False)
     order = sorted(range(len(found)), key=lambda at: -scores[at])
-    cited_as = places or range(1, len(passages) + 1)
-    quotable = [at for at in order if cited_as[found[at].passage - 1] is not None]
-    if not quotable or _leaves_reckoning(question, found, found[order[0]]):
+    best, cited_as = found[order[0]], places or range(1, len(passages) + 1)
+    if _leaves_reckoning(question, found, best):
         return Answer(refusal_in(language), (), supported=False)
+    if cited_as[best.passage - 1] is None:
+        return Answer("", (), supported=False, unshown=best.passage)
+    quotable = [at for at in order if cited_as[found[at].passage - 1] is not None]
     picked = pick(
         _numbers(question), [found[at] for at in quotable], [scores[at] for at in quotable], how.near
     )

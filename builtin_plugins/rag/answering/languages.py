@@ -6,6 +6,20 @@ import threading
 from typing import Any
 
 _SURE = 0.45
+_NAMES = {"wuu": "zh", "yue": "zh", "nb": "no", "nn": "no"}
+"""Written languages by the names that stop words, stemmers and refusals know."""
+
+ALIKE = (
+    frozenset({"be", "bg", "mk", "ru", "sr", "uk"}),
+    frozenset({"bs", "hr", "sl", "sr"}),
+    frozenset({"ca", "es", "gl", "pt"}),
+    frozenset({"cs", "sk"}),
+    frozenset({"da", "no", "sv"}),
+    frozenset({"hi", "mr", "ne"}),
+    frozenset({"id", "ms"}),
+)
+"""Languages that are taken for each other in a short text, as they share so many words."""
+
 _ENOUGH_CHARS = 2_000
 
 
@@ -19,7 +33,7 @@ class LanguageDetector:
     def of(self, text: str) -> str | None:
         """The language of a text; None where it can't be told, as of a code or a single word."""
         found, confidence = self._loaded().classify(text[:_ENOUGH_CHARS])
-        return str(found) if confidence >= _SURE else None
+        return _NAMES.get(found, str(found)) if confidence >= _SURE else None
 
     def _loaded(self) -> Any:
         with self._loading:

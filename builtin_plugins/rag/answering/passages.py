@@ -34,10 +34,12 @@ class Answer:
     """An answer and the 1-based positions of the passages that it cites, ascending.
 
     Where ``supported`` is false the text says that the documents hold no answer, and nothing is cited.
-    ``confidence`` is the probability that the answer is right, 0 for a refusal.
+    ``confidence`` is the probability that the answer is right, 0 for a refusal. ``unshown`` is the passage
+    that answers where it may not be quoted, as it is not shown: there is no text then.
     """
 
     text: str
     cited: tuple[int, ...]
     supported: bool
     confidence: float = 0.0
+    unshown: int | None = None

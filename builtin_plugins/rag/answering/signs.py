@@ -8,11 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from builtin_plugins.rag.answering.candidate import Candidate
+from builtin_plugins.rag.answering.languages import ALIKE
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.support import Coverage
 
 _MOST_MARGIN = 4.0
-_ALONE = 0.3  # how far ahead a passage counts that is the only one
+_UNRELATED = 0.15
+_UNMATCHED = 0.2
+_FAR_ABOVE = 0.5
+"""A passage that is the only one counts as one beside others that have nothing to do with the question:
+their similarity and their share of a full match, and how far above it a sentence leads by the most."""
+_CLEARLY = 0.4  # similarity from which a passage in another language is about the question's subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +33,7 @@ class Signs:
     the share of its names, codes and numbers that no passage has, `home_unnamed` that the home lacks. `fit`
     and `unfit` tell whether the sentence has the kind of thing that is asked for; both are 0 for any kind.
     `foreign` is above 0 where question and home are in different languages, as far as their words don't match
-    all the same.
+    all the same and the home is near.
     """
 
     similarity: float
@@ -67,18 +73,21 @@ class Signs:
         home = passages[place]
         elsewhere = [scores[at] for at in order if found[at].passage != best.passage]
         near = [max(similarities) if one.near is None else one.near for one in passages]
-        matched = [covered.of_context(one) if one.matched is None else one.matched for one in passages]
-        similarity = similarities[order[0]]
+        by_words = [one.matched for one in passages if one.matched is not None]
+        if len(by_words) < len(passages):  # two scales in one list say nothing
+            by_words = [covered.of_context(one) for one in passages]
+        similarity, alone = similarities[order[0]], len(passages) == 1
+        unrivalled = _margin_alone(similarity) if alone else _MOST_MARGIN
         return cls(
             similarity=similarity,
             ahead=similarity - sum(similarities) / len(similarities),
-            margin=_margin(scores[order[0]], [scores[at] for at in order[1:]]),
-            apart=_margin(scores[order[0]], elsewhere),
+            margin=_margin(scores[order[0]], [scores[at] for at in order[1:]], unrivalled),
+            apart=_margin(scores[order[0]], elsewhere, unrivalled),
             near=near[place],
-            near_lead=_lead(near, place),
-            matched=matched[place],
-            matched_lead=_lead(matched, place),
-            agreed=float(near[place] == max(near) and matched[place] == max(matched)),
+            near_lead=_lead(near, place, _UNRELATED),
+            matched=by_words[place],
+            matched_lead=_lead(by_words, place, min(_UNMATCHED, by_words[place])),
+            agreed=float(not alone and near[place] == max(near) and by_words[place] == max(by_words)),
             rank=place / 4,
             joined=best.joined,
             overlap=best.overlap,
@@ -89,18 +98,25 @@ class Signs:
             unfit=float(best.fits < 0),
             row=float(best.is_row),
             brief=1.0 / max(1, len(covered.wanted)),
-            foreign=1.0 - min(1.0, matched[place]) if _differ(language, home.language) else 0.0,
+            foreign=_foreign(language, home.language, by_words[place], near[place]),
         )
 
 
-def _differ(one: str | None, other: str | None) -> bool:
-    return one is not None and other is not None and one != other
+def _foreign(asked: str | None, home: str | None, matched: float, near: float) -> float:
+    """What words can't tell across languages; near says whether the passage is about the subject at all."""
+    if asked is None or home is None or asked == home or any({asked, home} <= group for group in ALIKE):
+        return 0.0
+    return (1.0 - min(1.0, matched)) * min(1.0, max(0.0, near) / _CLEARLY)
 
 
-def _margin(best: float, others: Sequence[float]) -> float:
-    return min(best - max(others), _MOST_MARGIN) if others else _MOST_MARGIN
+def _margin(best: float, others: Sequence[float], unrivalled: float) -> float:
+    return min(best - max(others), _MOST_MARGIN) if others else unrivalled
 
 
-def _lead(values: Sequence[float], place: int) -> float:
-    others = [value for at, value in enumerate(values) if at != place]
-    return values[place] - max(others) if others else _ALONE
+def _margin_alone(similarity: float) -> float:
+    return _MOST_MARGIN * min(1.0, max(0.0, (similarity - _UNRELATED) / _FAR_ABOVE))
+
+
+def _lead(values: Sequence[float], place: int, unrelated: float) -> float:
+    """How far a passage lies above the best of the others."""
+    return values[place] - max((value for at, value in enumerate(values) if at != place), default=unrelated)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 
 import numpy as np
@@ -14,7 +14,7 @@ from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.questions.compressing import compressed
 from builtin_plugins.rag.questions.events import Found, Piece
 from builtin_plugins.rag.questions.question import Question
-from builtin_plugins.rag.questions.ranked import Retrieved, told
+from builtin_plugins.rag.questions.ranked import Ranked, Retrieved, told
 from builtin_plugins.rag.questions.rendering import Draft
 from builtin_plugins.rag.questions.widening import place_of
 from builtin_plugins.rag.services.sentence_vectors import SENTENCE_VECTORS, PassageSentence
@@ -31,17 +31,23 @@ async def extracted(question: Question, found: Retrieved) -> AsyncGenerator[Foun
         model = question.bases[0].embedding_model
         sentences = [PassageSentence(judged[one.passage - 1].chunk_id, one.text) for one in candidates]
         similarities = await _similarities(question.platform, model, found.question, sentences)
-        compose = partial(
-            extractive.compose,
-            calibration=calibration_of(model),
-            places=[place_of(item, found.items) for item in found.judged],
-            language=language,
-        )
-        made = await asyncio.to_thread(compose, question.text, judged, candidates, similarities)
-    kept = told(found.items, made.confidence) if made.supported else []
+        shown, how = found.items, calibration_of(model)
+        given = (question.text, judged, candidates, similarities)
+        compose = partial(extractive.compose, *given, calibration=how, language=language)
+        made = await asyncio.to_thread(compose, places=_places(found, shown))
+        if made.unshown is not None:
+            # A source that answers is worth more to whoever sees few than the last of them.
+            shown = [*shown[:-1], found.judged[made.unshown - 1]]
+            made = await asyncio.to_thread(compose, places=_places(found, shown))
+    kept = told(shown, made.confidence) if made.supported else []
     yield Found(kept, question.request.explain)
     yield Piece(made.text)
     yield Draft(made.text, kept)
+
+
+def _places(found: Retrieved, shown: Sequence[Ranked]) -> list[int | None]:
+    """As which of the shown sources each passage is cited."""
+    return [place_of(item, shown) for item in found.judged]
 
 
 def _judged(question: Question, found: Retrieved) -> list[Passage]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
+from builtin_plugins.rag.answering.calibration import calibration_of
 from builtin_plugins.rag.answering.expectations import fits
 from builtin_plugins.rag.answering.extractive import answer, candidates, compose
 from builtin_plugins.rag.answering.passages import Passage
@@ -122,6 +124,39 @@ def test_similarity_alone_decides_between_equal_words() -> None:
             lambda question, sentences, chosen=chosen: [0.9 if chosen in one else 0.2 for one in sentences],
         )
         assert chosen in given.text.split("[1]")[0]
+
+
+def test_a_passage_that_is_not_shown_answers() -> None:
+    """No other sentence is quoted in its place, least of all as surely; the answer names the passage."""
+    found = passages("The observatory of Velmora stands on a hill.", "Anna Lorenz founded the observatory.")
+    question, similarities = "Who founded the observatory of Velmora?", [0.5, 0.9]
+    pieces = candidates(question, found)
+    near = [similarities[one.passage - 1] for one in pieces]
+    hidden = compose(question, found, pieces, near, places=[1, None])
+    assert (hidden.text, hidden.supported, hidden.unshown) == ("", False, 2)
+    assert compose(question, found, pieces, near, places=[None, 1]).text == (
+        "Anna Lorenz founded the observatory. [1]"
+    )
+
+
+@pytest.mark.parametrize("model", ["multilingual-e5-small", "all-minilm"])
+@pytest.mark.parametrize(
+    "text", ["The ferry leaves at noon.", "The ferry leaves at noon. It is red. It is old."]
+)
+@pytest.mark.parametrize("near", [0.0, 0.1, 0.2])
+def test_one_passage_alone_answers_what_it_is_about(model: str, text: str, near: float) -> None:
+    """That there is nothing to compare it with speaks for it no more than against it."""
+    (only,) = passages(text)
+    for question, similarity, answers in (
+        ("Which band won the song contest?", near, False),
+        ("When does the ferry leave?", 0.6 + near, True),
+    ):
+        found = [replace(only, near=similarity)]
+        pieces = candidates(question, found)
+        given = compose(
+            question, found, pieces, [similarity] * len(pieces), calibration=calibration_of(model)
+        )
+        assert given.supported is answers
 
 
 @pytest.mark.parametrize(
