@@ -1,7 +1,8 @@
 """Traces: which work belongs together, over processes and servers; recorded where a plugin is a `Tracer`.
 
 The kernel and plugins say when work begins and ends. Names and attributes follow OpenTelemetry's semantic
-conventions. Nothing that a client wrote is ever one of them: no path, query, header, body, text or prompt.
+conventions. No path, query, body, text or prompt is ever one of them, and of headers only what
+``X-Request-ID`` says. The host of a call may be one that a client has named.
 """
 
 from __future__ import annotations

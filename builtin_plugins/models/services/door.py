@@ -24,7 +24,13 @@ from builtin_plugins.models.runtimes.protocol import (
 )
 from builtin_plugins.models.services.caps import capped, capped_options
 from builtin_plugins.models.services.rules import Rules
-from builtin_plugins.models.services.spans import begin_chat, embedding_span, note_generated, note_turn
+from builtin_plugins.models.services.spans import (
+    begin_chat,
+    embedding_span,
+    note_embedded,
+    note_generated,
+    note_turn,
+)
 from builtin_plugins.models.services.usage import Usage
 from builtin_plugins.models.settings import ModelsSettings
 from kernel.sdk import (
@@ -76,6 +82,10 @@ class Configured:
         if isinstance(self.runtime, LocalRuntime):
             return self.runtime.knows(model)
         return any(canonical(info.id) == canonical(model) for info in self.listed)
+
+    def known(self, model: str) -> str | None:
+        """The name if it lists that model; None for what may be just a text."""
+        return model if self.lists(model) else None
 
 
 class Models:
@@ -145,7 +155,7 @@ class Models:
             options=capped_options(options, rule),
         )
         started, tokens, failed = time.perf_counter(), None, True
-        span = begin_chat(self._tracing, name, chosen.kind)
+        span = begin_chat(self._tracing, chosen.known(name), chosen.kind)
         try:
             characters = Characters()
             async with aclosing(inside_span(span, _stream(chosen.runtime, request))) as stream:
@@ -175,7 +185,7 @@ class Models:
         rule = await self.rules.admit(name)
         asked = replace(request, model=name, options=capped_options(request.options, rule, add=True))
         started, tokens, failed = time.perf_counter(), None, True
-        span = begin_chat(self._tracing, name, chosen.kind)
+        span = begin_chat(self._tracing, chosen.known(name), chosen.kind)
         try:
             turn = inside_span(span, chosen.runtime.chat(asked, name))
             async with aclosing(_whole_characters(turn)) as events:
@@ -207,8 +217,9 @@ class Models:
         await self.rules.admit(name)
         started = time.perf_counter()
         try:
-            with embedding_span(self._tracing, name, chosen.kind):
+            with embedding_span(self._tracing, chosen.known(name), chosen.kind) as span:
                 vectors = await chosen.runtime.embed(name, prepared(name, texts, purpose))
+                note_embedded(span, name)
         except ModelNotFound:
             return None
         except ModelRuntimeError as error:

@@ -1,6 +1,7 @@
 """Calls of models as spans, by OpenTelemetry's conventions for generative AI.
 
-They tell which model was asked by what, and how many tokens that took; never what was said.
+They tell which model was asked by what, and how many tokens that took; never what was said. A model's name
+may be any text of a client's until a runtime lists it or answers by it.
 """
 
 from __future__ import annotations
@@ -13,15 +14,21 @@ from kernel.sdk import Attributes, Span, Tracing, contracts
 _LONGEST: Final = 200
 
 
-def begin_chat(tracing: Tracing, model: str, provider: str) -> Span:
-    """A turn that begins now. `provider` is the kind of runtime: ``ollama``, ``openai`` or ``local``."""
-    return tracing.begin(f"chat {model[:_LONGEST]}", "client", _attributes("chat", model, provider))
+def begin_chat(tracing: Tracing, model: str | None, provider: str) -> Span:
+    """A turn that begins now. `model` is one that the runtime is known to have, else None; `provider` is the
+    kind of runtime: ``ollama``, ``openai`` or ``local``.
+    """
+    return tracing.begin("chat", "client", _attributes("chat", model, provider))
 
 
-def embedding_span(tracing: Tracing, model: str, provider: str) -> AbstractContextManager[Span]:
-    """A call for vectors."""
-    attributes = _attributes("embeddings", model, provider)
-    return tracing.span(f"embeddings {model[:_LONGEST]}", "client", attributes)
+def embedding_span(tracing: Tracing, model: str | None, provider: str) -> AbstractContextManager[Span]:
+    """A call for vectors; `model` and `provider` as for `begin_chat`."""
+    return tracing.span("embeddings", "client", _attributes("embeddings", model, provider))
+
+
+def note_embedded(span: Span, model: str) -> None:
+    """The runtime has made vectors by that model."""
+    span.set("gen_ai.request.model", model[:_LONGEST])
 
 
 def note_generated(span: Span, end: contracts.Generated) -> None:
@@ -37,17 +44,19 @@ def note_turn(span: Span, end: contracts.ChatEnd) -> None:
     _note(span, end.model, end.finish_reason, end.prompt_tokens, end.completion_tokens)
 
 
-def _attributes(operation: str, model: str, provider: str) -> Attributes:
+def _attributes(operation: str, model: str | None, provider: str) -> Attributes:
+    known = {} if model is None else {"gen_ai.request.model": model[:_LONGEST]}
     return {
         "gen_ai.operation.name": operation,
         "gen_ai.provider.name": provider,
         "gen_ai.system": provider,  # its name in older conventions, which many tools still read
-        "gen_ai.request.model": model[:_LONGEST],
+        **known,
     }
 
 
 def _note(span: Span, model: str, reason: str | None, read: int | None, written: int | None) -> None:
-    span.set("gen_ai.response.model", model)
+    span.set("gen_ai.request.model", model[:_LONGEST])
+    span.set("gen_ai.response.model", model[:_LONGEST])
     span.set("gen_ai.response.finish_reasons", None if reason is None else [reason])
     span.set("gen_ai.usage.input_tokens", read)
     span.set("gen_ai.usage.output_tokens", written)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,13 @@ from kernel.sdk import (
     Gather,
     Job,
     Platform,
+    PlatformError,
     Plugin,
     RouteTable,
     Together,
     Unavailable,
     Unit,
+    contracts,
     hookimpl,
     send_events,
 )
@@ -283,6 +286,29 @@ def test_a_job_that_a_person_cancels_did_not_fail(raised: type[Exception], failu
     assert failed == failures
 
 
+async def test_a_model_that_nobody_has_leaves_no_name(collector: Collector, start_platform: Start) -> None:
+    """What a client sends as the model's name may be anything; that of an answer is the runtime's word."""
+    async with model_server(Script(answer="Yes.", models=("writer",))) as models:
+        env = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OPENAI_BASE_URL": f"{models.url}/v1"}
+        running = await start_platform("tracing", "models", env=env)
+        platform = running.platform
+        for model in (SECRET, "writer"):
+            request = contracts.ChatRequest([{"role": "user", "content": "Hello?"}], model=model)
+            turn = platform.hooks.ask_now(contracts.chat_with_model, platform=platform, request=request)
+            assert turn is not None
+            with suppress(PlatformError):
+                async for _ in turn:
+                    pass
+
+        def both(spans: list[Received]) -> list[Received] | None:
+            found = [span for span in spans if span.name == "chat"]
+            return found if len(found) == 2 else None
+
+        spans = await collector.until(both)
+    assert {span.attributes.get("gen_ai.request.model") for span in spans} == {None, "writer"}
+    assert SECRET not in repr(collector.spans)
+
+
 async def test_jobs_continue_the_trace(running: Any, collector: Collector) -> None:
     """One by one and together; what they raise is told by its class."""
     user = await running.user()
@@ -463,17 +489,17 @@ async def test_one_trace_over_api_worker_and_models(
             path = f"{pipelines}/{pipeline['pipeline_id']}/query"
             async with served.session.post(path, headers=traced, json=question) as answer:
                 assert answer.status == 200, await answer.text()
-            chat = await collector.span("chat writer")
+            chat = await collector.span("chat")
             await collector.span("POST /v1/rag/pipeline/{pipeline_id}/query")
     spans = [span for span in collector.spans if span.trace == TRACE]
     assert {span.resource["service.name"] for span in spans} == {"harbour"}
     assert job.resource["platform.role"] == "worker"
-    below = [one for one in spans if one.name == "embeddings embedder" and one.parent == job.id]
+    below = [one for one in spans if one.name == "embeddings" and one.parent == job.id]
     assert below, [(one.name, one.parent) for one in spans]
     call = next(one for one in spans if one.kind == "client" and one.parent == below[0].id)
     assert [one.name for one in ending_with(spans, call)] == [
         "POST",
-        "embeddings embedder",
+        "embeddings",
         "job rag.ingest_document",
         "rag-pipeline upload",
         "POST /v1/rag/knowledge-bases/{kb_id}/upload",
