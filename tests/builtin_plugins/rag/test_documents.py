@@ -163,11 +163,11 @@ async def test_every_format(running: Running, tmp_path: Path, kind: Kind) -> Non
     ("make", "says"),
     [
         (lambda path: read(documents.pdf(path, PAGES, password="secret")), "password"),
-        (lambda path: read(documents.scanned_pdf(path)), "no text"),
+        (lambda path: read(documents.pdf(path, [[], []])), "No text"),
         (lambda path: read(documents.pdf(path, PAGES))[:700], "damaged"),
         (lambda _: b"%PDF-1.7\n%nothing of the kind", "damaged"),
-        (lambda _: b" \n\t \n", "no text"),
-        (lambda path: read(documents.slides(path, [("", "")])), "no text"),
+        (lambda _: b" \n\t \n", "No text"),
+        (lambda path: read(documents.slides(path, [("", "")])), "No text"),
     ],
 )
 async def test_what_cannot_become_text_fails_with_its_reason(
