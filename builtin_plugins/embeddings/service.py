@@ -43,8 +43,9 @@ class LocalEmbeddings:
         self._models = models
         self._settings = settings
         self._durations = durations
-        # Two at a time: a question need not wait for the whole batch of an ingestion in the same process.
-        self._threads = ThreadPoolExecutor(2, "platform-embed", initializer=_yield_to_others)
+        # Three at a time: one document has two batches under way, and a question in the same process need not
+        # wait for either.
+        self._threads = ThreadPoolExecutor(3, "platform-embed", initializer=_yield_to_others)
         self._engines = {model.name: _Engine(model, settings, self._threads) for model in models}
 
     async def embed(self, model: str, texts: Sequence[str], purpose: contracts.Purpose) -> Embedded | None:

@@ -144,10 +144,11 @@ def _overlap_start(window: _Window, lowest: int, end: int, fresh: int, overlap: 
 
     A sentence that leaves at least half of the overlap is preferred, then a word. Without either, the overlap
     begins inside a word only if the chunk before had to end inside one. Rows that end a portion of a table
-    are not repeated: the names of their columns would stay behind.
+    are not repeated: the names of their columns would stay behind. A tab that indents makes no row.
     """
     text = window.text
-    if fresh > end + 1 and "\t" in text[text.rfind("\n", lowest, end) + 1 : end]:
+    line = max(text.rfind("\n", lowest - 1, end) + 1, lowest - 1)
+    if fresh > end + 1 and "\t" in text[line:end].lstrip():
         return fresh
     floor = max(end - overlap, lowest, window.page_at(fresh)[1])
     if floor >= end:

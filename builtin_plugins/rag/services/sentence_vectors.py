@@ -1,6 +1,6 @@
 """Vectors of sentences that answers were chosen from: who asks about the same passages again waits less.
 
-Six sentences cost several times what a question costs. They are kept in memory, by passage and not by text
+Four sentences cost several times what a question costs. They are kept in memory, by passage and not by text
 alone: how long an answer takes must not tell whether somebody else's document has the same sentence.
 """
 

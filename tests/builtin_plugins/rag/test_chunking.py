@@ -135,6 +135,17 @@ def test_overlap_begins_with_a_sentence_or_a_word() -> None:
     assert texts("0123456789abcdefghij", 10, 4) == ["0123456789", "6789abcdef", "cdefghij"]
 
 
+def test_rows_of_a_table_are_not_repeated_and_indented_lines_are() -> None:
+    """Tabs between cells make a row; tabs before a line of code do not, nor tabs in the lines above."""
+    row = "pump 4\t11 kg\t40 EUR"
+    first, second, *_ = texts(f"{row}\n\n{'word ' * 10}", 28, 20)
+    assert first == row and second.startswith("word")
+    for above in ("a := 1", "a\tb\tc"):
+        code = f"{above}\n\tfirst(one, two)\n\tsecond(three, four)\n\tthird(five, six)"
+        first, second, *_ = texts(code, 28, 20)
+        assert first.endswith("\tfirst(one, two)") and second.startswith("first(one, two)\n\tsecond")
+
+
 def test_heading_goes_with_its_text() -> None:
     """A heading that would end a chunk moves to the next one, Markdown or plain, with its parents."""
     body = " ".join(prose(2))
