@@ -1,7 +1,9 @@
 """The languages of documents that were stored without them: imported, or from before they were told.
 
 A job at low priority tells them, document by document, and stores them with the passages; text indexes then
-read these passages anew. Killed anywhere, it goes on with the documents that are left.
+read these passages anew. Killed anywhere, it goes on with the documents that are left. Two runs at once may
+tell the same documents, and store the same. A change of the embedding model copies passages as they are: its
+knowledge base is left alone until it is over, or what is told meanwhile would stay behind in the old vectors.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.languages import languages_of
 from kernel.sdk import LANGUAGE, Job, Platform, Unit
 
+_BATCH = 500
 _SECONDS = 60
 """A run ends after so long and leaves the rest to the next, so that its lane is free for others."""
 
@@ -29,36 +32,47 @@ async def tell_languages(platform: Platform, _payload: TellPayload) -> None:
     until = time.monotonic() + _SECONDS
     while time.monotonic() < until:
         found = await platform.database.read(_next)
-        if found is None:
+        if not found:
             return
-        base, document_id = found
-        rows, _ = await platform.vectors.points(base.collection, document_id, 1, 0)
-        told = rows[0].payload.get(LANGUAGE) if rows else None
-        if rows and told is None:
-            (told,) = await languages_of(platform, [rows[0].text])
-        await platform.database.write(_store, platform, base.id, document_id, told)
+        for base, document_id in found:
+            await _tell(platform, base, document_id)
+            if time.monotonic() >= until:
+                return
 
 
-def _next(session: Session) -> tuple[KnowledgeBase, str] | None:
+async def _tell(platform: Platform, base: KnowledgeBase, document_id: str) -> None:
+    rows, _ = await platform.vectors.points(base.collection, document_id, 1, 0)
+    told = rows[0].payload.get(LANGUAGE) if rows else None
+    if rows and told is None:
+        (told,) = await languages_of(platform, [rows[0].text])
+    await platform.database.write(_store, platform, base.id, document_id, told)
+
+
+def _next(session: Session) -> list[tuple[KnowledgeBase, str]]:
+    """Some documents to look at: each look reads the whole table."""
     query = (
         select(KnowledgeBase, Document.id)
         .join(Document, Document.knowledge_base_id == KnowledgeBase.id)
-        .where(Document.language_told.is_(False), Document.status == "completed")
-        .limit(1)
+        .where(
+            Document.language_told.is_(False),
+            Document.status == "completed",
+            KnowledgeBase.reembedding.is_(None),
+        )
+        .limit(_BATCH)
     )
-    row = session.execute(query).one_or_none()
-    return None if row is None else (row[0], row[1])
+    return [(row[0], row[1]) for row in session.execute(query)]
 
 
 def _store(unit: Unit, platform: Platform, kb_id: str, document_id: str, language: str | None) -> None:
-    """With the passages, wherever they are by now, in the order of locks of an ingestion."""
+    """With the passages, unless they are being copied, in the order of locks of an ingestion."""
     mine = select(KnowledgeBase).where(KnowledgeBase.id == kb_id)
     base: KnowledgeBase | None = unit.session.scalar(mine.with_for_update(read=True, key_share=True))
-    if base is None or unit.session.get(Document, document_id, with_for_update=True) is None:
+    if base is None or base.reembedding is not None:
+        return
+    if unit.session.get(Document, document_id, with_for_update=True) is None:
         return
     if language is not None:
-        for collection in filter(None, (base.collection, base.coming_collection)):
-            platform.vectors.annotate(unit, collection, document_id, {LANGUAGE: language})
+        platform.vectors.annotate(unit, base.collection, document_id, {LANGUAGE: language})
     unit.session.execute(update(Document).where(Document.id == document_id).values(language_told=True))
 
 

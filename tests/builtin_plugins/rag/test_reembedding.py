@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
+from builtin_plugins.rag.services.telling import TellPayload, tell_languages
 from kernel.db.tables import CollectionRecord
 from kernel.sdk import Embedded, contracts, hookimpl
 from kernel.testing import Actor, Start, environment, platforms
@@ -22,6 +23,11 @@ from tests.fakes.waiting import eventually
 
 BASES = "/v1/rag/knowledge-bases"
 OLD, NEW = "all-minilm", "multilingual-e5-small"
+GERMAN = "Die Katzen schlafen auf den Bänken vor der Stube, bis es im Herbst zu kalt wird."
+_OF_THE_SIXTH_RELEASE = (
+    """UPDATE kernel_point SET payload = '{"page": null, "char_start": 0, "char_end": 80}'""",
+    "UPDATE rag_document SET language_told = false",
+)
 TOPICS = ("harbour", "lighthouse", "ferry", "anchor", "compass", "rudder")
 
 
@@ -120,6 +126,32 @@ async def test_questions_uploads_and_deletions_meanwhile(
     assert (done["status"], done["result"]) == ("done", f"{BASES}/{base}")
     await running.platform.vectors.settled()  # type: ignore[attr-defined]
     assert await running.platform.database.read(collections) == 1
+
+
+async def test_languages_that_are_told_meanwhile(start_platform: Start, database_url: str | None) -> None:
+    """The new vectors know the languages of older documents, whenever these are told."""
+    models = TwoModels()
+    running = await start_platform("rag", models, env={"DATABASE_URL": database_url})
+    ann = await somebody(running)
+    base = await make_base(ann, embedding_model=OLD)
+    await ingest(running, ann, base, "cats.txt", GERMAN)
+    platform = running.platform
+    async with platform.database.schema_change() as connection:
+        for statement in _OF_THE_SIXTH_RELEASE:
+            await connection.execute(text(statement))
+    models.go.clear()
+    await reembed(ann, base)
+    working = asyncio.create_task(running.run_jobs())
+    async with asyncio.timeout(60):
+        await models.arrived.wait()
+        await tell_languages(platform, TellPayload())
+        models.go.set()
+        await working
+        await tell_languages(platform, TellPayload())
+    assert await model_of(ann, base) == NEW
+    found = await ann.post(f"{BASES}/{base}/search", json={"question": "Katze"})
+    (passage,) = found.json()["items"]
+    assert passage["scores"]["text"] > 0.0  # "Katzen", by its German stem
 
 
 async def test_cancelled(start_platform: Start, database_url: str | None) -> None:
