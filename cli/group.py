@@ -107,6 +107,8 @@ def _absent(error: Exception) -> bool:
 
 
 def _text(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return "the disk is full: make room and try again"
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if _absent(error):

@@ -1,5 +1,4 @@
 """Everything a plugin may import from the platform. Anything not listed here can change without notice.
-
 A removal is announced one release ahead in CHANGELOG.md, under "Plugin authors".
 """
 

@@ -168,7 +168,7 @@ def _guarded(end: Callable[[], None]) -> None:
     """One stream that can't be ended must not keep the others going."""
     try:
         end()
-    except ANY_ERROR:
+    except ANY_ERROR:  # boundary: whatever a stream of a plugin does at its end
         log.exception("a streaming answer could not be ended")
 
 

@@ -32,6 +32,7 @@ OURS = {"kernel", "cli", "builtin_plugins"}
 NEEDED = {
     "aiohappyeyeballs",
     "aiohttp",
+    "backports",  # aiohttp reads Zstandard with backports.zstd where that is installed
     "aiosignal",
     "aiosmtplib",
     "aiosqlite",
