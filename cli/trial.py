@@ -96,6 +96,8 @@ def _environment(names: Sequence[str], folder: Path, packages: Path | None) -> d
     if config.is_file():
         shutil.copyfile(config, home / "config.yaml")
     found = isolated_environment(home) | {"DATABASE_URL": f"sqlite:///{home / 'platform.db'}"}
+    # `config.yaml` may name stores of the data that is in use.
+    found |= {"PLATFORM_BLOB_STORE": "files", "PLATFORM_CACHE_STORE": "auto", "PLATFORM_VECTOR_STORE": "auto"}
     disabled = [name for name in split_list(settings.plugins_disabled) if name not in names]
     found["PLATFORM_PLUGINS_DISABLED"] = ",".join(disabled)
     if packages is not None:

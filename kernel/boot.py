@@ -72,6 +72,7 @@ from kernel.settings_checks import split_list
 from kernel.start_guards import Opening, enter_service
 from kernel.starting import Starter
 from kernel.stores.disk import DiskSpace, folders_written
+from kernel.stores.held import HeldBlobs
 from kernel.stores.offers import OfferedStores, StoreNeeds
 from kernel.stores.opening import Stores, open_early_blobs, open_stores, own_stores, prepare_own_vectors
 from kernel.stores.scratch import Scratch
@@ -122,6 +123,8 @@ async def open_platform(
         stores = await open_stores(
             storage.needs, offered, stack, blobs=blobs, apply=apply, serving=role != "tool"
         )
+        if role != "tool" and isinstance(stores.blobs, HeldBlobs):
+            await _settle(stores.blobs)
         platform = _assemble(role, plugins, storage, stores, schema, stack)
         plugins.collector.collect(OWN_JOBS)
         plugins.collector.check_routes()
@@ -250,6 +253,13 @@ async def _publish(resources: Resources, events: Sequence[Event]) -> None:
 async def _hold_home(storage: _Storage, stack: AsyncExitStack) -> None:
     try:
         await stack.enter_async_context(home_held(storage.needs.settings.home, storage.database))
+    except (SQLAlchemyError, OSError) as error:
+        raise unusable(error) from error
+
+
+async def _settle(blobs: HeldBlobs) -> None:
+    try:
+        await blobs.settle()
     except (SQLAlchemyError, OSError) as error:
         raise unusable(error) from error
 

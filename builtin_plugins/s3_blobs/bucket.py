@@ -20,6 +20,7 @@ from builtin_plugins.s3_blobs.settings import S3Settings
 from kernel.sdk import BlobsAway
 
 _PIECE = 1024 * 1024
+_SHORT = 1024
 _CONNECT = 2.0  # seconds
 _SILENCE = 20.0  # seconds without a byte from the server while content is on its way
 _QUICK = 4.0  # the same for what is asked inside a transaction
@@ -88,6 +89,22 @@ class Bucket:
         with self._told(), file.open("rb") as body:
             self._client.put_object(**self._named(key), Body=body, ChecksumSHA256=checksum)
 
+    def put_text(self, key: str, text: str) -> None:
+        """Write a short text as an object."""
+        with self._told():
+            self._quickly.put_object(**self._named(key), Body=text.encode())
+
+    def get_text(self, key: str) -> str | None:
+        """A short text; None where there is no such object."""
+        self._be_quick()
+        try:
+            with self._told():
+                body = self._quickly.get_object(**self._named(key))["Body"]
+            with closing(body), self._told():
+                return str(body.read(_SHORT).decode(errors="replace")).strip()
+        except FileNotFoundError:
+            return None
+
     def get(self, key: str) -> Iterator[bytes]:
         """An object's content in pieces. Raises FileNotFoundError where there is none."""
         with self._told():
@@ -120,7 +137,7 @@ class Bucket:
     @cached_property
     def _quickly(self) -> Any:
         """For what is asked while others wait: gives up soon."""
-        return self._made(_QUICK, attempts=2)
+        return self._made(_QUICK, attempts=1)
 
     def _made(self, silence: float, attempts: int) -> Any:
         from botocore.config import Config

@@ -5,6 +5,7 @@ All calls block. Several processes share the folder.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 import time
@@ -23,6 +24,11 @@ class _Copy(NamedTuple):
     size: int
     path: Path
 
+    @property
+    def sha256(self) -> str:
+        """Of its content."""
+        return self.path.parent.name + self.path.name
+
 
 class Copies:
     """Files by the SHA-256 of their content, up to `most` bytes together."""
@@ -31,6 +37,7 @@ class Copies:
         self._folder = folder
         self._most = most
         self._lock = threading.Lock()
+        self._whole: set[str] = set()  # copies whose content this process knows to be right
         self._size: int | None = None  # since the last look; other processes add as well
 
     def path(self, sha256: str) -> Path:
@@ -38,11 +45,27 @@ class Copies:
         return self._folder / sha256[:2] / sha256[2:]
 
     def use(self, sha256: str) -> bool:
-        """Whether there is a copy; it stays for the next minutes."""
+        """Whether there is a copy; it stays for the next minutes.
+
+        What was there before this process is read through at its first use: a power cut may have damaged it,
+        because copies are not synced.
+        """
+        path = self.path(sha256)
         try:
-            os.utime(self.path(sha256))
+            os.utime(path)
+            if sha256 not in self._whole and not self._is_whole(path, sha256):
+                self.remove(sha256)
+                return False
         except FileNotFoundError:
+            self._whole.discard(sha256)
             return False
+        return True
+
+    def _is_whole(self, path: Path, sha256: str) -> bool:
+        with path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
+                return False
+        self._whole.add(sha256)
         return True
 
     def add(self, sha256: str, file: Path, size: int) -> None:
@@ -51,6 +74,7 @@ class Copies:
         target.parent.mkdir(parents=True, exist_ok=True)
         os.utime(file)
         file.replace(target)
+        self._whole.add(sha256)
         with self._lock:
             self._size = None if self._size is None else self._size + size
             if self._size is None or self._size > self._most:
@@ -58,11 +82,12 @@ class Copies:
 
     def remove(self, sha256: str) -> None:
         """Remove a copy, if there is one."""
+        self._whole.discard(sha256)
         self.path(sha256).unlink(missing_ok=True)
 
     def names(self) -> list[str]:
         """The contents that have a copy."""
-        return [copy.path.parent.name + copy.path.name for copy in self._found()]
+        return [copy.sha256 for copy in self._found()]
 
     def _give_up(self) -> int:
         """Remove the copies that were not used for longest, until the rest fits; answers the rest's size."""
@@ -72,7 +97,7 @@ class Copies:
         for copy in found:
             if size <= wanted or copy.used_at > unused_since:
                 break
-            copy.path.unlink(missing_ok=True)
+            self.remove(copy.sha256)
             size -= copy.size
         return size
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from kernel.sdk import (
@@ -18,10 +19,12 @@ from kernel.sdk import (
     Resource,
     ResourceKey,
     StoreOffer,
+    Tables,
     Unhealthy,
     hookimpl,
 )
 
+from .models import Base
 from .settings import S3Settings
 from .store import REMOVED, S3Blobs, look_after, open_store
 
@@ -41,6 +44,10 @@ class S3BlobsPlugin(Plugin):
     @hookimpl
     def register_settings(self) -> type[S3Settings]:
         return S3Settings
+
+    @hookimpl
+    def register_tables(self) -> Tables:
+        return Tables(Base, Path(__file__).parent / "migrations")
 
     @hookimpl
     def register_stores(self) -> Sequence[StoreOffer[Any]]:

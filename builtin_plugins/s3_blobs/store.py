@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from builtin_plugins.s3_blobs.bucket import Bucket, Place
 from builtin_plugins.s3_blobs.copies import Copies
+from builtin_plugins.s3_blobs.ownership import claim
 from builtin_plugins.s3_blobs.settings import S3Settings
 from kernel.sdk import (
     BlobsAway,
@@ -39,6 +40,7 @@ _KEY = re.compile(r"[0-9a-f]{2}/[0-9a-f]{62}")
 _LOOK = 600.0  # seconds between two looks for copies whose removal nobody told of
 _AT_ONCE = 500
 _THREADS = 16
+_DAY = 24 * 60 * 60.0
 
 
 class DamagedObject(Exception):
@@ -56,12 +58,31 @@ class S3Blobs(HeldBlobs):
         super().__init__(needs.database, needs.disk, needs.settings.home / "s3" / "staging")
         self.bucket = bucket
         self.copies = copies
+        self.leave_alone = _DAY
+        self._serving = self._ours = False
         # Its own: a server that hangs must not keep the threads from everybody else.
         self._threads = ThreadPoolExecutor(_THREADS, "s3")
         self._fetching: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
+    async def settle(self) -> None:
+        """See that the prefix belongs to this database. Raises StartupError if it is another's."""
+        self._serving = True
+        try:
+            await self._claim()
+        except BlobsAway as error:
+            if error.refused:
+                raise StartupError(error.reason) from error
+            log.warning("%s; nothing is removed until it does", error.reason)
+
+    async def _claim(self) -> None:
+        if not self._ours:
+            await claim(self.bucket, self._database, self._apart, self.stored)
+            self._ours = True
+
     async def secure(self, staged: Staged) -> None:
         """Write the object, unless it is there already."""
+        if self._serving:  # its server may have been away at the start
+            await self._claim()
         await self._apart(self._put, staged)
 
     def place(self, staged: Staged) -> None:
@@ -71,8 +92,14 @@ class S3Blobs(HeldBlobs):
             self.copies.add(staged.sha256, staged.path, staged.size)
 
     def take_away(self, sha256: str) -> None:
+        if not self._ours:  # as in a tool: housekeeping does it
+            raise BlobsAway(f"nothing is removed from {self.bucket.place} before it is known to be ours")
         self.bucket.remove(_key(sha256))
         self.copies.remove(sha256)
+
+    async def sweep(self) -> int:
+        await self._claim()
+        return await super().sweep()
 
     def remove_unheld(self, unit: Unit, sha256: str) -> int:
         removed = super().remove_unheld(unit, sha256)
@@ -105,8 +132,10 @@ class S3Blobs(HeldBlobs):
         return await self._apart(self.find_stored)
 
     async def check(self) -> None:
-        """See that the bucket can be used. Raises BlobsAway."""
+        """See that the bucket can be used, by this database. Raises BlobsAway."""
         await self._apart(self.bucket.check)
+        if self._serving:
+            await self._claim()
 
     def close(self) -> None:
         """Take no more calls; one under way ends by itself."""
@@ -126,8 +155,10 @@ class S3Blobs(HeldBlobs):
 
     def _put(self, staged: Staged) -> None:
         key = _key(staged.sha256)
-        if self.bucket.size_of(key) != staged.size:
-            self.bucket.put(key, staged.path, staged.sha256)
+        if self.bucket.size_of(key) == staged.size:
+            return
+        moved = not staged.path.exists()  # by an earlier attempt of the transaction
+        self.bucket.put(key, self.copies.path(staged.sha256) if moved else staged.path, staged.sha256)
 
     def _fetch(self, sha256: str) -> None:
         path, digest, size = self._scratch.new(), hashlib.sha256(), 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -64,6 +65,8 @@ class HeldBlobs(ABC):
         self._database = database
         self._disk = disk
         self._scratch = Scratch(staging)
+        self.leave_alone = 0.0
+        """Seconds for which the sweep leaves a content alone that no row knows."""
 
     @abstractmethod
     async def secure(self, staged: Staged) -> None:
@@ -84,6 +87,12 @@ class HeldBlobs(ABC):
     @abstractmethod
     async def local(self, sha256: str) -> Path:
         """A file with the content; see `BlobStore.local`. It does not exist if the content is not there."""
+
+    async def settle(self) -> None:  # noqa: B027
+        """Get ready to serve: called at the start of each process that does, after the migrations.
+
+        Raises StartupError, which stops the start, as when the contents belong to another database.
+        """
 
     async def stage(self, chunks: AsyncIterator[bytes], limit: int) -> Staged:
         """Write the stream to a temporary file, and make it durable.
@@ -154,9 +163,10 @@ class HeldBlobs(ABC):
 
     async def unheld(self) -> set[str]:
         """Contents and rows that nobody held a moment ago; what is still so is decided under the lock."""
-        found = set(await self.stored())
+        found, until = await self.stored(), time.time() - self.leave_alone
         rows, held = await self._database.read(_rows_and_held)
-        return (found | rows) - held
+        old = {sha256 for sha256, blob in found.items() if not self.leave_alone or blob.modified_at < until}
+        return (old | rows) - held
 
     async def stored(self) -> dict[str, StoredBlob]:
         """What `find_stored` finds."""

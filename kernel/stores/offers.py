@@ -61,8 +61,8 @@ class StoreOffer(Generic[T]):
     the name as its scheme, as in ``PLATFORM_BLOB_STORE=name://place``. It proves itself by the conformance
     suite of its kind (`kernel.stores.conformance`, `kernel.stores.conformance_vectors`).
 
-    An `early` store needs no tables of its plugin. It is opened before the migrations, so that a backup made
-    then, or before a restore, can contain what it stores.
+    An `early` store needs no tables of its plugin before it is settled (`HeldBlobs.settle`). It is opened
+    before the migrations, so that a backup made then, or before a restore, can contain what it stores.
     """
 
     kind: StoreKind[T]

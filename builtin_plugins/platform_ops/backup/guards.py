@@ -19,7 +19,17 @@ from builtin_plugins.platform_ops.backup.restoring import apply_files, replace_r
 from builtin_plugins.platform_ops.models import BackupJob
 from builtin_plugins.platform_ops.settings import OpsSettings
 from builtin_plugins.platform_ops.version import VERSION
-from kernel.sdk import ANY_ERROR, Account, JobQueue, Opening, Pending, StartGuard, StartupError
+from kernel.sdk import (
+    ANY_ERROR,
+    Account,
+    BlobsAway,
+    JobQueue,
+    Opening,
+    Pending,
+    StartGuard,
+    StartupError,
+    is_machine_fault,
+)
 
 log = logging.getLogger("platform_ops.backup")
 WAITING = ("ordered", "files")
@@ -31,7 +41,10 @@ async def waits(opening: Opening) -> bool:
 
 
 async def act(opening: Opening) -> None:
-    """Restore what was ordered. A failure leaves everything as it was, and is written down."""
+    """Restore what was ordered. A failure leaves everything as it was, and is written down.
+
+    Raises StartupError for the machine's faults: the restore stays ordered, and the next start tries again.
+    """
     found = await opening.needs.database.read(_ordered)
     if found is None:
         return
@@ -46,6 +59,10 @@ async def act(opening: Opening) -> None:
     except (sa.exc.SQLAlchemyError, OSError):
         raise  # the machine's fault: the next start tries again
     except ANY_ERROR as error:  # boundary: the platform must start with what it has
+        if is_machine_fault(error):
+            raise StartupError(
+                f"the restore of {name} was broken off: {_reason(error)}; the next start tries again"
+            ) from error
         log.exception("the restore of %s failed", name)
         await _failed(opening, job_id, f"{type(error).__name__}: {error}")
     else:
@@ -63,9 +80,11 @@ async def before_migrations(opening: Opening, pending: Sequence[Pending]) -> Non
     owners = ", ".join(f"{item.owner} {item.revisions[-1]}" for item in pending)
     try:
         name = await create(_source(opening), _archives(opening), f"before the upgrade to {owners}")
-    except (BackupFailed, OSError) as error:
+    except sa.exc.SQLAlchemyError:
+        raise
+    except ANY_ERROR as error:  # boundary: whatever the store of uploads raises
         raise StartupError(
-            f"no backup could be made before the upgrade, so nothing was changed: {error}."
+            f"no backup could be made before the upgrade, so nothing was changed: {_reason(error)}."
             " PLATFORM_BACKUP_BEFORE_UPGRADE=false upgrades without one"
         ) from error
     log.warning(
@@ -74,6 +93,10 @@ async def before_migrations(opening: Opening, pending: Sequence[Pending]) -> Non
         name,
         name,
     )
+
+
+def _reason(error: BaseException) -> str:
+    return error.reason if isinstance(error, BlobsAway) else str(error) or type(error).__name__
 
 
 GUARD = StartGuard(waits, act, before_migrations)

@@ -9,15 +9,24 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.orm import Session
 
+from builtin_plugins.platform_ops.backup import journal
 from builtin_plugins.platform_ops.backup.operator import restore
-from builtin_plugins.platform_ops.backup.service import back_up
+from builtin_plugins.platform_ops.backup.service import (
+    back_up,
+    folders_of,
+    order_restore,
+    prepare_restore,
+)
 from builtin_plugins.s3_blobs.copies import Copies
+from builtin_plugins.s3_blobs.ownership import MARKER
 from builtin_plugins.s3_blobs.plugin import S3BlobsPlugin
 from builtin_plugins.s3_blobs.store import DamagedObject, S3Blobs
 from cli.stored_checks import check_files
 from kernel.db.engine import Database
-from kernel.sdk import BlobsAway, StartupError
+from kernel.sdk import BlobsAway, StartupError, Unit
 from kernel.stores.conformance import BlobStoreConformance
 from kernel.stores.protocols import BlobStore
 from kernel.testing import Running, Start, eventually, platforms
@@ -36,6 +45,12 @@ def prefix_of(blobs: BlobStore) -> str:
     """What its objects' names start with."""
     assert isinstance(blobs, S3Blobs)
     return blobs.bucket.place.prefix
+
+
+def contents(server: S3Server, blobs: BlobStore) -> list[str]:
+    """The objects below its prefix, without the marker."""
+    prefix = prefix_of(blobs)
+    return [key for key in server.keys(prefix) if key != f"{prefix}{MARKER}"]
 
 
 async def chunks(content: bytes) -> AsyncIterator[bytes]:
@@ -68,11 +83,12 @@ class TestS3Blobs(BlobStoreConformance):
         """Its store."""
         self.server = s3
         self.staging = running.platform.settings.home / "s3" / "staging"
+        store_of(running).leave_alone = 0
         return running.platform.blobs
 
     async def held(self, blobs: BlobStore) -> int:
         """The objects, and the files in staging."""
-        objects = await asyncio.to_thread(self.server.keys, prefix_of(blobs))
+        objects = await asyncio.to_thread(contents, self.server, blobs)
         return len([*objects, *self.staging.glob("*")])
 
     async def abandon(self, blobs: BlobStore, content: bytes) -> None:
@@ -86,7 +102,27 @@ class TestS3Blobs(BlobStoreConformance):
         key = f"{prefix_of(blobs)}notes/readme.txt"
         client_of(self.server.url).put_object(Bucket=BUCKET, Key=key, Body=b"somebody else's")
         assert await blobs.sweep() == 0
-        assert self.server.keys(prefix_of(blobs)) == [key]
+        assert contents(self.server, blobs) == [key]
+
+    async def test_the_sweep_leaves_young_objects_alone(self, blobs: BlobStore) -> None:
+        """What no row knows goes a day after it came."""
+        assert isinstance(blobs, S3Blobs)
+        await self.abandon(blobs, b"just put")
+        blobs.leave_alone = 3600
+        assert await blobs.sweep() == 0
+        blobs.leave_alone = 0
+        assert await blobs.sweep() == 1
+
+    async def test_a_unit_that_is_tried_again(self, blobs: BlobStore, database: Database) -> None:
+        """Its first attempt made the file a copy; then the object went: the copy is put."""
+        assert isinstance(blobs, S3Blobs)
+        staged = await blobs.stage(chunks(b"twice"), 1000)
+        await asyncio.to_thread(blobs.place, staged)
+        await asyncio.to_thread(blobs.bucket.remove, f"{staged.sha256[:2]}/{staged.sha256[2:]}")
+        await database.write(blobs.keep, staged, "a")
+        assert await self.held(blobs) == 1
+        blobs.copies.remove(staged.sha256)
+        assert (await blobs.local(staged.sha256)).read_bytes() == b"twice"
 
     async def test_a_damaged_object_is_not_handed_out(self, blobs: BlobStore, running: Running) -> None:
         """Content that is not what its name says raises, and is not kept as a copy."""
@@ -130,7 +166,7 @@ async def test_server_killed_in_the_middle_of_a_put(
         await asyncio.to_thread(s3.start)
         async with asyncio.timeout(60):
             await working
-        assert len(await asyncio.to_thread(s3.keys, prefix_of(blobs))) == 1
+        assert len(await asyncio.to_thread(contents, s3, blobs)) == 1
         assert (await record(ann, base, kept["document_id"]))["status"] == "completed"
         again = await upload(ann, base, "large.txt", content)
         assert again.status == 202, again.body
@@ -184,7 +220,7 @@ class TestTwoMachines:
             assert [len(found.names()) for found in copies] == [1, 1]
             assert (await ann.delete(path_of(base, document))).status == 200
             await eventually(lambda: not any(found.names() for found in copies))
-            assert s3.keys(prefix_of(one.platform.blobs)) == []
+            assert contents(s3, one.platform.blobs) == []
 
     async def test_a_machine_that_was_away(self, start_platform: Start, s3: S3Server) -> None:
         """Copies of what was removed meanwhile are gone soon after it starts."""
@@ -267,6 +303,19 @@ class TestCopies:
         if used_at is not None:
             os.utime(copies.path(name * 32), (used_at, used_at))
 
+    def test_damaged_ones_are_not_used(self, tmp_path: Path) -> None:
+        """After a restart, a copy that is empty or short is none."""
+        for damage in (b"", b"x" * 999):
+            sha256 = hashlib.sha256(b"x" * 1000).hexdigest()
+            file = tmp_path / "new"
+            file.write_bytes(b"x" * 1000)
+            Copies(tmp_path / "copies", 2500).add(sha256, file, 1000)
+            again = Copies(tmp_path / "copies", 2500)
+            assert again.use(sha256)
+            again.path(sha256).write_bytes(damage)
+            assert not Copies(tmp_path / "copies", 2500).use(sha256)
+            assert again.names() == []
+
     def test_old_ones_give_way(self, tmp_path: Path) -> None:
         """What was not used for longest goes first; what was just used stays, whatever the limit."""
         copies = Copies(tmp_path / "copies", 2500)
@@ -320,9 +369,133 @@ class TestBackups:
                 running = await start("platform_ops", S3BlobsPlugin, env=env)
                 store = store_of(running)
                 await running.run_jobs()  # lets go of what the restore brought
+                store.leave_alone = 0
                 await store.sweep()
-                assert [key.rpartition("/")[2] for key in s3.keys(store.bucket.place.prefix)] == [wanted[2:]]
+                assert [key.rpartition("/")[2] for key in contents(s3, store)] == [wanted[2:]]
                 assert (await store.local(wanted)).exists() and not (await store.local(gone)).exists()
+
+    async def test_a_restore_waits_for_the_server(
+        self, s3: S3Server, tmp_path: Path, database_url: str | None
+    ) -> None:
+        """A start while it is away is refused and gives nothing up; the next one restores."""
+        env = settings(s3, DATABASE_URL=database_url, PLATFORM_BACKUP_TO=str(tmp_path / "backups"))
+        async with platforms(tmp_path / "home") as start:
+            running = await start("platform_ops", S3BlobsPlugin, env=env)
+            await running.user("boss", role="admin")
+            sha256 = await keep(running, b"first", "one")
+            name, _ = await back_up(running.platform, "test")
+            await running.user("newcomer")
+        async with platforms(tmp_path / "home") as start:
+            tool = await start("platform_ops", S3BlobsPlugin, role="tool", env=env)
+            database = tool.platform.database
+            job_id = await database.write(journal.ask_for, "restore", "operator", name)
+            await database.write(journal.start, job_id)
+            await prepare_restore(tool.platform, job_id, name)
+            await database.write(order_restore, job_id, name, await folders_of(tool.platform))
+            store_of(tool).copies.remove(sha256)
+        async with wire_to("127.0.0.1", s3.port) as wire:
+            away = {**env, "PLATFORM_S3_ENDPOINT": f"http://127.0.0.1:{wire.port}"}
+        async with platforms(tmp_path / "home") as start:
+            with pytest.raises(StartupError, match=r"was broken off: .*does not answer.*next start"):
+                await start("platform_ops", S3BlobsPlugin, env=away)
+        async with platforms(tmp_path / "home") as start:
+            running = await start("platform_ops", S3BlobsPlugin, env=env)
+            names = await running.platform.database.read(usernames)
+            assert names == ["boss"]
+
+    async def test_no_backup_before_an_upgrade_while_the_server_is_away(
+        self, s3: S3Server, tmp_path: Path, database_url: str | None
+    ) -> None:
+        """The start is refused by a sentence that names the setting."""
+        env = settings(s3, DATABASE_URL=database_url, PLATFORM_BACKUP_TO=str(tmp_path / "backups"))
+        async with platforms(tmp_path / "home") as start:
+            running = await start("platform_ops", S3BlobsPlugin, env=env)
+            await running.user("boss", role="admin")
+            store_of(running).copies.remove(await keep(running, b"first", "one"))
+            await running.platform.database.write(step_back)
+        async with wire_to("127.0.0.1", s3.port) as wire:
+            away = {**env, "PLATFORM_S3_ENDPOINT": f"http://127.0.0.1:{wire.port}"}
+        async with platforms(tmp_path / "home") as start:
+            with pytest.raises(StartupError, match=r"does not answer.*PLATFORM_BACKUP_BEFORE_UPGRADE"):
+                await start("platform_ops", S3BlobsPlugin, env=away)
+        async with platforms(tmp_path / "home") as start:  # a database without an identity takes the marker's
+            running = await start("platform_ops", S3BlobsPlugin, env=env)
+            assert await store_of(running).sweep() == 0
+
+
+def usernames(session: Session) -> list[str]:
+    """Of all accounts."""
+    return sorted(session.scalars(text("SELECT username FROM kernel_account")))
+
+
+def step_back(unit: Unit) -> None:
+    """The database of a release in which the plugin had no table."""
+    unit.session.execute(text("DROP TABLE s3_blobs_identity"))
+    unit.session.execute(text("DROP TABLE s3_blobs_alembic_version"))
+
+
+class TestOnePrefixOneDatabase:
+    async def test_another_database_is_refused_and_removes_nothing(
+        self, s3: S3Server, tmp_path: Path
+    ) -> None:
+        """Staging with production's bucket does not start; production goes on."""
+        env = settings(s3)
+        async with platforms(tmp_path / "one") as start:
+            running = await start(S3BlobsPlugin, env=env)
+            sha256 = await keep(running, b"production's")
+            before = s3.keys(prefix_of(running.platform.blobs))
+        for _ in range(2):
+            async with platforms(tmp_path / "two") as start:
+                with pytest.raises(StartupError, match=r"PLATFORM_BLOB_STORE, or correct DATABASE_URL"):
+                    await start(S3BlobsPlugin, env=env)
+        async with platforms(tmp_path / "one") as start:
+            running = await start(S3BlobsPlugin, env=env)
+            store = store_of(running)
+            store.leave_alone = 0
+            assert await store.sweep() == 0
+            assert s3.keys(prefix_of(store)) == before
+            assert (await store.local(sha256)).read_bytes() == b"production's"
+
+    async def test_other_objects_without_a_marker(self, s3: S3Server, tmp_path: Path) -> None:
+        """Uploads of nobody known are not taken either; whoever has rows of them takes the prefix again."""
+        env = settings(s3)
+        async with platforms(tmp_path / "one") as start:
+            running = await start(S3BlobsPlugin, env=env)
+            await keep(running, b"production's")
+            prefix = prefix_of(running.platform.blobs)
+        client_of(s3.url).delete_object(Bucket=BUCKET, Key=f"{prefix}{MARKER}")
+        async with platforms(tmp_path / "two") as start:
+            with pytest.raises(StartupError, match="holds uploads of another database"):
+                await start(S3BlobsPlugin, env=env)
+        assert f"{prefix}{MARKER}" not in s3.keys(prefix)
+        async with platforms(tmp_path / "one") as start:
+            await start(S3BlobsPlugin, env=env)
+        assert f"{prefix}{MARKER}" in s3.keys(prefix)
+
+    async def test_found_out_when_the_server_is_back(self, s3: S3Server, tmp_path: Path) -> None:
+        """A platform that started without the server removes and uploads nothing before it has looked."""
+        env = settings(s3)
+        async with platforms(tmp_path / "one") as start:
+            running = await start(S3BlobsPlugin, env=env)
+            await keep(running, b"production's")
+            before = s3.keys(prefix_of(running.platform.blobs))
+        async with wire_to("127.0.0.1", s3.port) as wire, platforms(tmp_path / "two") as start:
+            away = {**env, "PLATFORM_S3_ENDPOINT": f"http://127.0.0.1:{wire.port}"}
+            await wire.drop()
+            running = await start(S3BlobsPlugin, env=away)
+            wire.restore()
+            store = store_of(running)
+            store.leave_alone = 0
+
+            async def refused() -> bool:
+                with pytest.raises(BlobsAway) as caught:
+                    await store.sweep()
+                return caught.value.refused
+
+            await eventually(refused)
+            with pytest.raises(BlobsAway):
+                await keep(running, b"staging's")
+            assert s3.keys(prefix_of(store)) == before
 
 
 async def test_doctor_looks_into_the_bucket(start_platform: Start, s3: S3Server) -> None:

@@ -1,0 +1,81 @@
+"""One prefix, one database: an object names the database whose rows say what may be removed there."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from builtin_plugins.s3_blobs.bucket import Bucket
+from builtin_plugins.s3_blobs.models import Identity
+from kernel.sdk import BlobsAway, Database, StoredBlob, Unit, held_among
+
+MARKER = "installation"
+"""Key of the object below the prefix that holds the identity of its database."""
+
+_AT_ONCE = 500
+_ROW = 1
+
+
+async def claim(
+    bucket: Bucket,
+    database: Database,
+    apart: Callable[..., Awaitable[Any]],
+    stored: Callable[[], Awaitable[dict[str, StoredBlob]]],
+) -> None:
+    """See that the prefix belongs to this database; take it if it is empty. Raises BlobsAway, refused.
+
+    `apart` calls a function in a thread of the store's.
+    """
+    marked, mine = await apart(_marked, bucket), await database.read(_identity)
+    if marked is not None and marked == mine:
+        return
+    if marked is not None and mine is not None:
+        raise _foreign(bucket, f"belongs to another database ({marked}; this one is {mine})")
+    found = await stored()
+    if (found or marked is not None) and not await _knows(database, list(found)):
+        owner = "holds uploads of another database" if marked is None else "belongs to another database"
+        raise _foreign(bucket, owner)
+    # An older database, such as one restored from a backup without an identity, takes that of its prefix.
+    mine = await database.write(_have_identity, mine or marked or secrets.token_hex(16))
+    if marked is None:
+        await apart(bucket.put_text, MARKER, mine)
+        marked = await apart(_marked, bucket)
+    if marked != mine:
+        raise _foreign(bucket, "was just taken by another database")
+
+
+def _foreign(bucket: Bucket, what: str) -> BlobsAway:
+    return BlobsAway(
+        f"{bucket.place} {what}, whose uploads would be removed. Name another prefix in"
+        " PLATFORM_BLOB_STORE, or correct DATABASE_URL. Only if this database has taken the place of the"
+        f" other one, and has its rows: delete the object '{MARKER}' there, and start again",
+        refused=True,
+    )
+
+
+def _marked(bucket: Bucket) -> str | None:
+    return bucket.get_text(MARKER)
+
+
+async def _knows(database: Database, found: list[str]) -> bool:
+    for start in range(0, len(found), _AT_ONCE):
+        if await database.read(held_among, found[start : start + _AT_ONCE]):
+            return True
+    return False
+
+
+def _identity(session: Session) -> str | None:
+    row = session.get(Identity, _ROW)
+    return None if row is None else str(row.identity)
+
+
+def _have_identity(unit: Unit, identity: str) -> str:
+    """What another process wrote meanwhile stays."""
+    unit.lock("s3_blobs:identity")
+    found = _identity(unit.session)
+    if found is None:
+        unit.session.add(Identity(id=_ROW, identity=identity))
+    return found or identity
