@@ -95,17 +95,17 @@ def test_unreachable_database(cli: Cli) -> None:
 
 def test_revision_of_a_plugin(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plugin author's first migration is written from the models, and an upgrade applies it."""
-    packages = Package("acme-notes", body=WITH_TABLE).unpack(tmp_path / "packages")
+    packages = Package("acme-shelf", body=WITH_TABLE).unpack(tmp_path / "packages")
     (packages / "migrations").mkdir()
     monkeypatch.syspath_prepend(packages)
-    result = cli("db", "revision", "-p", "acme_notes", "-m", "First tables")
+    result = cli("db", "revision", "-p", "acme_shelf", "-m", "First tables")
     assert result.exit_code == 0, result.output
     written = packages / "migrations" / "0001_first_tables.py"
     text = written.read_text()
-    assert "acme_notes_note" in text
+    assert "acme_shelf_note" in text
     assert "sa.Column('noted_at', UtcDateTime()" in text
     assert "sa.Column('labels', json_type()" in text
-    assert "acme_notes: 0001" in cli("db", "upgrade").stderr
+    assert "acme_shelf: 0001" in cli("db", "upgrade").stderr
     assert cli("db", "check").exit_code == 0
 
 
