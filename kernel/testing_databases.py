@@ -13,7 +13,7 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,14 +26,29 @@ import pytest
 from kernel.boot import open_platform
 from kernel.plugins import Candidate, installed
 from kernel.settings import SettingsLoader
+from kernel.version import DISTRIBUTION
 
 DATABASE = "platform.db"
 
 
 def run_apart(work: Coroutine[Any, Any, None]) -> None:
-    """Run `work` to its end in a loop and thread of its own, whichever loop a test runs in."""
+    """Run `work` to its end in a loop of its own; where a loop runs already, in a thread of its own.
+
+    While Python ends there are no new threads, and no running loop either.
+    """
+    if not _in_a_loop():
+        asyncio.run(work)
+        return
     with ThreadPoolExecutor(1, "apart") as thread:
         thread.submit(asyncio.run, work).result()
+
+
+def _in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def administer(server: str, *statements: str) -> None:
@@ -102,7 +117,7 @@ class _Templates:
             yield self.folder / name
 
     def take_away(self) -> None:
-        """Remove all of them."""
+        """Remove the folder and the databases that it names."""
         for file in self.folder.glob(f"{_ON_SERVER}*.name"):
             server, name = file.read_text(encoding="utf-8").splitlines()
             drop(server, name, plain=True)
@@ -170,10 +185,22 @@ def by_name() -> Mapping[str, Candidate]:
     return {candidate.name: candidate for candidate in installed()}
 
 
-def copy_sqlite(home: Path, plugins: Sequence[str]) -> None:
+def copy_sqlite(home: Path, plugins: Iterable[str]) -> None:
     """Put a database into `home` that holds the tables of the kernel and of these installed plugins."""
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     shutil.copyfile(_sqlite_template(_templates(), frozenset(plugins)), home / DATABASE)
+    (home / DATABASE).chmod(0o600)
+
+
+def migrated_home(home: Path, env: Mapping[str, str] | None = None) -> Path:
+    """`home` with the tables of all built-in plugins, for commands and processes that would make them first.
+
+    Nothing is done where it, or `env`, has a database already.
+    """
+    if not has_database({"PLATFORM_HOME": str(home), **(env or {})}):
+        own = (name for name, candidate in by_name().items() if candidate.distribution == DISTRIBUTION)
+        copy_sqlite(home, own)
+    return home
 
 
 @cache

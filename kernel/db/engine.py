@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class DatabaseClosed(RuntimeError):
-    """A unit was asked of a database that is closed."""
+    """The database was used after it was closed."""
 
     def __init__(self) -> None:
         super().__init__("the database is closed")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import Any, Literal, TextIO
 
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
@@ -19,6 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from kernel.db.engine import Database
+from kernel.db.wakeups import ended
 
 LockName = Literal["migrating", "serving", "archiving", "restoring"]
 """``migrating``: whose turn it is to change tables. ``serving``: shared by all processes in service, and
@@ -66,10 +67,79 @@ def _taken(handle: TextIO, shared: bool) -> bool:
 
 @asynccontextmanager
 async def _advisory_lock(database: Database, name: LockName, shared: bool) -> AsyncIterator[None]:
+    if not shared:
+        async with _session_lock(database, name, shared=False):
+            yield
+        return
+    # A server that restarts, or a network that drops, ends sessions and their locks with them. Processes in
+    # service go on meanwhile: they take it again as soon as they can.
+    keeper = _Keeper(database, name)
+    await keeper.start()
+    try:
+        yield
+    finally:
+        await keeper.stop()
+
+
+class _Keeper:
+    """Holds a shared lock, on a new connection whenever the one that had it ended."""
+
+    def __init__(self, database: Database, name: LockName) -> None:
+        self._database = database
+        self._name = name
+        self._wake = asyncio.Event()
+        self._stopping = False
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Take it; whoever is cancelled meanwhile has not got it."""
+        taken = asyncio.Event()
+        self._task = asyncio.create_task(self._keep(taken), name=f"lock {self._name}")
+        waiting = asyncio.create_task(taken.wait())
+        try:
+            await asyncio.wait({self._task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            raise
+        finally:
+            waiting.cancel()
+        if self._task.done():
+            self._task.result()  # raises what kept it from being taken
+
+    async def stop(self) -> None:
+        """Let go of it."""
+        self._stopping = True
+        self._wake.set()
+        if self._task is not None:
+            await ended(self._task)
+
+    async def _keep(self, taken: asyncio.Event) -> None:
+        while not self._stopping:
+            self._wake.clear()
+            try:
+                async with _session_lock(self._database, self._name, shared=True, lost=self._wake.set):
+                    taken.set()
+                    await self._wake.wait()
+            except (SQLAlchemyError, OSError):
+                if not taken.is_set():
+                    raise
+            if not self._stopping:
+                await asyncio.sleep(_POLL)
+
+
+@asynccontextmanager
+async def _session_lock(
+    database: Database, name: LockName, *, shared: bool, lost: Callable[[], None] | None = None
+) -> AsyncIterator[None]:
+    """The lock, of a session of its own; `lost()` is called when that is over against our will."""
     # Outside any transaction, and tried instead of waited for: indexes are built concurrently meanwhile,
     # which waits for every open snapshot, that of a statement that waits for the lock among them.
     kind = "_shared" if shared else ""
     async with database.session_connection() as connection:
+        if lost is not None:
+            driver: Any = (await connection.get_raw_connection()).driver_connection
+            driver.add_termination_listener(lambda _: lost())
         take = text(f"SELECT pg_try_advisory_lock{kind}(:key)")
         while not await connection.scalar(take, {"key": _KEYS[name]}):  # noqa: ASYNC110 - held elsewhere
             await asyncio.sleep(_POLL)
@@ -77,6 +147,8 @@ async def _advisory_lock(database: Database, name: LockName, shared: bool) -> As
             yield
         finally:
             await _release(connection, f"SELECT pg_advisory_unlock{kind}(:key)", _KEYS[name])
+            if lost is not None:
+                await connection.invalidate()  # the listener must not stay with whoever has it next
 
 
 async def _release(connection: AsyncConnection, statement: str, key: int) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as NoneLeft  # of a pool
 
 # Classes of PostgreSQL's error codes (its manual, appendix A) that speak of the server's state, not of the
 # statement: connection, authorization, unknown database, rolled back, out of resources, not in the state that
@@ -21,10 +24,18 @@ def is_outage(error: BaseException) -> bool:
 
 
 def is_database_outage(error: BaseException) -> bool:
-    """Whether it is the database that is out of service."""
-    if isinstance(error, OperationalError | InterfaceError | DatabaseUnreachable):
+    """Whether the error means that the database is out of service."""
+    if isinstance(error, OperationalError | InterfaceError | DatabaseUnreachable | NoneLeft):
         return True
-    if not isinstance(error, DBAPIError):
+    if isinstance(error, DBAPIError):
+        return error.connection_invalidated or _tells_of_the_server(error.orig)
+    # SQLAlchemy leaves the driver's errors as they are while it sets a new connection up.
+    driver = sys.modules.get("asyncpg")
+    if driver is None or not isinstance(error, driver.InterfaceError | driver.PostgresError):
         return False
-    code = getattr(error.orig, "sqlstate", None) or ""
-    return error.connection_invalidated or code.startswith(_STATES) or code == _READ_ONLY
+    return isinstance(error, driver.InterfaceError) or _tells_of_the_server(error)
+
+
+def _tells_of_the_server(error: BaseException | None) -> bool:
+    code = getattr(error, "sqlstate", None) or ""
+    return code.startswith(_STATES) or code == _READ_ONLY

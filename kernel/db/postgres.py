@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -16,14 +15,12 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlalchemy.util.concurrency import greenlet_spawn
 
-from kernel.db.outages import DatabaseUnreachable
+from kernel.db.connecting import NOT_FOR_THE_SERVER, Connector
 from kernel.db.outbox import Outbox
 from kernel.db.units import Unit, checked, uninterrupted
 
 T = TypeVar("T")
 
-_NOT_FOR_ASYNCPG = frozenset({"connect_timeout", "channel_binding"})
-_HALF_MADE = 2.0  # seconds in which a connection that nobody wants any more may still come
 _FRESH = 0.2  # seconds after its last use in which a connection is taken for alive
 
 
@@ -64,36 +61,9 @@ def _replace_dead_connections(engine: Engine) -> None:
 
 def _options(address: URL) -> dict[str, Any]:
     """The options of a PostgreSQL address as asyncpg takes them; addresses spell them as libpq does."""
-    query = {name: value for name, value in address.query.items() if name not in _NOT_FOR_ASYNCPG}
+    query = {name: value for name, value in address.query.items() if name not in NOT_FOR_THE_SERVER}
     options: dict[str, Any] = {"dsn": "postgresql:///?" + urlencode(query)} if query else {}
-    options["async_creator_fn"] = _connect
-    if "connect_timeout" in address.query:
-        options["timeout"] = float(str(address.query["connect_timeout"]))
-    return options
-
-
-async def _connect(*arguments: Any, **options: Any) -> Any:
-    """Connect, and should the caller be cancelled meanwhile, close what comes of it. Raises
-    DatabaseUnreachable.
-
-    asyncpg leaves the end of a connection that is cancelled half made to nobody, who then hears of it in the
-    log: "unexpected connection_lost() call".
-    """
-    import asyncpg
-
-    connecting = asyncio.ensure_future(asyncpg.connect(*arguments, **options))
-    try:
-        return await asyncio.shield(connecting)
-    except ConnectionError as error:
-        raise DatabaseUnreachable(*error.args) from error
-    except asyncio.CancelledError:
-        try:
-            await asyncio.wait({connecting}, timeout=_HALF_MADE)
-        finally:
-            if connecting.done() and not connecting.cancelled() and connecting.exception() is None:
-                connecting.result().terminate()
-            connecting.cancel()
-        raise
+    return {**options, "async_creator_fn": Connector(address).connect}
 
 
 class PostgresUnits:

@@ -58,7 +58,7 @@ class Threads(NamedTuple):
     writer: threading.Thread
 
     def join(self) -> None:
-        """Wait for the end of them all."""
+        """Wait until all of them have ended."""
         for each in self:
             each.join()
 

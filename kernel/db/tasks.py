@@ -29,5 +29,5 @@ class Task:
         return self._first.acquire(blocking=False)
 
     def run(self, argument: Any) -> Any:
-        """Call the function in the context of who asked for it."""
+        """Call the function in its caller's context (contextvars)."""
         return checked(self.context.run(self.fn, argument, *self.args, **self.kwargs))

@@ -175,6 +175,21 @@ async def test_the_network_to_postgresql(platform_home: Path, postgres_url: str,
             log.info("%s", f"PostgreSQL stalled: requests go on after {await load.goes_on():.2f} s")
 
 
+async def test_postgresql_that_vanishes(platform_home: Path, postgres_url: str, rounds: int) -> None:
+    """No packet arrives any more, no connection ends: requests are refused soon, and go on by themselves."""
+    async with wired(postgres_url) as (wire, url), under_load(platform_home, {"DATABASE_URL": url}) as load:
+        for _ in range(rounds):
+            before = load.statuses[503]
+            wire.vanish()
+            took = await eventually(lambda before=before: load.statuses[503] >= before + CLIENTS)
+            log.info("%s", f"PostgreSQL vanished: all clients are told within {took:.2f} s")
+            assert (await load.served.get("/livez"))[0] == 200
+            assert (await load.served.get("/health"))[0] == 503
+            wire.come_back()
+            log.info("%s", f"PostgreSQL back: requests go on after {await load.goes_on():.2f} s")
+    log.info("%s", f"{load.statuses}, the longest took {load.longest:.2f} s")
+
+
 async def test_the_network_to_redis(
     platform_home: Path, database_url: str | None, redis_url: str, rounds: int
 ) -> None:

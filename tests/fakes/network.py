@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import socket
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlsplit
 
 
@@ -82,6 +86,16 @@ async def raw_client(url: str) -> AsyncIterator[RawClient]:
             await writer.wait_closed()
 
 
+_SO_ATTACH_FILTER, _SO_DETACH_FILTER = 26, 27  # socket(7); Python has no names for them
+
+
+def _drop_all(endpoint: Any) -> None:
+    """A filter of one instruction: keep nothing of any packet (BPF's `ret #0`)."""
+    program = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0))
+    told = struct.pack("HL", 1, ctypes.addressof(program))
+    endpoint.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, told)
+
+
 @dataclass
 class Wire:
     """A TCP forwarder that a test can cut, mute and mend: a database or a cache that goes away.
@@ -135,6 +149,26 @@ class Wire:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    def vanish(self) -> None:
+        """Have the system drop every packet that arrives here, from either side, until `come_back`.
+
+        Nothing is acknowledged and nobody is told, as when a machine loses its power.
+        """
+        for each in self._sockets():
+            _drop_all(each)
+
+    def come_back(self) -> None:
+        """Let packets arrive again; connections that one side gave up meanwhile end for the other, too."""
+        for each in self._sockets():
+            each.setsockopt(socket.SOL_SOCKET, _SO_DETACH_FILTER, 0)
+            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1)
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+    def _sockets(self) -> list[Any]:
+        listening = self._server.sockets if self._server is not None else ()
+        found = [writer.get_extra_info("socket") for writer in self._writers if not writer.is_closing()]
+        return [*listening, *found]
+
     def mute(self) -> None:
         """Swallow everything from now on, as a network does that lost its route."""
         self.mode = "mute"
@@ -148,14 +182,17 @@ class Wire:
             return
         self._tasks.add(task)
         self._writers.add(writer)
+        ends = [writer]
         try:
             back, forth = await asyncio.open_connection(self.host, self.target_port)
             self._writers.add(forth)
+            ends.append(forth)
             await asyncio.gather(self._copy(reader, forth), self._copy(back, writer))
         except (OSError, asyncio.CancelledError):
             pass
         finally:
-            writer.close()
+            for each in ends:
+                each.close()
             self._tasks.discard(task)
 
     async def _copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -18,8 +18,9 @@ from sqlalchemy.orm import Session
 from kernel.db.base import UtcDateTime
 from kernel.db.engine import Database
 from kernel.db.tables import Notice
+from kernel.errors import StartupError
 from kernel.sdk import PLUGIN_STATES, PUBLIC, Context, Event, Platform, Plugin, RouteTable, Unit, hookimpl
-from kernel.testing import Running, Start
+from kernel.testing import Running, Start, postgres_database
 from tests.fakes.network import raw_client
 from tests.fakes.rows import execute
 from tests.fakes.waiting import eventually
@@ -281,3 +282,22 @@ async def test_events_of_two_plugins(start_platform: Start) -> None:
     assert listener.heard == ["first"]
     problems: list[Any] = running.platform.resource(PLUGIN_STATES).records["bad"].problems
     assert problems == ["on_event raised RuntimeError: no ears"]
+
+
+def test_a_limit_of_the_address_that_is_no_number() -> None:
+    """The start names the setting, the option and its unit."""
+    expected = r"DATABASE_URL: tcp_user_timeout must be one whole number of milliseconds, not '5s'"
+    with pytest.raises(StartupError, match=expected):
+        Database("postgresql+asyncpg://localhost/x?tcp_user_timeout=5s")
+
+
+@pytest.mark.asyncio
+async def test_limits_of_the_address_that_are_switched_off() -> None:
+    """0 and less mean what libpq takes them for: no limit, or what the system has."""
+    with postgres_database() as url:
+        address = url.replace("postgresql://", "postgresql+asyncpg://")
+        database = Database(f"{address}?connect_timeout=-1&tcp_user_timeout=0&keepalives_idle=0&keepalives=0")
+        try:
+            assert await database.read(lambda session: session.scalar(text("SELECT 7"))) == 7
+        finally:
+            await database.close()

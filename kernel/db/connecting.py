@@ -1,0 +1,153 @@
+"""Connections to PostgreSQL that notice when the other side is gone without a word.
+
+A machine that loses its power, or a network that drops packets, ends no connection. Without limits a request
+would wait until the operating system gives up, after a quarter of an hour, and for two hours the server would
+keep the locks of a client that is gone. What the address says comes first, in the words of libpq:
+`connect_timeout` (seconds), `tcp_user_timeout` (milliseconds), `keepalives_idle` and so on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from contextlib import suppress
+from functools import cached_property
+from typing import Any
+
+from sqlalchemy.engine import URL
+
+from kernel.db.outages import DatabaseUnreachable
+from kernel.errors import StartupError
+
+_LIMITS = {
+    "connect_timeout": "5",
+    "tcp_user_timeout": "5000",
+    "keepalives_idle": "3",
+    "keepalives_interval": "1",
+    "keepalives_count": "3",
+}
+NOT_FOR_THE_SERVER = frozenset({*_LIMITS, "keepalives", "channel_binding"})
+"""Options of an address that are libpq's own, and that other drivers would send to the server."""
+
+_HALF_MADE = 2.0  # seconds in which a connection that nobody wants any more may still come
+# The server ends a session whose client does not answer for 11 seconds, and lets go of its locks.
+_OF_THE_SERVER = "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3"
+
+
+def limited(address: URL) -> URL:
+    """The address with a limit for each that it does not name, for drivers that are made of libpq."""
+    return address.update_query_dict({name: _LIMITS[name] for name in _LIMITS.keys() - address.query.keys()})
+
+
+class Connector:
+    """Makes the connections of one engine with asyncpg.
+
+    While a server does not answer, one attempt at a time looks for it, and everybody else is told at once.
+    """
+
+    def __init__(self, address: URL) -> None:
+        """Raises StartupError for a limit that is no number."""
+        limits = {name: _number(address, name) for name in _LIMITS}
+        self._patience = limits["connect_timeout"] if limits["connect_timeout"] > 0 else None
+        self._options = {"TCP_USER_TIMEOUT": limits["tcp_user_timeout"]}
+        if address.query.get("keepalives") != "0":
+            self._options |= {
+                "SO_KEEPALIVE": 1,
+                "TCP_KEEPIDLE": limits["keepalives_idle"],
+                "TCP_KEEPINTVL": limits["keepalives_interval"],
+                "TCP_KEEPCNT": limits["keepalives_count"],
+            }
+        self._away = self._looking = False
+
+    async def connect(self, *arguments: Any, **options: Any) -> Any:
+        """A connection. Raises DatabaseUnreachable."""
+        if self._away and self._looking:
+            raise DatabaseUnreachable("the server does not answer")
+        self._looking = True
+        try:
+            connection = await self._made(*arguments, **options)
+        except TimeoutError as error:
+            self._away = True
+            raise DatabaseUnreachable(f"no answer within {self._patience:g} s") from error
+        except ssl.SSLError:
+            raise
+        except (OSError, RuntimeError) as error:  # uvloop raises the latter if the socket was closed
+            raise DatabaseUnreachable(*error.args) from error
+        finally:
+            self._looking = False
+        self._away = False
+        return connection
+
+    async def _made(self, *arguments: Any, **options: Any) -> Any:
+        """Connect, and should the caller be cancelled meanwhile, close what comes of it.
+
+        asyncpg leaves the end of a connection that is cancelled half made to nobody, who then hears of it in
+        the log: "unexpected connection_lost() call".
+        """
+        connecting = asyncio.ensure_future(self._connected(*arguments, **options))
+        try:
+            return await asyncio.shield(connecting)
+        except asyncio.CancelledError:
+            try:
+                await asyncio.wait({connecting}, timeout=_HALF_MADE)
+            finally:
+                if connecting.done() and not connecting.cancelled() and connecting.exception() is None:
+                    connecting.result().terminate()
+                connecting.cancel()
+            raise
+
+    async def _connected(self, *arguments: Any, **options: Any) -> Any:
+        import asyncpg
+
+        given = {"timeout": self._patience, "connection_class": self._kind, **options}
+        connection = await asyncpg.connect(*arguments, **given)
+        try:
+            await connection.execute(_OF_THE_SERVER, timeout=self._patience)
+        except BaseException:  # also when cancelled: no half-made connection is left open
+            connection.terminate()
+            raise
+        return connection
+
+    @cached_property
+    def _kind(self) -> type[Any]:
+        """asyncpg's connections, with limits on their sockets; the library is imported when it is needed."""
+        import asyncpg
+
+        limits = self._options
+
+        class Limited(asyncpg.Connection):  # type: ignore[misc, no-any-unimported, unused-ignore]
+            __slots__ = ()
+
+            def __init__(self, protocol: Any, transport: Any, *rest: Any) -> None:
+                super().__init__(protocol, transport, *rest)
+                with suppress(RuntimeError):  # closed meanwhile, as the first statement will tell
+                    _limit(transport.get_extra_info("socket"), limits)
+
+        return Limited
+
+
+def _number(address: URL, name: str) -> int:
+    given = address.query.get(name, _LIMITS[name])
+    try:
+        return int(str(given))
+    except ValueError:
+        unit = {"tcp_user_timeout": "milliseconds", "keepalives_count": "probes"}.get(name, "seconds")
+        raise StartupError(
+            f"DATABASE_URL: {name} must be one whole number of {unit}, not {given!r}"
+        ) from None
+
+
+def _limit(connection: Any, options: dict[str, int]) -> None:
+    """Have the system end a connection whose other side is silent: data not taken, or no sign of life.
+
+    0 leaves an option as the system has it, as in libpq.
+    """
+    if connection is None or connection.family == socket.AF_UNIX:
+        return
+    for name, value in options.items():
+        option = getattr(socket, name, None)  # Linux has them all
+        if option is not None and value > 0:
+            level = socket.SOL_SOCKET if name.startswith("SO_") else socket.IPPROTO_TCP
+            with suppress(OSError):  # a value that this system refuses
+                connection.setsockopt(level, option, value)
