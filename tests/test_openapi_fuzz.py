@@ -16,6 +16,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from kernel.testing import migrated_home
 from tests.benchmarks.serving import platform
 from tests.fakes.model_server import Script, model_server
 
@@ -49,7 +50,7 @@ async def test_every_operation_keeps_its_word(
     async with (
         model_server(script) as runtime,
         platform(
-            tmp_path / "home",
+            migrated_home(tmp_path / "home"),
             "--no-worker",
             env={
                 "MAX_UPLOAD_SIZE_MB": "1",

@@ -13,6 +13,6 @@ class TokenNotFound(NotFound):
 
 
 class TooManyTokens(Conflict):
-    """The account has as many as it may have."""
+    """The account has reached its limit of tokens."""
 
     code = "too_many_tokens"

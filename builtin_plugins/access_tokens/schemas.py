@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 
 from builtin_plugins.access_tokens.models import AccessToken
-from kernel.sdk import TokenScope, example, utc_now
+from kernel.sdk import READABLE, TokenScope, example, utc_now
 
 ALL_SCOPES: tuple[TokenScope, ...] = ("ask", "tools", "manage")
 
@@ -31,7 +31,7 @@ class AccessTokenCreate(BaseModel):
 
     model_config = example(name="Indexing script", scopes=["ask", "manage"])
 
-    name: str = Field(min_length=1, max_length=100, description="What the token is for.")
+    name: Annotated[str, READABLE] = Field(min_length=1, max_length=100, description="What the token is for.")
     expires_at: Annotated[AwareDatetime, AfterValidator(_ahead)] | None = Field(
         None, description="When it ends by itself; without a time it does not."
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from kernel.sdk import PageQuery, example
+from kernel.sdk import READABLE, PageQuery, example
 
 ConversationId = Annotated[str, StringConstraints(min_length=1, max_length=255)]
 Comment = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2000)]
@@ -105,7 +105,10 @@ class ConversationRename(BaseModel):
 
     model_config = example(title="Hotels in Norway")
 
-    title: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)] | None
+    title: (
+        Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), READABLE]
+        | None
+    )
 
 
 class Deleted(BaseModel):

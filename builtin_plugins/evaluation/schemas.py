@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from kernel.sdk import PageQuery, contracts, example
+from kernel.sdk import READABLE, PageQuery, contracts, example
 
 MOST_QUESTIONS = 2000
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
+SetName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255), READABLE]
 Lines = Annotated[list[Line], Field(max_length=100)]
 Status = Literal["running", "done", "failed"]
 
@@ -46,7 +47,7 @@ class SetCreate(BaseModel):
     )
 
     knowledge_base_id: Annotated[str, Field(max_length=36)]
-    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255)]
+    name: SetName
     questions: list[QuestionIn] = Field([], max_length=MOST_QUESTIONS)
 
 
@@ -244,7 +245,7 @@ class ResultQuery(PageQuery):
 
 
 class ResultOut(BaseModel):
-    """What was measured of one question."""
+    """The measures of one question."""
 
     question_id: int
     question: str

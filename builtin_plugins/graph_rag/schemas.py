@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from kernel.sdk import example
+from kernel.sdk import READABLE, example
 
 LONGEST_EXTRACTED = 200_000
 
@@ -22,7 +22,7 @@ def _not_blank(value: str) -> str:
 
 
 Said = Annotated[str, AfterValidator(_not_blank)]
-DocumentId = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_not_blank)]
+DocumentId = Annotated[str, Field(min_length=1, max_length=255), READABLE]
 
 
 class ExtractRequest(BaseModel):

@@ -107,7 +107,7 @@ class ValidateKeyRequest(BaseModel):
 
 
 class KeyValid(BaseModel):
-    """A key that is valid now."""
+    """The answer for a valid key."""
 
     valid: bool = True
     user_id: str | None
@@ -118,7 +118,7 @@ class KeyValid(BaseModel):
 
 
 class KeyInvalid(BaseModel):
-    """A key that is not."""
+    """The answer for a key that is not valid."""
 
     valid: bool = False
     reason: str

@@ -16,7 +16,7 @@ from pydantic import (
 )
 from yarl import URL
 
-from kernel.sdk import example
+from kernel.sdk import READABLE, example
 
 from .states import Status
 
@@ -45,9 +45,10 @@ Name = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=100, pattern=r"^[^\x00-\x1f/]+$"),
     AfterValidator(_clean),
+    READABLE,
 ]
-DisplayName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-Author = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+DisplayName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), READABLE]
+Author = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), READABLE]
 Description = Annotated[str, Field(max_length=20_000)]
 Address = Annotated[str, Field(max_length=2000), AfterValidator(_web_address)]
 Uuid = Annotated[
@@ -376,7 +377,7 @@ class CategoryCreate(BaseModel):
 
     model_config = example(name="Weather", slug="weather", description="Forecasts and tides")
 
-    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), READABLE]
     slug: Annotated[str, Field(max_length=100, pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
     description: Annotated[str, Field(max_length=1000)] = ""
 

@@ -43,7 +43,7 @@ class ModelPage(Page[ModelOut]):
 
 
 class ModelDetailsOut(BaseModel):
-    """One model, with what its runtime says of it."""
+    """One model, with the details that its runtime reports."""
 
     id: str
     details: dict[str, Any] = Field(description="The runtime's own object.")
@@ -88,7 +88,7 @@ class ModelChanged(BaseModel):
 
 
 class PullOut(BaseModel):
-    """A pull; bytes are those of all files that are known so far."""
+    """A pull; bytes count all files that are known so far."""
 
     id: str
     model: str
@@ -179,7 +179,7 @@ class UseOut(BaseModel):
 
 
 class MetricsOut(BaseModel):
-    """Use of a model, newest day first, and the sum of it."""
+    """The use of a model by day, newest first, and in total."""
 
     model: str
     days: list[UseOut]

@@ -26,7 +26,7 @@ class PluginOut(BaseModel):
     registered_at: datetime
     health_status: Literal["unknown", "healthy", "unhealthy", "error"]
     last_health_check: datetime | None
-    health_changed_at: datetime | None = Field(description="Since when the health has been as it is.")
+    health_changed_at: datetime | None = Field(description="When the health last changed.")
     install_source: str = Field(description="vendored, package, or manifest.")
     required_tier: Literal["free", "community", "pro", "enterprise"]
     reason: str | None = Field(description="Why it is not in service, or what is wrong with it.")

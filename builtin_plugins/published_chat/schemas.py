@@ -9,15 +9,15 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from builtin_plugins.published_chat import origins
-from kernel.sdk import PageQuery, example
+from kernel.sdk import READABLE, PageQuery, example
 
 _MAX_CONFIG_CHARS = 20_000
 
-State = Literal["open", "disabled", "owner_inactive", "pipeline_gone", "no_knowledge_base"]
+State = Literal["open", "disabled", "owner_inactive", "pipeline_gone", "no_knowledge_base", "method_gone"]
 Rating = Literal["up", "down"]
 Many = Annotated[int, Field(ge=1, le=2**31 - 1)]
 PerMinute = Annotated[int, Field(ge=1, le=600)]
-Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), READABLE]
 PipelineId = Annotated[str, StringConstraints(min_length=1, max_length=255)]
 ConversationId = Annotated[str, StringConstraints(min_length=1, max_length=255)]
 
@@ -42,7 +42,9 @@ class RagConfig(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    method: Annotated[str, StringConstraints(max_length=32)] | None = None
+    method: Annotated[str, StringConstraints(max_length=32)] | None = Field(
+        None, description="As in a question: one of the built-in methods, or of a plugin; in any case."
+    )
     top_k: Annotated[int, Field(ge=1, le=100)] | None = None
     hybrid: bool | None = None
     rerank: bool | None = None

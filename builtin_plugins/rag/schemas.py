@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from builtin_plugins.rag.chunking import MAX_SIZE
-from kernel.sdk import PageQuery, example
+from kernel.sdk import READABLE, PageQuery, example
 
-Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255)]
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255), READABLE]
 ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255)]
 Text = Annotated[str, Field(max_length=10_000)]
 Visibility = Literal["private", "team", "organization", "shared"]
@@ -129,6 +129,7 @@ class DocumentOut(BaseModel):
     vector_count: int
     page_count: int | None
     error: str | None
+    notice: str | None = Field(description="What of a completed document could not be read, and the remedy.")
     uploaded_at: datetime
     completed_at: datetime | None
     tree_nodes_created: int = Field(description="Summaries in the document's tree; 0 if it has none.")
@@ -266,9 +267,14 @@ class MetadataFilter(BaseModel):
 
 
 class SearchRequest(BaseModel):
-    """A question to search for, without generating an answer."""
+    """A question to search for, without generating an answer. Unknown fields are refused.
 
-    model_config = example(question="How much may a hotel in Oslo cost per night?", hybrid=True)
+    A misspelt filter that was ignored would search everything.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", **example(question="How much may a hotel in Oslo cost per night?", hybrid=True)
+    )
 
     question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=8000)]
     top_k: int = Field(5, ge=1, le=100)
@@ -282,7 +288,7 @@ class SearchRequest(BaseModel):
 
 
 class QueryRequest(SearchRequest):
-    """A question to answer."""
+    """A question to answer. Unknown fields are refused."""
 
     method: Annotated[str, Field(max_length=32), AfterValidator(str.lower)] = Field(
         "standard",

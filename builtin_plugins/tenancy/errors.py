@@ -67,9 +67,7 @@ class LastOwner(Conflict):
 
 class TeamNameTaken(Conflict):
     code = "team_name_taken"
-    default_detail = (
-        "A team with this name already exists (upper and lower case are the same); choose another"
-    )
+    default_detail = "A team with this name already exists (case does not matter); choose another"
 
 
 class UserNotFound(NotFound):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
@@ -16,10 +15,3 @@ def _no_truth(value: Any) -> Any:
 
 
 Id = Annotated[int, Field(ge=1, lt=2**31), BeforeValidator(_no_truth)]
-
-
-def one_line(name: str) -> str:
-    """The name, if it is one line. Raises ValueError."""
-    if any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in name):
-        raise ValueError("a name is one line, without control characters")
-    return name

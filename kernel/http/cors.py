@@ -52,7 +52,7 @@ class Cors:
         return self._without if origin is None else self._known.get(origin, self._any_origin)
 
     def add_headers(self, origin: str | None, headers: CIMultiDict[str], *, any_origin: bool = False) -> None:
-        """Add them to an answer; only its own Vary stays beside ours."""
+        """Add the CORS headers to an answer; of its own headers only Vary is merged with ours."""
         for name, value in self.headers(origin, any_origin=any_origin):
             if name == hdrs.VARY:
                 headers.add(name, value)

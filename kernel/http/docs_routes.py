@@ -52,7 +52,7 @@ def _assets() -> Serve:
 
 
 class _Lazy:
-    """The document, built when somebody asks for it first."""
+    """The document, built at the first request."""
 
     def __init__(self, platform: Platform, endpoints: list[Endpoint], title: str) -> None:
         self._platform = platform

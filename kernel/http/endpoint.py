@@ -82,7 +82,7 @@ class Endpoint:
             return self._answer(await self.route.handler(ctx, **arguments))
 
     async def _fixed(self, ctx: Context) -> web.StreamResponse:
-        """The answer as it was made for the declarations in force."""
+        """The rendered answer, kept until the plugins' declarations change."""
         revision = self._states.revision
         if self._kept is None or self._kept[0] != revision:
             self._kept = (revision, self._to_json(await self.route.handler(ctx)))

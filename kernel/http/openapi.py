@@ -41,6 +41,8 @@ def build_document(endpoints: Iterable[Endpoint], title: str) -> dict[str, Any]:
             "version": __version__,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
+        # Where the document itself is: a proxy may serve it below any path, and the gateway a service's.
+        "servers": [{"url": "."}],
         "paths": paths,
         "components": {"schemas": schemas.used_by(paths), "securitySchemes": security},
     }

@@ -40,7 +40,7 @@ class OpenStream:
         self.is_soft = self.stops = self.endless = False
 
     def stop(self) -> None:
-        """The server stops: end it with a word about that. One that can't say a word is left alone."""
+        """Tell the client that the server is stopping, and end the stream; leave it if it can't say so."""
         if self.is_soft:
             self.stops = True
             self.end()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import AsyncIterator, Awaitable, Collection
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
@@ -21,6 +20,7 @@ from kernel.errors import (
     UnsupportedMediaType,
 )
 from kernel.http.context import Context
+from kernel.http.names import clean_name
 from kernel.stores.protocols import Staged
 
 log = logging.getLogger("platform.http")
@@ -34,9 +34,6 @@ _MOST_LINES = 4096
 _LONGEST_LINE = 16 * 1024
 _PLAIN_ENCODINGS = ("binary", "8bit", "7bit")
 _MALFORMED = (ValueError, AssertionError, RuntimeError, HttpProcessingError)
-# Control characters, halves of characters, line separators, and marks that turn the direction of writing:
-# "invoice<turn>fdp.exe" would be shown as "invoiceexe.pdf".
-_UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 @dataclass
@@ -68,12 +65,6 @@ async def receive_file(ctx: Context, limit_mb: int, fields: Collection[str] = ()
         return await form.read(_reader(ctx.request))
     except _MALFORMED as error:
         raise BadRequest("The multipart body is malformed") from error
-
-
-def clean_name(sent: str) -> str:
-    """A file name without folders, control characters and turns of direction, at most 255 characters."""
-    name = _UNFIT.sub("", sent.replace("\\", "/").rpartition("/")[2]).strip()
-    return "document" if name in ("", ".", "..") else name[-255:]
 
 
 class _FewLines:

@@ -13,12 +13,13 @@ from aiohttp import web
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kernel.errors import BadRequest, PayloadTooLarge, RequestTimeout, Unprocessable, UnsupportedMediaType
+from kernel.storable import first_unfit
 
 _SECRET_WORDS = ("password", "secret", "token", "key", "code")
 _INPUT_LIMIT = 200
 _LARGEST_ECHO = 2**63
-_NUL_ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
-_INTEGER = re.compile(r"-?[0-9]{1,10}", re.ASCII)
+_INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
+_LONGEST_INTEGER = 11
 
 
 async def read_body(request: web.Request, limit: int, silence: float) -> bytes:
@@ -56,12 +57,32 @@ def parse_body(adapter: TypeAdapter[Any], request: web.Request, raw: bytes) -> A
     declared = "Content-Type" in request.headers
     if raw and declared and content_type != "application/json" and not content_type.endswith("+json"):
         raise UnsupportedMediaType(f"Send the body as application/json, not {content_type[:80]}")
-    if b"\x00" in raw or _NUL_ESCAPE.search(raw):
-        raise Unprocessable.field(("body",), "NUL characters (\\u0000) can't be stored; remove them")
+    encoding = json.detect_encoding(raw)
+    if not encoding.startswith("utf-8"):
+        raise Unprocessable.field(("body",), f"is {encoding[:6].upper()}; send UTF-8")
+    if b"\\u0000" in raw:  # before the types' own validators, which may trip over one
+        _require_storable(_read(raw), "body")
     try:
-        return adapter.validate_json(raw or b"null" if _optional(adapter) else raw)
+        body = adapter.validate_json(raw or b"null" if _optional(adapter) else raw)
     except ValidationError as error:
         raise Unprocessable(render_errors(error, "body")) from None
+    _require_storable(body, "body")
+    return body
+
+
+def _read(raw: bytes) -> Any:
+    """The JSON; None if it is none, which its validation says better."""
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _require_storable(value: Any, where: str) -> None:
+    unfit = first_unfit(value)
+    if unfit is not None:
+        place, why = unfit
+        raise Unprocessable.field((where, *place), why)
 
 
 def _optional(adapter: TypeAdapter[Any]) -> bool:
@@ -92,12 +113,13 @@ class QueryParser:
         return self._default
 
     def _validate(self, values: dict[str, Any]) -> BaseModel:
-        if any("\x00" in item for value in values.values() for item in value):
-            raise Unprocessable.field(("query",), "NUL characters can't be searched for; remove them")
+        _require_storable(values, "query")
         try:
-            return self._model.model_validate(values)
+            query = self._model.model_validate(values)
         except ValidationError as error:
             raise Unprocessable(render_errors(error, "query")) from None
+        _require_storable(query, "query")  # a number's text may spell an infinite one
+        return query
 
 
 def _is_list(annotation: Any) -> bool:
@@ -150,10 +172,9 @@ def parse_int(text: str) -> int:
     """A path parameter that must be an integer id. Raises ValueError, whose text says what is wrong."""
     if not _INTEGER.fullmatch(text):
         raise ValueError("must be an integer")
-    value = int(text)
-    if not -(2**31) <= value < 2**31:
+    if len(text) > _LONGEST_INTEGER or not -(2**31) <= int(text) < 2**31:
         raise ValueError("is out of range")
-    return value
+    return int(text)
 
 
 def json_object(raw: bytes, what: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from multidict import MultiMapping
 from pydantic import BaseModel, ValidationError
 
 from kernel.errors import BadRequest
+from kernel.storable import first_unfit
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -44,14 +45,24 @@ def from_object(model: type[M], values: Mapping[str, Any]) -> M:
     for name in values:
         if name not in known:
             raise BadRequest(f"There is no argument '{name[:80]}'; {_takes(known)}")
+    _require_storable(dict(values))
     try:
-        return model.model_validate(dict(values))
+        arguments = model.model_validate(dict(values))
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False, include_input=False)
         texts = [
             f"'{'.'.join(map(str, item['loc'])) or 'arguments'}': {item['msg']}" for item in problems[:10]
         ]
         raise BadRequest(f"Wrong arguments: {'; '.join(texts)}; {_takes(known)}") from None
+    _require_storable(arguments)  # a number's text may spell an infinite one
+    return arguments
+
+
+def _require_storable(arguments: Any) -> None:
+    unfit = first_unfit(arguments)
+    if unfit is not None:
+        place, why = unfit
+        raise BadRequest(f"Wrong arguments: '{'.'.join(map(str, place)) or 'arguments'}': {why}")
 
 
 def _fields(model: type[BaseModel]) -> dict[str, Any]:

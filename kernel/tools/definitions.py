@@ -12,7 +12,7 @@ from kernel.tools.tool import Tool
 
 
 class ToolFunction(BaseModel):
-    """A function as language models are told of it."""
+    """A function as it is described to a language model."""
 
     name: str
     description: str

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from jsonschema import Draft7Validator, Draft202012Validator
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from kernel.app import gateway_app
 from kernel.http.endpoint import Endpoint
@@ -22,6 +22,7 @@ from kernel.settings import KernelSettings
 from kernel.testing import platforms
 
 ROOT = Path(__file__).parents[2]
+NAMED = {"name", "display_name", "author", "title"}
 NAMES = [candidate.name for candidate in installed()]
 
 
@@ -66,6 +67,26 @@ async def test_every_body_has_an_example(platform: Platform) -> None:
             Draft202012Validator(body.schema).validate(shown[0])
         else:
             TypeAdapter(body).validate_json(json.dumps(shown[0]))
+
+
+async def test_names_can_be_read(platform: Platform) -> None:
+    """What somebody names has something to see."""
+    seen = set()
+    for endpoint in endpoints(platform):
+        body, place = endpoint.route.body, f"{endpoint.route.method} {endpoint.template.openapi}"
+        if body is None or isinstance(body, Upload | RawBody) or "/graph-rag/" in place:
+            continue  # titles of a graph's documents are their own, and can be empty
+        adapter = TypeAdapter(body)
+        schema = adapter.json_schema()
+        for field in NAMED & set(schema.get("properties", ())):
+            seen.add(place)
+            [sample] = schema["examples"]
+            for unfit in ("\u202e", "\u200b", "\u3164"):
+                with pytest.raises(ValidationError) as refused:
+                    adapter.validate_python({**sample, field: unfit})
+                places = [error["loc"] for error in refused.value.errors()]
+                assert places == [(field,)], (place, field, unfit)
+    assert len(seen) > 20
 
 
 async def test_open_routes_are_known(platform: Platform) -> None:

@@ -47,7 +47,6 @@ NEEDED = {
     "idna",
     "jwt",
     "multidict",
-    "numpy",
     "packaging",
     "pluggy",
     "prometheus_client",

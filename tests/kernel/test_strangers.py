@@ -109,7 +109,11 @@ def _write_quarantine(home: Path, **versions: str) -> None:
 class TestSample:
     async def test_everything_that_it_offers_works(self, sample_package: Path, tmp_path: Path) -> None:
         """Routes, permission, table, setting and health check of a package that knows `kernel.sdk` alone."""
-        env = {"PYTHONPATH": str(sample_package), "BOOKMARKS_LIMIT": "1"}
+        env = {
+            "PYTHONPATH": str(sample_package),
+            "BOOKMARKS_LIMIT": "1",
+            **without_plugins("plugin_registry"),
+        }
         async with served_platform(tmp_path / "home", "--no-worker", env=env) as served:
             headers = await served.sign_up()
             made = {"address": "https://example.org/a", "title": "A page", "note": "read on Monday"}
@@ -139,7 +143,8 @@ class TestSample:
 
     async def test_its_parser(self, sample_package: Path, tmp_path: Path) -> None:
         """A document of the plugin's own type is ingested by its parser, in a worker process."""
-        async with served_platform(tmp_path / "home", env={"PYTHONPATH": str(sample_package)}) as served:
+        env = {"PYTHONPATH": str(sample_package), **without_plugins("rag", "embeddings")}
+        async with served_platform(tmp_path / "home", env=env) as served:
             headers = await served.sign_up()
             base = served.url + "/v1/rag/knowledge-bases"
             async with served.session.post(base, json={"name": "Links"}, headers=headers) as answer:

@@ -20,7 +20,7 @@ def has_catalog(platform: Platform) -> bool:
 
 
 def listings(platform: Platform, session: Session, plugins: Iterable[str]) -> Listings:
-    """The listings of ids and names, by both."""
+    """The listings with these ids or names, keyed by both."""
     wanted = sorted(set(plugins))
     spec = contracts.find_listings
     answers = platform.hooks.ask_now(spec, platform=platform, session=session, plugins=wanted)

@@ -39,7 +39,7 @@ class Usage:
         return self._waiting.get(license_id, (0,))[0]
 
     def last(self, license_id: str) -> datetime | None:
-        """When the last of them was."""
+        """The time of the latest use."""
         found = self._waiting.get(license_id)
         return None if found is None else found[1]
 

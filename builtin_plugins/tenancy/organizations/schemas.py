@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from builtin_plugins.tenancy.fields import Id, one_line
-from kernel.sdk import example
+from builtin_plugins.tenancy.fields import Id
+from kernel.sdk import READABLE, example
 
 _SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 
@@ -23,7 +23,7 @@ def _slug(value: str) -> str:
 OrganizationName = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=255),
-    AfterValidator(one_line),
+    READABLE,
 ]
 Slug = Annotated[
     str,

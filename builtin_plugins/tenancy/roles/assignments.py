@@ -102,7 +102,7 @@ def remove(unit: Unit, caller: Caller, organization_id: int, user_id: int, role_
 
 @dataclass(frozen=True)
 class _Assigning:
-    """One role on its way to members of one organization."""
+    """The assignment of one role to members of one organization."""
 
     change: Change
     role: Role

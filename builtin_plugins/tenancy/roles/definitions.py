@@ -98,7 +98,7 @@ class Listed:
     groups: Mapping[int, list[GroupRef]]
 
     def of(self, one: int) -> Contents:
-        """What one of them holds."""
+        """The contents of one role or group."""
         return Contents(frozenset(self.permissions[one]), frozenset(ref.id for ref in self.groups[one]))
 
 
@@ -156,7 +156,7 @@ def find_usable(
     found = {row.id: row for row in session.scalars(query)} if ids else {}
     for one in sorted(ids):
         if one not in found:
-            raise kind.not_found(f"{kind.noun.capitalize()} {one} can't be used in this organization")
+            raise kind.not_found(f"{kind.noun.capitalize()} {one} was not found in this organization")
     return list(found.values())
 
 
@@ -166,7 +166,7 @@ def check_groups(session: Session, lineage: Collection[int], group_ids: Collecti
     query = select(PermissionGroup.id).where(PermissionGroup.id.in_(group_ids), usable)
     found = set(session.scalars(query)) if group_ids else set()
     for group_id in sorted(set(group_ids) - found):
-        raise PermissionGroupNotFound(f"Permission group {group_id} can't be used in this organization")
+        raise PermissionGroupNotFound(f"Permission group {group_id} was not found in this organization")
 
 
 def create(

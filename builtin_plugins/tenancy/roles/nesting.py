@@ -47,7 +47,7 @@ class GroupGraph:
 
 
 def load_groups(session: Session, group_ids: Iterable[int]) -> GroupGraph:
-    """These groups with everything nested in them."""
+    """These groups and all groups nested in them."""
     within = reach(group_ids, down=True)
     names = session.execute(
         select(PermissionGroup.id, PermissionGroup.name).where(PermissionGroup.id.in_(within))

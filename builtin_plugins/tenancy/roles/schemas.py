@@ -8,14 +8,14 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from builtin_plugins.tenancy.fields import Id
-from kernel.sdk import example
+from kernel.sdk import READABLE, example
 
 MAX_NAME = 100
 MAX_GROUPS_OF_ROLE = 100
 
 
 def name_key(name: str) -> str:
-    """What makes two names the same one."""
+    """The key by which two names count as the same."""
     return name.casefold()
 
 
@@ -37,6 +37,7 @@ def _utc(value: datetime) -> datetime:
 Name = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_NAME),
+    READABLE,
     AfterValidator(_fits_folded),
 ]
 Text = Annotated[str, Field(max_length=2000)]

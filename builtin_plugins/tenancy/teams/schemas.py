@@ -8,8 +8,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from builtin_plugins.tenancy.fields import Id, one_line
-from kernel.sdk import PageQuery, example
+from builtin_plugins.tenancy.fields import Id
+from kernel.sdk import READABLE, PageQuery, example
 
 _NAME_LIMIT = 255
 
@@ -33,13 +33,13 @@ def _storable(name: str) -> str:
 TeamName = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=_NAME_LIMIT),
-    AfterValidator(one_line),
+    READABLE,
     AfterValidator(_storable),
 ]
 
 
 class TeamCreate(BaseModel):
-    """A new team. Names are unique; upper and lower case are the same."""
+    """A new team. Names are unique; case does not matter."""
 
     model_config = example(name="Field service", description="Stations north of the Arctic Circle")
 

@@ -123,7 +123,7 @@ def _flush(unit: Unit) -> None:
 
 
 def _escaped(key: str) -> str:
-    """For LIKE, to be found as it is."""
+    """Escaped for LIKE, so that it matches literally."""
     for special in (_ESCAPE, "%", "_"):
         key = key.replace(special, _ESCAPE + special)
     return key

@@ -244,7 +244,7 @@ class TestDeletedDocuments:
             await talk.ann.get(f"/v1/conversations/{mine}/turns"),
             await talk.ann.get(MINE + "/export"),
         ):
-            assert b"130" not in read.body and b"hotels.md" not in read.body and b"42 EUR" in read.body
+            assert b"130 EUR" not in read.body and b"hotels.md" not in read.body and b"42 EUR" in read.body
         first, second = await turns(talk.ann, mine)
         assert (first["withheld"], second["withheld"]) == (True, False)
         await running.run_jobs()

@@ -214,6 +214,7 @@ LICENSING = {
     "POST /v1/backups": Row(),
     "GET /v1/backups/jobs": OWN,
     "GET /v1/backups/jobs/{job_id}": Row(control=(404,)),
+    "POST /v1/backups/{name}/drill": Row(control=(404,)),
     "POST /v1/backups/{name}/restore": Row({"confirm_filename": "x"}, control=(404,)),
     "GET /v1/licensing/plugins/{name}/license/tier": OWN,
     "POST /v1/licensing/plugins/{name}/license/validate": Row({}),

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import gzip
 import json
+import logging
 import socket
 import time
 from urllib.parse import urlsplit
@@ -68,6 +69,20 @@ class TestBodySize:
         headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
         answer = await running.anonymous.post("/v1/echo/body", data=b"no gzip at all", headers=headers)
         assert (answer.status, answer.json()["code"]) == (400, "bad_request")
+
+    @pytest.mark.parametrize("path", ["/v1/echo/body", "/v1/echo/nowhere"])
+    async def test_a_damaged_body_is_no_error_of_ours(
+        self, start_platform: Start, caplog: pytest.LogCaptureFixture, path: str
+    ) -> None:
+        """Whether it was read or not, nobody can fill the log with tracebacks."""
+        running = await start_platform(EchoPlugin)
+        request = head("POST", path, "Content-Encoding: gzip", "Content-Length: 13")
+        async with raw_client(running.url) as client:
+            await client.send(request + b"no gzip")
+            await client.send(b" at al")
+            assert (await client.answer()).status in (400, 401, 404)
+            await client.closed()
+        assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
 
     async def test_damaged_chunks(self, start_platform: Start) -> None:
         """A chunked body whose chunks are none is the client's error."""

@@ -138,6 +138,38 @@ class TestBody:
         answer = await send(shared, f'{{"name": "{text}"}}')
         assert "NUL" in problems(answer)[0]["msg"]
 
+    @pytest.mark.parametrize(
+        ("body", "loc"),
+        [
+            (r'{"name": "a\u0000"}', ["body", "name"]),
+            (r'{"name": "a", "tags": ["b", "\u0000"]}', ["body", "tags", 1]),
+            (r'{"name": "a", "anything": {"b": {"c\u0000": 1}}}', ["body", "anything", "b"]),
+        ],
+    )
+    async def test_where_the_nul_is(self, shared: Running, body: str, loc: list[str | int]) -> None:
+        """The refusal names the field."""
+        found = problems(await send(shared, body))[0]
+        assert found["loc"] == loc and "contains a NUL character" in found["msg"]
+
+    @pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity", "-Infinity"])
+    @pytest.mark.parametrize(
+        ("value", "loc"),
+        [("%s", []), ('{"a": [1, %s]}', ["a", 1]), ('[{"a": %s}]', [0, "a"])],
+        ids=["plain", "object", "list"],
+    )
+    async def test_numbers_that_are_not_finite(
+        self, shared: Running, number: str, value: str, loc: list[str | int]
+    ) -> None:
+        """JSON has none, and no database keeps one: the field is named, also within free JSON."""
+        found = problems(await send(shared, f'{{"name": "a", "anything": {value % number}}}'))[0]
+        assert found["loc"] == ["body", "anything", *loc] and "finite" in found["msg"]
+
+    @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+    async def test_other_encodings(self, shared: Running, encoding: str) -> None:
+        """A body in another encoding is refused with the remedy."""
+        found = problems(await send(shared, '{"name": "a"}'.encode(encoding)))[0]
+        assert found["loc"] == ["body"] and "send UTF-8" in found["msg"]
+
     @pytest.mark.parametrize("text", ["\\\\u0000", "\\\\\\\\u0000"])
     async def test_text_about_nul_characters(self, shared: Running, text: str) -> None:
         """A text that merely spells the escape sequence is no NUL."""
@@ -162,6 +194,13 @@ class TestQuery:
         answer = await shared.anonymous.get("/v1/echo/query?limit=7&tags=a&tags=b&word=x%20y&stray=1")
         assert answer.json() == {"word": "x y", "limit": 7, "tags": ["a", "b"]}
         assert (await shared.anonymous.get("/v1/echo/query")).json()["limit"] == 50
+
+    @pytest.mark.parametrize(("query", "name"), [("word=%00", "word"), ("tags=a&tags=%00", "tags")])
+    async def test_nul_characters(self, shared: Running, query: str, name: str) -> None:
+        """The refusal names the parameter, whatever it is for."""
+        async with shared.session.get(URL(f"{shared.url}/v1/echo/query?{query}", encoded=True)) as raw:
+            found = problems(Reply(raw.status, raw.headers, await raw.read()))[0]
+        assert found["loc"][:2] == ["query", name] and "contains a NUL character" in found["msg"]
 
     @pytest.mark.parametrize("limit", ["0", "501", "-1", "ten", "", "1.5", "9" * 5000, "1e3", "%00"])
     async def test_out_of_range(self, shared: Running, limit: str) -> None:
@@ -194,7 +233,9 @@ class TestPath:
         """Anything else is a 422 that names the parameter."""
         async with shared.session.get(URL(f"{shared.url}/v1/echo/items/{text}", encoded=True)) as raw:
             answer = Reply(raw.status, raw.headers, await raw.read())
-        assert problems(answer)[0]["loc"] == ["path", "item_id"]
+        found = problems(answer)[0]
+        assert found["loc"] == ["path", "item_id"]
+        assert ("out of range" in found["msg"]) == text.isdecimal()
 
     @pytest.mark.parametrize(
         "text", ["nonsense", "123", "%00", "z" * 36, "00000000-0000-0000-0000-00000000000g"]

@@ -281,7 +281,11 @@ async def test_delete(running: Running) -> None:
     assert (await ann.get(groups_of(org, outer["id"]))).json()["children"] == []
     assert (await ann.delete(groups_of(org, outer["id"]), params={"force": "true"})).status == 204
     assert (await ann.get(roles_of(org, role["id"]))).json()["permission_groups"] == []
-    assert (await ann.delete(groups_of(org, (await make_group(ann, org))["id"]))).status == 204
+    last = groups_of(org, (await make_group(ann, org))["id"])
+    assert (await ann.delete(last)).status == 204
+    again = await ann.delete(last)
+    refused(again, 404, "permission_group_not_found")
+    assert "not found" in again.detail
 
 
 async def test_nobody_hands_on_what_he_does_not_hold(running: Running) -> None:

@@ -331,7 +331,8 @@ async def test_other_plugins_take_their_sections(start_platform: Start) -> None:
 
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)
-NAME = TEXT.map(str.strip).filter(bool)
+LINE = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=30)
+NAME = LINE.map(lambda text: f"n{text}".strip())  # a name is one line with something to see
 CONTENTS = st.fixed_dictionaries(
     {
         "bases": st.lists(
