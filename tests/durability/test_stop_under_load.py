@@ -12,6 +12,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from yarl import URL
 
 from kernel.testing import eventually
 from tests.fakes.processes import Served, running_process, served_platform, without_plugins
@@ -108,3 +109,27 @@ async def test_no_request_is_cut(
             assert await served.process.wait(60) == 0
             log.info("told at a stop: %s", dict(told))
             assert set(told) <= {"whole", "refused"}, told
+
+
+async def test_a_slow_first_request_is_answered(platform_home: Path) -> None:
+    """Whoever is connected when the stop begins may take a moment to ask, as on a busy machine."""
+    async with served_platform(platform_home, "--no-worker", env=without_plugins("platform_ops")) as served:
+        address = URL(served.url)
+        reader, writer = await asyncio.open_connection(address.host, address.port)
+        served.process.signal(signal.SIGTERM)
+        await eventually(partial(_refused, address))
+        await asyncio.sleep(0.2)  # more than a stop waits for others, and far less than for this one
+        writer.write(b"GET /livez HTTP/1.1\r\nHost: harbour\r\nConnection: close\r\n\r\n")
+        assert (await reader.read()).startswith(b"HTTP/1.1 ")
+        writer.close()
+        assert await served.process.wait(60) == 0
+
+
+async def _refused(address: URL) -> bool:
+    """Whether nobody listens any more."""
+    try:
+        _, writer = await asyncio.open_connection(address.host, address.port)
+    except ConnectionError:
+        return True
+    writer.close()
+    return False

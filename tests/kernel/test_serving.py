@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from kernel.gateway.services import SLOTS
-from tests.fakes.processes import Served, running_process, served_platform
+from tests.fakes.processes import Served, running_process, served_platform, without_plugins
 
 SECRET = {"JWT_SECRET": "a secret of at least thirty-two bytes, for tests"}
+RAG = {**SECRET, **without_plugins("rag", "embeddings")}
 OFFERED = {
     "plugin-registry": 8001,
     "marketplace": 8002,
@@ -58,7 +59,7 @@ async def test_no_other_port_by_default(tmp_path: Path) -> None:
     """Without it only the gateway and the web client listen."""
     if any(taken(slot.port) for slot in SLOTS):
         pytest.skip("a port from 8000 to 8010 is taken on this machine")
-    async with served_platform(tmp_path / "home", "--no-worker", env=SECRET):
+    async with served_platform(tmp_path / "home", "--no-worker", env=RAG):
         assert not any(taken(slot.port) for slot in SLOTS)
 
 
@@ -66,8 +67,8 @@ async def test_a_service_on_another_machine(tmp_path: Path) -> None:
     """One process serves the RAG service alone, another one is the gateway; clients see one platform."""
     home = tmp_path / "home"
     only = ("--only", "rag-pipeline", "--no-worker")
-    async with served_platform(home, *only, env={**SECRET, "TRUSTED_PROXY_CIDRS": "127.0.0.1/32"}) as service:
-        env = {**SECRET, "PLATFORM_SERVICE_URLS": f"rag-pipeline={service.url}"}
+    async with served_platform(home, *only, env={**RAG, "TRUSTED_PROXY_CIDRS": "127.0.0.1/32"}) as service:
+        env = {**RAG, "PLATFORM_SERVICE_URLS": f"rag-pipeline={service.url}"}
         async with served_platform(home, "--no-worker", env=env) as gateway:
             headers = await gateway.sign_up("ana")
             base = gateway.url + "/v1/rag/knowledge-bases"
@@ -88,7 +89,7 @@ async def test_a_service_on_another_machine(tmp_path: Path) -> None:
 async def test_a_service_that_nobody_offers(tmp_path: Path) -> None:
     """`--only` with an unknown name fails at once and names those that there are."""
     with pytest.raises(AssertionError, match="rag-pipeline"):
-        async with served_platform(tmp_path / "home", "--only", "teleportation", "--no-worker", env=SECRET):
+        async with served_platform(tmp_path / "home", "--only", "teleportation", "--no-worker", env=RAG):
             pass
 
 
@@ -98,7 +99,7 @@ async def test_a_taken_port(tmp_path: Path) -> None:
         holder.bind(("127.0.0.1", 0))
         holder.listen()
         command = ("-m", "cli", "serve", "--no-worker", "--port", str(holder.getsockname()[1]))
-        env = {**SECRET, "PLATFORM_HOME": str(tmp_path / "home")}
+        env = {**RAG, "PLATFORM_HOME": str(tmp_path / "home")}
         async with running_process(*command, env=env, log=tmp_path / "serve.log") as process:
             assert await process.wait() != 0
             output = process.output()
