@@ -18,6 +18,8 @@ class FileBlobs(HeldBlobs):
     def __init__(self, database: Database, folder: Path, disk: DiskSpace) -> None:
         super().__init__(database, disk, folder / "staging")
         self._folder = folder
+        self._lasting: set[str] = set()
+        """Folders that this process has seen on the disk themselves: another may be about to sync them."""
 
     async def secure(self, staged: Staged) -> None:
         """Have its bytes on the disk."""
@@ -39,7 +41,9 @@ class FileBlobs(HeldBlobs):
         target.parent.mkdir(parents=True, exist_ok=True)
         staged.path.replace(target)
         _sync(target.parent)
-        _sync(target.parent.parent)
+        if target.parent.name not in self._lasting:
+            _sync(target.parent.parent)
+            self._lasting.add(target.parent.name)
 
     def take_away(self, sha256: str) -> None:
         self.path(sha256).unlink(missing_ok=True)

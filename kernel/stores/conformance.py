@@ -72,7 +72,7 @@ class BlobStoreConformance(ABC):
         assert await self.held(blobs) == 0
 
     async def test_last_holder_takes_the_file(self, blobs: BlobStore, database: Database) -> None:
-        """The same content held twice stays until both let go."""
+        """Content held twice is kept until both holders have released it."""
         sha256 = await _keep(blobs, database, b"shared", "a")
         assert await _keep(blobs, database, b"shared", "b") == sha256
         await _release(blobs, database, sha256, "a")

@@ -62,6 +62,15 @@ class VectorStoreConformance:
         """Search by an angle."""
         return await store.search(COLLECTION, Query(direction(angle), k, **limits))  # type: ignore[arg-type]
 
+    async def test_cosines_to_another_question(self, database: Database, stores: Stores) -> None:
+        """Each hit tells its own, or none does; the order is that of the search."""
+        await self.make(database, stores[0], *(thing(number) for number in range(30)))
+        aimed = await self.near(stores[0], 2.0, k=3)
+        hits = await self.near(stores[0], 2.0, k=3, question=direction(1.0))
+        assert [(h.point.id, h.cosine) for h in hits] == [(h.point.id, h.cosine) for h in aimed]
+        told = [math.cos(h.point.position / 10 - 1.0) for h in hits]
+        assert [h.asked for h in hits] in ([None] * 3, pytest.approx(told, abs=2e-3))
+
     async def test_hits_come_by_cosine_with_all_that_was_stored(
         self, database: Database, stores: Stores
     ) -> None:

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kernel.stores.locks import SharedLock
 from kernel.stores.ranked import Labels, Ranked, as_labels
 
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
 EXACT_UP_TO = 200_000
 """Vectors up to which the exact index answers fast enough to need no other."""
 
-Vectors = npt.NDArray[np.float32]
+Vectors: TypeAlias = "npt.NDArray[np.float32]"
 
 _LEAST_PER_LIST = 40  # with fewer, the centres are not worth having and FAISS complains
 _TRAINING_PER_LIST = 64
@@ -120,6 +121,8 @@ class DenseIndex:
                 self._missed.append(change)
 
     def _snapshot(self) -> tuple[Labels, npt.NDArray[np.float16]]:
+        import numpy as np
+
         faiss = _faiss()
         with self._lock.write():
             self._missed = []
@@ -135,6 +138,8 @@ class DenseIndex:
             self._index, self._approximate = index, True
 
     def _checked(self, labels: npt.ArrayLike, vectors: npt.ArrayLike) -> tuple[Labels, Vectors]:
+        import numpy as np
+
         ids = as_labels(labels)
         rows = np.array(vectors, np.float32, order="C", ndmin=2)  # a copy: a change may be repeated later
         expected = (len(ids), self._dimension)
@@ -149,6 +154,8 @@ class DenseIndex:
         return ids, rows
 
     def _query(self, query: npt.ArrayLike) -> Vectors:
+        import numpy as np
+
         vector = np.ascontiguousarray(query, np.float32)
         if vector.shape != (self._dimension,):
             raise ValueError(f"the query must be {self._dimension} numbers, not of shape {vector.shape}")
@@ -173,6 +180,8 @@ def _exact_index(dimension: int) -> Any:
 
 
 def _approximate_index(dimension: int, labels: Labels, halves: npt.NDArray[np.float16]) -> Any:
+    import numpy as np
+
     faiss = _faiss()
     lists = max(1, min(int(4 * np.sqrt(len(labels))), len(labels) // _LEAST_PER_LIST))
     index = faiss.index_factory(dimension, f"IVF{lists},SQ8", faiss.METRIC_INNER_PRODUCT)
@@ -185,6 +194,8 @@ def _approximate_index(dimension: int, labels: Labels, halves: npt.NDArray[np.fl
 
 
 def _training_sample(halves: npt.NDArray[np.float16], size: int) -> Vectors:
+    import numpy as np
+
     if len(halves) <= size:
         return halves.astype(np.float32)
     rows = np.random.default_rng(0).choice(len(halves), size, replace=False)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, TypeAlias
 
 from kernel.stores.ranked import Judged, Labels, Ranked, as_labels
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 MEANING_WEIGHT = 0.8
 """The share of the dense leg for a question in plain words, where the model names none."""
@@ -24,9 +26,9 @@ IDENTIFIER_WEIGHT = 0.3
 LEAST_DEPTH = 60
 DEPTH_FACTOR = 3
 
-_HUGE = float(np.finfo(np.float32).max)
+_HUGE = 3.4028234663852886e38  # the largest float32
 
-Search = Callable[[int, Labels | None], Ranked]
+Search: TypeAlias = "Callable[[int, Labels | None], Ranked]"
 """A leg with its question already bound: (k, allowed) to a ranking."""
 
 # A digit, an underscore or a capital inside a word: CK-381, v4.2, max_connections, ECONNRESET, errorCode.
@@ -64,17 +66,21 @@ def both_legs(dense: Search, text: Search, k: int, among: Labels | None = None) 
 
 
 def depth_for(k: int) -> int:
-    """How far down each leg is read for the `k` best of both."""
+    """How many results to read from each leg to find the `k` best of both."""
     return max(LEAST_DEPTH, DEPTH_FACTOR * k)
 
 
 def missing(own: Ranked, other: Ranked) -> Labels:
     """What `other` lists and `own` does not: the labels to ask `own`'s leg about, before `joined`."""
+    import numpy as np
+
     return np.setdiff1d(other.labels, own.labels)
 
 
 def joined(own: Ranked, more: Ranked) -> Ranked:
     """`own` followed by what the same leg said about the `missing`."""
+    import numpy as np
+
     labels = np.concatenate([own.labels, more.labels])
     return Ranked(labels, np.concatenate([own.scores, more.scores]), own.full if own.size else more.full)
 
@@ -92,6 +98,8 @@ def fuse(
     Raises:
         ValueError: `weight` is not within 0 to 1.
     """
+    import numpy as np
+
     if not 0.0 <= weight <= 1.0:
         raise ValueError(f"weight must be within 0 to 1, not {weight}")
     labels = np.union1d(dense.labels, text.labels)
@@ -103,6 +111,8 @@ def fuse(
 
 
 def _single(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+    import numpy as np
+
     return scores.clip(-_HUGE, _HUGE).astype(np.float32)
 
 
@@ -112,17 +122,23 @@ def _completed(own: Ranked, other: Ranked, search: Search) -> Ranked:
 
 
 def _by_best(dense: Ranked, unrelated: float) -> npt.NDArray[np.float64]:
+    import numpy as np
+
     above = dense.scores.astype(np.float64) - unrelated
     best = float(above.max(initial=0.0))
     return above / (best if best > 0.0 else 1.0)
 
 
 def _by_full_match(text: Ranked) -> npt.NDArray[np.float64]:
+    import numpy as np
+
     return text.scores.astype(np.float64) / max(text.full, float(text.scores.max(initial=0.0)))
 
 
 def _spread(scores: npt.NDArray[np.floating], labels: Labels, over: Labels) -> npt.NDArray[np.float64]:
     """`scores` of `labels` laid out along the sorted labels `over`, 0 where there is none."""
+    import numpy as np
+
     laid = np.zeros(len(over))
     laid[np.searchsorted(over, labels)] = scores
     return laid

@@ -11,6 +11,7 @@ import hashlib
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,7 @@ from kernel.db.units import off_the_loop
 from kernel.errors import PayloadTooLarge
 from kernel.machine_faults import MachineFault
 from kernel.stores.disk import DiskSpace
-from kernel.stores.protocols import Staged
+from kernel.stores.protocols import BlobStore, Staged
 from kernel.stores.scratch import Scratch
 
 _BUFFER = 1024 * 1024
@@ -87,6 +88,25 @@ class HeldBlobs(ABC):
     @abstractmethod
     async def local(self, sha256: str) -> Path:
         """A file with the content; see `BlobStore.local`. It does not exist if the content is not there."""
+
+    @asynccontextmanager
+    async def borrowed(self, sha256: str) -> AsyncIterator[Path]:
+        """A file with the content for the time of the block.
+
+        For who reads many contents once, such as a backup: what has to be brought here does not stay. Raises
+        what `local` raises, and FileNotFoundError if it is not there.
+        """
+        yield await self.local(sha256)
+
+    @staticmethod
+    @asynccontextmanager
+    async def borrowed_from(store: BlobStore, sha256: str) -> AsyncIterator[Path]:
+        """The same from any store; one that lends nothing keeps what it brings here."""
+        if isinstance(store, HeldBlobs):
+            async with store.borrowed(sha256) as path:
+                yield path
+        else:
+            yield await store.local(sha256)
 
     async def settle(self) -> None:  # noqa: B027
         """Get ready to serve: called at the start of each process that does, after the migrations.

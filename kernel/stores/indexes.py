@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-import numpy as np
 from sqlalchemy import select, tuple_
 from sqlalchemy.orm import Session
 
@@ -18,6 +17,8 @@ from kernel.stores.protocols import LANGUAGE
 from kernel.stores.ranked import Labels
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from kernel.stores.dense import DenseIndex
     from kernel.stores.text import TextIndex
     from kernel.stores.words import InLanguage
@@ -114,6 +115,8 @@ class Follower(Generic[I]):
 
     def _add(self, index: I, rows: Sequence[Sequence[Any]]) -> Place:
         """Answers the place of the last one."""
+        import numpy as np
+
         index.add(np.array([row[0] for row in rows], dtype=np.int64), self._decode([row[2:] for row in rows]))
         return rows[-1][1], rows[-1][0]
 
@@ -136,6 +139,8 @@ def text_follower() -> Follower[TextIndex]:
 
 
 def _tombstones(session: Session, found: CollectionRecord, after: int) -> Labels:
+    import numpy as np
+
     query = select(TombstoneRecord.label).where(
         TombstoneRecord.collection_id == found.id,
         TombstoneRecord.version > after,
@@ -145,6 +150,8 @@ def _tombstones(session: Session, found: CollectionRecord, after: int) -> Labels
 
 
 def _decode(vectors: list[bytes], dimension: int) -> np.ndarray:
+    import numpy as np
+
     flat = np.frombuffer(b"".join(vectors), dtype=np.float16)
     return flat.reshape(-1, dimension).astype(np.float32)
 

@@ -7,9 +7,8 @@ graph is made over (`graph_key`) may walk the graph, which goes on until the fil
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from sqlalchemy import text as sql
 from sqlalchemy.orm import Session
 
@@ -17,6 +16,9 @@ from kernel.db.tables import CollectionRecord
 from kernel.stores.pgvector_graphs import graph_key, graph_name
 from kernel.stores.protocols import Query
 from kernel.stores.ranked import Labels, Ranked
+
+if TYPE_CHECKING:
+    pass
 
 NARROW = 5_000
 """Allowed points up to which all are compared, whatever the size of the collection."""
@@ -44,6 +46,8 @@ class Nearest:
     """One question to one collection, as of the collection's version in `found`."""
 
     def __init__(self, session: Session, found: CollectionRecord, query: Query) -> None:
+        import numpy as np
+
         self._session = session
         self._found = found
         self._groups = None if query.groups is None else list(query.groups)
@@ -91,6 +95,8 @@ class Nearest:
 
     def _ranked(self, key: str, condition: str, then: str, **values: Any) -> Ranked:
         """Rows by distance. Numbers of ours stand in the text: only so a partial index is seen to fit."""
+        import numpy as np
+
         distance = f"{key} <#> {_VECTOR}"
         statement = (
             f"SELECT v.label, -({distance})"

@@ -9,9 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 from sqlalchemy import select
 from sqlalchemy import text as sql
 from sqlalchemy.exc import DBAPIError
@@ -22,6 +21,9 @@ from kernel.db.tables import PointRecord
 from kernel.errors import StartupError
 from kernel.stores.pgvector import PgVectorStore
 from kernel.stores.points import SqlVectorStore
+
+if TYPE_CHECKING:
+    pass
 
 log = logging.getLogger("platform.vectors")
 
@@ -167,6 +169,8 @@ def _copy_some(unit: Unit, last: int) -> Sequence[Any]:
 
 
 def _values(row: Any) -> dict[str, Any]:
+    import numpy as np
+
     vector = np.frombuffer(row.vector, dtype=np.float16).astype(np.float32)
     return {"label": row.label, "collection_id": row.collection_id, "vector": vector.tolist()}
 

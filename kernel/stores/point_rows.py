@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
 from sqlalchemy import BigInteger, bindparam, select, update
 from sqlalchemy.orm import Session
 
 from kernel.db.among import Among, Ids
 from kernel.db.prepared import Prepared
 from kernel.db.tables import CollectionRecord, PointRecord
-from kernel.stores.protocols import EngineMismatch, Point, Query, StoredPoint
+from kernel.stores.protocols import EngineMismatch, Point, Query, StoredPoint, Vector
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 _COLLECTION: Any = CollectionRecord.__table__
 _POINT: Any = PointRecord.__table__
@@ -34,6 +36,11 @@ _LABELLED = Prepared(
         *(_POINT.c.position, _POINT.c.text, _POINT.c.payload),
     ).where(Among(_POINT.c.label, bindparam("labels", type_=Ids(BigInteger))))
 )
+_VECTORS = Prepared(
+    select(_POINT.c.label, _POINT.c.vector).where(
+        Among(_POINT.c.label, bindparam("labels", type_=Ids(BigInteger)))
+    )
+)
 
 
 def read_collection(session: Session, name: str) -> CollectionRecord | None:
@@ -46,6 +53,18 @@ def read_labelled(session: Session, labels: Sequence[int]) -> dict[int, StoredPo
     """The points of these labels, by label."""
     rows = _LABELLED.all(session, {"labels": labels})
     return {row.pop("label"): StoredPoint(**row) for row in rows}
+
+
+def cosines_of(session: Session, labels: Sequence[int], question: Vector) -> dict[int, float]:
+    """The cosines of these points' stored vectors to another one, by label."""
+    import numpy as np
+
+    rows = _VECTORS.all(session, {"labels": labels})
+    if not rows:  # deleted since they were found
+        return {}
+    halves = np.frombuffer(b"".join(row["vector"] for row in rows), np.float16)
+    cosines = halves.reshape(len(rows), -1).astype(np.float32) @ question
+    return {row["label"]: cosine for row, cosine in zip(rows, cosines.tolist(), strict=True)}
 
 
 def find_collection(session: Session, name: str) -> CollectionRecord | None:
@@ -66,6 +85,8 @@ def row_of(found: CollectionRecord, point: Point) -> dict[str, Any]:
 
 
 def _halves(found: CollectionRecord, point: Point) -> npt.NDArray[np.float16]:
+    import numpy as np
+
     if point.vector.shape != (found.dimension,):
         raise ValueError(f"point '{point.id}' needs {found.dimension} numbers, not {point.vector.shape}")
     halves = point.vector.astype(np.float16)

@@ -16,7 +16,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-import numpy as np
 from sqlalchemy import ColumnElement, delete, func, insert, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
@@ -34,6 +33,7 @@ from kernel.stores.point_rows import (
     COLUMNS,
     annotate,
     check_fit,
+    cosines_of,
     find_collection,
     read_collection,
     read_labelled,
@@ -181,7 +181,7 @@ class SqlVectorStore:
         check_fit(found, query)
         if not follow and not all(index.is_at(found) for index in self.followers(found, query)):
             return None
-        return self._hits(session, self.rank(session, found, query))
+        return self._hits(session, self.rank(session, found, query), query)
 
     def followers(self, found: CollectionRecord, query: Query) -> list[Follower[Any]]:
         """The indexes that `rank` needs."""
@@ -258,15 +258,24 @@ class SqlVectorStore:
         await asyncio.gather(*self._searches, return_exceptions=True)
         await self._upkeep.close()
 
-    def _hits(self, session: Session, judged: Judged) -> list[Hit]:
+    def _hits(self, session: Session, judged: Judged, query: Query) -> list[Hit]:
         labels = judged.labels.tolist()
         stored = read_labelled(session, labels)
         words = [None] * len(labels) if judged.words is None else judged.words.tolist()
         scores = zip(labels, judged.scores.tolist(), judged.cosines.tolist(), words, strict=True)
-        return [Hit(stored[at], *legs) for at, *legs in scores if at in stored]
+        asked: dict[int, float] = {}
+        if query.question is not None and stored:
+            asked = cosines_of(session, list(stored), query.question)
+        return [
+            Hit(stored[at], score, cosine, word, asked.get(at))
+            for at, score, cosine, word in scores
+            if at in stored
+        ]
 
     def allowed(self, session: Session, found: CollectionRecord, query: Query) -> Labels | None:
         """The labels of the groups that a query is limited to; None for one without limits."""
+        import numpy as np
+
         if query.groups is None:
             return None
         labels: list[int] = []
@@ -343,6 +352,8 @@ def _page(
 
 
 def _vectors(session: Session, collection: str, group: str, limit: int, offset: int) -> Embedded | None:
+    import numpy as np
+
     found = find_collection(session, collection)
     if found is None:
         return None

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from kernel.db.engine import Unit
 
-Vector = npt.NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Vector: TypeAlias = "npt.NDArray[np.float32]"
 
 
 @dataclass(frozen=True)
@@ -80,13 +81,15 @@ class StoredPoint:
 class Hit:
     """A point that was found, with its score: the cosine for dense search, at most 1 for hybrid search.
 
-    `words` says how well the words match (BM25), from 0 to 1; None for a dense search.
+    `words` says how well the words match (BM25), from 0 to 1; None for a dense search. `asked` is the cosine
+    to `Query.question`; None where the store doesn't tell.
     """
 
     point: StoredPoint
     score: float
     cosine: float
     words: float | None = None
+    asked: float | None = None
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,8 @@ class Query:
 
     `text` with a `vector` asks for hybrid search: BM25 and dense scores, fused; cosines count from
     `unrelated` and have the share `meaning`. `engine` says which engine made the vector: a collection of
-    another engine is not searched with it (EngineMismatch).
+    another engine is not searched with it (EngineMismatch). `question` is another vector by that engine,
+    to which each hit has a cosine as well; it has no part in the ranking.
     """
 
     vector: Vector
@@ -105,6 +109,7 @@ class Query:
     engine: str | None = None
     unrelated: float = 0.0
     meaning: float = 0.8
+    question: Vector | None = None
 
 
 class VectorStore(Protocol):

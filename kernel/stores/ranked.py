@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
-Labels = npt.NDArray[np.int64]
-Scores = npt.NDArray[np.float32]
+
+Labels: TypeAlias = "npt.NDArray[np.int64]"
+Scores: TypeAlias = "npt.NDArray[np.float32]"
 
 
 class Ranked(NamedTuple):
@@ -24,6 +26,8 @@ class Ranked(NamedTuple):
 
     @classmethod
     def empty(cls) -> Ranked:
+        import numpy as np
+
         return cls(np.empty(0, np.int64), np.empty(0, np.float32))
 
     @property
@@ -60,6 +64,8 @@ def as_labels(labels: npt.ArrayLike) -> Labels:
     Raises:
         ValueError: they are not a flat list of integers.
     """
+    import numpy as np
+
     array = np.asarray(labels)
     if array.size == 0:
         return np.empty(0, np.int64)

@@ -1,4 +1,4 @@
-"""`compress`: the answer is made from the sentences that share most words with the question."""
+"""`compress`: a model reads only the sentences that share most words with the question."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ async def find(inquiry: Inquiry, plan: contracts.SearchPlan) -> Retrieved:
             found = await enhanced(inquiry, found, depth)
     if request.rerank:
         with trace.step("rerank", f"Looking closer at {_count(len(found.items), 'passage')}"):
-            found = await reranked(inquiry, found, depth)
-    found = replace(found, items=found.items[:top_k], first=found.items[:DEPTH])
+            found = await reranked(inquiry, found, _pool(inquiry))
+    found = replace(found, items=found.items[:top_k], first=found.first or found.items[:DEPTH])
     if request.parent_context:
         with trace.step("widen", "Reading around the passages"):
             found = await widened(inquiry.platform, found)
@@ -56,7 +56,12 @@ def _candidates(inquiry: Inquiry, top_k: int) -> int:
     if not request.rerank:
         return least
     more = top_k * inquiry.platform.settings_of(RagSettings).rerank_candidates
-    return max(least, min(more, MOST_CANDIDATES))
+    return max(least, _pool(inquiry), min(more, MOST_CANDIDATES))
+
+
+def _pool(inquiry: Inquiry) -> int:
+    """The passages that a reranker chooses from for the decision on an answer."""
+    return min(DEPTH * inquiry.platform.settings_of(RagSettings).rerank_candidates, MOST_CANDIDATES)
 
 
 def _trees(inquiry: Inquiry, plan: contracts.SearchPlan) -> bool:

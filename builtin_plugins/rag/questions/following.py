@@ -25,7 +25,7 @@ _RULES = (
 
 
 class WholeQuestion(BaseModel):
-    """The question as it stands alone."""
+    """A question that can be understood without the earlier turns."""
 
     question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=_LONGEST)]
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.services.embedding import embed
 from kernel.sdk import Embedded, Hit, Platform, hybrid_weight
+
+if TYPE_CHECKING:
+    pass
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,23 @@ async def merged(
 
 async def by_model(platform: Platform, model: str, asked: Embedded, hits: Sequence[Hit]) -> list[Hit]:
     """The same hits with their cosines to `asked`, by another model than found them."""
+    import numpy as np
+
     if not hits:
         return []
     made = await embed(platform, model, [hit.point.text for hit in hits], "passage")
     cosines: list[float] = np.dot(made.vectors, asked.vectors[0]).tolist()
     return [replace(hit, cosine=cosine) for hit, cosine in zip(hits, cosines, strict=True)]
+
+
+async def as_asked(platform: Platform, model: str, question: Embedded, hits: Sequence[Hit]) -> list[Hit]:
+    """The same hits with their cosines to the question, where the search aimed at something else.
+
+    The search tells them for the question's own model; other hits are embedded again.
+    """
+    others = [hit for hit in hits if hit.asked is None]
+    again = iter(await by_model(platform, model, question, others))
+    return [next(again) if hit.asked is None else replace(hit, cosine=hit.asked) for hit in hits]
 
 
 def _ranked(hits: Sequence[Hit], asked: Embedded, weight: float | None) -> list[Hit]:

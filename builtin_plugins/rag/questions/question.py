@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from builtin_plugins.rag.answering import support
+from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.prompting import Turn
+from builtin_plugins.rag.answering.weighing import Weighed
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.questions.budget import Budget
 from builtin_plugins.rag.questions.model import MAX_TOKENS, Model
-from builtin_plugins.rag.questions.ranked import Retrieved
 from builtin_plugins.rag.questions.trace import Trace
 from builtin_plugins.rag.schemas import GenerationConfig, QueryRequest, SearchRequest
 from builtin_plugins.rag.services.languages import LANGUAGES
@@ -23,6 +23,7 @@ class Inquiry:
     """A search by a caller over knowledge bases that it may see.
 
     `hybrid_said` tells whether the client or the pipeline asked for hybrid search; by default it is hybrid.
+    `weighed` and `languages` keep what was made of texts: several steps ask for it.
     """
 
     caller: Caller
@@ -30,26 +31,16 @@ class Inquiry:
     request: SearchRequest
     hybrid_said: bool = False
     trace: Trace = field(default_factory=Trace)
-    _coverage: dict[str, support.Coverage] = field(default_factory=dict, repr=False)
-    _assessed: list[tuple[str, Retrieved, support.Support]] = field(default_factory=list, repr=False)
-
-    def support(self, found: Retrieved) -> support.Support:
-        """How well passages support an answer to the question; those seen before are not read again."""
-        asked = self.request.question
-        for question, seen, made in self._assessed:
-            if seen is found and question == asked:
-                return made
-        coverage = self._coverage.setdefault(asked, support.Coverage(asked))
-        judged = found.judged
-        passages, near = [item.passage for item in judged], [item.dense for item in judged]
-        made = support.assess(asked, passages, cosines=near, coverage=coverage)
-        self._assessed.append((asked, found, made))
-        return made
+    weighed: dict[tuple[str, tuple[Passage, ...]], Weighed] = field(default_factory=dict, repr=False)
+    languages: dict[str, str | None] = field(default_factory=dict, repr=False)
 
     @property
     def language(self) -> str | None:
         """The question's, by its ISO 639 code; None where it can't be told. Takes a thread's time."""
-        return self.platform.resource(LANGUAGES).of(self.request.question)
+        asked = self.request.question
+        if asked not in self.languages:
+            self.languages[asked] = self.platform.resource(LANGUAGES).of(asked)
+        return self.languages[asked]
 
     @property
     def platform(self) -> Platform:

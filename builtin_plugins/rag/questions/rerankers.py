@@ -42,7 +42,7 @@ class Reranker(Protocol):
         """Where it runs."""
 
     async def scores(self, question: str, texts: Sequence[str]) -> list[float]:
-        """How well each text fits, 0 to 1. Raises RerankFailed."""
+        """How well each text fits, on a scale of its own. Raises RerankFailed."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class CrossEncoderFolder:
         )
         if scores.ndim != 1:
             raise ValueError(f"it gives {scores.shape[1]} scores for a pair instead of one")
-        return _within(scores.astype(float).tolist())
+        return _finite(scores.astype(float).tolist())
 
     def _loaded(self) -> Any:
         from sentence_transformers import CrossEncoder
@@ -145,15 +145,19 @@ def _read(raw: bytes, count: int) -> list[float]:
     scores = {one.index: one.relevance_score for one in results}
     if sorted(scores) != list(range(count)):
         raise ValueError("it did not score every passage")
-    return _within([scores[at] for at in range(count)])
+    return [scores[at] for at in range(count)]
 
 
-def _within(scores: list[float]) -> list[float]:
-    """Logits are brought to 0..1 by the logistic curve."""
+def _finite(scores: list[float]) -> list[float]:
     if not all(math.isfinite(score) for score in scores):
         raise ValueError("a score is not a finite number")
+    return scores
+
+
+def within(scores: Sequence[float]) -> list[float]:
+    """Scores within 0 to 1: logits are brought there by the logistic curve."""
     if all(0.0 <= score <= 1.0 for score in scores):
-        return scores
+        return list(scores)
     return [1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, score)))) for score in scores]
 
 

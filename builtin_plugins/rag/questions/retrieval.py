@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from sqlalchemy import String, bindparam, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.errors import EngineChanged
 from builtin_plugins.rag.models import Document, KnowledgeBase
-from builtin_plugins.rag.questions.merging import Found, by_model, merged
+from builtin_plugins.rag.questions.merging import Found, as_asked, merged
 from builtin_plugins.rag.questions.ranked import Ranked, Retrieved
 from builtin_plugins.rag.schemas import MetadataFilter
 from builtin_plugins.rag.services.embedding import embed, engine_changed
 from builtin_plugins.rag.services.languages import LANGUAGES
 from kernel.sdk import LANGUAGE, Among, Embedded, EngineMismatch, Hit, Ids, Platform, Prepared, Query
+
+if TYPE_CHECKING:
+    pass
 
 _DOCUMENT: Any = Document.__table__
 _NAMED = Prepared(
@@ -88,9 +90,14 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
     models = list(dict.fromkeys(base.embedding_model for base in bases))
     asked = {model: await _asked(platform, model, sought) for model in models}
     aims = {model: await _aim(platform, model, asked[model], sought.imagined) for model in models}
+    model = models[0]
+    question = asked[model]
+    if sought.question not in (None, sought.text):
+        question = await embed(platform, model, [sought.question], "query")
+    aimed_elsewhere = question is not aims[model]
 
     def query_of(base: KnowledgeBase) -> Query:
-        aim = aims[base.embedding_model]
+        aim, own = aims[base.embedding_model], base.embedding_model == model
         return Query(
             aim.vectors[0],
             sought.top_k,
@@ -99,6 +106,7 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
             engine=aim.engine,
             unrelated=aim.unrelated,
             meaning=aim.meaning,
+            question=question.vectors[0] if aimed_elsewhere and own else None,
         )
 
     places = [(base, base.collection) for base in bases]
@@ -106,13 +114,9 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
         places += [(base, base.tree_collection) for base in bases]
     answers = await asyncio.gather(*(_search(platform, *place, query_of(place[0])) for place in places))
     found = [Found(base, hits) for (base, _), hits in zip(places, answers, strict=True)]
-    model = models[0]
     hits = await merged(platform, found, sought.text, aims[model], sought.top_k, hybrid=sought.hybrid)
-    question = asked[model]
-    if sought.question not in (None, sought.text):
-        question = await embed(platform, model, [sought.question], "query")
-    if question is not aims[model]:
-        hits = await by_model(platform, model, question, hits)
+    if aimed_elsewhere:
+        hits = await as_asked(platform, model, question, hits)
     return await _ranked(platform, hits, question)
 
 
@@ -127,6 +131,8 @@ async def documents_of(
 
 async def _aim(platform: Platform, model: str, asked: Embedded, imagined: str | None) -> Embedded:
     """Where to search: at the question, or half way to the imagined passage."""
+    import numpy as np
+
     if imagined is None:
         return asked
     made = await embed(platform, model, [imagined], "passage")

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from builtin_plugins.rag.answering import support
 from builtin_plugins.rag.answering.citations import CitationFilter
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.prompting import build_prompt
@@ -20,6 +19,7 @@ from builtin_plugins.rag.questions.question import Question
 from builtin_plugins.rag.questions.ranked import Retrieved, told
 from builtin_plugins.rag.questions.refusals import RefusalGate
 from builtin_plugins.rag.questions.rendering import Draft
+from builtin_plugins.rag.questions.weighing import weighed
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import contracts
 
@@ -31,7 +31,7 @@ async def write(question: Question, found: Retrieved) -> AsyncGenerator[Written,
 
     Found waits until the text is known to be an answer: a refusal has no sources.
     """
-    passages = _shown(question, found)
+    passages = await _shown(question, found)
     limit = question.platform.settings_of(RagSettings).answer_chars
     refusal = refusal_in(await asyncio.to_thread(lambda: question.language))
     prompt = build_prompt(question.text, passages, question.history, max_chars=limit, refusal=refusal)
@@ -39,7 +39,7 @@ async def write(question: Question, found: Retrieved) -> AsyncGenerator[Written,
     if stream is None:
         question.trace.degrade(f"generation: {NO_RUNTIME}, the answer quotes the passages")
         written = extracted(question, found)
-    elif not worth_asking(question, found):
+    elif not await worth_asking(question, found):
         await stream.aclose()
         written = _refusal(question)
     else:
@@ -65,21 +65,18 @@ async def shown(question: Question, made: Draft) -> AsyncGenerator[Written, None
     yield made
 
 
-def worth_asking(question: Question, found: Retrieved) -> bool:
+async def worth_asking(question: Question, found: Retrieved) -> bool:
     """Whether anything found speaks for an answer; a model given nothing to go by invents."""
-    if not found.items:
-        return False
-    assessed = question.support(found)
-    return assessed.supported or (assessed.evidence.similarity or 0.0) >= support.WEAK
+    return bool(found.items) and (await weighed(question, found)).hopeful
 
 
-def _shown(question: Question, found: Retrieved) -> list[Passage]:
+async def _shown(question: Question, found: Retrieved) -> list[Passage]:
     """What the answer is made from: the passages, or with `compress` their best sentences."""
     passages = found.passages
     if not question.request.compress or not passages:
         return passages
     with question.trace.step("compress", "Keeping the sentences that fit"):
-        kept = compressed(question.text, passages)
+        kept = await asyncio.to_thread(compressed, question.text, passages)
     question.trace.details["compressor"] = {
         "original_length": sum(len(passage.text) for passage in passages),
         "compressed_length": sum(len(passage.text) for passage in kept),
@@ -97,7 +94,7 @@ async def _refusal(question: Question) -> AsyncGenerator[Written, None]:
 async def _generated(
     question: Question, found: Retrieved, stream: contracts.Generation, passages_used: int
 ) -> AsyncGenerator[Written, None]:
-    items = told(found.items, question.support(found).score)
+    items = told(found.items, (await weighed(question, found)).sure)
     gate, text, ends = RefusalGate(), list[str](), list[contracts.Generated]()
     with question.trace.step("answer", "Writing the answer"):
         async with aclosing(_checked(stream, passages_used, gate, ends)) as pieces:

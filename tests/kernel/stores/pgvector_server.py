@@ -29,8 +29,11 @@ def binaries() -> Path | None:
 
 
 @contextmanager
-def running_server(programs: Path) -> Iterator[str]:
-    """The address of a fresh server, stopped and removed at the end. Root runs it as somebody else."""
+def running_server(programs: Path, *, synced: bool = False) -> Iterator[str]:
+    """The address of a fresh server, stopped and removed at the end. Root runs it as somebody else.
+
+    Unless it is `synced`, it does not wait for the disk.
+    """
     user = _server_user()
     folder = Path(tempfile.mkdtemp(prefix="platform-pgvector-", dir="/tmp"))  # short: it holds a socket
     if user is not None:
@@ -45,7 +48,7 @@ def running_server(programs: Path) -> Iterator[str]:
 
     try:
         run("initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
-        options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
+        options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync={'on' if synced else 'off'}"
         run("pg_ctl", "-o", options, "-l", str(folder / "log"), "-w", "start")
         try:
             yield f"postgresql://postgres@127.0.0.1:{port}/postgres"

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import asyncpg
 import numpy as np
 import pytest
 from sqlalchemy import text as sql
 
+from kernel.boot import declared_platform, upgrade
 from kernel.db import migrate
 from kernel.db.engine import Database, Unit
 from kernel.errors import StartupError
+from kernel.settings import SettingsLoader
 from kernel.stores.conformance_vectors import (
     COLLECTION,
     DIMENSION,
@@ -30,7 +33,7 @@ from kernel.stores.pgvector_search import NARROW
 from kernel.stores.pgvector_setup import open_vector_store
 from kernel.stores.points import SqlVectorStore
 from kernel.stores.protocols import Point, Query
-from kernel.testing import Start, services_required
+from kernel.testing import Start, environment, services_required
 from tests.fakes.loaded_once import LoadedOnce
 from tests.kernel.stores.pgvector_server import binaries, running_server
 
@@ -271,6 +274,14 @@ async def test_nothing_is_made_without_leave(database: Database) -> None:
     table = sql("SELECT to_regclass('kernel_point_vector')")
     assert await database.read(lambda session: session.scalar(table)) is None
     await open_vector_store(database, "pgvector", apply=True)
+    assert type(await open_vector_store(database, "pgvector", apply=False)) is PgVectorStore
+
+
+async def test_an_upgrade_prepares_it(database: Database, vector_url: str, platform_home: Path) -> None:
+    """What `platformctl db upgrade` does is enough: the next start may make nothing, and finds all there."""
+    values = environment(platform_home, {"DATABASE_URL": vector_url, "PLATFORM_VECTOR_STORE": "pgvector"})
+    async with declared_platform(SettingsLoader.from_home(values), candidates=[]) as platform:
+        await upgrade(platform)
     assert type(await open_vector_store(database, "pgvector", apply=False)) is PgVectorStore
 
 

@@ -1,0 +1,81 @@
+"""Whether what was found answers a question: one measure for all answers and for searches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from builtin_plugins.rag.answering import extractive
+from builtin_plugins.rag.answering.calibration import calibration_of
+from builtin_plugins.rag.answering.candidate import Candidate
+from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.answering.weighing import Weighed, weigh
+from builtin_plugins.rag.questions.question import Inquiry
+from builtin_plugins.rag.questions.ranked import Retrieved
+from builtin_plugins.rag.services.sentence_vectors import SENTENCE_VECTORS, PassageSentence
+
+if TYPE_CHECKING:
+    pass
+
+
+async def weighed(inquiry: Inquiry, found: Retrieved) -> Weighed:
+    """What the passages that decide come to; those weighed before are not weighed again.
+
+    They are the best few, however many are shown. Raises Unavailable.
+    """
+    passages = [item.passage for item in found.judged]
+    key = (inquiry.request.question, tuple(passages))
+    made = inquiry.weighed.get(key)
+    if made is None:
+        language, candidates = await asyncio.to_thread(_candidates, inquiry, passages)
+        near = await _similarities(inquiry, found, passages, candidates)
+        made = await asyncio.to_thread(_weighed, inquiry, passages, language, candidates, near)
+        inquiry.weighed[key] = made
+    return made
+
+
+async def _similarities(
+    inquiry: Inquiry, found: Retrieved, passages: Sequence[Passage], candidates: Sequence[Candidate]
+) -> list[float]:
+    import numpy as np
+
+    if not candidates:
+        return []
+    model, asked = inquiry.bases[0].embedding_model, found.question
+    sentences = [PassageSentence(passages[one.passage - 1].chunk_id, one.text) for one in candidates]
+    known = inquiry.platform.resource(SENTENCE_VECTORS)
+    vectors = await known.of(inquiry.platform, model, asked.engine, sentences)
+    return [asked.similarity(cosine) for cosine in np.dot(vectors, asked.vectors[0]).tolist()]
+
+
+async def is_supported(inquiry: Inquiry, found: Retrieved) -> bool:
+    """Whether the answerer would answer. Where that is clear from the passages' vectors, none is computed.
+
+    Raises Unavailable.
+    """
+    passages = [item.passage for item in found.judged]
+    glanced = await asyncio.to_thread(_glanced, inquiry, passages)
+    if glanced.is_clear:
+        return glanced.supported
+    return (await weighed(inquiry, found)).supported
+
+
+def _glanced(inquiry: Inquiry, passages: Sequence[Passage]) -> Weighed:
+    return _weighed(inquiry, passages, *_candidates(inquiry, passages), None)
+
+
+def _weighed(
+    inquiry: Inquiry,
+    passages: Sequence[Passage],
+    language: str | None,
+    candidates: Sequence[Candidate],
+    near: Sequence[float] | None,
+) -> Weighed:
+    how = calibration_of(inquiry.bases[0].embedding_model)
+    return weigh(inquiry.request.question, passages, candidates, near, how, language=language)
+
+
+def _candidates(inquiry: Inquiry, passages: Sequence[Passage]) -> tuple[str | None, list[Candidate]]:
+    language = inquiry.language
+    return language, extractive.candidates(inquiry.request.question, passages, language=language)
