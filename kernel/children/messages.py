@@ -16,6 +16,7 @@ class Task(NamedTuple):
     """One child to be forked: a callable with its arguments, or a program with its command line.
 
     Three descriptors travel with it: what the child reads, where its answer goes, and its standard error.
+    The modules `ahead` are imported before the fork, for this child and those after it.
     """
 
     number: int
@@ -25,6 +26,7 @@ class Task(NamedTuple):
     command: list[str] | None = None
     environment: dict[str, str] = {}
     folder: str | None = None
+    ahead: list[str] = []
 
     def dump(self) -> bytes:
         """Return the task as a line."""

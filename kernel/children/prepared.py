@@ -132,10 +132,11 @@ class Prepared:
             self._take(message)
 
     def _take(self, message: dict[str, Any]) -> None:
+        for module, reason in message.get("missing", {}).items():
+            log.warning("%s can't be imported ahead: %s", module, reason)
         if "ready" in message:
-            for module, reason in message["ready"].items():
-                log.warning("%s can't be imported ahead: %s", module, reason)
             self._ready.set_result(None)
+        if "number" not in message:
             return
         running = self._running.get(message["number"])
         if running is None:

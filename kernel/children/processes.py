@@ -74,12 +74,13 @@ class Children:
         self._retirement: asyncio.TimerHandle | None = None
         self._leaving: set[asyncio.Task[None]] = set()
 
-    async def call(self, target: str, *arguments: Any, limits: ChildLimits) -> Any:
+    async def call(self, target: str, *arguments: Any, limits: ChildLimits, ahead: Sequence[str] = ()) -> Any:
         """Call the function `target` (``package.module:name``) with JSON values. Returns its JSON value.
 
-        Raises ChildFailed if the task is at fault, MachineFault if the machine is.
+        The prepared process imports the modules `ahead` before the first child that needs them. Raises
+        ChildFailed if the task is at fault, MachineFault if the machine is.
         """
-        task = Task(0, limits, target=target, arguments=list(arguments))
+        task = Task(0, limits, target=target, arguments=list(arguments), ahead=list(ahead))
         outcome = await self._run(task, b"")
         if not outcome.is_good:
             _explain(task, outcome)

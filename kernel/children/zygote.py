@@ -17,6 +17,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -87,6 +88,9 @@ class Zygote:
             return
         task, descriptors = Task.load(message["task"]), self._lines.descriptors()
         try:
+            missing = _import([module for module in task.ahead if module not in sys.modules])
+            if missing:
+                send(self._control, {"missing": missing})
             self._start(task, descriptors)
         finally:
             for descriptor in descriptors:
@@ -178,21 +182,27 @@ def _children() -> list[tuple[int, int]]:
     return found
 
 
+def _import(modules: Sequence[str]) -> dict[str, str]:
+    """Import the modules for good; why some can't be."""
+    missing = {}
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except Exception as error:  # noqa: BLE001 - a boundary: the task that needs the module will say so
+            missing[module] = f"{type(error).__name__}: {error}"
+    if modules:
+        # Objects that live as long as the process: a collection in a child would copy their pages.
+        gc.collect()
+        gc.freeze()
+    return missing
+
+
 def main(descriptor: str, parent: str, *modules: str) -> None:
     """Import the modules, say so, and serve."""
     die_with(int(parent), signal.SIGTERM)
     adopt_orphans()
     control = socket.socket(fileno=int(descriptor))
-    failed = {}
-    for module in modules:
-        try:
-            importlib.import_module(module)
-        except Exception as error:  # noqa: BLE001 - a boundary: the task that needs the module will say so
-            failed[module] = f"{type(error).__name__}: {error}"
-    # Objects that live as long as the process: a collection in a child would copy their pages.
-    gc.collect()
-    gc.freeze()
-    send(control, {"ready": failed})
+    send(control, {"ready": True, "missing": _import(modules)})
     zygote = Zygote(control)
     try:
         zygote.serve()

@@ -41,7 +41,7 @@ class QueueFigures:
 
 
 def read_queue(session: Session) -> QueueFigures:
-    """The queue as it is now."""
+    """The current length and age of the queue."""
     now = utc_now()
     by_lane = (
         select(JobRecord.lane, JobRecord.status, func.count(), func.min(JobRecord.created_at))

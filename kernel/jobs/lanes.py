@@ -8,8 +8,10 @@ workflows, its schedules, messages between workflows) is not used and is stopped
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kernel.jobs.kinds import Lane
@@ -19,9 +21,9 @@ if TYPE_CHECKING:
     from dbos import DBOS, DBOSConfig
 
 # Seconds between two looks into a lane whose bell does not ring.
-FALLBACK = 10.0
-# The place of a job is free once DBOS has written that it ended: look then, and again if that took long.
-_AFTER_A_JOB = (0.02, 0.2, 1.0)
+FALLBACK = 30.0
+# The place of a job is free once DBOS has written that it ended: look then, and again in case that took long.
+_AFTER_A_JOB = (0.02, 0.2, 1.0, 5.0)
 # The queue's own notion of a code version: jobs are looked up by name, so every release may run any job.
 _VERSION = "1"
 _NEVER = 86_400.0
@@ -53,11 +55,19 @@ class Bell(threading.Event):
 class Lanes:
     """The queues of one worker process. One for each process: DBOS keeps one instance."""
 
-    def __init__(self, database_url: str, executor: str, slots: int, work: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        database_url: str,
+        executor: str,
+        slots: int,
+        work: Callable[[str], None],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
         self._url = database_url
         self._executor = executor
         self._slots = slots
         self._work = work
+        self._loop = loop
         self._bells: dict[Lane, Bell] = {lane: Bell() for lane in QUEUES}
 
     def open(self) -> None:
@@ -81,11 +91,13 @@ class Lanes:
                 bell.ring()
 
     def left(self, lane: Lane) -> None:
-        """A job of this lane ended: look for the next one as soon as its place is free."""
+        """A job of this lane ended: look for the next one as soon as its place is free; for threads."""
+        with suppress(RuntimeError):  # the loop is closed: the process ends
+            self._loop.call_soon_threadsafe(self._ring_later, self._bells[lane])
+
+    def _ring_later(self, bell: Bell) -> None:
         for seconds in _AFTER_A_JOB:
-            timer = threading.Timer(seconds, self._bells[lane].ring)
-            timer.daemon = True
-            timer.start()
+            self._loop.call_later(seconds, bell.ring)
 
     def requeue(self, executors: list[str]) -> None:
         """Put what these workers had taken back into its lane."""

@@ -43,7 +43,7 @@ class Progress:
         self.done += by
 
     def values(self) -> Mapping[str, Any]:
-        """What is kept of it."""
+        """The fields as they are stored."""
         return {
             "done": self.done,
             "total": self.total,

@@ -16,6 +16,7 @@ from sqlalchemy import select
 from sqlalchemy.engine import make_url
 from sqlalchemy.orm import Session
 
+from kernel.db.connecting import limited
 from kernel.db.tables import JobRecord
 from kernel.db.units import off_the_loop
 from kernel.jobs.gathered import CARRIER, Load, next_carrier, waiting
@@ -36,11 +37,12 @@ WORKFLOW = "platform_job"
 
 def dbos_url(sqlalchemy_url: str) -> str:
     """The database address in the form that DBOS takes."""
-    return (
-        make_url(sqlalchemy_url)
-        .set(drivername="sqlite" if sqlalchemy_url.startswith("sqlite") else "postgresql")
-        .render_as_string(hide_password=False)
-    )
+    address = make_url(sqlalchemy_url)
+    if sqlalchemy_url.startswith("sqlite"):
+        address = address.set(drivername="sqlite")
+    else:
+        address = limited(address.set(drivername="postgresql"))
+    return address.render_as_string(hide_password=False)
 
 
 async def migrate_queue(sqlalchemy_url: str) -> None:

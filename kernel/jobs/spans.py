@@ -63,7 +63,7 @@ def together_span(tracing: Tracing, records: Sequence[JobRecord]) -> Iterator[No
         stack.enter_context(current(lead))
         try:
             yield
-        except BaseException as error:
+        except BaseException as error:  # also when cancelled: noted, and raised again
             note_error(lead, error)
             raise
 

@@ -49,8 +49,8 @@ class Worker:
         self._runner = platform.resource(JOB_RUNNER)
         settings = platform.settings
         slots = settings.worker_concurrency
-        self._lanes = Lanes(settings.sqlalchemy_url, executor, slots, self._workflow)
         self._loop = asyncio.get_running_loop()
+        self._lanes = Lanes(settings.sqlalchemy_url, executor, slots, self._workflow, self._loop)
         self._running: set[Future[Lane | None]] = set()
         self._left = asyncio.Event()
         self._watched = Watched()

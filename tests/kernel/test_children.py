@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -69,6 +70,15 @@ async def refused(children: Children, task: str, *arguments: object, **limits: f
     with pytest.raises(ChildFailed) as caught:
         await children.call(f"{TASKS}:{task}", *arguments, limits=LIMITS._replace(**limits))
     return caught.value
+
+
+async def test_imported_ahead(children: Children, caplog: pytest.LogCaptureFixture) -> None:
+    """What a call names is imported once, for its child and later ones; a module that can't be is logged."""
+    seen = partial(children.call, f"{TASKS}:imported", "colorsys", limits=LIMITS)
+    assert not await seen()
+    assert await seen(ahead=["nowhere_to_be_had", "colorsys"])
+    assert await seen()
+    assert "nowhere_to_be_had can't be imported ahead: ModuleNotFoundError" in caplog.text
 
 
 async def test_a_callable_answers(children: Children) -> None:

@@ -13,10 +13,10 @@ from sqlalchemy import select
 from kernel.auth.models import AuditEntry
 from kernel.auth.ownership import Scope
 from kernel.db.tables import JobRecord
-from kernel.jobs.kinds import CANCEL
+from kernel.jobs.kinds import CANCEL, CHANGED
 from kernel.jobs.runner import JobRunner
 from kernel.sdk import Account, Job, JobFailed, JobRef, LongJob, Platform, Plugin, Progress, hookimpl
-from kernel.testing import Actor, Running, Start
+from kernel.testing import Actor, Running, Start, eventually
 
 
 class Dig(BaseModel):
@@ -158,6 +158,19 @@ async def test_a_job_that_nobody_follows_is_not_shown(running: Running, diggers:
     assert (await admin.get("/v1/jobs")).json()["items"] == []
     assert (await admin.get(f"/v1/jobs/{job_id}")).status == 404
     assert (await admin.post(f"/v1/jobs/{job_id}/cancel")).status == 404
+
+
+async def test_only_what_people_follow_is_told(running: Running, diggers: Diggers) -> None:
+    """Each change of a long job wakes its followers; other jobs wake nobody."""
+    ada, heard = await running.user(), list[str]()
+    running.platform.notices.listen(CHANGED, heard.append)
+    plain = await enqueue(running, diggers.plain, ada)
+    await running.run_jobs()
+    diggers.deeper.set()
+    dug = await enqueue(running, diggers.dig, ada)
+    await running.run_jobs()
+    await eventually(lambda: heard.count(dug) >= 2)
+    assert plain not in heard
 
 
 async def test_filters(running: Running, diggers: Diggers) -> None:

@@ -95,6 +95,9 @@ async def test_many_at_once(stage: Stage) -> None:
     assert stage.plugin.alone == ["odd one"]
     states = await stage.states()
     assert len(states) == 7 and set(states.values()) == {"done"} and set(ids) <= set(states)
+    attempts = select(JobRecord.attempts).where(JobRecord.name == "test.note")
+    read = stage.running.platform.database.read
+    assert await read(lambda session: list(session.scalars(attempts))) == [1] * 7
 
 
 async def test_an_error_concerns_nobody_else(stage: Stage) -> None:
@@ -118,6 +121,14 @@ async def test_turns(stage: Stage) -> None:
     await stage.running.run_jobs()
     assert stage.plugin.alone[:2] == ["bob", "ann, elsewhere"]
     assert stage.plugin.alone[2:] == [f"ann {number}" for number in range(1, 6)]
+
+
+async def test_no_turn_is_lost(stage: Stage) -> None:
+    """An owner who has had all turns that they need takes no further ones from those who wait."""
+    await stage.wait("bob", owner=2, share="his")
+    await stage.wait(*(f"ann {number}" for number in range(45)), owner=1, share="big")
+    await stage.running.run_jobs()
+    assert [len(words) for words in stage.plugin.together] == [46]
 
 
 async def test_a_carrier_that_died(stage: Stage) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -20,7 +21,8 @@ from kernel.offers import OFFERS
 from kernel.plugin_states import PLUGIN_STATES
 from kernel.sdk import Job, JobRef, Platform, Plugin, Unit, hookimpl
 from kernel.settings import KernelSettings, SettingsLoader
-from kernel.testing import Running, Start
+from kernel.testing import Running, Start, eventually
+from tests.fakes.door import Door
 
 HOUR = timedelta(hours=1)
 
@@ -88,6 +90,21 @@ async def test_missed_runs_are_made_up_once(running: Running, clock: Clock) -> N
         await scheduler.turn(now + 48 * HOUR)
         await running.run_jobs()
     assert clock.struck == 1
+
+
+async def test_a_database_that_is_away(
+    start_platform: Start, postgres_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody answers where the database was: schedules wait for it, and don't end."""
+    door = Door(postgres_url)
+    await door.open()
+    address = urlsplit(postgres_url)._replace(netloc=f"postgres@127.0.0.1:{door.port}").geturl()
+    running = await start_platform(env={"DATABASE_URL": address})
+    await door.shut()
+    scheduling = asyncio.create_task(Scheduler(running.platform).run())
+    await eventually(lambda: scheduling.done() or "schedules can't be read" in caplog.text)
+    assert not scheduling.done()
+    scheduling.cancel()
 
 
 async def test_a_clock_that_was_set_back(running: Running, clock: Clock) -> None:
