@@ -11,6 +11,8 @@ import typer
 from cli.texts import App, examples
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
     from builtin_plugins.graph_rag.drawing.svg import Picture
 
 SAMPLES = Path(__file__).resolve().parent / "samples"
@@ -93,10 +95,22 @@ def _of_base(knowledge_base: str, entities: int) -> Picture:
     return picture
 
 
+def _is_known(session: Session, knowledge_base: str) -> bool:
+    from builtin_plugins.rag.models import KnowledgeBase
+
+    return session.get(KnowledgeBase, knowledge_base) is not None
+
+
 async def _stored(knowledge_base: str, entities: int) -> Picture | None:
     from builtin_plugins.graph_rag.drawing.stored import draw_base
     from cli import running
+    from cli.failures import Missing
 
     async with running.stored_platform() as platform:
+        if not await platform.database.read(_is_known, knowledge_base):
+            raise Missing(
+                f"there is no knowledge base '{knowledge_base}'",
+                "GET /v1/rag/knowledge-bases lists them with their ids.",
+            )
         title = f"Knowledge base {knowledge_base}"
         return await platform.database.read(draw_base, knowledge_base, most=entities, title=title)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernel.sdk import BadRequest, Conflict, NotFound
+from kernel.sdk import BadRequest, Conflict, NotFound, TooManyRequests
 
 
 class EntityNotFound(NotFound):
@@ -26,3 +26,8 @@ class GraphNotFound(NotFound):
 class QueryTooExpensive(BadRequest):
     code = "query_too_expensive"
     default_detail = "The query needs more than this server allows; narrow it"
+
+
+class TooManyQueries(TooManyRequests):
+    code = "too_many_queries"
+    default_detail = "Too many queries run or wait already: ask again when some of yours have ended"

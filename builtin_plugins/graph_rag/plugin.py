@@ -20,9 +20,10 @@ from builtin_plugins.graph_rag.building.jobs import (
 from builtin_plugins.graph_rag.handlers import graphs, insight, rdf, texts
 from builtin_plugins.graph_rag.health import checks
 from builtin_plugins.graph_rag.models import Base
-from builtin_plugins.graph_rag.rdf.asking import RDF_CHILDREN, open_children
+from builtin_plugins.graph_rag.rdf.children import RDF_CHILDREN, open_children
 from builtin_plugins.graph_rag.rdf.endpoint import ENDPOINT, open_endpoint
 from builtin_plugins.graph_rag.rdf.live import RDF_GRAPHS, open_rdf
+from builtin_plugins.graph_rag.rdf.turns import QUERY_TURNS, open_turns
 from builtin_plugins.graph_rag.settings import GraphSettings
 from builtin_plugins.graph_rag.storing import removal
 from builtin_plugins.graph_rag.walk.following import WALKS, open_walks
@@ -73,8 +74,9 @@ class GraphRagPlugin(Plugin):
     def register_resources(self) -> Sequence[Resource[Any]]:
         return [
             Resource(ENGINES, open_engines),
-            Resource(RDF_GRAPHS, open_rdf),
             Resource(RDF_CHILDREN, open_children),
+            Resource(QUERY_TURNS, open_turns),
+            Resource(RDF_GRAPHS, open_rdf),
             Resource(ENDPOINT, open_endpoint),
             Resource(WALKS, open_walks),
         ]

@@ -31,6 +31,16 @@ class GraphSettings(Settings):
     )
     sparql_seconds: int = Field(10, ge=1, le=250, description="Time limit in seconds for one SPARQL query.")
     sparql_memory_mb: int = Field(1024, ge=64, description="Memory that one SPARQL query may use, in MB.")
+    sparql_at_once: int = Field(
+        4,
+        ge=1,
+        le=64,
+        description="Most SPARQL queries and imports of RDF that one process runs at once, "
+        "of which one account has at most half.",
+    )
+    sparql_wait_seconds: int = Field(
+        30, ge=0, le=250, description="How many seconds others wait before they are refused."
+    )
     sparql_rows: int = Field(
         10_000, ge=1, le=100_000, description="Most rows, or statements, of the answer to a SPARQL query."
     )

@@ -1,11 +1,11 @@
 """What the walk over shared names adds to hybrid search, and what it costs.
 
-`python -m tests.benchmarks.graph [--cost] [passages …]`: for multi-hop sets (`multi_hop`) and sets that one
-passage answers, recall@5, nDCG@10 and recall@1 of BM25, vectors, hybrid, and hybrid with the walk by each
-engine that is installed, the latter with their difference to hybrid and a 95 % interval (bootstrap over
+`python -m tests.benchmarks.graph [--cost | --real] [passages …]`: for multi-hop sets (`multi_hop`) and sets
+that one passage answers, recall@5, nDCG@10 and recall@1 of BM25, vectors, hybrid, and hybrid with the walk by
+each engine that is installed, the latter with their difference to hybrid and a 95 % interval (bootstrap over
 questions). Then passages a second, milliseconds a question and memory at each size, 20,000 and 100,000 by
-default. Embedding takes some minutes, and spaCy as long: `--cost` leaves the sets out, and
-`PLATFORM_BENCH_ENGINES=rules` leaves spaCy out.
+default. Embedding takes some minutes, and spaCy as long: `--cost` leaves the sets out, `--real` all but those
+of texts that others wrote (`faq`, `passages`), and `PLATFORM_BENCH_ENGINES=rules` leaves spaCy out.
 """
 
 from __future__ import annotations
@@ -30,12 +30,16 @@ from builtin_plugins.graph_rag.walk.digests import digest
 from builtin_plugins.graph_rag.walk.index import WalkIndex
 from builtin_plugins.graph_rag.walk.ranking import MOVED, raised
 from builtin_plugins.graph_rag.walk.steps import SOURCES, Source, steps
+from builtin_plugins.rag.chunking import chunk
+from builtin_plugins.rag.parsing.blocks import Block
 from kernel.stores.dense import DenseIndex
 from kernel.stores.fusion import hybrid, weight_for
 from kernel.stores.text import TextIndex
+from tests.benchmarks import faq
 from tests.benchmarks.evaluation_sets import SETS, EvaluationSet, Question, load, ndcg
 from tests.benchmarks.languages import LANGUAGES, make_in
 from tests.benchmarks.multi_hop import MultiHopSet, make
+from tests.benchmarks.passages import documents as described
 
 MODEL = next(model for model in MODELS if model.name == "multilingual-e5-small")
 CANDIDATES = 50
@@ -209,11 +213,35 @@ def print_speed(engine: Extractor) -> None:
     print(f"{engine.name:>8}: {len(passages) / (time.process_time() - started):.0f} passages/s")
 
 
-def print_sets(extractors: Mapping[str, Extractor]) -> None:
-    """What the walk adds on each set."""
+def docstrings() -> EvaluationSet:
+    """Descriptions of functions by their summary lines: the first passage of each."""
+    asked, texts = described()
+    first = [next(chunk([Block(text)], 1_500, 0)).text for text in texts]
+    questions = [Question(text, {at: 1}) for at, text in enumerate(asked)]
+    return EvaluationSet("docstrings", first, questions)
+
+
+def print_real_sets(extractors: Mapping[str, Extractor]) -> None:
+    """The same on texts that others wrote; the FAQ where it is installed."""
+    print_head(extractors)
+    print_quality(docstrings(), extractors)
+    place = faq.folder()
+    if place is None:
+        print("perlfaq     not installed: apt install perl-doc")
+    else:
+        print_quality(faq.load(place), extractors)
+
+
+def print_head(extractors: Mapping[str, Extractor]) -> None:
+    """The names of the columns."""
     heads = "".join(f"{head:>8}" for head in ("bm25", "dense", "hybrid", *extractors))
     gains = "".join(f"{f'{name} gains, points':>22}" for name in extractors)
     print(f"{'set':<12}{'measure':<10}{heads}{gains}")
+
+
+def print_sets(extractors: Mapping[str, Extractor]) -> None:
+    """What the walk adds on each set."""
+    print_head(extractors)
     for style in ("bridge", "chain", "single"):
         print_quality(as_evaluation(style, make(style, seed=11, size=ARTICLES)), extractors)
     for name in SETS:
@@ -226,7 +254,11 @@ def print_sets(extractors: Mapping[str, Extractor]) -> None:
 
 def main() -> None:
     """The sets, unless only the cost is asked for, and the cost."""
-    sizes, extractors = [size for size in sys.argv[1:] if size != "--cost"], engines()
+    sizes, extractors = [size for size in sys.argv[1:] if size.isdigit()], engines()
+    if "--cost" not in sys.argv:
+        print_real_sets(extractors)
+    if "--real" in sys.argv:
+        return
     if "--cost" not in sys.argv:
         print_sets(extractors)
     for engine in extractors.values():

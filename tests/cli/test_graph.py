@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 from typer.testing import CliRunner
 
 from cli.main import app
+from tests.cli.conftest import Cli
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -36,6 +37,13 @@ def test_own_texts(tmp_path: Path) -> None:
     tree = ElementTree.parse(target)
     assert not list(tree.iter(f"{SVG}script"))
     assert "Ada Lindqvist" in {one.text for one in tree.iter(f"{SVG}text")}
+
+
+def test_a_knowledge_base_that_is_not_there(cli: Cli) -> None:
+    """Another fault than a knowledge base without a graph, with the code of what is not found."""
+    result = cli("graph", "draw", "--knowledge-base", "nope", "-o", "-")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "there is no knowledge base 'nope'" in result.output
 
 
 def test_nothing_to_draw(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from ..extraction.mentions import folded, key_of
+from ..extraction.numbers import keyed
 from ..models import Alias, Entity
 from ..storing.access import Sight
 
@@ -122,13 +123,20 @@ def _completed(session: Session, sight: Sight, found: Sequence[Known]) -> list[K
 
 
 def find(session: Session, sight: Sight, text: str) -> Known | None:
-    """The entity that is called so, with all its names."""
-    key = key_of(text)
-    targets = _targets(session, sight, {key})
-    known = describe(session, sight, {key, *targets.get(key, ())})
+    """The entity of that name, with all its other names."""
+    keys = _keys_of(text)
+    targets = _targets(session, sight, keys)
+    known = describe(session, sight, keys.union(*targets.values()))
     mine = [known[one] for one in sorted(known)]
     found = _completed(session, sight, [_merged(mine)] if mine else [])
     return found[0] if found else None
+
+
+def _keys_of(text: str) -> set[str]:
+    """By its spelling, and as a date or amount if all of it is one."""
+    written = text.strip()
+    whole = [span.key for span in keyed(written) if (span.start, span.end) == (0, len(written))]
+    return {key_of(text), *whole}
 
 
 def _merged(found: Sequence[Known], at: int = 0) -> Known:
@@ -138,9 +146,9 @@ def _merged(found: Sequence[Known], at: int = 0) -> Known:
 
 
 def _spans(query: str) -> list[tuple[int, int, str]]:
-    """Everything in a query that could be a name: one to eight words in a row, and runs without spaces."""
+    """All that could be a name: one to eight words in a row, runs without spaces, dates and amounts."""
     words = _words(query)
-    found = []
+    found = [(span.start, span.end, span.key) for span in keyed(query)]
     for at in range(len(words)):
         for count in range(1, _LONGEST_NAME + 1):
             if at + count > len(words):

@@ -46,6 +46,14 @@ class BuiltGraph:
     relations: Sequence[RelationFound]
 
 
+def counted(entities: int, relations: int) -> str:
+    """How large a graph is, in words."""
+    return (
+        f"{entities} {'entity' if entities == 1 else 'entities'}, "
+        f"{relations} {'relationship' if relations == 1 else 'relationships'}"
+    )
+
+
 @dataclass
 class _Seen:
     names: Counter[str] = field(default_factory=Counter)

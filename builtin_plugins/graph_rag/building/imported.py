@@ -13,8 +13,9 @@ from kernel.sdk import Caller, Unprocessable, contracts
 from .. import schemas, schemas_rdf
 from ..extraction.mentions import Mention, key_of
 from ..rdf.asking import call_child
+from ..rdf.turns import QUERY_TURNS
 from ..storing.writing import Origin, write_graph
-from .documents import BuiltGraph, assemble
+from .documents import BuiltGraph, assemble, counted
 from .passages import LONGEST
 from .protocol import CO_OCCURS_WITH, Found, Link, RelationKind
 from .resolving import REASONS, Reason, Resolved
@@ -25,12 +26,16 @@ _ENGINE = "rdf/1"
 
 
 async def take_in(caller: Caller, request: schemas_rdf.ImportRequest) -> schemas.Constructed:
-    """Keep RDF as a graph of the caller's, in place of an earlier one. Raises Unprocessable, Unavailable."""
+    """Keep RDF as a graph of the caller's, in place of an earlier one.
+
+    Raises Unprocessable, QueryTooExpensive, TooManyQueries, Unavailable.
+    """
     platform = caller.platform
     file = platform.scratch.new(".rdf")
     try:
         await asyncio.to_thread(file.write_text, request.content, encoding="utf-8")
-        found = await call_child(platform, _READ, str(file), request.format, _MOST_STATEMENTS)
+        async with platform.resource(QUERY_TURNS).turn(caller.principal.subject):
+            found = await call_child(platform, _READ, str(file), request.format, _MOST_STATEMENTS)
     finally:
         await asyncio.to_thread(file.unlink, missing_ok=True)
     if "refused" in found:
@@ -45,7 +50,7 @@ async def take_in(caller: Caller, request: schemas_rdf.ImportRequest) -> schemas
         document_id=request.document_id,
         entity_count=entities,
         relationship_count=relations,
-        message=f"Graph imported: {entities} entities, {relations} relationships",
+        message=f"Graph imported: {counted(entities, relations)}",
     )
 
 

@@ -59,7 +59,7 @@ def on_switched(unit: Unit, knowledge_base_id: str, owner_id: int | None) -> Non
 
 
 async def build_document(platform: Platform, payload: DocumentPayload) -> None:
-    """Build the graph of one document, again if it is there."""
+    """Build the graph of one document, replacing an earlier one."""
     document = await platform.database.write(lambda unit: _hold(platform, unit, payload.document_id))
     if document is not None:
         await _build(platform, platform.resource(ENGINES).chosen(), document)

@@ -16,7 +16,7 @@ from ..models import Graph
 from ..settings import GraphSettings
 from ..storing.access import Sight, sight_of
 from ..storing.writing import Dropped, Origin, drop_of_maker, write_graph
-from .documents import BuiltGraph, build
+from .documents import BuiltGraph, build, counted
 from .engines import ENGINES, identity
 from .passages import cut
 
@@ -92,7 +92,7 @@ async def construct(caller: Caller, request: schemas.ConstructRequest) -> schema
         document_id=request.document_id,
         entity_count=entities,
         relationship_count=relations,
-        message=f"Graph built: {entities} entities, {relations} relationships",
+        message=f"Graph built: {counted(entities, relations)}",
     )
 
 

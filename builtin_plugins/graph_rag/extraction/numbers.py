@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from builtin_plugins.graph_rag.extraction.mentions import NOUN_PHRASE, folded
-from builtin_plugins.graph_rag.extraction.spans import Span
+from builtin_plugins.graph_rag.extraction.spans import Span, laid_over
 from builtin_plugins.graph_rag.extraction.wordlists import MONTHS, SCALES, UNITS
 
 _ADDRESS = re.compile(
@@ -60,6 +60,11 @@ def layers(text: str) -> Iterator[Iterator[Span]]:
     yield _amounts(text)
     yield (span for span in _plain(_CODE, text) if not _COUNTED.fullmatch(text, span.start, span.end))
     yield _dates(_YEAR, text, lambda found: found[0])
+
+
+def keyed(text: str) -> list[Span]:
+    """The dates and amounts of a text, whose keys (`2024-07-14`, `185euro`) `key_of` doesn't tell."""
+    return [span for span in laid_over(layers(text)) if span.key]
 
 
 def _plain(rule: re.Pattern[str], text: str) -> Iterator[Span]:

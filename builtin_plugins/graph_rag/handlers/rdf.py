@@ -8,7 +8,7 @@ from kernel.sdk import AUTHENTICATED, Answer, Context, RouteTable, Unavailable
 
 from .. import schemas, schemas_rdf
 from ..building import imported
-from ..errors import GraphNotFound, QueryTooExpensive
+from ..errors import GraphNotFound, QueryTooExpensive, TooManyQueries
 from ..rdf import asking, exporting
 from ..rdf.reading import MEDIA_TYPES
 
@@ -24,7 +24,7 @@ _LARGEST = 32 * 1024 * 1024
     body=schemas_rdf.SparqlRequest,
     returns=schemas_rdf.SparqlResults,
     also_media_types=(_RESULTS, *_GRAPHS),
-    errors=(QueryTooExpensive, Unavailable),
+    errors=(QueryTooExpensive, TooManyQueries, Unavailable),
     long=True,
     token_scopes=("ask",),
 )
@@ -73,7 +73,7 @@ async def export(ctx: Context, query: schemas_rdf.ExportQuery) -> web.StreamResp
     access=AUTHENTICATED,
     body=schemas_rdf.ImportRequest,
     returns=schemas.Constructed,
-    errors=(QueryTooExpensive, Unavailable),
+    errors=(QueryTooExpensive, TooManyQueries, Unavailable),
     long=True,
     max_body=_LARGEST,
 )

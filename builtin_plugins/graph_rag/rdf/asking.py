@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,22 +11,22 @@ from kernel.sdk import (
     Caller,
     ChildFailed,
     ChildLimits,
-    Children,
     Platform,
-    ResourceKey,
     Unavailable,
     Unprocessable,
 )
 
 from ..errors import QueryTooExpensive
 from ..settings import GraphSettings
-from ..storing.access import sight_of
+from ..storing.access import Sight, sight_of
+from .children import RDF_CHILDREN
 from .endpoint import ENDPOINT, RESULTS, SparqlEndpoint
 from .live import RDF_GRAPHS
-from .rows import Listed, seen
+from .rows import seen
+from .turns import QUERY_TURNS
 
 _OUTPUT = 32 * 1024 * 1024
-_ASK = "builtin_plugins.graph_rag.rdf.child:ask"
+_ANSWER = "builtin_plugins.graph_rag.rdf.child:ask"
 _READ = "builtin_plugins.graph_rag.rdf.child:read_query"
 
 
@@ -42,38 +40,47 @@ class SparqlAnswer:
 
 
 async def ask(caller: Caller, query: str, media_type: str) -> SparqlAnswer:
-    """Answer a query. Raises Unprocessable, QueryTooExpensive, Unavailable."""
-    platform = caller.platform
-    sight = await sight_of(caller)
-    graphs = await platform.database.snapshot(seen, sight)
+    """Answer a query. Raises Unprocessable, QueryTooExpensive, TooManyQueries, Unavailable."""
+    async with caller.platform.resource(QUERY_TURNS).turn(caller.principal.subject):
+        return await _ask(caller, query, media_type)
+
+
+async def _ask(caller: Caller, query: str, media_type: str) -> SparqlAnswer:
+    platform, sight = caller.platform, await sight_of(caller)
     settings = platform.settings_of(GraphSettings)
-    names = [one.name for one in graphs]
-    task: dict[str, Any] = {
-        "query": query,
-        "graphs": names,
-        "merged": names,
-        "format": media_type,
-        "rows": settings.sparql_rows,
-    }
-    job = platform.scratch.new(".json")
-    try:
-        endpoint = platform.resource(ENDPOINT)
-        if endpoint is not None:
-            await asyncio.to_thread(job.write_text, json.dumps(task), encoding="utf-8")
-            return await _ask_endpoint(platform, endpoint, graphs, task, str(job))
-        async with platform.resource(RDF_GRAPHS).snapshot(graphs) as (snapshot, merged):
-            task["merged"] = merged
-            await asyncio.to_thread(job.write_text, json.dumps(task), encoding="utf-8")
-            found = _accepted(await call_child(platform, _ASK, str(snapshot), str(job)))
-    finally:
-        await asyncio.to_thread(job.unlink, missing_ok=True)
+    task: dict[str, Any] = {"query": query, "format": media_type, "rows": settings.sparql_rows}
+    endpoint = platform.resource(ENDPOINT)
+    if endpoint is not None:
+        return await _ask_endpoint(platform, endpoint, sight, task)
+    async with platform.resource(RDF_GRAPHS).snapshot(sight) as (snapshot, merged):
+        task["merged"] = merged
+        found = await _work(platform, _ANSWER, task, str(snapshot))
+        if "needs" in found:
+            graphs = await platform.database.snapshot(seen, sight)
+            task["graphs"] = [one.name for one in graphs]
+            found = await _work(platform, _ANSWER, task, str(snapshot))
     return SparqlAnswer(found.get("results"), found.get("graph"), found["truncated"])
 
 
+async def _work(platform: Platform, target: str, task: dict[str, Any], *arguments: str) -> dict[str, Any]:
+    """What a child process makes of a task. Raises Unprocessable, QueryTooExpensive, Unavailable."""
+    job = platform.scratch.new(".json")
+    try:
+        await asyncio.to_thread(job.write_text, json.dumps(task), encoding="utf-8")
+        found = await call_child(platform, target, *arguments, str(job))
+    finally:
+        await asyncio.to_thread(job.unlink, missing_ok=True)
+    if "refused" in found:
+        raise Unprocessable.field(("body", "query"), str(found["refused"]))
+    return found
+
+
 async def _ask_endpoint(
-    platform: Platform, endpoint: SparqlEndpoint, graphs: Sequence[Listed], task: dict[str, Any], job: str
+    platform: Platform, endpoint: SparqlEndpoint, sight: Sight, task: dict[str, Any]
 ) -> SparqlAnswer:
-    read = _accepted(await call_child(platform, _READ, job))
+    graphs = await platform.database.snapshot(seen, sight)
+    names = [one.name for one in graphs]
+    read = await _work(platform, _READ, {**task, "graphs": names, "merged": names})
     await endpoint.bring(graphs)
     asks = read["form"] in ("SELECT", "ASK")
     accept = RESULTS if asks else task["format"]
@@ -90,12 +97,6 @@ async def _ask_endpoint(
     return SparqlAnswer(
         {k: results[k] for k in ("head", "results", "boolean") if k in results}, None, truncated
     )
-
-
-def _accepted(found: dict[str, Any]) -> dict[str, Any]:
-    if "refused" in found:
-        raise Unprocessable.field(("body", "query"), str(found["refused"]))
-    return found
 
 
 async def call_child(platform: Platform, target: str, *arguments: Any) -> dict[str, Any]:
@@ -118,14 +119,3 @@ _TOO_MUCH = {
     "crashed": "That is nested too deeply, or needs too much memory; make it simpler",
     "output": "The answer is too large; add LIMIT",
 }
-
-
-@asynccontextmanager
-async def open_children(_platform: Platform) -> AsyncIterator[Children]:
-    """Processes in which queries run."""
-    preload = ("pyoxigraph", "rdflib.plugins.sparql.parser", "builtin_plugins.graph_rag.rdf.child")
-    async with aclosing(Children(preload)) as children:
-        yield children
-
-
-RDF_CHILDREN: ResourceKey[Children] = ResourceKey("graph-rag query processes")

@@ -7,21 +7,22 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from .queries import QueryRefused, check
+from .queries import QueryRefused, check, reason_of
 
 
 def ask(snapshot: str, job: str) -> dict[str, Any]:
     """Answer a query over a snapshot.
 
     `job` is a file with query, format, the most rows, the graphs that may be named, and as `merged` those
-    that hold exactly what these do, for a query that names none.
-    The answer says `refused` and why, or holds `results` (SPARQL 1.1 Query Results JSON) or `graph`, a text.
+    that hold exactly what these do, for a query that names none. There can be thousands of graphs, so they
+    may be left out: the answer to a query that is about them is then `needs`.
+    Else it says `refused` and why, or holds `results` (SPARQL 1.1 Query Results JSON) or `graph`, a text.
     """
     import pyoxigraph as ox
 
     task = json.loads(Path(job).read_text(encoding="utf-8"))
     read = _checked(task)
-    if "refused" in read:
+    if "form" not in read:
         return read
     store = ox.Store.read_only(snapshot)
     try:
@@ -31,7 +32,13 @@ def ask(snapshot: str, job: str) -> dict[str, Any]:
             named_graphs=[ox.NamedNode(name) for name in read["named"]],
         )
         return _answer(found, read["form"], task["format"], task["rows"])
-    except (SyntaxError, ValueError) as error:
+    except SyntaxError as error:
+        return {"refused": reason_of(error)}
+    except ValueError as error:
+        return {"refused": str(error)[:500]}
+    except RuntimeError as error:
+        if "not supported" not in str(error):  # then the store is at fault
+            raise
         return {"refused": str(error)[:500]}
 
 
@@ -47,6 +54,10 @@ def _checked(task: dict[str, Any]) -> dict[str, Any]:
         return {"refused": str(error)}
     except RecursionError:
         return {"refused": "is nested too deeply; make it simpler"}
+    if "graphs" not in task:
+        if checked.asks_graphs or checked.default is not None:
+            return {"needs": "graphs"}
+        return {"form": checked.form, "default": task["merged"], "named": []}
     allowed = set(task["graphs"])
     hidden = next(
         (one for one in (*(checked.default or ()), *(checked.named or ())) if one not in allowed), None

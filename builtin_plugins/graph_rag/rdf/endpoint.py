@@ -11,7 +11,6 @@ import json
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
 from urllib.parse import urlencode
 
 from kernel.sdk import (
@@ -26,11 +25,11 @@ from kernel.sdk import (
 )
 
 from ..settings import GraphSettings
-from ..storing.writing import GRAPHS_CHANGED
+from ..storing.writing import GRAPHS_GONE
 from .clearing import Clearing
 from .rows import Listed, rows_of, there
 from .store import STAMP
-from .triples import quads
+from .triples import lines
 
 log = logging.getLogger("platform.graph_rag")
 
@@ -52,7 +51,7 @@ class SparqlEndpoint:
         self._headers = {} if key is None else {"Authorization": f"Bearer {key.get_secret_value()}"}
         self._limits = CallLimits(total_seconds=settings.sparql_seconds, connect_seconds=5, body_bytes=_BYTES)
         self._turn = asyncio.Lock()
-        self.clearing = Clearing("the SPARQL server", self._clear, (Unavailable, Unprocessable))
+        self.clearing = Clearing("the SPARQL server", self._clear)
 
     async def bring(self, graphs: Sequence[Listed]) -> None:
         """Let the server hold these graphs as they are listed. Raises Unavailable."""
@@ -92,7 +91,7 @@ class SparqlEndpoint:
         if rows is None:
             return
         stamp = rows.graph.stamp
-        body = await asyncio.to_thread(lambda: _written(one.name, stamp, list(quads(rows))))
+        body = await asyncio.to_thread(lambda: _written(one.name, stamp, lines(rows)))
         await self._send("PUT", self._graph_url(one.name), body, "application/n-triples", "*/*")
 
     def _graph_url(self, name: str) -> str:
@@ -124,11 +123,8 @@ class SparqlEndpoint:
         return answer
 
 
-def _written(name: str, stamp: str, found: list[Any]) -> bytes:
-    import pyoxigraph as ox
-
-    mark = ox.Triple(ox.NamedNode(name), ox.NamedNode(STAMP), ox.Literal(stamp))
-    return ox.serialize([mark, *(quad.triple for quad in found)], format=ox.RdfFormat.N_TRIPLES) or b""
+def _written(name: str, stamp: str, found: Sequence[str]) -> bytes:
+    return " .\n".join([f'<{name}> <{STAMP}> "{stamp}"', *found, ""]).encode()
 
 
 @asynccontextmanager
@@ -141,7 +137,7 @@ async def open_endpoint(platform: Platform) -> AsyncIterator[SparqlEndpoint | No
     named = (settings.sparql_url, settings.sparql_store_url)
     async with platform.resource(OUTGOING).client("sparql", named=named) as client:
         endpoint = SparqlEndpoint(platform, client, settings)
-        platform.notices.listen(GRAPHS_CHANGED, endpoint.clearing.note)
+        platform.notices.listen(GRAPHS_GONE, endpoint.clearing.note)
         endpoint.clearing.note()
         try:
             yield endpoint

@@ -1,26 +1,29 @@
 """The RDF store of this process: opened at the first query, and brought to the rows' state before each.
 
-A query compares the stamps of the graphs that its caller sees with those in the store, so it never answers
-from an earlier state, lost notices or not. Notices only clear away what was deleted.
+A query compares the states of the graphs that its caller sees with those in the store, so it never answers
+from an earlier state, lost notices or not. Notices only clear away what was deleted: it leaves the store, and
+then a child process copies the store without it, while queries go on.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Collection, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kernel.sdk import Platform, ResourceKey, Unavailable
+from kernel.sdk import ChildLimits, Children, Platform, ResourceKey, Unavailable
 
-from ..storing.writing import GRAPHS_CHANGED
+from ..storing.access import Sight
+from ..storing.writing import GRAPHS_GONE
+from .children import RDF_CHILDREN
 from .clearing import Clearing
-from .rows import GraphRows, Listed, rows_of_several, there
+from .rows import GraphRows, Listed, holdings, rows_of_several, seen, there
 from .store import BROKEN, RdfStore, discard_unused
-from .triples import quads
+from .triples import lines
 
 log = logging.getLogger("platform.graph_rag")
 T = TypeVar("T")
@@ -28,55 +31,81 @@ T = TypeVar("T")
 _GRAPHS_AT_ONCE = 500
 _ROWS_AT_ONCE = 100
 _PATIENCE = 30.0
+_REMOVING = 0.5
+"""For how many seconds deleted graphs are removed before others have their turn; one may take longer."""
+_STOPPING = "The server is stopping; ask again soon"
+_COPY = "builtin_plugins.graph_rag.rdf.store:copy"
+_COPYING = ChildLimits(8 * 1024, 3_600, 3_600, file_bytes=2**40)
+"""A copy of 20,000 documents takes a minute; this bounds one that hangs."""
+
+
+class StoreFailed(Exception):
+    """The store could not do its work, and was closed. What the database raises is something else."""
 
 
 class LiveRdf:
-    """What this process has of the graphs in RDF. `patience` is how many seconds a query waits for it."""
+    """What this process has of the graphs in RDF. `patience` is how many seconds a query waits for it, and
+    `removing` for how many it may wait until others have removed graphs.
+    """
 
-    def __init__(self, platform: Platform, folder: Path, patience: float = _PATIENCE) -> None:
+    def __init__(
+        self,
+        platform: Platform,
+        folder: Path,
+        children: Children,
+        patience: float = _PATIENCE,
+        removing: float = _REMOVING,
+    ) -> None:
         self._platform = platform
+        self._children = children
         self._folder = folder
         self._patience = patience
+        self._removing = removing
         self._store: RdfStore | None = None
         self._turn = asyncio.Lock()
         self._under_way: set[asyncio.Task[Any]] = set()
-        self._left = 0
+        self._work = "The RDF store is being opened"
         self._closing = False
+        self._copying: asyncio.Task[Any] | None = None
         self._snapshot: Path | None = None
         self._readers: dict[Path, int] = {}
-        self.clearing = Clearing("the RDF store", self._clear, BROKEN)
+        self.clearing = Clearing("the RDF store", self._clear)
 
     @asynccontextmanager
-    async def snapshot(self, graphs: Sequence[Listed]) -> AsyncIterator[tuple[Path, list[str]]]:
-        """A folder with the store that holds these graphs as they are listed, and the names of graphs that
-        hold exactly what they do. Raises Unavailable, also where writing them takes longer than one waits:
-        it goes on, for whoever asks again.
+    async def snapshot(self, sight: Sight | None) -> AsyncIterator[tuple[Path, list[str]]]:
+        """A folder with the store that holds what is seen as it is now (None: nothing), and the names of
+        graphs that hold exactly that.
+
+        Raises Unavailable, also where writing takes longer than one waits: it goes on, for who asks again.
         """
-        bringing = self._begun(self._brought(graphs))
+        bringing = self._begun(self._brought(sight))
         try:
             place, merged = await asyncio.wait_for(asyncio.shield(bringing), self._patience)
         except (TimeoutError, asyncio.CancelledError) as error:
             bringing.add_done_callback(self._give_back)
             if isinstance(error, asyncio.CancelledError):
                 raise
-            raise Unavailable(
-                f"The graphs are being written to the RDF store ({self._left:,} are left); ask again soon"
-            ) from None
+            raise Unavailable(f"{self._work}; ask again soon") from None
         try:
             yield place, merged
         finally:
             await self._release(place)
 
-    async def _brought(self, graphs: Sequence[Listed]) -> tuple[Path, list[str]]:
+    async def _brought(self, sight: Sight | None) -> tuple[Path, list[str]]:
         """A snapshot that stays until it is released. Nothing may cancel this: threads can't be stopped."""
-        async with self._turn:
-            try:
-                place, merged = await self._ready(graphs)
-            except BROKEN as error:
-                log.warning("the RDF store failed (%s); it is opened again", type(error).__name__)
-                place, merged = await self._ready_again(graphs)
-            self._readers[place] = self._readers.get(place, 0) + 1
-            return place, merged
+        while True:
+            async with self._turn:
+                try:
+                    ready = await self._ready(sight)
+                except StoreFailed as error:
+                    log.warning("the RDF store failed (%s); it is opened again", error)
+                    ready = await self._ready_again(sight)
+                if ready is not None:
+                    place, _ = ready
+                    self._readers[place] = self._readers.get(place, 0) + 1
+                    return ready
+            if self._closing:
+                raise Unavailable(_STOPPING)
 
     def _give_back(self, brought: asyncio.Task[tuple[Path, list[str]]]) -> None:
         """Nobody waits any more for what was brought."""
@@ -89,44 +118,80 @@ class LiveRdf:
         task.add_done_callback(self._under_way.discard)
         return task
 
-    async def _ready(self, graphs: Sequence[Listed]) -> tuple[Path, list[str]]:
-        store = self._store
-        if store is None:
-            store = await asyncio.to_thread(RdfStore, self._folder)
-            await asyncio.to_thread(store.open)
-            self._store = store
-            await self._remove_gone(store, await self._platform.database.read(there))
+    async def _ready(self, sight: Sight | None) -> tuple[Path, list[str]] | None:
+        """The snapshot, and the graphs that hold what is seen; None while deleted graphs have to go first.
+
+        Raises StoreFailed.
+        """
+        store = self._store or await self._opened()
+        merged = [] if sight is None else await self._bring(store, sight)
+        if store.spent:
+            self.clearing.note()
+        if merged is None:
+            return None
+        if self._snapshot is None or not await asyncio.to_thread(self._snapshot.exists):
+            self._snapshot = await self._do(store.snapshot)
+        return self._snapshot, merged
+
+    async def _opened(self) -> RdfStore:
+        self._store = store = await self._do(RdfStore, self._folder)
+        await self._do(store.open)
+        return store
+
+    async def _do(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Let a thread work on the store. One that fails may be left halfway, so it is closed: opened again,
+        it starts over. Raises StoreFailed.
+        """
+        try:
+            return await asyncio.to_thread(work, *arguments)
+        except BROKEN as error:
+            failure = type(error).__name__
+        # Not in the handler: the error refers to iterators, and they keep the folder locked.
+        await self._let_go()
+        raise StoreFailed(failure)
+
+    async def _bring(self, store: RdfStore, sight: Sight) -> list[str] | None:
+        """Let the store hold all graphs that are seen; the names of graphs that hold what they do.
+
+        None where some were removed, and there may be more.
+        """
+        wanted = await self._platform.database.read(holdings, sight)
+        if store.holds(wanted):
+            return [one.owner for one in wanted]
+        graphs = await self._platform.database.snapshot(seen, sight)
+        if store.outgrown(graphs) and await self._drop_some(store):
+            return None
         stale = store.stale(graphs)
         if stale:
             log.info("bringing %d graphs to the RDF store", len(stale))
-            self._snapshot = None
+            await self._outdate()
             await self._put(store, stale)
-        if self._snapshot is None or not await asyncio.to_thread(self._snapshot.exists):
-            self._snapshot = await asyncio.to_thread(store.snapshot)
-        return self._snapshot, store.merged(graphs)
+        return store.merged(graphs)
 
-    async def _ready_again(self, graphs: Sequence[Listed]) -> tuple[Path, list[str]]:
-        """Reopen the store and try again: somebody may have removed its files."""
+    async def _ready_again(self, sight: Sight | None) -> tuple[Path, list[str]] | None:
+        """Try again with a store that is opened again: somebody may have removed its files."""
         try:
-            await self._let_go()
-            return await self._ready(graphs)
-        except BROKEN as error:
-            log.warning("the RDF store is not available: %s", type(error).__name__)
-            await self._let_go()
+            return await self._ready(sight)
+        except StoreFailed as error:
+            log.warning("the RDF store is not available: %s", error)
             raise Unavailable("The RDF store is not available") from None
 
     async def _let_go(self) -> None:
         store, self._store, self._snapshot = self._store, None, None
+        if self._copying is not None:
+            self._copying.cancel()
+            await asyncio.wait([self._copying])
         if store is not None:
             await asyncio.to_thread(store.close)
 
     async def _put(self, store: RdfStore, graphs: Sequence[Listed]) -> None:
         for at in range(0, len(graphs), _GRAPHS_AT_ONCE):
             if self._closing:
-                raise Unavailable("The server is stopping; ask again soon")
-            self._left = len(graphs) - at
+                raise Unavailable(_STOPPING)
+            left = len(graphs) - at
+            self._work = f"The graphs are being written to the RDF store ({left:,} are left)"
             found = await self._rows({one.id: one for one in graphs[at : at + _GRAPHS_AT_ONCE]})
-            await asyncio.to_thread(store.put, {one: quads(rows) for one, rows in found.items()})
+            await self._do(_put, store, found)
 
     async def _rows(self, graphs: Mapping[int, Listed]) -> dict[Listed, GraphRows]:
         """The rows of those that are still there, with the states that they are in."""
@@ -139,41 +204,97 @@ class LiveRdf:
 
     async def _release(self, place: Path) -> None:
         self._readers[place] -= 1
-        if self._readers.get(place) == 0 and place != self._snapshot:
+        if self._readers.get(place) == 0:
             del self._readers[place]
-            await asyncio.to_thread(_remove_folder, place)
+            if place != self._snapshot:
+                await asyncio.to_thread(_remove_folder, place)
 
     async def _clear(self) -> None:
-        """Let nothing that was deleted stay on the disk."""
-        async with self._turn:
-            if not self._folder.exists():
-                return
-            known = await self._platform.database.read(there)
-            if self._store is not None:
-                await self._remove_gone(self._store, known)
-            await asyncio.to_thread(discard_unused, self._folder, known)
-
-    async def _remove_gone(self, store: RdfStore, known: Collection[tuple[str, str]]) -> None:
-        if not store.others(known):
+        """Let nothing that was deleted stay on the disk. What is deleted meanwhile brings a notice."""
+        if not self._folder.exists():
             return
-        await asyncio.to_thread(store.start_over)
+        more = True
+        while more:
+            async with self._turn:
+                more = self._store is not None and await self._drop_some(self._store)
+        async with self._turn:
+            known = await self._platform.database.read(there)
+            await asyncio.to_thread(discard_unused, self._folder, known)
+        await self._renew()
+
+    async def _drop_some(self, store: RdfStore) -> bool:
+        """Remove some of the graphs that are gone; whether there were any.
+
+        Where more is gone than stays, or the server stops, starting over is quicker.
+        """
+        gone = store.gone(await self._platform.database.read(there))
+        if not gone:
+            return False
+        self._work = f"Deleted graphs are being removed from the RDF store ({len(gone):,} are left)"
+        if self._closing or store.mostly(gone):
+            await self._do(store.start_over)
+        else:
+            await self._do(store.drop, gone, self._removing)
+        await self._outdate()
+        return True
+
+    async def _outdate(self) -> None:
+        """The next query takes a new snapshot; the last one goes with its last reader."""
         before, self._snapshot = self._snapshot, None
-        if before is not None and not self._readers.get(before):
-            self._readers.pop(before, None)
+        if before is not None and before not in self._readers:
             await asyncio.to_thread(_remove_folder, before)
+
+    async def _renew(self) -> None:
+        """Let a copy take the place of a store that still has texts of what was dropped."""
+        async with self._turn:
+            store = self._store
+            if store is None or not store.spent or self._closing:
+                return
+            place = await self._do(store.before_copy)
+            if self._closing:
+                return  # closing removes the snapshot with the store
+            if place is None:
+                log.warning("the disk has no room for a copy of the RDF store; it is built again")
+                await self._do(store.start_over)
+                await self._outdate()
+                return
+            call = self._children.call(_COPY, str(place), str(store.copy_place), limits=_COPYING)
+            copying = self._copying = asyncio.create_task(call)
+        await asyncio.wait([copying])
+        self._copying = None
+        await asyncio.to_thread(_remove_folder, place)
+        async with self._turn:
+            if store is not self._store or copying.cancelled():
+                return  # who lets go of a store discards its copy
+            failure = copying.exception()
+            if failure is not None:
+                log.warning("the RDF store could not be copied (%r); it is built again", failure)
+            await self._do(store.take_copy if failure is None else store.start_over)
+            await self._outdate()
 
     async def check(self) -> None:
         """Raise Unavailable or OSError where the store can't be used."""
-        async with self.snapshot([]):
+        async with self.snapshot(None):
             return
 
     async def close(self) -> None:
         """Let go of the store, once nothing works on it any more."""
         self._closing = True
+        if self._copying is not None:
+            self._copying.cancel()
         while self._under_way:
             await asyncio.wait(self._under_way)
         await self.clearing.close()
+        if self._store is not None and self._store.spent:
+            # There is no time for a copy; the next process to be asked fills the store again. What stays,
+            # it removes at its start.
+            with suppress(*BROKEN):
+                await asyncio.to_thread(self._store.start_over)
         await self._let_go()
+
+
+def _put(store: RdfStore, graphs: Mapping[Listed, GraphRows]) -> None:
+    store.put({one: lines(rows) for one, rows in graphs.items()})
 
 
 def _remove_folder(place: Path) -> None:
@@ -185,8 +306,9 @@ def _remove_folder(place: Path) -> None:
 @asynccontextmanager
 async def open_rdf(platform: Platform) -> AsyncIterator[LiveRdf]:
     """The RDF of this process, told of every change in any process."""
-    live = LiveRdf(platform, platform.settings.home / "graph_rag" / "rdf")
-    platform.notices.listen(GRAPHS_CHANGED, live.clearing.note)
+    folder = platform.settings.home / "graph_rag" / "rdf"
+    live = LiveRdf(platform, folder, platform.resource(RDF_CHILDREN))
+    platform.notices.listen(GRAPHS_GONE, live.clearing.note)
     live.clearing.note()
     try:
         yield live

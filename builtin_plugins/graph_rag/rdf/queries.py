@@ -21,6 +21,7 @@ _QUIET = re.compile(
     re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
+_SENTENCE = re.compile(r"\\?\w+(?: [\w'<>:/#.-]+){2,}")
 _FORMS = {
     "SelectQuery": "SELECT",
     "AskQuery": "ASK",
@@ -48,6 +49,15 @@ class Checked:
 
 def check(text: str) -> Checked:
     """Raise QueryRefused for what may not run."""
+    try:
+        return _check(text)
+    except QueryRefused:
+        raise
+    except ValueError as error:  # escapes of no character, addresses of no form
+        raise QueryRefused(f"not a SPARQL query: {str(error)[:200]}") from None
+
+
+def _check(text: str) -> Checked:
     if "service" in _QUIET.sub(" ", _unescaped(text)).lower():
         raise QueryRefused("SERVICE is not allowed: a query can't reach other servers")
     opening, tree = _parsed(text)
@@ -63,6 +73,17 @@ def check(text: str) -> Checked:
     default = [_address(opening, clause.default) for clause in clauses if "default" in clause]
     named = [_address(opening, clause.named) for clause in clauses if "named" in clause]
     return Checked(form, default, named, "GraphGraphPattern" in kinds)
+
+
+def reason_of(error: SyntaxError) -> str:
+    """What Oxigraph's parser says is wrong, without the list of all that its grammar knows."""
+    place, _, wanted = str(error).removeprefix("error at ").partition(": expected ")
+    line, _, column = place.partition(":")
+    if not (line.isdecimal() and column.isdecimal()):
+        return "not a SPARQL query"
+    said = [one for one in wanted.removeprefix("one of ").split(", ") if _SENTENCE.fullmatch(one)]
+    where = f"not a SPARQL query: line {line}, column {column}"
+    return f"{where}: {'; '.join(said)}" if said else where
 
 
 def _parsed(text: str) -> tuple[Any, Any]:

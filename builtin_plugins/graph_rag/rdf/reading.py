@@ -55,7 +55,19 @@ def read(file: str, wanted: str, most: int) -> dict[str, Any]:
                 return {"refused": f"has more than {most} statements; import it in parts"}
     except (SyntaxError, ValueError, OSError) as error:
         return {"refused": f"is no {wanted}: {str(error)[:300]}"}
-    return _Content(found).answer()
+    answer = _Content(found).answer()
+    if any("\x00" in text for text in _texts(answer)):
+        return {
+            "refused": "has a name with a NUL character, which may be written as \\u0000 or %00; remove it"
+        }
+    return answer
+
+
+def _texts(answer: dict[str, Any]) -> Iterator[str]:
+    """All texts that would be kept."""
+    for part in answer.values():
+        for row in part:
+            yield from (one for one in row if isinstance(one, str))
 
 
 class _Content:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from ..models import Alias, Entity, Graph, Passage, Relation
@@ -22,6 +22,15 @@ class Listed:
     name: str
     stamp: str
     owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """How many graphs of an owner are seen, and in which states: the sum of their seals."""
+
+    owner: str
+    count: int
+    seals: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,16 @@ def seen(session: Session, sight: Sight, kb_id: str | None = None) -> list[Liste
             names.owner(row.maker, row.knowledge_base_id),
         )
         for row in rows
+    ]
+
+
+def holdings(session: Session, sight: Sight) -> list[Holding]:
+    """What is seen of each owner, counted by the database: far less to read than the graphs' names."""
+    owner = (Graph.maker, Graph.knowledge_base_id)
+    query = select(*owner, func.count(), func.sum(Graph.seal)).where(sight.condition).group_by(*owner)
+    return [
+        Holding(names.owner(maker, base), count, int(seals))
+        for maker, base, count, seals in session.execute(query)
     ]
 
 

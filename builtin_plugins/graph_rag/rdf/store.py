@@ -7,20 +7,28 @@ writes.
 Oxigraph looks into each graph of a dataset for each pattern. So that a default graph of thousands of
 documents is fast, every statement stands a second time in a graph of all documents of one owner: a knowledge
 base, or whoever constructed them.
+
+Oxigraph never forgets a text. A store from which something was dropped is copied, statement by statement, and
+the copy takes its place.
 """
 
 from __future__ import annotations
 
 import fcntl
 import logging
+import os
 import shutil
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from kernel.sdk import take_slot
 
-from .rows import Listed
+from ..models import seal_of
+from .rows import Holding, Listed
 
 log = logging.getLogger("platform.graph_rag")
 
@@ -29,13 +37,20 @@ STAMP = "urn:platform:stamp"
 """The statement by which a graph says in which state it is."""
 _OWNER = "urn:platform:owner"
 _WRITING = "urn:platform:writing"
+_SPENT = "urn:platform:spent"
+_STORE = "urn:platform:store"
+_ROOM = 2
+"""Free space a copy needs, in sizes of the store: its own, and as much again while it is written."""
 
 # What Oxigraph raises for a folder that it can't read.
 BROKEN = (OSError, ValueError, RuntimeError)
 
 
 class RdfStore:
-    """The store of one process. Its methods block: call them in a thread, one at a time."""
+    """The store of one process. Its methods block: call them in a thread, one at a time.
+
+    If `put` or `drop` fails, it refuses further writes: close it and open a new one, which starts over.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._slot = take_slot(folder, _MOST_FOLDERS)
@@ -43,26 +58,39 @@ class RdfStore:
         self._store: Any = None
         self._stamps: dict[str, str] = {}
         self._owners: dict[str, str] = {}
+        self._sums: dict[str, tuple[int, int]] = {}
         self._snapshots = 0
+        self.spent = False
+        """Whether the files still hold texts of graphs that were dropped."""
 
     def open(self) -> None:
         """Open the store. One that can't be read is replaced by an empty one, and filled again by use."""
         shutil.rmtree(self._snapshot_folder, ignore_errors=True)
+        shutil.rmtree(self.copy_place, ignore_errors=True)
         try:
-            self._store = _opened(self._place)
-            self._stamps, self._owners = _read(self._store, STAMP), _read(self._store, _OWNER)
-            if _read(self._store, _WRITING):
-                raise ValueError("a process ended while it wrote")
+            self._open()
+            return
         except BROKEN as error:
             log.warning(
                 "the RDF store can't be used (%s); it is built again from the database", type(error).__name__
             )
-            self.start_over()
+        self.start_over()  # not in the handler: the error refers to what keeps the folder locked
+
+    def _open(self) -> None:
+        self._store = _opened(self._place)
+        self._stamps, self._owners = _read(self._store, STAMP), _read(self._store, _OWNER)
+        self._sums = {}
+        for name, owner in self._owners.items():
+            self._count(owner, self._stamps.get(name, ""), 1)
+        self.spent = bool(_read(self._store, _SPENT))
+        if _read(self._store, _WRITING):
+            raise ValueError("a process ended while it wrote")
 
     def close(self) -> None:
         """Let another process have the folder."""
         self._store = None
         shutil.rmtree(self._snapshot_folder, ignore_errors=True)
+        shutil.rmtree(self.copy_place, ignore_errors=True)
         self._slot.handle.close()
 
     def stale(self, wanted: Iterable[Listed]) -> list[Listed]:
@@ -73,9 +101,25 @@ class RdfStore:
             if self._stamps.get(one.name) != one.stamp or self._owners.get(one.name) != one.owner
         ]
 
-    def others(self, known: Collection[tuple[str, str]]) -> bool:
-        """Whether there is anything here that is not among these graphs and states."""
-        return any(one not in known for one in self._stamps.items())
+    def holds(self, wanted: Iterable[Holding]) -> bool:
+        """Whether of each of these owners exactly so many graphs are here, in the same states."""
+        return all(self._sums.get(one.owner, (0, 0)) == (one.count, one.seals) for one in wanted)
+
+    def gone(self, known: Collection[tuple[str, str]]) -> list[str]:
+        """The graphs here that are not among these, by name and state."""
+        return [name for name, stamp in self._stamps.items() if (name, stamp) not in known]
+
+    def outgrown(self, graphs: Sequence[Listed]) -> bool:
+        """Whether an owner of these has others here as well, or these in other states."""
+        wanted, owners = {(one.name, one.stamp) for one in graphs}, {one.owner for one in graphs}
+        return any(
+            owner in owners and (name, self._stamps[name]) not in wanted
+            for name, owner in self._owners.items()
+        )
+
+    def mostly(self, names: Sequence[str]) -> bool:
+        """Whether more is in these graphs than in the others. They are taken to be of one size."""
+        return 2 * len(names) > len(self._stamps)
 
     def merged(self, graphs: Sequence[Listed]) -> list[str]:
         """The fewest graphs that hold exactly what these hold.
@@ -83,57 +127,96 @@ class RdfStore:
         An owner's graph takes the place of the documents' where every document of the owner that is here is
         among `graphs`.
         """
-        wanted = {one.name for one in graphs}
-        partly = {owner for name, owner in self._owners.items() if name not in wanted}
+        partly = self._partly(graphs)
         owners = dict.fromkeys(one.owner for one in graphs if one.owner not in partly)
         return [*owners, *(one.name for one in graphs if one.owner in partly)]
 
-    def start_over(self) -> None:
-        """Hold nothing. Oxigraph forgets no text, so what is deleted leaves the disk in this way alone.
+    def _partly(self, graphs: Sequence[Listed]) -> set[str]:
+        """The owners of these of whom there are others here."""
+        wanted, owners = {one.name for one in graphs}, {one.owner for one in graphs}
+        return {owner for name, owner in self._owners.items() if owner in owners and name not in wanted}
 
-        Raises OSError where the files stay.
-        """
+    def start_over(self) -> None:
+        """Hold nothing. Raises OSError where the files stay."""
+        self._store = None
+        _remove(self.copy_place)
+        _remove(self._place)
+        self._open()
+
+    def drop(self, names: Sequence[str], seconds: float) -> None:
+        """Remove these graphs in order until the time is up; always at least one."""
+        until = time.monotonic() + seconds
+        with self._writing():
+            for name in names:
+                self._forget(name)
+                if time.monotonic() >= until:
+                    return
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """A store that is left halfway, by a kill or by a failure, is built again when it is opened."""
+        mark = _said(_STORE, _WRITING, "now")
+        if mark in self._store:
+            raise ValueError("an earlier writing failed")
+        self._store.add(mark)
+        yield
+        self._store.remove(mark)
+
+    @property
+    def copy_place(self) -> Path:
+        """Where a copy of the store is made."""
+        return self._place.with_suffix(".copy")
+
+    def before_copy(self) -> Path | None:
+        """A snapshot to copy to `copy_place`, where nothing is now; None if the disk has no room for that."""
+        _remove(self.copy_place)
+        made = self.snapshot()
+        size = sum(path.stat().st_size for path in made.iterdir())
+        if shutil.disk_usage(made).free >= _ROOM * size:
+            return made
+        shutil.rmtree(made)
+        return None
+
+    def take_copy(self) -> None:
+        """Go on with the copy that was made, in which nothing dropped has left a trace."""
         self._store = None
         _remove(self._place)
-        self._stamps, self._owners = {}, {}
-        self._store = _opened(self._place)
+        self.copy_place.rename(self._place)
+        self._open()
 
-    def put(self, graphs: Mapping[Listed, Iterable[Any]]) -> None:
-        """Hold these graphs with these statements. A store that is killed halfway is built again."""
-        writing = _said("urn:platform:store", _WRITING, "now")
-        self._store.add(writing)
+    def put(self, graphs: Mapping[Listed, Sequence[str]]) -> None:
+        """Hold these graphs with these statements, as `triples.lines` writes them."""
+        with self._writing():
+            for one in graphs:
+                self._forget(one.name)
+            self._load(graphs)
+            self._store.extend(
+                said
+                for one in graphs
+                for said in (_said(one.name, STAMP, one.stamp), _said(one.name, _OWNER, one.owner))
+            )
         for one in graphs:
-            self._forget(one.name)
-        self._load(graphs)
-        self._store.extend(
-            said
-            for one in graphs
-            for said in (_said(one.name, STAMP, one.stamp), _said(one.name, _OWNER, one.owner))
-        )
-        self._stamps |= {one.name: one.stamp for one in graphs}
-        self._owners |= {one.name: one.owner for one in graphs}
-        self._store.remove(writing)
+            self._stamps[one.name], self._owners[one.name] = one.stamp, one.owner
+            self._count(one.owner, one.stamp, 1)
 
-    def _load(self, graphs: Mapping[Listed, Iterable[Any]]) -> None:
-        """Write the statements by way of texts: Oxigraph reads those beside other threads, and lets none run
-        while it takes objects.
+    def _count(self, owner: str, stamp: str, more: int) -> None:
+        count, seals = self._sums.get(owner, (0, 0))
+        self._sums[owner] = (count + more, seals + more * seal_of(stamp))
+
+    def _load(self, graphs: Mapping[Listed, Sequence[str]]) -> None:
+        """Write each statement into its document's graph and into its owner's.
+
+        As one text: Oxigraph reads that beside other threads, and lets none run while it takes objects.
         """
         import pyoxigraph as ox
 
-        documents: list[bytes] = []
-        owners: dict[str, list[bytes]] = {}
-        for one, quads in graphs.items():
-            found = list(quads)
-            triples = [quad.triple for quad in found]
-            documents.append(ox.serialize(found, format=ox.RdfFormat.N_QUADS) or b"")
-            written = ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES) or b""
-            owners.setdefault(one.owner, []).append(written)
-        self._store.bulk_load(b"".join(documents), format=ox.RdfFormat.N_QUADS, lenient=True)
-        for owner, texts in owners.items():
-            graph = ox.NamedNode(owner)
-            self._store.bulk_load(
-                b"".join(texts), format=ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True
-            )
+        text = "".join(
+            f"{line} <{graph}> .\n"
+            for one, lines in graphs.items()
+            for graph in (one.name, one.owner)
+            for line in lines
+        )
+        self._store.bulk_load(text.encode(), format=ox.RdfFormat.N_QUADS, lenient=True)
 
     def _forget(self, name: str) -> None:
         """Without this graph; its owner's keeps what another document of the owner says as well."""
@@ -141,17 +224,33 @@ class RdfStore:
 
         if name not in self._stamps:
             return
-        owner = self._owners.pop(name)
-        self._store.remove(_said(name, STAMP, self._stamps.pop(name)))
-        self._store.remove(_said(name, _OWNER, owner))
+        self._store.add(_said(_STORE, _SPENT, "yes"))
+        self.spent = True
+        owner, stamp = self._owners[name], self._stamps[name]
+        others = [other for other, its in self._owners.items() if its == owner and other != name]
         for quad in self._store.quads_for_pattern(None, None, None, ox.NamedNode(name)):
-            said_by = (
-                self._owners.get(other.graph_name.value)
-                for other in self._store.quads_for_pattern(quad.subject, quad.predicate, quad.object, None)
-            )
-            if owner not in said_by:
+            if not self._says_one(others, quad, owner):
                 self._store.remove(_in(quad, owner))
         self._store.remove_graph(ox.NamedNode(name))
+        self._store.remove(_said(name, STAMP, stamp))
+        self._store.remove(_said(name, _OWNER, owner))
+        del self._owners[name], self._stamps[name]
+        self._count(owner, stamp, -1)
+
+    def _says_one(self, others: Sequence[str], quad: Any, owner: str) -> bool:
+        """Whether one of the owner's other graphs says this as well.
+
+        The owner may have thousands of graphs, and so may others who say the same: whichever are fewer are
+        looked through to the end, and as many of the rest.
+        """
+        sayers = self._store.quads_for_pattern(quad.subject, quad.predicate, quad.object, None)
+        for other, sayer in zip(others, sayers, strict=False):
+            found = sayer.graph_name.value
+            if found != quad.graph_name.value and self._owners.get(found) == owner:
+                return True
+            if _in(quad, other) in self._store:
+                return True
+        return False
 
     def snapshot(self) -> Path:
         """A folder with the store as it is now, for another process to read."""
@@ -167,6 +266,30 @@ class RdfStore:
         return self._place.with_suffix(".snapshots")
 
 
+def copy(source: str, target: str) -> bool:
+    """Write what a snapshot says into a new store; for a process of its own, as it takes a core's time.
+
+    Raises FileExistsError where anything is there.
+    """
+    import pyoxigraph as ox
+
+    Path(target).mkdir()
+    made, read = _opened(Path(target)), ox.Store.read_only(source)
+    coming, going = os.pipe()
+
+    def write() -> None:
+        with os.fdopen(going, "wb") as end:
+            read.dump(end, format=ox.RdfFormat.N_QUADS)
+
+    with ThreadPoolExecutor(1) as writers, os.fdopen(coming, "rb") as start:
+        writing = writers.submit(write)
+        made.bulk_load(start, format=ox.RdfFormat.N_QUADS, lenient=True)
+        writing.result()
+    made.remove(_said(_STORE, _SPENT, "yes"))
+    made.flush()
+    return True
+
+
 def discard_unused(folder: Path, known: Collection[tuple[str, str]]) -> None:
     """Remove the stores that no process uses, and that hold anything but these graphs and states.
 
@@ -179,6 +302,7 @@ def discard_unused(folder: Path, known: Collection[tuple[str, str]]) -> None:
             except BlockingIOError:
                 continue  # a process uses it, and clears it by itself
             _remove(lock.with_suffix(".snapshots"))
+            _remove(lock.with_suffix(".copy"))
             place = lock.with_suffix("")
             if place.exists() and not _holds_only(place, known):
                 _remove(place)
@@ -187,7 +311,8 @@ def discard_unused(folder: Path, known: Collection[tuple[str, str]]) -> None:
 def _holds_only(place: Path, known: Collection[tuple[str, str]]) -> bool:
     try:
         store = _opened(place)
-        return not _read(store, _WRITING) and all(one in known for one in _read(store, STAMP).items())
+        marked = _read(store, _WRITING) or _read(store, _SPENT)
+        return not marked and all(one in known for one in _read(store, STAMP).items())
     except BROKEN:
         return False
 

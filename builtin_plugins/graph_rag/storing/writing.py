@@ -13,10 +13,13 @@ from sqlalchemy.orm import Session
 from kernel.sdk import Unit, utc_now
 
 from ..building.documents import BuiltGraph
-from ..models import Alias, Entity, Graph, Passage, Relation
+from ..models import Alias, Entity, Graph, Passage, Relation, seal_of
 
 GRAPHS_CHANGED = "graph_rag.graphs"
 """Topic of the notice that a graph was written or dropped; the key is its id."""
+
+GRAPHS_GONE = "graph_rag.gone"
+"""Topic of the notice that a graph was dropped, or replaced: stores may not keep what it said."""
 
 _PARTS: tuple[Any, ...] = (Passage, Entity, Alias, Relation)
 _ROWS_AT_ONCE = 2_000
@@ -52,15 +55,17 @@ class Dropped:
 
 def write_graph(unit: Unit, origin: Origin, built: BuiltGraph, engine: str, *, relationships: bool) -> int:
     """Write the graph of a document, in place of one that is there; answers its id."""
+    stamp = uuid.uuid4().hex
     state = {
         "engine": engine,
         "relationships": relationships,
         "entity_count": len(built.entities),
         "relation_count": len(built.relations),
-        "stamp": uuid.uuid4().hex,
+        "stamp": stamp,
+        "seal": seal_of(stamp),
     }
     unit.lock(f"graph_rag:{origin.maker}:{origin.document_id}")
-    graph_id = _place(unit.session, origin, state)
+    graph_id = _place(unit, origin, state)
     _insert(unit.session, Passage, _passages(graph_id, built))
     _insert(unit.session, Entity, ({"graph_id": graph_id, **_values(one)} for one in built.entities))
     _insert(unit.session, Alias, ({"graph_id": graph_id, **_values(one)} for one in built.aliases))
@@ -69,10 +74,11 @@ def write_graph(unit: Unit, origin: Origin, built: BuiltGraph, engine: str, *, r
     return graph_id
 
 
-def _place(session: Session, origin: Origin, state: Mapping[str, Any]) -> int:
+def _place(unit: Unit, origin: Origin, state: Mapping[str, Any]) -> int:
     """The row of the graph, with nothing below it."""
+    session = unit.session
     there = (Graph.maker == origin.maker) & (Graph.document_id == origin.document_id)
-    known = session.scalar(select(Graph.id).where(there))
+    known = session.scalar(select(Graph.id).where(there).with_for_update())  # nobody drops it meanwhile
     if known is None:
         made = Graph(maker=origin.maker, document_id=origin.document_id, created_at=utc_now())
         for name, value in {"details": {}, **origin.fields, **state}.items():
@@ -83,6 +89,7 @@ def _place(session: Session, origin: Origin, state: Mapping[str, Any]) -> int:
     for table in _PARTS:
         session.execute(delete(table).where(table.graph_id == known))
     session.execute(update(Graph).where(Graph.id == known).values(**origin.fields, **state))
+    unit.notify(GRAPHS_GONE, str(known))
     return int(known)
 
 
@@ -149,7 +156,9 @@ def drop_graphs(unit: Unit, graph_ids: Sequence[int]) -> Dropped:
 
 def _drop(unit: Unit, which: ColumnElement[bool]) -> Dropped:
     session = unit.session
-    rows = session.execute(select(Graph.id, Graph.maker, Graph.knowledge_base_id).where(which)).all()
+    columns = (Graph.id, Graph.maker, Graph.knowledge_base_id)
+    # Held: one that is written now is whole then, and one that another unit drops is not counted twice.
+    rows = session.execute(select(*columns).where(which).order_by(Graph.id).with_for_update()).all()
     relations = orphans = 0
     for at in range(0, len(rows), _GRAPHS_AT_ONCE):
         part = rows[at : at + _GRAPHS_AT_ONCE]
@@ -160,6 +169,7 @@ def _drop(unit: Unit, which: ColumnElement[bool]) -> Dropped:
         session.execute(delete(Graph).where(Graph.id.in_(ids)))
         for graph_id in ids:
             unit.notify(GRAPHS_CHANGED, str(graph_id))
+            unit.notify(GRAPHS_GONE, str(graph_id))
     return Dropped(len(rows), relations, orphans)
 
 

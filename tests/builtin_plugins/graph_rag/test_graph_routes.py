@@ -59,6 +59,7 @@ class TestConstruct:
         first = await construct(ann, "d1", INSTITUTE, title="Institute", source="mail", kb_id="mine")
         assert first["document_id"] == "d1" and first["entity_count"] > 3 and first["message"]
         second = await construct(ann, "d1", "Orléans is a town.", source="web")
+        assert second["message"] == "Graph built: 1 entity, 0 relationships"
         [shown] = (await ann.get(f"{API}/graph/documents")).json()["documents"]
         assert shown.pop("created_at")
         assert shown == {
@@ -100,6 +101,18 @@ class TestConstruct:
         refused = await ann.post(f"{API}/construct-graph", json=body)
         assert refused.status == 422
         assert refused.detail[0]["loc"] == ["body", field]
+
+
+class TestWhatNoDatabaseHolds:
+    @pytest.mark.parametrize("number", ["1e999", "NaN"])
+    async def test_in_free_json(self, running: Running, number: str) -> None:
+        """A number that is not finite is refused within fields of any JSON, too."""
+        ann = await somebody(running)
+        body = f'{{"document_id": "a", "text": "Ada", "metadata": {{"c": [{number}]}}}}'
+        headers = {"Content-Type": "application/json"}
+        refused = await ann.post(f"{API}/construct-graph", data=body, headers=headers)
+        assert refused.status == 422, refused.body
+        assert refused.detail[0]["loc"] == ["body", "metadata", "c", 0]
 
 
 class TestAsking:
@@ -147,6 +160,31 @@ class TestAsking:
         found = await call(ann, "entity-context", entity_text="Ada Lindqvist")
         assert {one["reason"] for one in found["also_called"]} == {"initials", "surname"}
         assert [one["id"] for one in found["documents"]] == ["a"]
+
+    @pytest.mark.parametrize(
+        ("shown", "other"),
+        [
+            ("185 euro", "185 EURO"),
+            ("14 July 2024", "2024-07-14"),
+            ("$1,200", "$1200"),
+            ("2019", " 2019 "),
+        ],
+    )
+    async def test_dates_and_amounts(self, running: Running, shown: str, other: str) -> None:
+        """What a picture or a search shows of them leads to them, however they are written."""
+        ann = await somebody(running)
+        await construct(ann, "a", f"Ada Lindqvist paid for the Aurora Sensor: {shown} in all.")
+        drawn = (await ann.get(f"{API}/graph/network")).json()
+        assert shown in names(drawn)
+        for asked in (shown, other):
+            found = await call(ann, "entity-context", entity_text=asked)
+            assert found["entity"]["text"] == shown
+            assert [one["id"] for one in found["documents"]] == ["a"]
+            assert shown in names(await call(ann, "graph/search", query=f"what about {asked}?"))
+            related = await call(ann, "retrieve", query=f"Who paid {asked}?")
+            assert "Ada Lindqvist" in names(related, "related_entities")
+        unknown = await ann.post(f"{API}/entity-context", json={"entity_text": f"{shown} and more"})
+        assert unknown.status == 404
 
     async def test_unknown_entity(self, running: Running) -> None:
         """404 with a stable code."""
@@ -205,6 +243,36 @@ class TestDelete:
         assert names(await call(ann, "graph/search", query="Ada Lindqvist")) == []
         again = (await ann.delete(f"{API}/graph/document/a")).json()
         assert [value for key, value in again.items() if key.endswith("deleted")] == [0, 0, 0]
+
+    async def test_at_the_same_time(self, running: Running) -> None:
+        """Of several deletions one counts the graph, and what was in it."""
+        ann = await somebody(running)
+        for _ in range(3):
+            made = await construct(ann, "a", INSTITUTE)
+            answers = await asyncio.gather(*(ann.delete(f"{API}/graph/document/a") for _ in range(12)))
+            counts = [answer.json() for answer in answers]
+            for field, whole in (
+                ("document_deleted", 1),
+                ("relationships_deleted", made["relationship_count"]),
+                ("orphan_entities_deleted", made["entity_count"]),
+            ):
+                assert sum(one[field] for one in counts) == whole, field
+
+    async def test_while_it_is_written(self, running: Running) -> None:
+        """Writing and deleting one graph at once: each is done whole, before or after the other."""
+        ann = await somebody(running)
+        text = " ".join(INSTITUTE.replace("Senja", f"Senja {chr(65 + n)}x") for n in range(26))
+        for _ in range(5):
+            await construct(ann, "a", INSTITUTE)
+            body = {"document_id": "a", "text": text}
+            writing = (ann.post(f"{API}/construct-graph", json=body) for _ in range(6))
+            deleting = (ann.delete(f"{API}/graph/document/a") for _ in range(6))
+            answers = await asyncio.gather(
+                *(one for pair in zip(writing, deleting, strict=True) for one in pair)
+            )
+            assert {answer.status for answer in answers} == {200}, [answer.body for answer in answers]
+            await ann.delete(f"{API}/graph/document/a")
+            assert await documents(ann) == []
 
     async def test_ids_of_every_form(self, running: Running) -> None:
         """A document's id is the client's own: slashes and quotes are part of it."""

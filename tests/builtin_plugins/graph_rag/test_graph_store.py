@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
+from alembic import command
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.graph_rag.models import Graph
-from builtin_plugins.graph_rag.rdf.clearing import Clearing
+from builtin_plugins.graph_rag.models import Graph, seal_of
+from builtin_plugins.graph_rag.rdf.children import RDF_CHILDREN
 from builtin_plugins.graph_rag.rdf.live import LiveRdf
-from builtin_plugins.graph_rag.rdf.rows import Listed, seen
-from builtin_plugins.graph_rag.rdf.store import RdfStore
+from builtin_plugins.graph_rag.rdf.rows import Holding, Listed, seen
+from builtin_plugins.graph_rag.rdf.store import RdfStore, copy
 from builtin_plugins.graph_rag.storing.access import Sight
+from kernel.db.migrate import alembic_config
+from kernel.db.startup import SCHEMA
 from kernel.sdk import Unavailable
-from kernel.testing import eventually, platforms, somebody
+from kernel.testing import Actor, eventually, platforms, somebody
 from tests.builtin_plugins.graph_rag.graph_support import API, construct
+from tests.fakes.statements import statements as statements_sent
 
 OWNERS = ("urn:o:1", "urn:o:2")
 
@@ -34,9 +40,8 @@ def store(tmp_path: Path) -> Iterator[RdfStore]:
     made.close()
 
 
-def statements(graph: str, objects: list[int]) -> list[ox.Quad]:
-    say = ox.NamedNode("urn:says")
-    return [ox.Quad(ox.NamedNode("urn:s"), say, ox.Literal(one), ox.NamedNode(graph)) for one in objects]
+def statements(objects: list[int]) -> list[str]:
+    return [f'<urn:s> <urn:says> "{one}"' for one in objects]
 
 
 def said(store: RdfStore, graphs: list[str]) -> set[str]:
@@ -58,7 +63,7 @@ def test_merged_graphs_hold_what_their_documents_hold(store: RdfStore) -> None:
         name, owner = f"urn:g:{number}", OWNERS[number % 2]
         listed = Listed(number, name, f"s{step}", owner)
         there[name] = (listed, chance.sample(range(6), 3))
-        store.put({listed: statements(name, there[name][1])})
+        store.put({listed: statements(there[name][1])})
         if step % 10 == 9:
             every = [listed for listed, _ in there.values()]
             seen = chance.sample(every, len(every) - 1)
@@ -77,12 +82,12 @@ def test_a_store_that_was_being_written_is_built_again(tmp_path: Path) -> None:
     store.open()
     listed = Listed(1, "urn:g:1", "s", OWNERS[0])
 
-    def failing() -> Iterator[ox.Quad]:
-        yield from statements(listed.name, [1])
-        raise RuntimeError("killed")
+    class Failing(list[str]):
+        def __iter__(self) -> Iterator[str]:
+            raise RuntimeError("killed")
 
     with pytest.raises(RuntimeError, match="killed"):
-        store.put({listed: failing()})
+        store.put({listed: Failing()})
     store.close()
     again = RdfStore(tmp_path)
     again.open()
@@ -97,19 +102,20 @@ async def test_a_query_does_not_wait_for_ever(tmp_path: Path) -> None:
         running = await start("graph_rag")
         ann = await somebody(running)
         await construct(ann, "a", "Emil Dahl bakes bread.")
-        graphs = await running.platform.database.read(every_graph)
-        live = LiveRdf(running.platform, tmp_path / "rdf", patience=0)
+        sight, owner = await running.platform.database.read(sight_of_all)
+        children = running.platform.resource(RDF_CHILDREN)
+        live = LiveRdf(running.platform, tmp_path / "rdf", children, patience=0)
         with pytest.raises(Unavailable, match="ask again"):
-            async with live.snapshot(graphs):
+            async with live.snapshot(sight):
                 pass
-        leaving = asyncio.create_task(live.snapshot(graphs).__aenter__())
+        leaving = asyncio.create_task(live.snapshot(sight).__aenter__())
         await asyncio.sleep(0)
         leaving.cancel()
         await asyncio.wait([leaving])
-        patient = LiveRdf(running.platform, tmp_path / "rdf")
+        patient = LiveRdf(running.platform, tmp_path / "rdf", children)
         await live.close()
-        async with patient.snapshot(graphs) as (place, merged):
-            assert merged == [graphs[0].owner]
+        async with patient.snapshot(sight) as (place, merged):
+            assert merged == [owner]
             assert len(ox.Store.read_only(str(place))) > 10
         await patient.close()
 
@@ -117,7 +123,7 @@ async def test_a_query_does_not_wait_for_ever(tmp_path: Path) -> None:
 async def test_other_work_goes_on_beside_a_large_writing(store: RdfStore) -> None:
     """The event loop answers while thousands of statements are written."""
     listed = Listed(1, "urn:g:1", "s", OWNERS[0])
-    made = statements(listed.name, list(range(60_000)))
+    made = statements(list(range(60_000)))
     writing = asyncio.create_task(asyncio.to_thread(store.put, {listed: made}))
     turns = 0
     while not writing.done():
@@ -143,27 +149,10 @@ async def test_files_that_somebody_removes(lost: str, tmp_path: Path) -> None:
             await construct(ann, f"b{number}", "Jonas Berg sings.")
 
 
-def every_graph(session: Session) -> list[Listed]:
-    return seen(session, Sight(str(session.scalars(select(Graph.maker)).one()), None))
-
-
-async def test_clearing_goes_on_until_it_is_done(caplog: pytest.LogCaptureFixture) -> None:
-    """A store that fails is tried again, and the log says so."""
-    done = asyncio.Event()
-    tries = 0
-
-    async def clear() -> None:
-        nonlocal tries
-        tries += 1
-        if tries == 1:
-            raise Unavailable("no answer")
-        done.set()
-
-    clearing = Clearing("the store", clear, (Unavailable,))
-    clearing.note()
-    await asyncio.wait_for(done.wait(), 10)
-    await clearing.close()
-    assert "could not be removed from the store" in caplog.text and "tried again" in caplog.text
+def sight_of_all(session: Session) -> tuple[Sight, str]:
+    """What the only maker sees, and its name in RDF."""
+    sight = Sight(str(session.scalars(select(Graph.maker)).one()), None)
+    return sight, seen(session, sight)[0].owner
 
 
 async def test_what_a_killed_process_left_leaves_at_the_next_start(tmp_path: Path) -> None:
@@ -194,3 +183,100 @@ async def test_what_a_killed_process_left_leaves_at_the_next_start(tmp_path: Pat
     async with platforms(home) as start:
         await start("graph_rag")
         await eventually(lambda: not holds())
+
+
+async def test_a_deletion_costs_no_second_filling(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What was deleted or replaced leaves the disk; what stays is neither read nor written again."""
+    home = tmp_path / "home"
+    caplog.set_level(logging.INFO, "platform.graph_rag")
+    async with platforms(home) as start:
+        running = await start("graph_rag")
+        ann = await somebody(running)
+        for number in range(30):
+            await construct(ann, f"d{number}", f"Jonas Berg{'klmnop'[number % 6]} sings.")
+        await construct(ann, "deleted", "Emil Secretson bakes bread.")
+        await construct(ann, "replaced", "Ada Secretson leads a station.")
+        await asked(ann, "ASK {}")
+        await ann.delete(f"{API}/graph/document/deleted")
+        assert await asked(ann, label("Emil Secretson")) is False
+        await construct(ann, "replaced", "Ada Lindqvist leads a station.")
+        assert await asked(ann, label("Ada Secretson")) is False
+        assert await asked(ann, label("Ada Lindqvist")) is True
+        await eventually(lambda: not leaves_traces(home, b"secretson"))
+        assert await asked(ann, label("Jonas Bergk")) is True
+        assert await asked(ann, label("Ada Lindqvist")) is True
+    brought = [int(one) for one in re.findall(r"bringing (\d+) graphs", caplog.text)]
+    assert brought[0] == 32 and set(brought[1:]) == {1}
+
+
+async def asked(actor: Actor, query: str) -> bool:
+    answer = await actor.post(f"{API}/sparql", json={"query": query})
+    assert answer.status == 200, answer.body
+    return bool(answer.json()["boolean"])
+
+
+def label(name: str) -> str:
+    return f"ASK {{ ?e <http://www.w3.org/2004/02/skos/core#prefLabel> '{name}' }}"
+
+
+def leaves_traces(home: Path, text: bytes) -> bool:
+    try:
+        files = [path for path in (home / "graph_rag" / "rdf").rglob("*") if path.is_file()]
+        return any(text in path.read_bytes().lower() for path in files)
+    except FileNotFoundError:  # a copy takes the store's place
+        return True
+
+
+def test_a_copy_says_the_same(tmp_path: Path) -> None:
+    """Also of its own state, so that the next process knows what it has; and nothing of what was dropped."""
+    store = RdfStore(tmp_path)
+    store.open()
+    graphs = [Listed(number, f"urn:g:{number}", f"s{number}", OWNERS[number % 2]) for number in range(6)]
+    store.put({one: statements([one.id, 100 + one.id]) for one in graphs})
+    assert not store.spent
+    store.drop([graphs[0].name], 60)
+    assert store.spent
+    place = store.before_copy()
+    assert place is not None and copy(str(place), str(store.copy_place))
+    with pytest.raises(FileExistsError):
+        copy(str(place), str(store.copy_place))
+    store.take_copy()
+    for _ in range(2):
+        assert not store.spent
+        assert store.stale(graphs) == graphs[:1]
+        assert store.merged(graphs[1:]) == [OWNERS[1], OWNERS[0]]
+        assert store.holds([Holding(OWNERS[1], 3, sum(seal_of(f"s{number}") for number in (1, 3, 5)))])
+        assert said(store, [OWNERS[0]]) == {"2", "102", "4", "104"}
+        store.close()
+        store = RdfStore(tmp_path)
+        store.open()
+    store.close()
+
+
+async def test_graphs_of_the_first_release(platform_home: Path, database_url: str | None) -> None:
+    """They get the seals of their states, so that only the first query lists them."""
+    env = {"DATABASE_URL": database_url}
+    async with platforms(platform_home) as start:
+        running = await start("graph_rag", env=env)
+        ann = await running.user("ann")
+        for number in range(3):
+            await construct(ann, f"d{number}", "Emil Dahl bakes bread.")
+        owners = running.platform.resource(SCHEMA).owners()
+        owner = next(one for one in owners if one.name == "graph_rag")
+        async with running.platform.database.schema_change() as connection:
+            await connection.run_sync(
+                lambda synchronous: command.downgrade(alembic_config(owner, synchronous), "0001")
+            )
+    async with platforms(platform_home) as start:
+        running = await start("graph_rag", env=env)
+        rows = await running.platform.database.read(
+            lambda session: session.execute(select(Graph.stamp, Graph.seal)).all()
+        )
+        assert len(rows) == 3 and all(row.seal == seal_of(row.stamp) for row in rows)
+        ann = await running.sign_in("ann", ann.password)
+        listed = []
+        for _ in range(2):
+            with statements_sent() as sent:
+                assert await asked(ann, label("Emil Dahl")) is True
+            listed.append(any("graph_rag_graph.stamp" in one for one in sent))
+        assert listed == [True, False]

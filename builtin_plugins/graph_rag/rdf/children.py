@@ -1,0 +1,19 @@
+"""The processes in which queries run and stores are copied."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+
+from kernel.sdk import Children, Platform, ResourceKey
+
+
+@asynccontextmanager
+async def open_children(_platform: Platform) -> AsyncIterator[Children]:
+    """Each is forked from one that has read the libraries."""
+    preload = ("pyoxigraph", "rdflib.plugins.sparql.parser", "builtin_plugins.graph_rag.rdf.child")
+    async with aclosing(Children(preload)) as children:
+        yield children
+
+
+RDF_CHILDREN: ResourceKey[Children] = ResourceKey("graph-rag query processes")
