@@ -5,7 +5,18 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, ForeignKey, Index, Integer, String, Text, UniqueConstraint, false
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    Text,
+    UniqueConstraint,
+    false,
+    text,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
 from kernel.sdk import Owned, UtcDateTime, json_type, plugin_base, utc_now
@@ -14,7 +25,7 @@ Base: Any = plugin_base("rag")
 
 
 class KnowledgeBase(Owned, Base):
-    """A set of documents that are embedded and cut the same way."""
+    """A set of documents that share an embedding model and chunk sizes."""
 
     __tablename__ = "rag_knowledge_base"
 
@@ -64,6 +75,12 @@ class Document(Base):
         UniqueConstraint("knowledge_base_id", "sha256", name="uq_rag_document_knowledge_base_id_sha256"),
         Index("ix_rag_document_knowledge_base_id_uploaded_at", "knowledge_base_id", "uploaded_at"),
         Index("ix_rag_document_knowledge_base_id_filename", "knowledge_base_id", "filename"),
+        Index(
+            "ix_rag_document_untold",
+            "knowledge_base_id",
+            sqlite_where=text("language_told IS 0"),
+            postgresql_where=text("language_told IS false"),
+        ),
     )
 
     id: Mapped[str] = mapped_column(String(36), primary_key=True)
@@ -74,6 +91,8 @@ class Document(Base):
     sha256: Mapped[str] = mapped_column(String(64))
     status: Mapped[str] = mapped_column(String(16), default="processing")
     error: Mapped[str | None] = mapped_column(Text)
+    notice: Mapped[str | None] = mapped_column(Text)
+    """What of it could not be read though it is completed."""
     chunk_count: Mapped[int] = mapped_column(Integer, default=0)
     page_count: Mapped[int | None] = mapped_column(Integer)
     uploaded_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)

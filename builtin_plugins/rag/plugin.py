@@ -50,6 +50,7 @@ from builtin_plugins.rag.services.transfer import Place, export_rows, read_secti
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.rag.trees.job import BUILD_TREES
 from kernel.sdk import (
+    PLUGIN_STATES,
     Caller,
     Children,
     Context,
@@ -173,6 +174,10 @@ class RagPlugin(Plugin):
         return await lookup.find_pipelines(caller, pipeline_ids)
 
     @hookimpl
+    def list_methods(self, platform: Platform) -> Sequence[str]:
+        return platform.resource(METHODS).names
+
+    @hookimpl
     async def find_documents(
         self, caller: Caller, document_ids: Sequence[str]
     ) -> Mapping[str, contracts.DocumentEntry]:
@@ -293,7 +298,12 @@ async def _open_embedding_turn(_platform: Platform) -> AsyncIterator[asyncio.Loc
 
 @asynccontextmanager
 async def _open_methods(platform: Platform) -> AsyncIterator[Methods]:
-    yield Methods(platform.hooks.ask_now(hookspecs.register_methods))
+    states = platform.resource(PLUGIN_STATES)
+
+    def in_service(plugin: str) -> bool:
+        return states.is_loaded(plugin) and states.is_on(plugin)
+
+    yield Methods(platform.hooks.ask_now(hookspecs.register_methods), in_service)
 
 
 @asynccontextmanager

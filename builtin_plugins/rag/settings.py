@@ -88,7 +88,8 @@ class RagSettings(Settings):
         ge=1,
         le=20,
         validation_alias=env("RERANK_CANDIDATE_MULTIPLIER"),
-        description="With `rerank`, this many times `top_k` passages are looked at.",
+        description="With `rerank`, this many times `top_k` passages are looked at, and this many times 5 at "
+        "the least.",
     )
     rerank_folder: Path | None = Field(
         None,

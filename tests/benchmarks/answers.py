@@ -6,7 +6,9 @@ trusted.
 
 An answer is right when it holds the expected words. Each question is also asked where its paragraph is
 missing: what is answered there is wrong. Figures are of the half of the sets that no weight was chosen on
-(`answer_sets`). Confidence is judged by AUROC, right answers above wrong ones, and by a curve.
+(`answer_sets`). Confidence is judged by AUROC, right answers above wrong ones, and by a curve. `search` is
+how often a search says what the answerer decides, `clear` how often without embedding a sentence; `model` how
+often a model would be asked, where the paragraph is there and where it is not.
 """
 
 from __future__ import annotations
@@ -22,10 +24,11 @@ from builtin_plugins.embeddings.catalog import MODELS, LocalModel
 from builtin_plugins.embeddings.engines.base import EmbeddingEngine, Vectors
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.rag.answering import extractive
-from builtin_plugins.rag.answering.calibration import calibration_of
+from builtin_plugins.rag.answering.calibration import Calibration, calibration_of
 from builtin_plugins.rag.answering.candidate import Candidate, count_words
 from builtin_plugins.rag.answering.languages import LanguageDetector
 from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.answering.weighing import Weighed, weigh
 from kernel.sdk import contracts
 from kernel.stores.dense import DenseIndex
 from kernel.stores.fusion import hybrid, weight_for
@@ -68,6 +71,9 @@ class Given:
     confidence: float
     there: bool
     half: int
+    agreed: bool
+    clear: bool
+    hopeful: bool
 
 
 class Answerer:
@@ -129,20 +135,22 @@ def every_found(one: AnswerSet, model: LocalModel, engine: EmbeddingEngine) -> l
     return [answerer.found(one, there=there) for one, there in asked if there or not one.alone]
 
 
-def given(found: Found, model: str) -> Given:
+def weighed(found: Found, how: Calibration, *, by_glance: bool = False) -> Weighed:
+    """What speaks for an answer; at a glance no sentence has a vector."""
+    near = None if by_glance else found.similarities
+    asked = found.asked.asked.text
+    return weigh(asked, found.passages, found.candidates, near, how, language=found.language)
+
+
+def given(found: Found, how: Calibration) -> Given:
     """What the answerer makes of it."""
-    made = extractive.compose(
-        found.asked.asked.text,
-        found.passages,
-        found.candidates,
-        found.similarities,
-        calibration=calibration_of(model),
-        language=found.language,
-    )
+    worth, glance = weighed(found, how), weighed(found, how, by_glance=True)
+    made = extractive.compose(worth, language=found.language)
     there = found.there and found.asked.asked.paragraph >= 0
     right = made.supported and found.is_right(made.text, made.cited)
-    words = count_words(made.text)
-    return Given(right, not made.supported, words, made.confidence, there, found.asked.half)
+    told = (right, not made.supported, count_words(made.text), made.confidence, there, found.asked.half)
+    searched = glance.supported if glance.is_clear else made.supported
+    return Given(*told, searched == made.supported, glance.is_clear, worth.hopeful)
 
 
 def auroc(given: Sequence[Given]) -> float:
@@ -164,7 +172,10 @@ def curve(given: Sequence[Given]) -> Iterator[str]:
         yield f"   confidence {low:.1f} to {low + 0.2:.1f}: {share} right of {len(part)}"
 
 
-HEADS = ("right", "refused", "words", "ref. none", "AUROC", "with none")
+HEADS = (
+    *("right", "refused", "words", "ref. none", "AUROC", "with none"),
+    *("search", "clear", "model", "model, none"),
+)
 
 
 def report(name: str, given: Sequence[Given]) -> str:
@@ -177,8 +188,12 @@ def report(name: str, given: Sequence[Given]) -> str:
         _mean([one.refused for one in away]),
         auroc(here),
         auroc(given),
+        _mean([one.agreed for one in given]),
+        _mean([one.clear for one in given]),
+        _mean([one.hopeful for one in here]),
+        _mean([one.hopeful for one in away]),
     )
-    return f"{name:16}" + "".join(f"{figure:10.3f}" for figure in figures) + f"{len(here):6}{len(away):6}"
+    return f"{name:16}" + "".join(f"{figure:11.3f}" for figure in figures) + f"{len(here):6}{len(away):6}"
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -189,11 +204,11 @@ def main() -> None:
     names = [one for one in sys.argv[1:] if one != "--fit"] or [model.name for model in MODELS]
     for model in (model for model in MODELS if model.name in names):
         engine = model.load(EmbeddingsSettings())
-        print(f"\n{model.name:16}" + "".join(f"{head:>10}" for head in HEADS))
+        print(f"\n{model.name:16}" + "".join(f"{head:>11}" for head in HEADS))
         everything, chosen = list[Given](), list[Found]()
         for one in answer_sets():
             found = every_found(one, model, engine)
-            made = [given(each, model.name) for each in found]
+            made = [given(each, calibration_of(model.name)) for each in found]
             held = [each for each in made if each.half == HELD_OUT]
             everything += held
             chosen += found

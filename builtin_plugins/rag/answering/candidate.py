@@ -12,7 +12,8 @@ class Candidate:
     """A sentence that may be quoted, with its passage's 1-based position and its place there.
 
     ``overlap`` is its share of the question's words, rare ones counting more; ``joined`` that of the sentence
-    together with the one before it and its heading: "It was founded in 1897" leaves out what was.
+    together with the one before it and its heading: "It was founded in 1897" leaves out what was. ``opens``
+    tells that it begins a passage of several: it says what they are about, and is near whatever is asked.
     """
 
     text: str
@@ -25,6 +26,7 @@ class Candidate:
     order: int
     fits: int
     nearness: float
+    opens: bool = False
 
 
 def count_words(text: str) -> int:

@@ -1,47 +1,33 @@
 """An answer without a model runtime: the passages' own best-fitting sentences, each with its source.
 
 Three steps, so that a caller can embed between them without blocking: ``candidates`` picks sentences worth
-scoring, somebody scores them, ``compose`` decides and writes. ``answer`` does all three.
+weighing, somebody weighs them (`weighing`), ``compose`` quotes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from builtin_plugins.rag.answering.calibration import BY_MEANING, BY_WORDS, Calibration
-from builtin_plugins.rag.answering.candidate import Candidate, count_words
-from builtin_plugins.rag.answering.expectations import fits, needs_reckoning
+from builtin_plugins.rag.answering.candidate import Candidate
+from builtin_plugins.rag.answering.expectations import fits
 from builtin_plugins.rag.answering.passages import Answer, Passage
 from builtin_plugins.rag.answering.quoting import pick, quoted
 from builtin_plugins.rag.answering.refusing import refusal_in
 from builtin_plugins.rag.answering.sentences import Sentence, split_sentences
-from builtin_plugins.rag.answering.signs import Signs
-from builtin_plugins.rag.answering.support import Coverage, assess
+from builtin_plugins.rag.answering.weighing import Weighed
 from builtin_plugins.rag.answering.words import content_stems, found_in, has_number, words
 
-ScoreSentences = Callable[[str, Sequence[str]], Sequence[float]]
 DEPTH = 5
 """Passages that an answer is made from, however many are shown."""
 
 MAX_CANDIDATES = 4  # two more would answer no better, and take half as long again
-_LONG = 40
+_LAGGING = 0.8
+"""How far behind the best a sentence is when it is not worth a vector: it was not chosen on the sets."""
+
 _RANK_PRICE = 0.05
 _LONGEST_HEADING = 80
-
-
-def answer(
-    question: str, passages: Sequence[Passage], score_sentences: ScoreSentences | None = None
-) -> Answer:
-    """The best-supported 1 to 3 sentences, each followed by its citation ``[n]``.
-
-    ``score_sentences`` gives each sentence's similarity to the question; without it, shared words decide
-    alone.
-    """
-    found = candidates(question, passages)
-    scores = score_sentences(question, [one.text for one in found]) if score_sentences and found else None
-    return compose(question, passages, found, scores)
 
 
 def candidates(
@@ -53,7 +39,9 @@ def candidates(
     ``language`` is the question's.
     """
     pieces = [
-        piece for number, passage in enumerate(passages, 1) for piece in _pieces(question, number, passage)
+        piece
+        for number, passage in enumerate(passages, 1)
+        for piece in _quotable(list(_pieces(question, number, passage)))
     ]
     known = _Words(question, pieces, language)
     best = max((passage.score for passage in passages), default=0.0) or 1.0
@@ -67,72 +55,38 @@ def candidates(
 
 
 def _with_first(ranked: Sequence[Candidate], limit: int) -> list[Candidate]:
-    """The first so many; the best passage is among theirs, so that who is shown it alone gets an answer."""
-    best, kept = min((one.passage for one in ranked), default=0), list(ranked[:limit])
-    if kept and all(one.passage != best for one in kept):
-        kept[-1] = next(one for one in ranked if one.passage == best)
+    """The first so many that do not lag behind; the best passage is among theirs, so that who is shown it
+    alone gets an answer.
+    """
+    best = min((one.passage for one in ranked), default=0)
+    kept = [one for one in ranked[:limit] if _promise(one) >= _promise(ranked[0]) - _LAGGING]
+    if all(one.passage != best for one in kept):
+        kept[limit - 1 :] = [next(one for one in ranked if one.passage == best)] if ranked else []
     return kept
 
 
 def compose(
-    question: str,
-    passages: Sequence[Passage],
-    found: Sequence[Candidate],
-    similarities: Sequence[float] | None = None,
-    *,
-    calibration: Calibration | None = None,
-    places: Sequence[int | None] | None = None,
-    language: str | None = None,
+    weighed: Weighed, places: Sequence[int | None] | None = None, *, language: str | None = None
 ) -> Answer:
-    """The answer from scored candidates; one that says so where the passages don't support any.
+    """The answer from weighed candidates; one that says so where the passages don't support any.
 
     ``places`` tell as which source each passage is cited (its own place where they are not given): those
     without one are not quoted. All passages decide whether there is an answer; if the best sentence is not to
     be quoted, the answer only names its passage.
     """
-    how = calibration or (BY_WORDS if similarities is None else BY_MEANING)
-    scores = worths(how, found, similarities)
-    sure = _confidence(question, passages, found, similarities, scores, how, language) if found else None
-    if sure is None:
+    if not weighed.supported:
         return Answer(refusal_in(language), (), supported=False)
-    order = sorted(range(len(found)), key=lambda at: -scores[at])
-    best, cited_as = found[order[0]], places or range(1, len(passages) + 1)
-    if _leaves_reckoning(question, found, best):
-        return Answer(refusal_in(language), (), supported=False)
+    found, order = weighed.found, weighed.order
+    best, cited_as = found[order[0]], places or range(1, len(weighed.passages) + 1)
     if cited_as[best.passage - 1] is None:
         return Answer("", (), supported=False, unshown=best.passage)
     quotable = [at for at in order if cited_as[found[at].passage - 1] is not None]
-    picked = pick(
-        _numbers(question), [found[at] for at in quotable], [scores[at] for at in quotable], how.near
-    )
+    scores = [weighed.scores[at] for at in quotable]
+    picked = pick(_numbers(weighed.question), [found[at] for at in quotable], scores, weighed.how.near)
     numbers = [cited_as[one.passage - 1] or 0 for one in picked]
     pairs = zip(picked, numbers, strict=True)
     text = " ".join(f"{quoted(one.text)} [{number}]" for one, number in pairs)
-    cited = tuple(sorted(set(numbers)))
-    return Answer(text, cited, supported=True, confidence=sure)
-
-
-def _confidence(
-    question: str,
-    passages: Sequence[Passage],
-    found: Sequence[Candidate],
-    similarities: Sequence[float] | None,
-    scores: Sequence[float],
-    how: Calibration,
-    language: str | None,
-) -> float | None:
-    """How sure one may be of the best sentence; None where that is too little for an answer.
-
-    By words alone the older measure decides.
-    """
-    covered = Coverage(question)
-    if similarities is None:
-        assessed = assess(question, passages, coverage=covered)
-        return assessed.score if assessed.supported else None
-    if not covered.wanted:
-        return None
-    signs = Signs.read(covered, passages, found, similarities, scores, language)
-    return how.confidence(signs)
+    return Answer(text, tuple(sorted(set(numbers))), supported=True, confidence=weighed.sure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +101,18 @@ class _Piece:
     is_row: bool
     order: int
     quotable: bool
+    opens: bool = False
+
+
+def _quotable(pieces: Sequence[_Piece]) -> Iterator[_Piece]:
+    """The pieces of a passage; one of headings alone, such as a line without a full stop, is no less text."""
+    opening = next((piece for piece in pieces if piece.quotable), None)
+    several = sum(piece.quotable for piece in pieces) > 1
+    for piece in pieces:
+        if opening is None:
+            yield replace(piece, quotable=bool(piece.stems))
+        else:
+            yield replace(piece, opens=True) if several and piece is opening else piece
 
 
 def _pieces(question: str, number: int, passage: Passage) -> Iterator[_Piece]:
@@ -199,6 +165,7 @@ class _Words:
             piece.order,
             fits(self._question, piece.text),
             nearness,
+            piece.opens,
         )
 
     def _share(self, stems: frozenset[str]) -> float:
@@ -209,36 +176,6 @@ class _Words:
 def _promise(one: Candidate) -> float:
     """What speaks for scoring a sentence, before its meaning is known."""
     return one.overlap + one.joined + 0.3 * one.fits - _RANK_PRICE * 4 * (one.passage - 1)
-
-
-def worths(how: Calibration, found: Sequence[Candidate], similarities: Sequence[float] | None) -> list[float]:
-    """What each candidate is worth as an answer."""
-    rows = features(found, similarities)
-    return [how.sentence(row) - _fragment_price(one) for row, one in zip(rows, found, strict=True)]
-
-
-def features(found: Sequence[Candidate], similarities: Sequence[float] | None) -> list[tuple[float, ...]]:
-    """Of each candidate: similarity, what it gains from the sentence before it, words, kind, rank, length."""
-    near = list(similarities) if similarities is not None else [0.0] * len(found)
-    known = {(one.passage, one.order): similarity for one, similarity in zip(found, near, strict=True)}
-    made = list[tuple[float, ...]]()
-    for one, similarity in zip(found, near, strict=True):
-        carried = max(0.0, known.get((one.passage, one.order - 1), 0.0) - similarity)
-        size = min(count_words(one.text), _LONG) / _LONG
-        made.append((similarity, carried, one.overlap, one.joined, float(one.fits), one.nearness, size))
-    return made
-
-
-def _fragment_price(one: Candidate) -> float:
-    """A chunk that begins in mid-sentence leaves half of one."""
-    return 1.0 if one.start == 0 and one.text[0].islower() else 0.0
-
-
-def _leaves_reckoning(question: str, found: Sequence[Candidate], best: Candidate) -> bool:
-    """Whether the question counts or compares, and several rows fit it equally well."""
-    if not best.is_row or not needs_reckoning(question):
-        return False
-    return sum(one.is_row and one.overlap >= best.overlap - 1e-9 for one in found) > 1
 
 
 def _numbers(question: str) -> frozenset[str]:

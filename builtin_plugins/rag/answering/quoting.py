@@ -55,6 +55,6 @@ def _repeats(one: Candidate, other: Candidate) -> bool:
 
 
 def quoted(text: str) -> str:
-    """Bracketed numbers of the document itself would read as citations of ours."""
+    """Put the document's own bracketed numbers in parentheses, so they are not mistaken for our citations."""
     plain = _INNER_CITATION.sub(r"(\1)", text).rstrip(" ,;:")
     return plain if plain[-1:] in '.!?…。！？"”»)' else f"{plain}."

@@ -31,6 +31,8 @@ _ABBREVIATIONS = word_list(
     """
 )
 _LONGEST_ABBREVIATION = 20
+_NO_ABBREVIATION = 7
+"""Letters in a row that no abbreviation has."""
 _BEFORE_NUMBER = word_list("no nr fig figs eq sec art vol p pp ch tab abb abs par s nos")
 
 
@@ -128,9 +130,10 @@ def _pieces(body: str) -> Iterator[tuple[int, str]]:
 
 def _inside_sentence(body: str, end: re.Match[str]) -> bool:
     """Whether a full stop belongs to an abbreviation, an initial or an ordinal."""
-    if end.group()[0] != "." or not (
-        before := _BEFORE.search(body, max(end.start() - _LONGEST_ABBREVIATION, 0), end.start())
-    ):
+    at = end.start()
+    if body[at] != "." or (at >= _NO_ABBREVIATION and body[at - _NO_ABBREVIATION : at].isalnum()):
+        return False
+    if not (before := _BEFORE.search(body, max(at - _LONGEST_ABBREVIATION, 0), at)):
         return False
     word = before.group(1)
     following = body[end.end() :].lstrip()[:1]
@@ -150,4 +153,6 @@ def _bounded(start: int, piece: str) -> Iterator[tuple[int, str]]:
 
 
 def _clean(piece: str) -> str:
+    if "|" not in piece:
+        return " ".join(piece.split())
     return " ".join(piece.replace("|", " | ").split()).strip("| ")

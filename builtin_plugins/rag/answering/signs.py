@@ -4,13 +4,14 @@ they stand among the others, and what of the question is nowhere to be found.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from builtin_plugins.rag.answering.candidate import Candidate
+from builtin_plugins.rag.answering.coverage import Coverage
 from builtin_plugins.rag.answering.languages import ALIKE
 from builtin_plugins.rag.answering.passages import Passage
-from builtin_plugins.rag.answering.support import Coverage
 
 _MOST_MARGIN = 4.0
 _UNRELATED = 0.15
@@ -30,7 +31,9 @@ class Signs:
     similarity, `matched` its share of a full match by words, each with its lead over the best of the others.
     `agreed` is 1 where both legs put the home first. `joined` and `overlap` are shares of the question's
     words in the sentence, with and without what stands before it, `coverage` that in the home. `unnamed` is
-    the share of its names, codes and numbers that no passage has, `home_unnamed` that the home lacks. `fit`
+    the share of its names, codes and numbers that no passage has, `home_unnamed` that the home lacks; where
+    question and home are in different languages both are 0, as words can't tell. `share` is that of the best
+    sentence among all by their worths, as probabilities. `fit`
     and `unfit` tell whether the sentence has the kind of thing that is asked for; both are 0 for any kind.
     `foreign` is above 0 where question and home are in different languages, as far as their words don't match
     all the same and the home is near.
@@ -56,6 +59,7 @@ class Signs:
     row: float
     brief: float
     foreign: float
+    share: float
 
     @classmethod
     def read(
@@ -75,9 +79,10 @@ class Signs:
         near = [max(similarities) if one.near is None else one.near for one in passages]
         by_words = [one.matched for one in passages if one.matched is not None]
         if len(by_words) < len(passages):  # two scales in one list say nothing
-            by_words = [covered.of_context(one) for one in passages]
+            by_words = [covered.of(one) for one in passages]
         similarity, alone = similarities[order[0]], len(passages) == 1
         unrivalled = _margin_alone(similarity) if alone else _MOST_MARGIN
+        abroad = _differ(language, home.language)
         return cls(
             similarity=similarity,
             ahead=similarity - sum(similarities) / len(similarities),
@@ -91,21 +96,26 @@ class Signs:
             rank=place / 4,
             joined=best.joined,
             overlap=best.overlap,
-            coverage=covered.of_context(home),
-            unnamed=covered.unnamed(passages),
-            home_unnamed=covered.unnamed([home]),
+            coverage=covered.of(home),
+            unnamed=0.0 if abroad else covered.unnamed(passages),
+            home_unnamed=0.0 if abroad else covered.unnamed([home]),
             fit=float(best.fits > 0),
             unfit=float(best.fits < 0),
             row=float(best.is_row),
             brief=1.0 / max(1, len(covered.wanted)),
-            foreign=_foreign(language, home.language, by_words[place], near[place]),
+            foreign=_foreign(by_words[place], near[place]) if abroad else 0.0,
+            share=1.0 / sum(math.exp(score - scores[order[0]]) for score in scores),
         )
 
 
-def _foreign(asked: str | None, home: str | None, matched: float, near: float) -> float:
+def _differ(asked: str | None, home: str | None) -> bool:
+    if asked is None or home is None or asked == home:
+        return False
+    return not any({asked, home} <= group for group in ALIKE)
+
+
+def _foreign(matched: float, near: float) -> float:
     """What words can't tell across languages; near says whether the passage is about the subject at all."""
-    if asked is None or home is None or asked == home or any({asked, home} <= group for group in ALIKE):
-        return 0.0
     return (1.0 - min(1.0, matched)) * min(1.0, max(0.0, near) / _CLEARLY)
 
 

@@ -14,13 +14,15 @@ import zlib
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Annotated, Any, Literal
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings
 from kernel.sdk import Unprocessable
+
+if TYPE_CHECKING:
+    import numpy as np
 
 MANIFEST = "manifest.json"
 PLACE = ("page", "char_start", "char_end")
@@ -58,6 +60,7 @@ class BundledDocument(_Part):
     sha256: Digest
     chunk_count: Annotated[int, Field(ge=1)]
     page_count: Annotated[int, Field(ge=0)] | None = None
+    notice: Annotated[str, StringConstraints(max_length=1000)] | None = None
     uploaded_at: datetime
     has_tree: bool = False
 
@@ -174,6 +177,8 @@ class BundleReader:
                 raise broken(f"{document.filename} has more passages than its {MANIFEST} says")
 
     def _read_vectors(self, numbers: IO[bytes], document: BundledDocument, count: int) -> np.ndarray:
+        import numpy as np
+
         size = count * self.manifest.dimension * 4
         raw = _guarded(lambda: numbers.read(size))
         if len(raw) != size:

@@ -6,9 +6,9 @@ import asyncio
 import json
 import zipfile
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -26,7 +26,10 @@ from builtin_plugins.rag.exchange.bundle import (
 )
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services import knowledge_bases
-from kernel.sdk import Caller, Embedded, Platform, StoredPoint, Unit, audit, scope_of, utc_now
+from kernel.sdk import Caller, Embedded, HeldBlobs, Platform, StoredPoint, Unit, audit, scope_of, utc_now
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _BATCH = 500
 _PIECE = 1 << 20
@@ -47,8 +50,9 @@ async def find(caller: Caller, kb_id: str) -> KnowledgeBase:
 async def pieces(platform: Platform, base: KnowledgeBase, made_by: str) -> AsyncGenerator[bytes, None]:
     """The file's bytes. Documents that are deleted, and a model that is changed, meanwhile are left out."""
     export = _Export(platform, base)
-    async for piece in export.documents():
-        yield piece
+    async with aclosing(export.documents()) as written:
+        async for piece in written:
+            yield piece
     yield await asyncio.to_thread(export.end, made_by, await platform.database.read(export.of_plugins))
 
 
@@ -65,25 +69,33 @@ class _Export:
         self._dimension = 0
 
     async def documents(self) -> AsyncGenerator[bytes, None]:
-        """What there is of each document that is completed."""
+        """The rows of each completed document."""
         for document in await self._platform.database.read(_completed, self._base.id):
             found = await self._passages(document.id)
             if found is None:
                 continue
             points, vectors = found
+            entry = _entry(document, len(points))
             try:
-                path = await self._platform.blobs.local(document.sha256)
-                file = await asyncio.to_thread(path.open, "rb")
+                async with aclosing(self._original(document.sha256, original_of(entry))) as written:
+                    async for piece in written:
+                        yield piece
             except FileNotFoundError:
                 continue  # deleted meanwhile
-            entry = _entry(document, len(points))
-            with file, self._zip.open(original_of(entry), "w", force_zip64=True) as target:
-                while piece := await asyncio.to_thread(file.read, _PIECE):
-                    await asyncio.to_thread(target.write, piece)
-                    yield self._pipe.take()
             await asyncio.to_thread(self._write, entry, points, vectors)
             self._done.append(entry)
             yield self._pipe.take()
+
+    async def _original(self, sha256: str, name: str) -> AsyncGenerator[bytes, None]:
+        """The upload; it may have to be brought here, and must not stay: all may be larger than the disk."""
+        async with HeldBlobs.borrowed_from(self._platform.blobs, sha256) as path:
+            with (
+                await asyncio.to_thread(path.open, "rb") as file,
+                self._zip.open(name, "w", force_zip64=True) as target,
+            ):
+                while piece := await asyncio.to_thread(file.read, _PIECE):
+                    await asyncio.to_thread(target.write, piece)
+                    yield self._pipe.take()
 
     async def _passages(self, document_id: str) -> tuple[list[StoredPoint], list[np.ndarray]] | None:
         """All of a document, or None where it is not as it was when the export began."""
@@ -156,6 +168,7 @@ def _entry(document: Document, passages: int) -> BundledDocument:
         sha256=document.sha256,
         chunk_count=passages,
         page_count=document.page_count,
+        notice=document.notice,
         uploaded_at=document.uploaded_at,
         has_tree=document.tree_built_at is not None,
     )

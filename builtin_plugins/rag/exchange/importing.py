@@ -12,8 +12,8 @@ import sys
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
 from pydantic import BaseModel
 from sqlalchemy import select
 
@@ -50,6 +50,9 @@ from kernel.sdk import (
     audit,
     utc_now,
 )
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _BATCH = 96
 _MEGABYTE = 1 << 20
@@ -235,6 +238,7 @@ class _Import:
             sha256=document.sha256,
             status="processing",
             page_count=document.page_count,
+            notice=document.notice,
             tree_wanted=document.has_tree,
             language_told=False,
             uploaded_at=document.uploaded_at,

@@ -1,7 +1,7 @@
 """`corrective`: grade what was found; where it is weak, search once more with better words.
 
 After Yan et al. 2024, "Corrective Retrieval Augmented Generation". The retrieval's own calibrated measure
-(`answering.support`) grades first, and the model moves that grade by one step at most: no text that was
+(`answering.weighing`) grades first, and the model moves that grade by one step at most: no text that was
 retrieved can talk its way from the bottom to the top. The words of the second search come from the question
 alone.
 """
@@ -12,7 +12,6 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from builtin_plugins.rag.answering import support
 from builtin_plugins.rag.answering.prompting import defused
 from builtin_plugins.rag.answering.words import content_stems, stem, words
 from builtin_plugins.rag.methods.method import Method
@@ -22,6 +21,7 @@ from builtin_plugins.rag.questions.model import NO_RUNTIME
 from builtin_plugins.rag.questions.question import Question
 from builtin_plugins.rag.questions.ranked import Retrieved
 from builtin_plugins.rag.questions.rendering import Draft
+from builtin_plugins.rag.questions.weighing import weighed
 from kernel.sdk import contracts
 
 Grade = Literal["incorrect", "ambiguous", "correct"]
@@ -66,16 +66,16 @@ class Corrective(Method):
             query = await self._rewritten(question)
             more = await find(question, contracts.SearchPlan(query))
         details["refined_query_chars"] = len(query)
-        if not more.items or _shown(question, more) < _shown(question, found):
+        if not more.items or await _is_worse(question, more, found):
             details["still_insufficient"] = True
             return found
         details["corrected"] = True
-        if calibrated(question, more) != "correct":
+        if await calibrated(question, more) != "correct":
             details["still_insufficient"] = True
         return more
 
     async def _grade(self, question: Question, found: Retrieved) -> Grade:
-        own = calibrated(question, found)
+        own = await calibrated(question, found)
         messages = verdict_messages(_RULES, question.text, found.passages)
         verdict = await question.model.judge(self.name, messages, Graded) if found.items else None
         if verdict is None:
@@ -98,17 +98,24 @@ class Corrective(Method):
         return line.strip(" \"'")[:_MOST_CHARS] or keywords(question.text)
 
 
-def _shown(question: Question, found: Retrieved) -> float:
+async def _is_worse(question: Question, more: Retrieved, found: Retrieved) -> bool:
+    """Whether a second search loses an answer, or shows passages that answer less."""
+    if (await weighed(question, found)).supported and not (await weighed(question, more)).supported:
+        return True
+    return await _shown(question, more) < await _shown(question, found)
+
+
+async def _shown(question: Question, found: Retrieved) -> float:
     """The measure of the passages that would be shown, and not of those that decide on an answer."""
-    return question.support(found.of(found.items)).score
+    return (await weighed(question, found.of(found.items))).sure
 
 
-def calibrated(question: Question, found: Retrieved) -> Grade:
+async def calibrated(question: Question, found: Retrieved) -> Grade:
     """The grade that the retrieval's own measure gives."""
-    assessed = question.support(found)
-    if assessed.supported:
-        return "correct" if assessed.score >= _SURE else "ambiguous"
-    return "ambiguous" if (assessed.evidence.similarity or 0.0) >= support.WEAK else "incorrect"
+    measured = await weighed(question, found)
+    if measured.supported and measured.sure >= _SURE:
+        return "correct"
+    return "ambiguous" if measured.hopeful else "incorrect"
 
 
 def keywords(text: str) -> str:

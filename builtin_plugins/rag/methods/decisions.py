@@ -58,7 +58,7 @@ class Decisions:
         self._confidence += decision.confidence
 
     def stats(self) -> DecisionStats:
-        """All of them together."""
+        """The totals over all methods."""
         total = self._strategies.total()
         return DecisionStats(
             available=True,

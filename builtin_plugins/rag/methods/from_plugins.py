@@ -30,7 +30,7 @@ class PluginMethod(Method):
 
     def __init__(self, plugin: str, method: contracts.QueryMethod) -> None:
         self.name = method.name  # type: ignore[misc]  # of this one instance
-        self._plugin = plugin
+        self.plugin = plugin
         self._method = method
 
     async def retrieve(self, question: Question, plan: contracts.SearchPlan) -> Retrieved:
@@ -41,7 +41,7 @@ class PluginMethod(Method):
         except PlatformError:
             raise
         except Exception:  # boundary: another author's code
-            log.exception("the method '%s' of '%s' failed", self.name, self._plugin)
+            log.exception("the method '%s' of '%s' failed", self.name, self.plugin)
             raise MethodFailed(f"The method '{self.name}' failed; the server's log says why") from None
         return await work.chosen(chosen)
 

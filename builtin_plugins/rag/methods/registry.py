@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from builtin_plugins.rag.methods.auto import Auto
 from builtin_plugins.rag.methods.corrective import Corrective
@@ -19,9 +19,14 @@ log = logging.getLogger("platform.rag.methods")
 
 
 class Methods:
-    """All methods of this server."""
+    """All methods of this server. `in_service` says whether a plugin is: without it, its methods are gone."""
 
-    def __init__(self, declared: Sequence[tuple[str, Sequence[contracts.QueryMethod]]]) -> None:
+    def __init__(
+        self,
+        declared: Sequence[tuple[str, Sequence[contracts.QueryMethod]]],
+        in_service: Callable[[str], bool],
+    ) -> None:
+        self._in_service = in_service
         standard, hyde, self_rag, corrective = Standard(), Hyde(), SelfRag(), Corrective()
         fixed = {method.name: method for method in (standard, hyde, self_rag, corrective, Raptor())}
         self._methods: dict[str, Method] = {**fixed, Auto.name: Auto(hyde, self_rag, fixed)}
@@ -34,13 +39,16 @@ class Methods:
 
     @property
     def names(self) -> list[str]:
-        return list(self._methods)
+        return [name for name, method in self._methods.items() if self._serves(method)]
+
+    def _serves(self, method: Method) -> bool:
+        return not isinstance(method, PluginMethod) or self._in_service(method.plugin)
 
     def named(self, name: str) -> Method:
         """The method of this name, in lower case. Raises Unprocessable with the list of names."""
         found = self._methods.get(name)
-        if found is None:
-            message = f"must be one of {', '.join(self._methods)}"
+        if found is None or not self._serves(found):
+            message = f"must be one of {', '.join(self.names)}"
             raise Unprocessable.field(("body", "method"), message, name)
         return found
 

@@ -13,6 +13,7 @@ Code = Literal["encrypted", "corrupt", "no_text", "no_ocr", "too_large", "timeou
 
 class Block(NamedTuple):
     """A piece of a document's text, with the 1-based page (slide, sheet) it stands on, if there are pages.
+    `unread` marks a page that is a picture which nothing here can read.
 
     The parsed text of a document is `SEPARATOR.join(block.text for block in blocks)`; every character offset
     in the platform is a Python string index into that text.
@@ -20,6 +21,7 @@ class Block(NamedTuple):
 
     text: str
     page: int | None = None
+    unread: bool = False
 
 
 class Parser(NamedTuple):
@@ -48,6 +50,15 @@ DETAILS: Final[dict[Code, str]] = {
     "memory": "Reading the document needs more memory than is allowed. Split it and upload the parts.",
 }
 """What a user may read, by code; nothing that a parser process says is ever shown to a user."""
+
+
+def unread_pages(unread: int, pages: int | None) -> str:
+    """What a user may read of a document that was read in part."""
+    some = "One page is a picture" if unread == 1 else f"{unread} pages are pictures"
+    return (
+        f"{some} and could not be read (of {pages} in all), because tesseract is not installed on the server "
+        "(Debian: apt install tesseract-ocr). Once it is, delete the document and upload it again."
+    )
 
 
 UNAVAILABLE: Final = "unavailable"

@@ -1,6 +1,6 @@
 """What runs in a parser process: one parser, its text cleaned, measured and written to the sink.
 
-Imports little: each process is forked from one that has imported this and the built-in parsers.
+Imports little: each process is forked from one that has imported this and the built-in parsers it needs.
 """
 
 from __future__ import annotations
@@ -75,6 +75,8 @@ def _write(blocks: Iterable[object], path: str, max_text_chars: int) -> None:
 
 def _block(value: object) -> Block:
     """Accept what a foreign parser yields without importing us: a string, or a text and a page."""
+    if isinstance(value, Block):
+        return value
     if isinstance(value, str):
         return Block(value)
     if isinstance(value, tuple) and len(value) == 2:
@@ -95,6 +97,7 @@ class _Sink:
         self._max_chars = max_chars
         self._chars = 0
         self._pages = 0
+        self._unread = 0
         self._page: int | None = None
         self._pending: list[str] = []
         self._pending_chars = 0
@@ -102,6 +105,7 @@ class _Sink:
     def add(self, block: Block) -> None:
         """Take a block; raises `UnparsableDocument` when the text exceeds its limit."""
         self._pages = max(self._pages, block.page or 0)
+        self._unread += block.unread
         if block.page != self._page:
             self._flush()
             self._file.flush()  # whoever waits sees by the last page how far it is
@@ -130,4 +134,4 @@ class _Sink:
         self._flush()
         if not self._chars:
             raise UnparsableDocument("no_text")
-        self._file.write(dump_trailer(Trailer(self._chars, self._pages or None)))
+        self._file.write(dump_trailer(Trailer(self._chars, self._pages or None, self._unread)))

@@ -28,7 +28,7 @@ _LIGATURE: Final = re.compile("[\ufb00-\ufb06]")
 
 def parse(path: Path) -> Iterator[Block]:
     """Yield one block per page, empty for a page without text; where tesseract is installed, it reads those
-    that are pictures.
+    that are pictures, elsewhere they are marked as unread.
 
     Raises `UnparsableDocument`: `encrypted` when a password is needed, `corrupt` when the file or one of its
     pages cannot be loaded (a document read in part would answer wrongly and nobody would know), `no_ocr` when
@@ -39,12 +39,12 @@ def parse(path: Path) -> Iterator[Block]:
     has_text = has_pictures = False
     try:
         for index in range(len(document)):
-            text = _reflow(_page_text(document, index, tables))
+            text, unread = _reflow(_page_text(document, index, tables)), False
             if not text.strip() and _shows_something(document, index):
-                has_pictures = True
-                text = _recognized(document, index, recognizer) if recognizer.is_installed else ""
+                has_pictures, unread = True, not recognizer.is_installed
+                text = "" if unread else _recognized(document, index, recognizer)
             has_text = has_text or bool(text.strip())
-            yield Block(text, index + 1)
+            yield Block(text, index + 1, unread)
         if has_pictures and not has_text and not recognizer.is_installed:
             raise UnparsableDocument("no_ocr", "tesseract is not installed")
     finally:

@@ -1,7 +1,7 @@
 """The file that a parser process writes and the platform reads: the sink.
 
-The sink is UTF-8 JSON lines: `[page, text]` per block, and at the end `{"char_count", "page_count"}`. Its
-last line proves that it is whole.
+The sink is UTF-8 JSON lines: `[page, text]` per block, and at the end `{"char_count", "page_count",
+"unread_pages"}`. Its last line proves that it is whole.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ _PAGE: Final = re.compile(rb"^\[(\d{1,9}), ", re.MULTILINE)
 
 
 class Trailer(NamedTuple):
-    """The sums of a sink: characters of the parsed text, separators included, and pages if there are any."""
+    """The sums of a sink: characters of the parsed text, separators included, and pages if there are any,
+    also those that nothing here can read.
+    """
 
     char_count: int
     page_count: int | None
+    unread_pages: int = 0
 
 
 def dump_block(block: Block) -> str:

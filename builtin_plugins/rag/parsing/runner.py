@@ -30,6 +30,11 @@ _TARGET: Final = "builtin_plugins.rag.parsing.child:parse_into"
 _DETECTOR: Final = "charset_normalizer"
 _EXTRACT: Final = "builtin_plugins.rag.parsing.extracting:extract_into"
 _MEMBER_LIST_BYTES: Final = 8 * 1024 * 1024
+_OWN: Final = {
+    target.partition(":")[0]
+    for parser in BUILTIN_PARSERS
+    for target in (parser.target, parser.extractor or parser.target)
+}
 _EACH: Final = "builtin_plugins.rag.parsing.child:parse_each"
 _FEW_PAGES: Final = 4
 _SMALL_CPU_SECONDS: Final = 20
@@ -66,17 +71,28 @@ def limits_of(settings: RagSettings, *, large: bool = True) -> ParseLimits:
 
 
 class ParsedDocument(NamedTuple):
-    """A parsed document: its size in characters, its pages if it has any, and the file with its blocks."""
+    """A parsed document: its size in characters, its pages if it has any, the file with its blocks, and how
+    many of its pages nothing here can read.
+    """
 
     char_count: int
     page_count: int | None
     sink: Path
+    unread_pages: int = 0
 
 
 def parser_processes() -> Children:
-    """Children that have the built-in parsers imported already."""
-    modules = dict.fromkeys(parser.target.partition(":")[0] for parser in BUILTIN_PARSERS)
-    return Children([_TARGET.partition(":")[0], _EXTRACT.partition(":")[0], _DETECTOR, *modules])
+    """Children that have imported what every parser needs, and the built-in parsers once they are needed."""
+    return Children([_module(_TARGET), _module(_EXTRACT), _DETECTOR])
+
+
+def _module(target: str) -> str:
+    return target.partition(":")[0]
+
+
+def _ahead(*targets: str) -> list[str]:
+    """What to import before the fork: our own code alone, as every later document comes after it."""
+    return [module for module in dict.fromkeys(map(_module, targets)) if module in _OWN]
 
 
 async def parse(
@@ -88,14 +104,15 @@ async def parse(
     `MachineFault` when the machine is.
     """
     try:
-        await children.call(_TARGET, *_arguments(path, parser, limits, sink), limits=_limits(limits))
+        arguments, ahead = _arguments(path, parser, limits, sink), _ahead(parser.target)
+        await children.call(_TARGET, *arguments, limits=_limits(limits), ahead=ahead)
         trailer = await asyncio.to_thread(read_trailer, sink)
     except BaseException as error:  # a cancelled job leaves no file either
         await asyncio.to_thread(sink.unlink, missing_ok=True)
         if isinstance(error, ChildFailed):
             raise _explained(error, parser) from None
         raise
-    return ParsedDocument(trailer.char_count, trailer.page_count, sink)
+    return ParsedDocument(trailer.char_count, trailer.page_count, sink, trailer.unread_pages)
 
 
 class Member(NamedTuple):
@@ -116,7 +133,8 @@ async def extract(
     narrow = _limits(limits)._replace(file_bytes=bounds.file_bytes, output_bytes=_MEMBER_LIST_BYTES)
     source, place = _absolute(path, folder)
     try:
-        answer = await children.call(_EXTRACT, source, extractor, place, list(bounds), limits=narrow)
+        arguments, ahead = (source, extractor, place, list(bounds)), _ahead(extractor)
+        answer = await children.call(_EXTRACT, *arguments, limits=narrow, ahead=ahead)
     except ChildFailed as error:
         raise UnparsableDocument(_code(error), str(error)) from None
     try:
@@ -148,7 +166,8 @@ async def parse_small(
         limits.memory_mb, _SMALL_CPU_SECONDS, _SMALL_SECONDS, output_bytes=len(given) * _SMALL_ANSWER_BYTES
     )
     try:
-        answers = await children.call(_EACH, given, limits.max_text_chars, limits=bounds)
+        ahead = _ahead(*(target for _, target in given))
+        answers = await children.call(_EACH, given, limits.max_text_chars, limits=bounds, ahead=ahead)
     except ChildFailed:
         return [None] * len(given)
     if not isinstance(answers, list) or len(answers) != len(given):

@@ -155,6 +155,7 @@ def render(document: Document) -> DocumentOut:
         vector_count=document.chunk_count,
         page_count=document.page_count,
         error=document.error,
+        notice=document.notice,
         uploaded_at=document.uploaded_at,
         completed_at=document.completed_at,
         tree_nodes_created=document.tree_nodes,

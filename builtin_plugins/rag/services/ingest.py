@@ -25,7 +25,7 @@ from builtin_plugins.rag.chunking import Chunk, chunk
 from builtin_plugins.rag.events import DocumentIngested
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.parsing import Parser, ParserUnavailable, UnparsableDocument, read_blocks
-from builtin_plugins.rag.parsing.blocks import SlowDocument
+from builtin_plugins.rag.parsing.blocks import SlowDocument, unread_pages
 from builtin_plugins.rag.parsing.protocol import last_page
 from builtin_plugins.rag.parsing.runner import ParsedDocument, limits_of, parse
 from builtin_plugins.rag.services.embedding import embed, engine_changed
@@ -141,7 +141,7 @@ async def _fail_finally(platform: Platform, document_id: str, detail: str) -> No
 
 
 async def fail(platform: Platform, document_id: str, detail: str) -> None:
-    """Mark a document `failed` and remove what was staged of it."""
+    """Mark a document `failed` and remove its staged data."""
     await platform.database.write(_fail, platform, document_id, detail)
 
 
@@ -160,7 +160,7 @@ def fail_in(unit: Unit, platform: Platform, document: Document, detail: str) -> 
 
 
 def load(session: Session, document_id: str) -> tuple[Document, KnowledgeBase] | None:
-    """A document that is to be ingested, and its knowledge base."""
+    """The document to ingest, and its knowledge base."""
     query = (
         select(Document, KnowledgeBase)
         .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
@@ -308,6 +308,8 @@ class Ingestion:
         count = self._platform.vectors.publish(unit, self._base.collection, document.id)
         if count == 0:
             raise UnparsableDocument("no_text")
+        if parsed.unread_pages:
+            document.notice = unread_pages(parsed.unread_pages, parsed.page_count)
         complete(unit, document, self._base, count, parsed.page_count)
         note_outcome(unit, "success")
 
@@ -347,7 +349,7 @@ def _take(chunks: Iterator[Chunk]) -> list[Chunk]:
 
 
 def point_of(document_id: str, item: Chunk, vector: object, language: str | None) -> Point:
-    """A passage as it is stored; its id follows from its place."""
+    """A passage as a stored point; its id is derived from its position."""
     place = {"page": item.page, "char_start": item.char_start, "char_end": item.char_end}
     return Point(
         id=str(uuid.uuid5(_NAMESPACE, f"{document_id}/{item.index}")),

@@ -67,5 +67,5 @@ def _rename(document: Document, file: Arrived) -> None:
 
 def start_over(document: Document) -> None:
     """What had failed is to be ingested once more."""
-    document.status, document.error = "processing", None
+    document.status, document.error, document.notice = "processing", None, None
     document.uploaded_at, document.completed_at = utc_now(), None

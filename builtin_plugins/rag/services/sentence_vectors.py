@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from builtin_plugins.rag.services.embedding import embed
 from kernel.sdk import Platform, ResourceKey
 
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
 MOST = 10_000
 """Vectors kept, of 1.5 KB each with the local models."""
 
-Vectors = npt.NDArray[np.float32]
+Vectors: TypeAlias = "npt.NDArray[np.float32]"
 
 
 class PassageSentence(NamedTuple):
@@ -46,6 +47,8 @@ class SentenceVectors:
 
         Raises what `embed` raises.
         """
+        import numpy as np
+
         known = {one: self._find((engine, one)) for one in sentences}
         new = [one for one, vector in known.items() if vector is None]
         if new:

@@ -10,9 +10,8 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -28,6 +27,9 @@ from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Embedded, Platform, ResourceKey, Together, Unit
 
+if TYPE_CHECKING:
+    pass
+
 EMBEDDING_TURN: ResourceKey[asyncio.Lock] = ResourceKey("the turn to embed many small documents")
 """Those who embed side by side end together, and nothing is embedded while both write and parse."""
 
@@ -38,7 +40,7 @@ _PARSERS: Final = frozenset(
 
 @dataclass(frozen=True)
 class _Small:
-    """A document under way, with the job that is about it."""
+    """A document being ingested, with its job."""
 
     job_id: str
     document: Document
@@ -101,6 +103,8 @@ def _cut(parsed: Iterable[tuple[_Small, list[Block] | None]], most: int) -> Iter
 
 
 async def _embed(platform: Platform, model: str, texts: Sequence[str]) -> Embedded:
+    import numpy as np
+
     batches = (texts[start : start + BATCH] for start in range(0, len(texts), BATCH))
     parts = [await embed(platform, model, batch, "passage") for batch in batches]
     whole = np.concatenate([part.vectors for part in parts])
@@ -115,6 +119,8 @@ def _store(
     embedded: Embedded,
 ) -> None:
     """Stage and publish all of it. What was deleted or changed meanwhile is left out."""
+    import numpy as np
+
     held = _hold(unit, small)
     ends = np.cumsum([len(one.chunks) for one in small])
     results: dict[str, str | None] = {}

@@ -1,7 +1,7 @@
 """The languages of documents that were stored without them: imported, or from before they were told.
 
 A job at low priority tells them, document by document, and stores them with the passages; text indexes then
-read these passages anew. Killed anywhere, it goes on with the documents that are left. Two runs at once may
+read these passages again. If it is killed, it continues with the remaining documents. Two runs at once may
 tell the same documents, and store the same. A change of the embedding model copies passages as they are: its
 knowledge base is left alone until it is over, or what is told meanwhile would stay behind in the old vectors.
 """
@@ -49,7 +49,7 @@ async def _tell(platform: Platform, base: KnowledgeBase, document_id: str) -> No
 
 
 def _next(session: Session) -> list[tuple[KnowledgeBase, str]]:
-    """Some documents to look at: each look reads the whole table."""
+    """Some documents to look at, which an index of them alone finds among all."""
     query = (
         select(KnowledgeBase, Document.id)
         .join(Document, Document.knowledge_base_id == KnowledgeBase.id)

@@ -252,7 +252,7 @@ def _known(config: Mapping[str, Any], row: type[RetrievalRow] | type[GenerationR
 
 
 def _numbered(names: Sequence[str]) -> list[str]:
-    """The names, each of them once."""
+    """The names without duplicates."""
     taken = Names(names)
     seen: set[str] = set()
     unique = []

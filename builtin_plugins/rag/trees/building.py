@@ -9,8 +9,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
 from sqlalchemy import select
 
 from builtin_plugins.rag.models import Document, KnowledgeBase
@@ -18,6 +18,9 @@ from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.trees.clusters import Vectors, clusters
 from builtin_plugins.rag.trees.summaries import summarize
 from kernel.sdk import Embedded, Platform, Point, StoredPoint, Unavailable, Unit, utc_now
+
+if TYPE_CHECKING:
+    pass
 
 FEWEST, MOST = 6, 300
 LEVELS = 3
@@ -54,6 +57,8 @@ async def _grown(
     platform: Platform, document_id: str, base: KnowledgeBase, leaves: Sequence[Node]
 ) -> tuple[list[Node], Embedded]:
     """All summaries, level by level, and their vectors."""
+    import numpy as np
+
     made: list[Node] = []
     vectors: list[Vectors] = []
     below, engine = list(leaves), await _embedded(platform, base, leaves)
@@ -89,6 +94,8 @@ async def _summary(
 
 
 async def _embedded(platform: Platform, base: KnowledgeBase, nodes: Sequence[Node]) -> Embedded:
+    import numpy as np
+
     parts = [
         await embed(
             platform, base.embedding_model, [node.text for node in nodes[start : start + _BATCH]], "passage"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
 
 SIZE = 5
 _LARGEST = 2 * SIZE
 _ROUNDS = 20
 
-Vectors = npt.NDArray[np.float32]
+Vectors: TypeAlias = "npt.NDArray[np.float32]"
 
 
 def clusters(vectors: Vectors) -> list[list[int]]:
@@ -19,6 +22,8 @@ def clusters(vectors: Vectors) -> list[list[int]]:
 
     `vectors` are rows of unit length. No group has more than 10 rows.
     """
+    import numpy as np
+
     count = math.ceil(len(vectors) / SIZE)
     if count <= 1:
         return [list(range(len(vectors)))]
@@ -35,6 +40,8 @@ def clusters(vectors: Vectors) -> list[list[int]]:
 
 def _spread(vectors: Vectors, count: int) -> list[int]:
     """Rows far from each other: the first, then always the one that is least like those taken."""
+    import numpy as np
+
     taken = [0]
     nearness = vectors @ vectors[0]
     while len(taken) < count:
@@ -44,6 +51,8 @@ def _spread(vectors: Vectors, count: int) -> list[int]:
 
 
 def _centre(members: Vectors, before: Vectors) -> Vectors:
+    import numpy as np
+
     if not len(members):
         return before
     mean = members.mean(axis=0)

@@ -6,14 +6,16 @@ import asyncio
 import secrets
 from collections.abc import Sequence
 from contextlib import aclosing
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from builtin_plugins.rag.answering.prompting import defused
 from builtin_plugins.rag.answering.sentences import split_sentences
 from builtin_plugins.rag.answering.words import content_stems
 from builtin_plugins.rag.services.embedding import embed
 from kernel.sdk import Platform, contracts
+
+if TYPE_CHECKING:
+    pass
 
 MOST_CHARS = 900
 _MOST_SENTENCES = 60
@@ -37,6 +39,8 @@ async def summarize(platform: Platform, model: str, llm_model: str | None, texts
 
 async def central(platform: Platform, model: str, texts: Sequence[str]) -> str:
     """The sentences nearest to the centre of them all, in their order, none said twice."""
+    import numpy as np
+
     sentences = await asyncio.to_thread(_sentences, texts)
     if not sentences:
         return " ".join(" ".join(texts).split())[:MOST_CHARS]

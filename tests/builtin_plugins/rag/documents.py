@@ -48,6 +48,18 @@ def scanned_pdf(path: Path, pages: int = 2) -> Path:
     return path
 
 
+def partly_scanned_pdf(path: Path) -> Path:
+    """Write a PDF of three pages: text, and two pictures."""
+    document = canvas.Canvas(str(path))
+    document.drawString(50, 800, "The harbour master signed on Friday.")
+    document.showPage()
+    for _ in range(2):
+        document.drawInlineImage(picture("The lock keeper"), 0, 500, 595, 96)
+        document.showPage()
+    document.save()
+    return path
+
+
 def word(path: Path, build: Callable[[docx.document.Document], object]) -> Path:
     """Write a Word document that `build` fills."""
     document = docx.Document()

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from kernel.sdk import Plugin, Principal, Scope, hookimpl
 from kernel.testing import Actor, Reply, Running
 from kernel.testing import somebody as somebody
@@ -21,6 +23,8 @@ Employees book trains in second class. The daily allowance for meals is 42 EUR.
 A hotel may cost up to 130 EUR a night. Breakfast is paid by the company.
 """
 NOWHERE = "00000000-0000-4000-8000-000000000000"
+NUL = pytest.param("%00", marks=pytest.mark.own_installation)
+"""A malformed id that nginx, in front of several machines, refuses by itself."""
 
 
 @dataclass

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
 import pytest_asyncio
 
-from builtin_plugins.rag.answering.extractive import answer
-from builtin_plugins.rag.answering.passages import Passage
 from kernel.testing import Actor, Running
+from tests.builtin_plugins.rag.answering import answer, passages
 from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_pipeline, somebody
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -80,10 +78,6 @@ async def test_whether_it_declines_does_not_depend_on_top_k(
     assert len({one["answer"].split("[")[0] for one in given}) == 1
     assert [len(one["sources"]) <= top_k for one, top_k in zip(given, (1, 2, 20), strict=True)] == [True] * 3
     assert max(one["confidence"] for one in given) - min(one["confidence"] for one in given) < 0.001
-
-
-def passages(*texts: str) -> Sequence[Passage]:
-    return [Passage(text, f"{n}.txt", 0.5, str(n), str(n)) for n, text in enumerate(texts, start=1)]
 
 
 async def test_what_must_be_counted_or_compared_is_refused() -> None:

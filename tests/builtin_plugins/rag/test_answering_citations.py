@@ -1,10 +1,12 @@
-"""Citations of generated answers, whole and streamed."""
+"""Citations of generated answers, whole and streamed; what their scores tell."""
 
 from __future__ import annotations
 
 import pytest
 
 from builtin_plugins.rag.answering.citations import CitationFilter, check_citations, without_citations
+from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.questions.ranked import Ranked, told
 
 CASES = [
     ("Paris [1].", "Paris [1].", (1,)),
@@ -60,3 +62,15 @@ def test_hostile_text_takes_no_time() -> None:
     """Runs that almost are citations cost time in proportion to their length."""
     for run in (" ", "[", "[1", "[1,", " [1, 2"):
         check_citations(run * 20_000, 3)
+
+
+@pytest.mark.parametrize("confidence", [0.05, 0.3, 0.5, 0.95])
+def test_scores_tell_the_confidence(confidence: float) -> None:
+    """Whether it is above or below what retrieval said: the order stays, the mean is the confidence."""
+    found = [
+        Ranked(Passage("A cabin.", "cabins.md", score, str(score), "d"), "base", 0, score, None, score)
+        for score in (0.8, 0.5, 0.2)
+    ]
+    moved = [item.passage.score for item in told(found, confidence)]
+    assert moved == sorted(moved, reverse=True) and all(0 <= score <= 1 for score in moved)
+    assert len(set(moved)) == 3 and sum(moved) / 3 == pytest.approx(confidence, abs=1e-5)

@@ -22,6 +22,7 @@ from tests.builtin_plugins.rag import documents
 from tests.builtin_plugins.rag.rag_support import (
     HANDBOOK,
     NOWHERE,
+    NUL,
     ask,
     ingest,
     make_base,
@@ -252,7 +253,7 @@ class TestContent:
 
 
 class TestUnknown:
-    @pytest.mark.parametrize("document_id", [NOWHERE, "x", "legacy:a.txt", "%00"])
+    @pytest.mark.parametrize("document_id", [NOWHERE, "x", "legacy:a.txt", NUL])
     async def test_is_404(self, running: Running, document_id: str) -> None:
         """Unknown, malformed, or of another knowledge base."""
         ann = await somebody(running)

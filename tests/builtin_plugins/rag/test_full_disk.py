@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kernel.testing import Actor, Start, eventually
+from kernel.testing import Actor, Start, eventually, migrated_home
 from tests.builtin_plugins.rag.rag_support import make_base, record, somebody, upload
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.processes import free_port, process_environment
@@ -106,7 +106,8 @@ def test_doctor_says_so(disk: SmallDisk) -> None:
             check=False,
         )
 
-    assert run("db", "upgrade").returncode == 0
+    migrated_home(Path(env["PLATFORM_HOME"]))
+    assert run("db", "upgrade").returncode == 0  # makes the secrets, for which there is no room later
     disk.fill()
     result = run("doctor", "--json")
     found = {item["check"]: item for item in json.loads(result.stdout)}

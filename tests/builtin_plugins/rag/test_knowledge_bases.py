@@ -10,6 +10,7 @@ from kernel.sdk import TOKENS
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.rag.rag_support import (
     NOWHERE,
+    NUL,
     ask_raw,
     ingest,
     make_base,
@@ -225,7 +226,7 @@ class TestDelete:
 
 
 class TestUnknown:
-    @pytest.mark.parametrize("kb_id", [NOWHERE, "x", "123", "..%2f..", "%00"])
+    @pytest.mark.parametrize("kb_id", [NOWHERE, "x", "123", "..%2f..", NUL])
     async def test_is_404_everywhere(self, running: Running, kb_id: str) -> None:
         """An unknown id and a malformed one answer alike, on every route below it."""
         ann = await somebody(running)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from kernel.sdk import Embedded, hookimpl
 from kernel.testing import Actor, Reply, Running, platforms, postgres_database
 from tests.builtin_plugins.rag.rag_support import (
     HANDBOOK,
@@ -43,6 +44,19 @@ THINKING = ("hyde", "self_rag", "corrective", "auto")
 CALLS = 5
 
 
+class Remembering(HashEmbeddings):
+    """Keeps what it embeds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    @hookimpl
+    async def embed_texts(self, model: str, texts: Sequence[str]) -> Embedded | None:
+        self.texts += texts
+        return await super().embed_texts(model, texts)
+
+
 @dataclass
 class Stage:
     """A platform with a scripted model, and an account with a pipeline over two documents."""
@@ -52,6 +66,7 @@ class Stage:
     ann: Actor
     base: str
     pipeline: str
+    embeddings: Remembering
 
     async def ask(self, method: str, question: str = HOTEL, **fields: object) -> dict[str, Any]:
         return await ask(self.ann, self.pipeline, question, method=method, **fields)
@@ -89,12 +104,13 @@ async def shared(
             "PLATFORM_RAG_STEP_SECONDS": "1",
             "PLATFORM_MODELS_SILENCE_SECONDS": "3",
         }
-        running = await start("models", "rag", HashEmbeddings(), env=env)
+        embeddings = Remembering()
+        running = await start("models", "rag", embeddings, env=env)
         ann = await somebody(running)
         base = await make_base(ann, chunk_size=120, chunk_overlap=0)
         await ingest(running, ann, base, "handbook.md", HANDBOOK)
         await ingest(running, ann, base, "offices.md", OFFICES)
-        yield Stage(running, Brain(server), ann, base, await make_pipeline(ann, base))
+        yield Stage(running, Brain(server), ann, base, await make_pipeline(ann, base), embeddings)
 
 
 @pytest.fixture
@@ -108,6 +124,16 @@ def stage(shared: Stage) -> Stage:
 
 def notes(answer: dict[str, Any]) -> str:
     return " ".join(answer["method_details"].get("degraded", []))
+
+
+@pytest.mark.parametrize("method", ["hyde", "corrective"])
+async def test_what_was_found_is_not_embedded_again(stage: Stage, method: str) -> None:
+    """The store tells how near it is to the question, also where something else was searched for."""
+    stage.brain.play(grade=grade("ambiguous"), rewrite="lodging cost night")
+    stage.embeddings.texts.clear()
+    answer = await stage.ask(method, "What may a room in a hotel cost per night?", top_k=4)
+    assert len(answer["sources"]) == 4
+    assert not {source["text"] for source in answer["sources"]}.intersection(stage.embeddings.texts)
 
 
 class TestHyde:

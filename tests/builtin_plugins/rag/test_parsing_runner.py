@@ -29,7 +29,7 @@ from builtin_plugins.rag.parsing import (
 from builtin_plugins.rag.parsing.archive import MAX_UNPACKED_BYTES
 from builtin_plugins.rag.parsing.runner import ParsedDocument, ParseLimits, parser_processes
 from builtin_plugins.rag.parsing.runner import parse as parse_by
-from kernel.sdk import MachineFault
+from kernel.sdk import ChildLimits, MachineFault
 from tests.builtin_plugins.rag.documents import (
     add_member,
     billion_laughs,
@@ -164,7 +164,8 @@ async def test_pages_of_slides(parse: Parse, tmp_path: Path) -> None:
 async def test_a_strangers_parser(parse: Parse, document: Path) -> None:
     """Any importable function works, with plain values and from a folder only this process knows."""
     found = await parse(document, hostile("stranger"), LIMITS, document.parent / "sink")
-    assert list(read_blocks(found.sink)) == [("a title", None), ("a few words", 3)]
+    blocks = [(block.text, block.page) for block in read_blocks(found.sink)]
+    assert blocks == [("a title", None), ("a few words", 3)]
     assert found.page_count == 3
 
 
@@ -229,10 +230,10 @@ async def test_secrets_do_not_reach_the_parser(document: Path, monkeypatch: pyte
 
 
 async def test_process_imports_little(parse: Parse, document: Path) -> None:
-    """The process has the parsers ready, and nothing of the platform that they don't need."""
+    """The process has nothing of the platform that parsers don't need."""
     found = await parse(document, hostile("modules"), LIMITS, document.parent / "sink")
     names = set(parsed_text(read_blocks(found.sink)).split("\n"))
-    assert "builtin_plugins.rag.parsing.from_pdf" in names
+    assert "builtin_plugins.rag.parsing.blocks" in names
     assert not names & {"kernel.sdk", "aiohttp", "asyncio", "sqlalchemy", "pydantic"}
 
 
@@ -261,6 +262,22 @@ async def test_grandchildren_do_not_outlive_the_parser(parse: Parse, document: P
     found = await parse(document, hostile("leaves_child"), LIMITS, document.parent / "sink")
     pid = int(parsed_text(read_blocks(found.sink)))
     assert await gone(pid)
+
+
+async def test_what_is_imported_for_later_documents(document: Path) -> None:
+    """Our own parser, once a document needs it. A plugin's could reach every later one, and is never."""
+    own = next(parser for parser in BUILTIN_PARSERS if parser.name == "text")
+    limits = ChildLimits(memory_mb=512, cpu_seconds=10, wall_seconds=20)
+    async with aclosing(parser_processes()) as children:
+
+        async def later(module: str) -> bool:
+            return bool(await children.call("tests.fakes.child_tasks:imported", module, limits=limits))
+
+        for parser, stays in ((own, True), (hostile("stranger"), False)):
+            module = parser.target.partition(":")[0]
+            assert not await later(module)
+            await parse_by(children, document, parser, LIMITS, document.parent / "sink")
+            assert await later(module) is stays
 
 
 async def test_process_dies_with_its_parent(parse: Parse, pipe: tuple[Path, int]) -> None:

@@ -22,7 +22,11 @@ from builtin_plugins.rag.parsing.blocks import SlowDocument
 from builtin_plugins.rag.parsing.ocr import OcrOptions
 from builtin_plugins.rag.parsing.runner import ParsedDocument, ParseLimits, parser_processes
 from builtin_plugins.rag.parsing.runner import parse as parse_by
+from kernel.children.prepared import ENVIRONMENT
+from kernel.testing import platforms
 from tests.builtin_plugins.rag import documents
+from tests.builtin_plugins.rag.rag_support import ingest, make_base, somebody
+from tests.fakes.hash_embeddings import HashEmbeddings
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 needs_tesseract = pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
@@ -75,6 +79,24 @@ async def test_a_scan_without_the_program(tmp_path: Path, monkeypatch: pytest.Mo
         list(from_pdf.parse(documents.scanned_pdf(tmp_path / "scan")))
     assert caught.value.code == "no_ocr" and "tesseract" in caught.value.detail
     assert [block.text for block in from_pdf.parse(documents.pdf(tmp_path / "blank", [[], ["Hello"]]))][1:]
+
+
+async def test_pages_that_nobody_read_are_told(
+    platform_home: Path, database_url: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A document with text is completed; it says how many of its pages are missing, and what to do."""
+    monkeypatch.setitem(ENVIRONMENT, "PATH", str(tmp_path))
+    whole = documents.pdf(tmp_path / "whole.pdf", [["The lock keeper waits."]]).read_bytes()
+    partly = documents.partly_scanned_pdf(tmp_path / "partly.pdf").read_bytes()
+    async with platforms(platform_home) as start:
+        running = await start("rag", HashEmbeddings(), env={"DATABASE_URL": database_url})
+        ann = await somebody(running)
+        base = await make_base(ann)
+        read = await ingest(running, ann, base, "whole.pdf", whole)
+        part = await ingest(running, ann, base, "partly.pdf", partly)
+    assert (read["status"], read["notice"]) == ("completed", None)
+    assert (part["status"], part["error"], part["page_count"]) == ("completed", None, 3)
+    assert part["notice"].startswith("2 pages are pictures") and "tesseract" in part["notice"]
 
 
 @needs_tesseract

@@ -74,6 +74,7 @@ async def embedded_batches(running: Running) -> float:
     return sum(float(line.rsplit(" ", 1)[1]) for line in counts)
 
 
+@pytest.mark.own_installation
 async def test_the_sentences_of_a_passage_are_embedded_once(running: Running, shelf: Shelf) -> None:
     """Asked again, only the question is embedded, and the answer is the same."""
     first = await ask(shelf.ann, shelf.both, HOTEL)
@@ -194,6 +195,21 @@ class TestFilter:
         """Nothing set means everything."""
         for wanted in ({}, None, {"source": None}):
             assert (await ask(shelf.ann, shelf.both, HOTEL, metadata_filter=wanted))["sources"]
+
+    @pytest.mark.parametrize("name", ["filter", "filters", "document_ids", "min_score", "retrieval", "topk"])
+    async def test_a_misspelt_filter_is_refused(self, shelf: Shelf, name: str) -> None:
+        """Ignored, it would search everything."""
+        body = {"question": HOTEL, name: {"source": "handbook.md"}}
+        for path in (f"pipeline/{shelf.both}/query", f"pipeline/{shelf.both}/search"):
+            answer = await shelf.ann.post(f"/v1/rag/{path}", json=body)
+            assert answer.status == 422, answer.body
+            assert [item["loc"] for item in answer.json()["detail"]] == [["body", name]]
+
+    async def test_what_clients_send_is_taken(self, shelf: Shelf) -> None:
+        """All fields of a question at once (wire-facts 11.4)."""
+        wanted = {"top_k": 3, "method": "STANDARD", "conversation_id": "c", "rerank": False, "compress": True}
+        more = {"hybrid": False, "parent_context": True, "metadata_filter": None, "llm_model": None}
+        assert (await ask_raw(shelf.ann, shelf.both, HOTEL, **wanted, **more)).status == 200
 
     async def test_unknown_keys_are_refused(self, shelf: Shelf) -> None:
         """A filter that we do not have is not ignored."""

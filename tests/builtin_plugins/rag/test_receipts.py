@@ -24,6 +24,7 @@ from tests.builtin_plugins.rag.rag_support import (
     upload,
 )
 from tests.cli.conftest import Cli
+from tests.cli.conftest import bare_cli as bare_cli
 from tests.cli.conftest import cli as cli
 from tests.fakes.hash_embeddings import HashEmbeddings
 
@@ -75,7 +76,23 @@ async def test_of_a_document(start_platform: Start, cli: Cli, tmp_path: Path) ->
     code, answer = await verify(cli, tmp_path, receipt)
     assert (code, answer["genuine"], set(answer["left"].values())) == (0, True, {0}), answer
     assert set(answer["left"]) >= set(found)
-    entry = (await audited(running, "rag.document.receipt"))[-1]
+    [entry] = await audited(running, "rag.document.receipt", record["document_id"])
+    assert entry.after_state == {"receipt": receipt}
+
+
+async def test_of_nothing(start_platform: Start) -> None:
+    """A knowledge base without documents had no passages; the receipt is kept under its id."""
+    running = await boot(start_platform)
+    ann = await somebody(running)
+    base = await make_base(ann, embedding_model="all-minilm")
+    found = places(receipt := await delete(ann, f"{BASES}/{base}"))
+    assert {name: found[name] for name in ("rows", "vectors", "texts", "files")} == {
+        "rows": (0, False),
+        "vectors": (0, False),
+        "texts": (0, False),
+        "files": (0, False),
+    }
+    [entry] = await audited(running, "rag.knowledge_base.receipt", base)
     assert entry.after_state == {"receipt": receipt}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -114,11 +115,11 @@ def stage(shared: Stage) -> Stage:
 @session
 async def test_the_servers_order_counts(stage: Stage) -> None:
     """It sees four times as many passages; the best by its scores are the sources."""
-    answer = await stage.ask(top_k=3)
+    answer = await stage.ask(top_k=6)
     (body,) = stage.server.bodies
-    assert (body["model"], body["query"], len(body["documents"])) == ("bge", QUESTION, 12)
+    assert (body["model"], body["query"], len(body["documents"])) == ("bge", QUESTION, 24)
     assert stage.server.keys == [f"Bearer {KEY}"]
-    assert [source["text"] for source in answer["sources"]] == body["documents"][:-4:-1]
+    assert [source["text"] for source in answer["sources"][:5]] == body["documents"][:-6:-1]
     assert answer["method_details"]["reranker"] == "cross_encoder"
     scores = [source["score"] for source in answer["sources"]]
     reranked = [source["scores"]["rerank"] for source in answer["sources"]]
@@ -141,6 +142,25 @@ async def test_logits(stage: Stage) -> None:
     answer = await stage.ask(top_k=3)
     assert [source["text"] for source in answer["sources"]] == stage.server.bodies[0]["documents"][:-4:-1]
     assert all(0 <= source["score"] <= 1 for source in answer["sources"])
+
+
+@session
+@pytest.mark.parametrize("broken", [False, True])
+@pytest.mark.parametrize("question", [QUESTION, "Who won the chess olympiad of 1972?"])
+async def test_the_decision_does_not_depend_on_top_k(stage: Stage, broken: bool, question: str) -> None:
+    """More or fewer sources are shown, and more or fewer looked at; the answer stays the same."""
+
+    def highest_number(body: dict[str, Any]) -> Any:
+        numbers = [int(re.findall(r"\d+", text)[0]) / 100 for text in body["documents"]]
+        return {"results": [{"index": at, "relevance_score": one} for at, one in enumerate(numbers)]}
+
+    stage.server.answer = (lambda body: 500) if broken else highest_number
+    given = [
+        await ask(stage.ann, stage.pipeline, question, rerank=True, top_k=top_k) for top_k in (1, 3, 6, 20)
+    ]
+    assert len({one["answer"].split("[")[0] for one in given}) == 1
+    assert len({bool(one["sources"]) for one in given}) == 1
+    assert max(one["confidence"] for one in given) - min(one["confidence"] for one in given) < 0.001
 
 
 BROKEN: dict[str, Answer] = {

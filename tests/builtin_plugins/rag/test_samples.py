@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kernel.sdk import contracts
 from kernel.testing import Running, Start
 from tests.builtin_plugins.rag.rag_support import ingest, make_base
@@ -17,6 +19,7 @@ async def answers(running: Running) -> dict[str, str]:
     return dict(found)
 
 
+@pytest.mark.own_installation
 async def test_hook_find_sample_answers(start_platform: Start) -> None:
     """A document is asked for its longest sentence, and answers with it, again and again."""
     running = await start_platform(LoadedOnce, "models", "rag")

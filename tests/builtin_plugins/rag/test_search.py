@@ -119,6 +119,24 @@ async def test_nothing_is_hidden_where_an_answer_would_be_refused(shelf: Shelf) 
         assert found["items"] and found["supported"] is False
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        HOTEL,
+        "What does CK-381 mean?",
+        "Who pays for breakfast?",
+        "Which class of trains do dogs like?",
+        "Why?",
+    ],
+)
+async def test_a_search_knows_what_the_answerer_decides(shelf: Shelf, question: str) -> None:
+    """`supported` is whether there would be an answer."""
+    answered = bool((await ask(shelf.ann, shelf.pipeline, question))["sources"])
+    for place in places(shelf):
+        found = (await shelf.ann.post(place, json={"question": question})).json()
+        assert found["supported"] is answered
+
+
 async def test_a_pipelines_settings_count_where_the_question_is_silent(shelf: Shelf) -> None:
     """A pipeline that says nothing is hybrid; an explicit false stays dense, on either side."""
     dense = await make_pipeline(shelf.ann, shelf.base, retrieval_config={"hybrid": False, "top_k": 1})

@@ -10,7 +10,7 @@ from typing import Any
 
 import aiohttp
 
-from tests.fakes.processes import Served, served_platform
+from tests.fakes.processes import Served, served_platform, without_plugins
 
 MEGABYTE = 1024 * 1024
 LINE = b"A line of text that is in this file again and again, and nowhere else.\n"
@@ -56,7 +56,9 @@ async def send(served: Served, headers: dict[str, str], base: str, size: int) ->
 
 async def test_large_upload_takes_no_memory(tmp_path: Path) -> None:
     """40 MB raise the API process's memory by less than 10 MB, and arrive whole."""
-    async with served_platform(tmp_path / "home", "--no-worker") as served:
+    async with served_platform(
+        tmp_path / "home", "--no-worker", env=without_plugins("rag", "embeddings")
+    ) as served:
         headers = await signed_in(served)
         body = {"name": "Large"}
         path = f"{served.url}/v1/rag/knowledge-bases"

@@ -92,6 +92,7 @@ class TestAccepted:
             "vector_count": 0,
             "page_count": None,
             "error": None,
+            "notice": None,
             "completed_at": None,
             "tree_nodes_created": 0,
         }
@@ -232,6 +233,7 @@ class TestNames:
 
 
 class TestRefused:
+    @pytest.mark.own_installation
     async def test_too_large_by_its_length(self, running: Running) -> None:
         """A Content-Length beyond the limit is refused before the body is read."""
         ann = await somebody(running)
@@ -371,6 +373,7 @@ class TestRefused:
         await refused(running, ann, base, answer, 415)
         assert answer.json()["code"] == "unsupported_document" and "PDF" in answer.detail
 
+    @pytest.mark.own_installation
     async def test_client_that_leaves(self, running: Running) -> None:
         """An upload whose client hangs up in the middle leaves nothing."""
         ann = await somebody(running)
@@ -411,6 +414,7 @@ class TestSettings:
         await refused(running, ann, base, declared, 413)
         assert (await send(ann, base, pieces(MEGABYTE))).status == 202
 
+    @pytest.mark.own_installation
     async def test_storage_that_fails(self, start_platform: Start) -> None:
         """When the file can't be written the client hears that it is not its fault, and no path."""
         running = await start_platform(LoadedOnce, "rag")

@@ -1,0 +1,75 @@
+"""How much of a question's words, and of its names, passages have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+
+from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.answering.words import (
+    LEAST_SHARED,
+    Initials,
+    content_stems,
+    fold,
+    found_in,
+    named_terms,
+)
+
+_NAME_JOINTS = re.compile(r"[\W_]+")
+
+
+class Coverage:
+    """The share of a question's content words that a passage has; each text is read once."""
+
+    def __init__(self, question: str) -> None:
+        self.wanted = content_stems(question)
+        self._names = named_terms(question)
+        self._read: dict[str, _Read] = {}
+
+    def of(self, passage: Passage) -> float:
+        """Of a passage with its document's name."""
+        read = self._reading(passage)
+        return sum(map(read.has, self.wanted)) / len(self.wanted) if self.wanted else 0.0
+
+    def unnamed(self, passages: Sequence[Passage]) -> float:
+        """The share of the question's names, codes and numbers that none of the passages has."""
+        read = [self._reading(passage) for passage in passages]
+        missing = [name for name in self._names if not any(one.has(name) for one in read)]
+        return len(missing) / len(self._names) if self._names else 0.0
+
+    def _reading(self, passage: Passage) -> _Read:
+        context = _context(passage)
+        if context not in self._read:
+            self._read[context] = _Read(context)
+        return self._read[context]
+
+
+class _Read:
+    """A text as its words are compared."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._folded = fold(text)
+        self._initials = Initials(text)
+
+    def has(self, word: str) -> bool:
+        """Whether a form of the word is there, or its long form."""
+        return (self._may_have(word) and found_in(word, self._stems)) or self._initials.spell(word)
+
+    def _may_have(self, word: str) -> bool:
+        """Whether it is worth a closer look: forms of a word begin alike, and numbers differ in commas."""
+        return word[:LEAST_SHARED] in self._folded or word in self._without_commas
+
+    @cached_property
+    def _without_commas(self) -> str:
+        return self._folded.replace(",", "")
+
+    @cached_property
+    def _stems(self) -> frozenset[str]:
+        return frozenset(content_stems(self._text))
+
+
+def _context(passage: Passage) -> str:
+    """A document's name often says what its passages leave unsaid."""
+    return f"{_NAME_JOINTS.sub(' ', passage.source)} {passage.text}"

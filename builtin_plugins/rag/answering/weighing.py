@@ -1,0 +1,114 @@
+"""Whether passages answer a question, and how surely: the one measure of answers, searches and methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from builtin_plugins.rag.answering.calibration import Calibration
+from builtin_plugins.rag.answering.candidate import Candidate, count_words
+from builtin_plugins.rag.answering.coverage import Coverage
+from builtin_plugins.rag.answering.expectations import needs_reckoning
+from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.answering.signs import Signs
+
+_LONG = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """Sentences of passages as answers to a question, each with its worth, and what they come to.
+
+    `enough` decides on an answer; `sure` is the probability that it is right. Both are 0 where there is
+    nothing to weigh. `supported`: there is an answer without a model. `hopeful`: a model, which reads
+    passages as a whole, may find one.
+    """
+
+    question: str
+    passages: Sequence[Passage]
+    found: Sequence[Candidate]
+    scores: Sequence[float]
+    how: Calibration
+    enough: float = 0.0
+    sure: float = 0.0
+
+    @property
+    def supported(self) -> bool:
+        return self.enough >= self.how.least and not self._leaves_reckoning()
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether a glance at the passages is enough."""
+        return not self.how.doubtful[0] <= self.enough < self.how.doubtful[1]
+
+    @property
+    def hopeful(self) -> bool:
+        return self.enough >= self.how.hopeful
+
+    @property
+    def order(self) -> list[int]:
+        """The places of the sentences, the best first."""
+        return sorted(range(len(self.found)), key=lambda at: -self.scores[at])
+
+    def _leaves_reckoning(self) -> bool:
+        """Whether the question counts or compares, and several rows fit it equally well."""
+        best = self.found[self.order[0]]
+        if not best.is_row or not needs_reckoning(self.question):
+            return False
+        return sum(one.is_row and one.overlap >= best.overlap - 1e-9 for one in self.found) > 1
+
+
+def weigh(
+    question: str,
+    passages: Sequence[Passage],
+    found: Sequence[Candidate],
+    similarities: Sequence[float] | None,
+    how: Calibration,
+    *,
+    language: str | None = None,
+) -> Weighed:
+    """Candidates of passages by their similarities to the question; `language` is the question's.
+
+    Without similarities the passages' own stand for those of their sentences, and a model of its own that was
+    fitted so decides: no vector needs to be computed.
+    """
+    near = [passages[one.passage - 1].near or 0.0 for one in found] if similarities is None else similarities
+    scores = worths(how, found, near)
+    covered = Coverage(question)
+    if not found or not covered.wanted:
+        return Weighed(question, passages, found, scores, how)
+    signs = Signs.read(covered, passages, found, near, scores, language)
+    enough = how.enough if similarities is not None else how.glance
+    return Weighed(
+        *(question, passages, found, scores, how),
+        enough=enough.probability(signs),
+        sure=round(how.sure.probability(signs), 4),
+    )
+
+
+def worths(how: Calibration, found: Sequence[Candidate], similarities: Sequence[float]) -> list[float]:
+    """What each candidate is worth as an answer."""
+    rows = features(found, similarities)
+    return [how.sentence(row) - _fragment_price(one) for row, one in zip(rows, found, strict=True)]
+
+
+def features(found: Sequence[Candidate], similarities: Sequence[float]) -> list[tuple[float, ...]]:
+    """Of each candidate: similarity, what it gains from the sentence before it, words, kind, rank, length,
+    and the similarity once more where it opens its passage.
+    """
+    pairs = list(zip(found, similarities, strict=True))
+    known = {(one.passage, one.order): similarity for one, similarity in pairs}
+    made = list[tuple[float, ...]]()
+    for one, similarity in pairs:
+        carried = max(0.0, known.get((one.passage, one.order - 1), 0.0) - similarity)
+        size = min(count_words(one.text), _LONG) / _LONG
+        opening = similarity if one.opens else 0.0
+        made.append(
+            (similarity, carried, one.overlap, one.joined, float(one.fits), one.nearness, size, opening)
+        )
+    return made
+
+
+def _fragment_price(one: Candidate) -> float:
+    """A chunk that begins in mid-sentence leaves half of one."""
+    return 1.0 if one.start == 0 and one.text[0].islower() else 0.0
