@@ -13,6 +13,7 @@ from cli.texts import App, examples
 if TYPE_CHECKING:
     from builtin_plugins.platform_ops.backup.archives import Archive
     from builtin_plugins.platform_ops.backup.manifest import Manifest
+    from cli.failures import Missing
 
 T = TypeVar("T")
 
@@ -24,7 +25,7 @@ app = App(
         ("platformctl backup create", "make one now"),
         ("platformctl backup list", "what there is"),
         ("platformctl backup drill", "prove that the newest can be restored"),
-        ("platformctl backup restore NAME", "replace everything by a backup"),
+        ("platformctl backup restore NAME", "replace everything with a backup"),
         after="PLATFORM_BACKUP_TO says where they are stored, PLATFORM_BACKUP_SCHEDULE when they are made, "
         "PLATFORM_BACKUP_PASSPHRASE what encrypts their secrets.",
     ),
@@ -32,7 +33,7 @@ app = App(
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the backup, as 'backup list' shows it.")]
 OrNewest = Annotated[
-    str | None, typer.Argument(metavar="[NAME]", help="Name of the backup; the newest one when left out.")
+    str | None, typer.Argument(metavar="NAME", help="Name of the backup; the newest one when left out.")
 ]
 
 
@@ -98,7 +99,6 @@ def verify(name: OrNewest = None) -> None:
 async def _verify(name: str | None) -> tuple[str, Manifest]:
     from builtin_plugins.platform_ops.backup.service import archives_of
     from cli import running
-    from cli.failures import Missing
 
     async with running.explained_platform() as platform:
         archives = archives_of(platform)
@@ -107,7 +107,7 @@ async def _verify(name: str | None) -> tuple[str, Manifest]:
         try:
             return name, archives.verify(name)
         except FileNotFoundError:
-            raise Missing(f"there is no backup called '{name}'", "See: platformctl backup list") from None
+            raise _missing(name) from None
 
 
 @app.command(
@@ -120,12 +120,28 @@ async def _verify(name: str | None) -> tuple[str, Manifest]:
 def restore(
     name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False
 ) -> None:
-    """Replace everything by a backup, whether or not the platform runs, on SQLite or PostgreSQL."""
+    """Replace everything with a backup, whether or not the platform runs, on SQLite or PostgreSQL."""
     from cli import console
 
+    _run(_look_for(name))
     if not yes:
-        typer.confirm(f"Replace all accounts, documents and settings by those of {name}?", abort=True)
+        typer.confirm(f"Replace all accounts, documents and settings with those of {name}?", abort=True)
     console.done(_run(_restore(name)))
+
+
+async def _look_for(name: str) -> None:
+    from builtin_plugins.platform_ops.backup.service import archives_of
+    from cli import running
+
+    async with running.explained_platform() as platform:
+        if name not in {entry.name for entry in archives_of(platform).entries()}:
+            raise _missing(name)
+
+
+def _missing(name: str) -> Missing:
+    from cli.failures import Missing
+
+    return Missing(f"there is no backup called '{name}'", "See: platformctl backup list")
 
 
 async def _restore(name: str) -> str:
@@ -152,12 +168,17 @@ def drill(
             metavar="ADDRESS", help="Restore into this empty database, such as postgresql://host/empty."
         ),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Restore a backup into a temporary instance and compare: rows, files, answers to recorded questions."""
     from cli import console
     from cli.drill import rehearse
 
-    for line in _run(rehearse(name, into)):
+    name, same = _run(rehearse(name, into))
+    if as_json:
+        console.print_json({"name": name, "same": same})
+        return
+    for line in same:
         console.done(line)
 
 

@@ -24,8 +24,8 @@ _ANSWERING = (
 )
 
 
-async def rehearse(name: str | None, into: str | None = None) -> list[str]:
-    """Restore an archive into a temporary home; answers what was the same. Raises CommandFailed.
+async def rehearse(name: str | None, into: str | None = None) -> tuple[str, list[str]]:
+    """Restore an archive into a temporary home; its name, and what was the same. Raises CommandFailed.
 
     `into` is the address of an empty database to use instead of a temporary SQLite one.
     """
@@ -36,7 +36,7 @@ async def rehearse(name: str | None, into: str | None = None) -> list[str]:
         await asyncio.to_thread(shutil.rmtree, home, True)
 
 
-async def _rehearse(name: str | None, home: Path, into: str | None) -> list[str]:
+async def _rehearse(name: str | None, home: Path, into: str | None) -> tuple[str, list[str]]:
     from builtin_plugins.platform_ops.backup.operator import restore
     from builtin_plugins.platform_ops.backup.service import archives_of
     from cli import running
@@ -57,7 +57,7 @@ async def _rehearse(name: str | None, home: Path, into: str | None) -> list[str]
         answers = await _compare_answers(copy, manifest)
     tables = [table for owner in manifest.owners for table in owner.tables]
     rows = sum(table.rows for table in tables)
-    return [
+    return chosen, [
         f"{chosen} was restored into a temporary instance",
         f"{len(tables)} tables with {rows} rows are the same, row by row",
         files,

@@ -14,7 +14,7 @@ Base: Any = plugin_base("platform_ops")
 
 
 class BackupJob(Base):
-    """A backup or a restore, as its requester sees it (wire-facts 9.4).
+    """A backup, a restore or a drill, as its requester sees it (wire-facts 9.4).
 
     `phase` says how far a restore has got: ``ordered`` waits for a start that finds nobody else in service,
     ``files`` has its rows in place; it is empty otherwise. `folders` are where its files of plugins belong.

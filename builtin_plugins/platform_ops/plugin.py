@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from builtin_plugins.platform_ops.backup import handlers as backups
+from builtin_plugins.platform_ops.backup.drilling import DRILL
 from builtin_plugins.platform_ops.backup.guards import GUARD
 from builtin_plugins.platform_ops.backup.jobs import BACK_UP, RESTORE
 from builtin_plugins.platform_ops.backup.leftovers import RELEASE, find_leftovers
@@ -56,7 +57,7 @@ class PlatformOpsPlugin(Plugin):
 
     @hookimpl
     def register_jobs(self) -> Sequence[JobRef]:
-        return [BACK_UP, RESTORE, RELEASE]
+        return [BACK_UP, RESTORE, DRILL, RELEASE]
 
     @hookimpl
     async def on_start(self, platform: Platform) -> None:

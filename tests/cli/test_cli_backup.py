@@ -44,7 +44,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def home(filled: Path, platform_home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of it, in which the commands load the plugins of the copy alone."""
-    shutil.copytree(filled, platform_home)
+    shutil.copytree(filled, platform_home, dirs_exist_ok=True)
     others = sorted({one.name for one in installed()} - set(NAMES))
     monkeypatch.setenv("PLATFORM_PLUGINS_DISABLED", ",".join(others))
     return platform_home
@@ -120,9 +120,19 @@ def test_restore(cli: Cli, home: Path) -> None:
     assert usernames(home) == {"ann"}
 
 
-def test_upgrade_check(cli: Cli, platform_home: Path) -> None:
+def test_restore_of_what_is_not_there(cli: Cli, home: Path) -> None:
+    """It says so before it asks anything, whether or not it would ask."""
+    for options in ((), ("--yes",)):
+        result = cli("backup", "restore", "nope", *options)
+        assert (result.exit_code, "Replace" in result.output) == (3, False), result.output
+        assert "there is no backup called 'nope'" in result.output
+        assert "platformctl backup list" in result.output
+    assert usernames(home) == {"ann"}
+
+
+def test_upgrade_check(bare_cli: Cli, platform_home: Path) -> None:
     """It tells what is pending, and changes nothing; no backup can be made of a database without tables."""
-    result = cli("upgrade", "--check", "--json")
+    result = bare_cli("upgrade", "--check", "--json")
     assert result.exit_code == 1
     assert "kernel" in {item["owner"] for item in json.loads(result.stdout.split("\n•")[0])["pending"]}
-    assert cli("backup", "create").exit_code != 0
+    assert bare_cli("backup", "create").exit_code != 0

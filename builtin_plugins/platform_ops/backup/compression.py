@@ -20,7 +20,7 @@ def compressed(content: bytes) -> bytes:
 
 
 def decompressed(frame: bytes, most: int) -> bytes:
-    """One whole frame and nothing after it, its checksum included; no more memory than `most` bytes take.
+    """The content of exactly one complete frame, checksum verified; uses memory for at most `most` bytes.
 
     Raises Damaged.
     """

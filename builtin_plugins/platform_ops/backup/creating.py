@@ -21,7 +21,7 @@ from builtin_plugins.platform_ops.backup.errors import BackupFailed
 from builtin_plugins.platform_ops.backup.manifest import Answer, Content, File, Manifest, Owner
 from builtin_plugins.platform_ops.backup.objects import PIECE, Objects
 from builtin_plugins.platform_ops.backup.rows import take_owners
-from kernel.sdk import BlobStore, Database, SecretStore, held_blobs, installation_lock, utc_now
+from kernel.sdk import BlobStore, Database, HeldBlobs, SecretStore, held_blobs, installation_lock, utc_now
 
 REBUILT = ["search indexes", "full-text indexes", "knowledge graphs in memory", "the job queue"]
 _TRIES = 5
@@ -99,8 +99,8 @@ async def _take_blobs(
         return
     for digest in sorted(held - set(taken)):
         try:
-            path = await source.blobs.local(digest)
-            content = await asyncio.to_thread(_take_file, path, objects)
+            async with HeldBlobs.borrowed_from(source.blobs, digest) as path:
+                content = await asyncio.to_thread(_take_file, path, objects)
         except FileNotFoundError:
             continue
         if content.sha256 != digest:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from builtin_plugins.platform_ops.backup import journal
 from builtin_plugins.platform_ops.backup.archives import Archive
+from builtin_plugins.platform_ops.backup.drilling import DRILL, Drill
 from builtin_plugins.platform_ops.backup.errors import (
     ArchiveNotFound,
     BackupFailed,
@@ -77,13 +78,13 @@ async def start(ctx: Context) -> BackupJobOut:
 
 @routes.get("/v1/backups/jobs", access=ADMIN, returns=BackupJobs)
 async def jobs(ctx: Context) -> BackupJobs:
-    """List the last 50 backups and restores."""
+    """List the last 50 backups, restores and drills."""
     return await ctx.platform.database.read(journal.shown)
 
 
 @routes.get("/v1/backups/jobs/{job_id}", access=ADMIN, returns=BackupJobOut, errors=(BackupJobNotFound,))
 async def job(ctx: Context, job_id: str) -> BackupJobOut:
-    """Show a backup or a restore."""
+    """Show a backup, a restore or a drill."""
     return await ctx.platform.database.read(journal.find, job_id)
 
 
@@ -97,16 +98,37 @@ async def job(ctx: Context, job_id: str) -> BackupJobOut:
     token_scopes=(),
 )
 async def restore(ctx: Context, name: str, body: RestoreRequest) -> BackupJobOut:
-    """Replace everything by a backup.
+    """Replace everything with a backup.
 
     It is checked first. Then the platform starts again, which takes it out of service for as long as the
     restore takes; a backup of the state before is made.
     """
-    if name not in {one.name for one in await _archives(ctx.platform)}:
-        raise ArchiveNotFound()
+    await _require(ctx.platform, name)
     if body.confirm_filename != name:
         raise NotConfirmed()
     return await ctx.write(_restore, ctx.caller, name)
+
+
+@routes.post(
+    "/v1/backups/{name}/drill",
+    access=ADMIN,
+    returns=BackupJobOut,
+    status=202,
+    errors=(ArchiveNotFound, StorageUnavailable),
+)
+async def drill(ctx: Context, name: str) -> BackupJobOut:
+    """Rehearse a restore, in the background.
+
+    The backup is restored into a temporary instance, and rows, files and answers to recorded questions are
+    compared; what is in service stays as it is. The job fails if anything differs.
+    """
+    await _require(ctx.platform, name)
+    return await ctx.write(_drill, ctx.caller, name)
+
+
+async def _require(platform: Platform, name: str) -> None:
+    if name not in {one.name for one in await _archives(platform)}:
+        raise ArchiveNotFound()
 
 
 async def _archives(platform: Platform) -> list[Archive]:
@@ -128,6 +150,12 @@ def _restore(unit: Unit, caller: Caller, name: str) -> BackupJobOut:
     payload = Restore(job_id=job_id, archive=name, origin=caller.origin)
     unit.enqueue(RESTORE, payload, owner_id=caller.principal.id)
     audit(unit, "backup.restore_requested", "backup", name, origin=caller.origin)
+    return _rendered(unit, job_id)
+
+
+def _drill(unit: Unit, caller: Caller, name: str) -> BackupJobOut:
+    job_id = journal.ask_for(unit, "drill", str(caller.principal.id), name)
+    unit.enqueue(DRILL, Drill(job_id=job_id, archive=name), owner_id=caller.principal.id)
     return _rendered(unit, job_id)
 
 

@@ -1,4 +1,4 @@
-"""The history of backups and restores: what was asked for, and what came of it."""
+"""The history of backups, restores and drills: what was asked for, and what came of it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ _FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class BackupJobOut(BaseModel):
-    """A backup or a restore (wire-facts 9.4). Times are UTC, to the second."""
+    """A backup, a restore (wire-facts 9.4) or a drill. Times are UTC, to the second."""
 
     id: str
-    action: str = Field(description="`backup` or `restore`.")
-    archive: str | None = Field(description="The archive to restore; for a backup, the one it made.")
+    action: str = Field(description="`backup`, `restore` or `drill`.")
+    archive: str | None = Field(
+        description="The archive to restore or to rehearse with; for a backup, the one it made."
+    )
     status: str = Field(description="`pending`, `running`, `done` or `error`.")
     requested_by: str = Field(description="The id of the account, or `schedule` or `operator`.")
     requested_at: str

@@ -1,7 +1,11 @@
-"""Restores that did not happen: what they brought is let go, and a killed operator's is closed."""
+"""Restores that did not happen: what they brought is let go, and a killed operator's is closed.
+
+And the temporary instances of drills whose worker was killed.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 
 from pydantic import BaseModel
@@ -9,6 +13,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.platform_ops.backup import journal
+from builtin_plugins.platform_ops.backup.drilling import instances, remove_instances
 from builtin_plugins.platform_ops.backup.restoring import HOLDER, release_blobs
 from builtin_plugins.platform_ops.models import BackupJob
 from kernel.sdk import Job, Platform, Unit, held_blobs_of, installation_lock
@@ -28,6 +33,10 @@ async def find_leftovers(platform: Platform) -> None:
                 await platform.database.write(_close)
     if await platform.database.read(_left):
         await platform.database.write(_ask)
+    # Listed before their jobs are: one that begins meanwhile is no leftover.
+    if found := await asyncio.to_thread(instances, platform.settings.home):
+        needed = await platform.database.read(_under_way)
+        await asyncio.to_thread(remove_instances, [path for path in found if path.name not in needed])
 
 
 async def _release(platform: Platform, _payload: Nothing) -> None:
@@ -51,9 +60,13 @@ def _close(unit: Unit) -> None:
         journal.end(unit, job_id, error="the command was killed before anything was replaced")
 
 
+def _under_way(session: Session) -> set[str]:
+    return set(session.scalars(select(BackupJob.id).where(BackupJob.status.in_(("pending", "running")))))
+
+
 def _left(session: Session) -> dict[str, list[str]]:
     """Contents by holder, of restores that have ended."""
-    needed = set(session.scalars(select(BackupJob.id).where(BackupJob.status.in_(("pending", "running")))))
+    needed = _under_way(session)
     found = held_blobs_of(session, HOLDER)
     return {holder: own for holder, own in found.items() if holder.removeprefix(HOLDER) not in needed}
 

@@ -63,7 +63,7 @@ class Objects:
         return piece
 
     def read_all(self, digests: Iterable[str]) -> Iterator[bytes]:
-        """The pieces of one content, in order. Raises ArchiveBroken."""
+        """The pieces of a stored object, in order. Raises ArchiveBroken."""
         return map(self.read, digests)
 
     def remove_all_but(self, digests: set[str]) -> int:

@@ -42,7 +42,7 @@ class Place(Protocol):
         ...
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file, all of it or nothing."""
+        """Write a file atomically: all of it or nothing."""
         ...
 
     def remove(self, name: str) -> None:

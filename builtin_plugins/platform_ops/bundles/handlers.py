@@ -41,7 +41,7 @@ class Bundles(BaseModel):
 
 
 class ServiceReady(BaseModel):
-    """A service as it is now."""
+    """The current state of a service."""
 
     name: str
     running: bool
@@ -57,7 +57,7 @@ class BundleReady(BaseModel):
 
 
 class Readiness(BaseModel):
-    """All bundles as they are now, whatever is wanted of them."""
+    """The current state of all bundles, whatever their desired state is."""
 
     bundles: list[BundleReady]
     count: int

@@ -70,7 +70,7 @@ class Fleet:
         return [one for one in self.containers if one.service == service]
 
     def check_name(self, bundle: str) -> None:
-        """Raise BundleNotFound for a name that is none."""
+        """Raise BundleNotFound if no bundle has this name."""
         if bundle not in self.claims:
             raise BundleNotFound(f"No such bundle; there are {', '.join(self.claims)}")
 
@@ -84,7 +84,7 @@ async def fleet(platform: Platform, *, now: bool) -> Fleet:
 
 
 def wanted(session: Session, claims: Claims) -> Wanted:
-    """What administrators want, as it is stored."""
+    """The desired state, as administrators set it."""
     off = select(BundleSwitch.name).where(BundleSwitch.enabled.is_(False))
     return Wanted(frozenset(session.scalars(off)), claims)
 

@@ -78,7 +78,7 @@ async def open_calling(platform: Platform) -> AsyncIterator[Calling]:
 
 
 def told(error: OutgoingError, name: str) -> PlatformError:
-    """What went wrong with a call, for the one who asked for it."""
+    """What went wrong with a call, in words for the caller."""
     if isinstance(error, DestinationRefused):
         return ServiceRefused(f"The address of '{name}' may not be called; {_REMEDY}")
     if isinstance(error, CallTimedOut):

@@ -102,7 +102,7 @@ class ServiceOut(BaseModel):
 
 
 def register(unit: Unit, caller: Caller, wanted: ServiceRegistration) -> ServiceOut:
-    """Write a service down, in place of one of the same name."""
+    """Store a service, replacing one of the same name."""
     unit.lock("platform_ops.services")
     row = unit.session.get(RegisteredService, wanted.service_name)
     before = None if row is None else {"address": str(Address(row.host, row.port))}

@@ -87,7 +87,7 @@ RING: ResourceKey[Ring] = ResourceKey("platform_ops.logs")
 
 @asynccontextmanager
 async def open_ring(platform: Platform) -> AsyncIterator[Ring]:
-    """Listens to all that is logged in this process."""
+    """Start to keep what this process logs."""
     ring = Ring(_folders(platform))
     logging.getLogger().addHandler(ring)
     try:

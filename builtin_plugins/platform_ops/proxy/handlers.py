@@ -40,7 +40,7 @@ class ProxyTarget(BaseModel):
 
 
 class ProxyTargets(BaseModel):
-    """All of them, by name."""
+    """The targets, by name."""
 
     services: list[ProxyTarget]
     count: int

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from kernel.sdk import Unit
-from kernel.testing import environment, eventually
+from kernel.testing import environment, eventually, migrated_home
 from tests.builtin_plugins.platform_ops.conftest import Open, Shop
 from tests.fakes.processes import process_environment
 from tests.fakes.small_disk import SmallDisk, small_disk
@@ -94,7 +94,7 @@ def test_the_command_says_so(disk: SmallDisk, tmp_path: Path) -> None:
             check=False,
         )
 
-    assert run("db", "upgrade").returncode == 0
+    migrated_home(Path(env["PLATFORM_HOME"]))
     disk.fill()
     refused = run("backup", "create")
     assert refused.returncode == 1
