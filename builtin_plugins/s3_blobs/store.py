@@ -7,8 +7,8 @@ import hashlib
 import logging
 import re
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 from weakref import WeakValueDictionary
@@ -19,6 +19,7 @@ from builtin_plugins.s3_blobs.bucket import Bucket, Place
 from builtin_plugins.s3_blobs.copies import Copies
 from builtin_plugins.s3_blobs.ownership import claim
 from builtin_plugins.s3_blobs.settings import S3Settings
+from builtin_plugins.s3_blobs.threads import Threads
 from kernel.sdk import (
     BlobsAway,
     HeldBlobs,
@@ -61,7 +62,7 @@ class S3Blobs(HeldBlobs):
         self.leave_alone = _DAY
         self._serving = self._ours = False
         # Its own: a server that hangs must not keep the threads from everybody else.
-        self._threads = ThreadPoolExecutor(_THREADS, "s3")
+        self._threads = Threads("s3", _THREADS)
         self._fetching: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def settle(self) -> None:
@@ -128,6 +129,20 @@ class S3Blobs(HeldBlobs):
                     await self._apart(self._fetch, sha256)
         return self.copies.path(sha256)
 
+    @asynccontextmanager
+    async def borrowed(self, sha256: str) -> AsyncIterator[Path]:
+        """A copy if there is one, else the content in a file that is gone after the block."""
+        if await asyncio.to_thread(self.copies.use, sha256):
+            yield self.copies.path(sha256)
+            return
+        self._disk.require()
+        path = await asyncio.to_thread(self._scratch.new)
+        try:
+            await self._apart(self._download, sha256, path)
+            yield path
+        finally:
+            await asyncio.to_thread(path.unlink, missing_ok=True)
+
     async def stored(self) -> dict[str, StoredBlob]:
         return await self._apart(self.find_stored)
 
@@ -138,8 +153,8 @@ class S3Blobs(HeldBlobs):
             await self._claim()
 
     def close(self) -> None:
-        """Take no more calls; one under way ends by itself."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """Refuse new calls, without waiting for those that are running."""
+        self._threads.close()
 
     async def forget_removed(self) -> None:
         """Remove copies of contents that nobody holds any more."""
@@ -151,7 +166,7 @@ class S3Blobs(HeldBlobs):
                 await asyncio.to_thread(self.copies.remove, sha256)
 
     async def _apart(self, work: Callable[..., T], *args: object) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
+        return await self._threads.run(partial(work, *args))
 
     def _put(self, staged: Staged) -> None:
         key = _key(staged.sha256)
@@ -161,18 +176,23 @@ class S3Blobs(HeldBlobs):
         self.bucket.put(key, self.copies.path(staged.sha256) if moved else staged.path, staged.sha256)
 
     def _fetch(self, sha256: str) -> None:
-        path, digest, size = self._scratch.new(), hashlib.sha256(), 0
+        path = self._scratch.new()
         try:
-            with path.open("wb") as file:
-                for piece in self.bucket.get(_key(sha256)):
-                    digest.update(piece)
-                    size += len(piece)
-                    file.write(piece)
-            if digest.hexdigest() != sha256:
-                raise DamagedObject(f"the object of {sha256[:12]}… in {self.bucket.place} is damaged")
-            self.copies.add(sha256, path, size)
+            self.copies.add(sha256, path, self._download(sha256, path))
         finally:
             path.unlink(missing_ok=True)
+
+    def _download(self, sha256: str, path: Path) -> int:
+        """Write an object into a file; answers its size. Raises DamagedObject, FileNotFoundError."""
+        digest, size = hashlib.sha256(), 0
+        with path.open("wb") as file:
+            for piece in self.bucket.get(_key(sha256)):
+                digest.update(piece)
+                size += len(piece)
+                file.write(piece)
+        if digest.hexdigest() != sha256:
+            raise DamagedObject(f"the object of {sha256[:12]}… in {self.bucket.place} is damaged")
+        return size
 
 
 def _key(sha256: str) -> str:

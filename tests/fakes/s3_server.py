@@ -8,12 +8,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.fakes.processes import free_port, process_environment
+from tests.fakes.processes import free_ports, process_environment
 
 KEY, SECRET = "platform-tests", "a secret of the tests"
 BUCKET = "uploads"
@@ -63,7 +63,8 @@ class S3Server:
         while not self._is_ready(client):
             if time.monotonic() > deadline or self.process.poll() is not None:
                 raise AssertionError(f"the S3 server does not start:\n{self.log.read_text()[-3000:]}")
-            time.sleep(0.1)
+            with suppress(subprocess.TimeoutExpired):  # wakes at once if it dies
+                self.process.wait(0.1)
 
     def kill(self) -> None:
         """End it with SIGKILL."""
@@ -112,8 +113,9 @@ def weed_server(folder: Path) -> Iterator[S3Server]:
     """SeaweedFS: a server that keeps its objects in `folder`, and checks keys."""
     weed = _weed()
     assert weed is not None
-    ports = {name: free_port() for name in ("master", "volume", "filer", "s3")}
-    grpc = {f"{name}.port.grpc": free_port() for name in ports}
+    names, found = ("master", "volume", "filer", "s3"), free_ports(8)
+    ports = dict(zip(names, found[:4], strict=True))
+    grpc = {f"{name}.port.grpc": port for name, port in zip(names, found[4:], strict=True)}
     identity = {
         "name": "platform",
         "credentials": [{"accessKey": KEY, "secretKey": SECRET}],

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import io
 import secrets
+import threading
+import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.platform_ops.backup import journal
 from builtin_plugins.platform_ops.backup.operator import restore
 from builtin_plugins.platform_ops.backup.service import (
+    archives_of,
     back_up,
     folders_of,
     order_restore,
@@ -30,7 +34,15 @@ from kernel.sdk import BlobsAway, StartupError, Unit
 from kernel.stores.conformance import BlobStoreConformance
 from kernel.stores.protocols import BlobStore
 from kernel.testing import Running, Start, eventually, platforms
-from tests.builtin_plugins.rag.rag_support import HANDBOOK, make_base, path_of, record, somebody, upload
+from tests.builtin_plugins.rag.rag_support import (
+    HANDBOOK,
+    ingest,
+    make_base,
+    path_of,
+    record,
+    somebody,
+    upload,
+)
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.network import wire_to
 from tests.fakes.s3_server import BUCKET, S3Server, client_of
@@ -183,8 +195,27 @@ async def run_without_copies(running: Running) -> None:
     await running.run_jobs()
 
 
+async def test_an_export_leaves_nothing_on_this_machine(start_platform: Start, s3: S3Server) -> None:
+    """Each upload is brought here for as long as it is written: all may be larger than the disk."""
+    running = await start_platform("rag", HashEmbeddings(), S3BlobsPlugin, env=settings(s3))
+    ann = await somebody(running)
+    base = await make_base(ann)
+    for name in ("one.txt", "two.txt"):
+        await ingest(running, ann, base, name, f"{HANDBOOK} {name}")
+    store = store_of(running)
+    for sha256 in store.copies.names():
+        store.copies.remove(sha256)
+    exported = await ann.get(f"/v1/rag/knowledge-bases/{base}/export")
+    assert exported.status == 200, exported.body
+    with zipfile.ZipFile(io.BytesIO(exported.body)) as bundle:
+        originals = [bundle.read(name) for name in bundle.namelist() if name.startswith("originals/")]
+    assert sorted(originals) == [f"{HANDBOOK} {name}".encode() for name in ("one.txt", "two.txt")]
+    assert store.copies.names() == []
+    assert not list((running.platform.settings.home / "s3" / "staging").glob("*"))
+
+
 async def test_a_server_that_hangs_holds_up_nobody_else(start_platform: Start, s3: S3Server) -> None:
-    """Uploads wait for it; everything else is answered."""
+    """Uploads wait for it; everything else is answered, and a stop waits for no thread that calls it."""
     async with wire_to("127.0.0.1", s3.port) as wire:
         env = settings(s3, PLATFORM_S3_ENDPOINT=f"http://127.0.0.1:{wire.port}")
         running = await start_platform("rag", HashEmbeddings, S3BlobsPlugin, env=env)
@@ -198,6 +229,8 @@ async def test_a_server_that_hangs_holds_up_nobody_else(start_platform: Start, s
             for _ in range(20):
                 assert (await ann.get("/v1/rag/knowledge-bases")).status == 200
         assert not any(task.done() for task in uploads)
+        calling = [thread for thread in threading.enumerate() if thread.name.startswith("s3")]
+        assert calling and all(thread.daemon for thread in calling)
         await wire.cut()
         assert {answer.status for answer in await asyncio.gather(*uploads)} == {503}
 
@@ -347,6 +380,21 @@ class TestBackups:
         async with platforms(tmp_path / "two") as start:
             running = await start("platform_ops", S3BlobsPlugin, env=place)
             assert (await running.platform.blobs.local(sha256)).read_bytes() == b"an original" * 1000
+
+    async def test_a_backup_leaves_nothing_on_this_machine(
+        self, start_platform: Start, s3: S3Server, tmp_path: Path
+    ) -> None:
+        """What it has to bring here goes at once: all uploads may be larger than the disk."""
+        env = settings(s3, PLATFORM_BACKUP_TO=str(tmp_path / "backups"))
+        running = await start_platform("platform_ops", S3BlobsPlugin, env=env)
+        brought, there = await keep(running, b"on another machine"), await keep(running, b"read here", "b")
+        store = store_of(running)
+        store.copies.remove(brought)
+        name, _ = await back_up(running.platform, "test")
+        assert store.copies.names() == [there]
+        assert not list((running.platform.settings.home / "s3" / "staging").glob("*"))
+        archive = await asyncio.to_thread(archives_of(running.platform).manifest, name)
+        assert {blob.sha256 for blob in archive.blobs} == {brought, there}
 
     async def test_a_restore_can_be_taken_back(
         self, s3: S3Server, tmp_path: Path, database_url: str | None
