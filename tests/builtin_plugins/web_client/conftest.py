@@ -31,7 +31,7 @@ PLUGINS = (
 )
 
 
-TASKS = ("test_client_pages", "test_client_services")
+TASKS = ("test_client_pages", "test_client_services", "test_client_details")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -33,6 +33,7 @@ PAGES = {
     "organizations": "/people/organizations",
     "organization": "/people/organizations/{organization}",
     "roles": "/people/organizations/{organization}/roles",
+    "groups": "/people/organizations/{organization}/groups",
     "accounts": "/people/accounts",
     "keys": "/keys",
     "audit": "/audit",

@@ -19,7 +19,8 @@ ANSWER = (
     f"![x](https://evil.example/p.png) <iframe src=//evil.example></iframe> {MARKUP}"
 )
 # What only markup could have made: nothing of it may be in a page.
-LOOT = """() => [...document.querySelectorAll("main img, main script, main iframe, main object, [onerror]")]
+LOOT = """() => [...document.querySelectorAll(
+    "main img:not([src^='blob:']), main script, main iframe, main object, [onerror]")]
   .map((one) => one.outerHTML)
   .concat([...document.querySelectorAll("a[href]")].map((a) => a.href).filter((to) => !/^https?:/.test(to)))
   .concat(performance.getEntriesByType("resource").map((one) => one.name).filter((at) => at.includes("evil")))

@@ -10,8 +10,8 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from kernel.testing import Running
-from tests.builtin_plugins.web_client.door import Door
 from tests.builtin_plugins.web_client.visits import Visitor, knowledge_base
+from tests.fakes.door import Door
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -16,6 +16,15 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 HOSTILE = "<img src=x onerror=\"document.title='caught'\"> \u202egnp.exe"
 QUESTION = "How much may a hotel in Oslo cost per night?"
+# From `holdFrames()` on, what waits for the next frame waits for ever.
+FRAMES = """(() => {
+  const { requestAnimationFrame: frame, setTimeout: timer } = window;
+  let holding = false;
+  window.requestAnimationFrame = (callback) => (holding ? 0 : frame(callback));
+  window.setTimeout = (callback, after, ...rest) =>
+    holding && !(after > 100) ? 0 : timer(callback, after, ...rest);
+  window.holdFrames = () => { holding = true; };
+})()"""
 
 
 async def test_signing_in_and_out(site: Running, visitor: Visitor) -> None:
@@ -92,6 +101,24 @@ async def test_from_nothing_to_a_cited_answer(site: Running, visitor: Visitor) -
     await expect(page.get_by_role("tooltip")).to_contain_text("A hotel in Oslo costs 185 euro.")
     await citation.click()
     await expect(page.locator("mark")).to_have_text("A hotel in Oslo costs 185 euro.")
+
+
+async def test_asking_at_once(site: Running, visitor: Visitor) -> None:
+    """Whoever types before the page has drawn its first frame is answered like anybody else."""
+    ana = await site.user()
+    await knowledge_base(ana)
+
+    async def last(route: Route) -> None:
+        answer = await route.fetch()
+        await page.evaluate("holdFrames()")
+        await route.fulfill(response=answer)
+
+    page = await visitor.open()
+    await page.add_init_script(FRAMES)
+    await page.route("**/v1/rag/knowledge-bases?**", last)
+    await visitor.arrive(ana)
+    await visitor.ask(QUESTION)
+    await expect(page.locator(".turn")).to_contain_text("185 euro")
 
 
 async def test_what_the_documents_do_not_say(site: Running, visitor: Visitor) -> None:

@@ -10,22 +10,12 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from kernel.sdk import ACCOUNTS
-from kernel.testing import Actor, Running, platforms
-from tests.builtin_plugins.web_client.visits import Visitor, knowledge_base
+from kernel.testing import Running, platforms
+from tests.builtin_plugins.web_client.visits import Visitor, colleagues, knowledge_base
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 OF_MANAGERS = re.compile("^(Invite|Import|New role|More|Delete.*|Add files.*|Try again)$")
-
-
-async def colleagues(site: Running) -> tuple[Actor, Actor, int]:
-    """Two members of an organization, the first its owner; and its id."""
-    ana, bob = await site.user(role="admin"), await site.user()
-    body = {"name": "Nordlys", "slug": f"nordlys-{bob.user['id']}"}
-    organization = (await ana.post("/v1/organizations", json=body)).json()["id"]
-    member = {"user_id": bob.user["id"], "org_role": "member"}
-    assert (await ana.post(f"/v1/organizations/{organization}/members", json=member)).status == 201
-    return ana, bob, organization
 
 
 async def test_readers_get_no_buttons_of_owners(site: Running, visitor: Visitor) -> None:

@@ -24,6 +24,7 @@ from tests.builtin_plugins.web_client.visits import (
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 QUESTIONS = '{"question": "What does a hotel in Oslo cost?", "answers": ["185"]}\n'
+REHEARSAL = 60_000  # milliseconds: another platform starts for it, twice
 
 
 async def test_evaluation(site: Running, visitor: Visitor) -> None:
@@ -101,11 +102,14 @@ async def test_graph(site: Running, visitor: Visitor) -> None:
 
 
 async def test_backup_and_bundles(site: Running, visitor: Visitor) -> None:
-    """An administrator makes a backup, can't restore without typing its name, and switches a bundle."""
+    """An administrator makes and rehearses a backup, types its name to restore it, and switches a bundle."""
     root = await site.user(role="admin")
     page = await visitor.arrive(root, "/operations/backups")
     await page.get_by_role("button", name="Back up now").click()
     archives = page.get_by_role("region", name="Backups")
+    await archives.get_by_role("button", name="Rehearse").first.click()
+    rehearsal = page.get_by_role("region", name="What was done").get_by_role("row", name="Rehearsal")
+    await expect(rehearsal).to_contain_text("the same, row by row", timeout=REHEARSAL)
     await archives.get_by_role("button", name="Restore").first.click()
     dialog = page.get_by_role("dialog")
     name = (await dialog.locator("code").inner_text()).strip()

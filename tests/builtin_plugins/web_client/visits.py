@@ -176,3 +176,13 @@ async def evaluate(actor: Actor, base: str) -> tuple[str, str]:
     assert run.status == 202, run.body
     await _when(actor, f"/v1/rag/evaluation/runs/{run.json()['id']}", "done")
     return str(made["id"]), str(run.json()["id"])
+
+
+async def colleagues(site: Running) -> tuple[Actor, Actor, int]:
+    """The owner of an organization, a plain member, and its id."""
+    ana, bob = await site.user(role="admin"), await site.user()
+    body = {"name": "Nordlys", "slug": f"nordlys-{bob.user['id']}"}
+    made = (await ana.post("/v1/organizations", json=body)).json()["id"]
+    member = {"user_id": bob.user["id"], "org_role": "member"}
+    assert (await ana.post(f"/v1/organizations/{made}/members", json=member)).status == 201
+    return ana, bob, made

@@ -146,6 +146,7 @@ export const api = {
   backups: call("GET", "/v1/backups"),
   makeBackup: call("POST", "/v1/backups"),
   backupJobs: call("GET", "/v1/backups/jobs"),
+  rehearseRestore: call("POST", "/v1/backups/{name}/drill"),
   restoreBackup: call("POST", "/v1/backups/{name}/restore"),
 
   // Jobs
@@ -213,6 +214,9 @@ export const api = {
   roles: call("GET", "/v1/organizations/{org_id}/roles"),
   createRole: call("POST", "/v1/organizations/{org_id}/roles"),
   deleteRole: call("DELETE", "/v1/organizations/{org_id}/roles/{role_id}"),
+  permissionGroups: call("GET", "/v1/organizations/{org_id}/permission-groups"),
+  createPermissionGroup: call("POST", "/v1/organizations/{org_id}/permission-groups"),
+  deletePermissionGroup: call("DELETE", "/v1/organizations/{org_id}/permission-groups/{group_id}"),
   memberRoles: call("GET", "/v1/organizations/{org_id}/members/{user_id}/roles"),
   assignRole: call("POST", "/v1/organizations/{org_id}/members/{user_id}/roles"),
   unassignRole: call("DELETE", "/v1/organizations/{org_id}/members/{user_id}/roles/{role_id}"),

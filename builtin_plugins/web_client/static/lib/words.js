@@ -52,7 +52,16 @@ function fill(text, values) {
 /** Dates and numbers follow the browser's locale where it speaks the chosen language. */
 const locale = () => navigator.languages.find((tag) => tag.startsWith(language.value)) ?? language.value;
 
-export const number = (value, options) => new Intl.NumberFormat(locale(), options).format(value);
+/** Making a format takes longer than all that it then formats on a page: each is made once. */
+const formats = new Map();
+
+function format(Kind, options = {}) {
+  const key = [Kind.name, locale(), ...Object.entries(options)].join();
+  if (!formats.has(key)) formats.set(key, new Kind(locale(), options));
+  return formats.get(key);
+}
+
+export const number = (value, options) => format(Intl.NumberFormat, options).format(value);
 
 export const percent = (share) => number(share, { style: "percent", maximumFractionDigits: 0 });
 
@@ -69,9 +78,9 @@ export function bytes(count) {
 }
 
 export const dateTime = (text) =>
-  new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeStyle: "short" }).format(new Date(text));
+  format(Intl.DateTimeFormat, { dateStyle: "medium", timeStyle: "short" }).format(new Date(text));
 
-export const day = (text) => new Intl.DateTimeFormat(locale(), { dateStyle: "medium" }).format(new Date(text));
+export const day = (text) => format(Intl.DateTimeFormat, { dateStyle: "medium" }).format(new Date(text));
 
 const STEPS = [
   [60, "second", 1],
@@ -86,6 +95,5 @@ export function ago(text) {
   if (Math.abs(seconds) < 45) return t("just now");
   const step = STEPS.find(([limit]) => Math.abs(seconds) < limit);
   if (!step) return day(text);
-  const format = new Intl.RelativeTimeFormat(locale(), { numeric: "auto" });
-  return format.format(-Math.round(seconds / step[2]), step[1]);
+  return format(Intl.RelativeTimeFormat, { numeric: "auto" }).format(-Math.round(seconds / step[2]), step[1]);
 }

@@ -1,6 +1,6 @@
 /** Small things that every page shows: buttons, badges, notices, empty states. */
 
-import { classes, html, useRef, useState } from "../lib/html.js";
+import { classes, html, useEffect, useRef, useState } from "../lib/html.js";
 import { copyText } from "../lib/plain-http.js";
 import { Link } from "../lib/router.js";
 import { t } from "../lib/words.js";
@@ -76,9 +76,21 @@ export function Head({ title, about, back, children }) {
   </header>`;
 }
 
-/** Views of one page, each with its own address. */
+/** Views of one page, each with its own address. Where they don’t fit, the current one is in sight. */
 export function Tabs({ label, tabs, current }) {
-  return html`<nav class="tabs" aria-label=${label}>
+  const box = useRef(null);
+  useEffect(() => {
+    const list = box.current;
+    const here = list.querySelector("[aria-current]");
+    if (!here) return undefined;
+    // It calls once at the beginning, too.
+    const sizes = new ResizeObserver(() => {
+      list.scrollLeft = here.offsetLeft - (list.clientWidth - here.offsetWidth) / 2;
+    });
+    sizes.observe(list);
+    return () => sizes.disconnect();
+  }, [current]);
+  return html`<nav class="tabs" aria-label=${label} ref=${box}>
     ${tabs.map(
       (tab) => html`<${Link} to=${tab.to} aria-current=${tab.to === current ? "page" : undefined}>
         ${tab.title}${tab.count !== undefined && html` <span class="count">${tab.count}</span>`}

@@ -3,19 +3,24 @@
 import { html, useEffect, useRef, useState } from "../lib/html.js";
 
 const BEYOND = 8; // rows kept above and below what is seen
+const AT_ONCE = 16; // new rows in one frame: more would hold up the next one
 
 export function LongList({ items, keyOf, rowHeight, row, label }) {
   const box = useRef(null);
-  const [range, setRange] = useState([0, 24]);
+  const drawn = useRef([0, 0]);
+  const [[first, last], setRange] = useState([0, AT_ONCE]);
+  drawn.current = [first, last];
   useEffect(() => {
     let waiting = 0;
     const look = () => {
       waiting = 0;
       if (!box.current) return;
       const top = -box.current.getBoundingClientRect().top;
-      const first = Math.max(0, Math.floor(top / rowHeight) - BEYOND);
-      const last = Math.min(items.length, Math.ceil((top + innerHeight) / rowHeight) + BEYOND);
-      setRange((was) => (was[0] === first && was[1] === last ? was : [first, Math.max(last, first)]));
+      const seen = within(items.length, Math.floor(top / rowHeight), Math.ceil((top + innerHeight) / rowHeight));
+      const wanted = within(items.length, seen[0] - BEYOND, seen[1] + BEYOND);
+      const next = towards(wanted, seen, drawn.current);
+      if (!same(next, drawn.current)) setRange(next);
+      if (!same(next, wanted)) later();
     };
     const later = () => {
       waiting ||= requestAnimationFrame(look);
@@ -29,11 +34,31 @@ export function LongList({ items, keyOf, rowHeight, row, label }) {
       removeEventListener("resize", later);
     };
   }, [items.length, rowHeight]);
-  const [first, last] = range;
   const shown = items.slice(first, last);
   return html`<ul class="long-list" ref=${box} aria-label=${label} style=${{ height: `${items.length * rowHeight}px` }}>
     ${shown.map(
       (item, index) => html`<li key=${keyOf(item)} aria-setsize=${items.length} aria-posinset=${first + index + 1} style=${{ top: `${(first + index) * rowHeight}px`, height: `${rowHeight}px` }}>${row(item)}</li>`,
     )}
   </ul>`;
+}
+
+const same = (one, other) => one[0] === other[0] && one[1] === other[1];
+
+function within(count, first, last) {
+  const from = Math.min(count, Math.max(0, first));
+  return [from, Math.max(from, Math.min(count, last))];
+}
+
+/** Which rows the next frame has: those that are seen come first, then the ones beyond them. */
+function towards(wanted, seen, was) {
+  let first = Math.max(was[0], wanted[0]);
+  let last = Math.min(was[1], wanted[1]);
+  if (last <= seen[0] || first >= seen[1]) first = last = seen[0];
+  let left = AT_ONCE;
+  for (const [from, to] of [seen, wanted]) {
+    const below = Math.min(left, Math.max(0, to - last));
+    const above = Math.min(left - below, Math.max(0, first - from));
+    [first, last, left] = [first - above, last + below, left - below - above];
+  }
+  return [first, last];
 }

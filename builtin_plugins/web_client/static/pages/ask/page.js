@@ -18,11 +18,10 @@ export default function Ask({ conversation }) {
   const sources = useResource(loadSources);
   const opened = useResource((signal) => (conversation ? openConversation(conversation, signal) : Promise.resolve()), [conversation]);
   const wanted = query.value.get("pipeline") ? `pipeline:${query.value.get("pipeline")}` : query.value.get("base") && `base:${query.value.get("base")}`;
-  const [choice, setChoice] = useState("");
+  const [chosen, setChoice] = useState("");
   const [shown, setShown] = useState(null);
-  useEffect(() => {
-    if (sources.data) setChoice((was) => was || firstChoice(sources.data, wanted));
-  }, [sources.data]);
+  // Not left to an effect, which comes after the composer is shown: a quick question would go nowhere.
+  const choice = chosen || (sources.data ? firstChoice(sources.data, wanted) : "");
   useEffect(() => {
     if (!conversation && current.value && kept.value) startOver();
   }, [conversation]);
@@ -37,6 +36,7 @@ export default function Ask({ conversation }) {
     try {
       const pipeline = await pipelineOf(choice, sources.data);
       rememberChoice(choice);
+      setChoice(choice);
       const answered = ask(question, pipeline, settings);
       if (kept.value && path.value !== `/ask/${current.value}`) go(`/ask/${current.value}`, { replace: true });
       await answered;

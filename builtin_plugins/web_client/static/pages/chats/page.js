@@ -17,6 +17,7 @@ const STATES = {
   owner_inactive: { title: "Its owner’s account is deactivated", tone: "bad" },
   pipeline_gone: { title: "Its pipeline is gone", tone: "bad" },
   no_knowledge_base: { title: "Its pipeline asks nothing", tone: "bad" },
+  method_gone: { title: "Its method of answering is gone", tone: "bad" },
 };
 
 async function load(signal) {

@@ -12,6 +12,7 @@ const AT_ONCE = 20;
 
 export function Candidates({ set, onTaken }) {
   const found = useResource((signal) => api.candidates({ set_id: set, query: { limit: AT_ONCE }, signal }), [set]);
+  if (found.error) return html`<${Failure} error=${found.error} onRetry=${found.reload} />`;
   if (!found.data?.items.length) return null;
   const taken = () => {
     found.reload();

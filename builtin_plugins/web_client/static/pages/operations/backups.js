@@ -1,4 +1,4 @@
-/** Backups: what there is, making one, and going back to one. */
+/** Backups: what there is, making one, rehearsing a restore, and going back to one. */
 
 import { html, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
@@ -27,15 +27,21 @@ export default function Backups() {
     say(t("The backup has begun."));
     await found.reload();
   });
+  const rehearse = useAction(async (archive) => {
+    await api.rehearseRestore({ name: archive.name });
+    say(t("The rehearsal has begun."));
+    await found.reload();
+  });
   return html`<div class="page">
     <${OperationsHead} current="/operations/backups" about=${t("Rows, files and settings, saved while the server works.")}>
       <${Button} kind="primary" icon="plus" busy=${make.busy || going} onClick=${make.run}>${t("Back up now")}<//><//>
-    <${Failure} error=${make.error} />
+    <${Failure} error=${make.error ?? rehearse.error} />
     <${Loaded} of=${found}>${({ archives, jobs }) => html`
       ${archives.length ? html`<div class="table-box" tabindex="0" role="region" aria-label=${t("Backups")}><table>
         <thead><tr><th>${t("Name")}</th><th>${t("Made")}</th><th class="number">${t("Size")}</th><th><span class="hidden">${t("Actions")}</span></th></tr></thead>
         <tbody>${archives.map((one) => html`<tr key=${one.name}><td><span class="name">${one.name}</span></td><td>${dateTime(one.modified_at)}</td><td class="number">${bytes(one.size_bytes)}</td>
-          <td class="right"><${Button} small onClick=${() => setRestoring(one)}>${t("Restore")}<//></td></tr>`)}</tbody></table></div>`
+          <td class="right"><div class="row"><${Button} small disabled=${rehearse.busy || going} onClick=${() => rehearse.run(one)}>${t("Rehearse")}<//><${Button} small onClick=${() => setRestoring(one)}>${t("Restore")}<//></div></td></tr>`)}</tbody></table></div>
+        <p class="muted">${t("A rehearsal restores a backup into a temporary copy and compares rows, files and answers. Nothing changes here.")}</p>`
         : html`<${Empty} icon="download" title=${t("No backups yet")}>${t("Make one now, or set PLATFORM_BACKUP_SCHEDULE to have them made by themselves.")}<//>`}
       ${jobs.length > 0 && html`<${Jobs} jobs=${jobs} />`}
       ${restoring && html`<${Restore} archive=${restoring} onBegun=${found.reload} onClose=${() => setRestoring(null)} />`}
@@ -44,14 +50,16 @@ export default function Backups() {
 }
 
 const TONES = { done: "good", error: "bad", running: "accent" };
+const ACTIONS = { backup: "Backup", restore: "Restore", drill: "Rehearsal" };
 const WORDS = { pending: "Waiting", running: "Running", done: "Done", error: "Failed" };
 
 function Jobs({ jobs }) {
   return html`<section class="stack" aria-labelledby="backup-jobs"><h2 id="backup-jobs">${t("What was done")}</h2>
     <div class="table-box" tabindex="0" role="region" aria-labelledby="backup-jobs"><table>
       <thead><tr><th>${t("Action")}</th><th>${t("Backup")}</th><th>${t("State")}</th><th>${t("By")}</th><th>${t("Begun")}</th></tr></thead>
-      <tbody>${jobs.map((job) => html`<tr key=${job.id}><td>${job.action}</td><td>${job.archive ?? ""}</td>
-        <td><${Badge} tone=${TONES[job.status] ?? "neutral"}>${t(WORDS[job.status] ?? job.status)}<//>${job.error && html`<small class="bad block">${job.error}</small>`}</td>
+      <tbody>${jobs.map((job) => html`<tr key=${job.id}><td>${t(ACTIONS[job.action] ?? job.action)}</td><td>${job.archive ?? ""}</td>
+        <td><${Badge} tone=${TONES[job.status] ?? "neutral"}>${t(WORDS[job.status] ?? job.status)}<//>${job.error && html`<small class="bad block">${job.error}</small>`}
+          ${job.status === "done" && job.output.split("\n").map((line) => html`<small class="muted block">${line}</small>`)}</td>
         <td>${job.requested_by}</td><td class="nowrap">${ago(job.requested_at)}</td></tr>`)}</tbody></table></div></section>`;
 }
 

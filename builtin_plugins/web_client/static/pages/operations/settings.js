@@ -40,8 +40,11 @@ function List({ settings }) {
       <tbody>${shown.map((setting) => html`<${Row} key=${`${setting.owner}.${setting.name}`} setting=${setting} />`)}</tbody></table></div>`;
 }
 
+/** A long name breaks between its words. */
+const breakable = (name) => name.split(/(?<=_)/).map((part) => html`${part}<wbr />`);
+
 const Row = ({ setting }) => html`<tr>
-  <td><code>${setting.variables[0] ?? setting.name}</code><small class="block faint">${setting.description}</small></td>
+  <td><code>${breakable(setting.variables[0] ?? setting.name)}</code><small class="block faint">${setting.description}</small></td>
   <td>${setting.value ? html`<code>${setting.value}</code>` : html`<span class="faint">${t("not set")}</span>`}
     ${setting.source !== "default" && setting.default && html`<small class="block faint">${t("default: {value}", { value: setting.default })}</small>`}</td>
   <td><${Badge} tone=${setting.source === "default" ? "neutral" : "accent"}>${t(SOURCES[setting.source])}<//>

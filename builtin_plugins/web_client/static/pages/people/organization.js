@@ -8,6 +8,7 @@ import { plural, t } from "../../lib/words.js";
 import { Button, Empty, Head, Loaded, Tabs } from "../../parts/basics.js";
 import { Menu, say } from "../../parts/layers.js";
 import { saveJson } from "../../parts/save.js";
+import { Groups } from "./groups.js";
 import { Import } from "./import.js";
 import { InviteDialog, Invites } from "./invited.js";
 import { Members } from "./members.js";
@@ -38,11 +39,13 @@ export default function Organization({ id, tab = "members" }) {
         { title: t("Members"), to: here },
         rights.members && { title: t("Invites"), to: `${here}/invites` },
         { title: t("Roles"), to: `${here}/roles` },
+        rights.roles && { title: t("Groups of rights"), to: `${here}/groups` },
         { title: t("Below"), to: `${here}/below` },
       ].filter(Boolean)} />
       ${tab === "members" && html`<${Members} id=${id} rights=${rights} />`}
       ${tab === "invites" && html`<${InviteList} id=${id} key=${sent} />`}
       ${tab === "roles" && html`<${Roles} id=${id} rights=${rights} />`}
+      ${tab === "groups" && rights.roles && html`<${Groups} id=${id} />`}
       ${tab === "below" && html`<${Below} id=${id} />`}
       ${dialog === "below" && html`<${CreateOrganization} parent=${Number(id)} onClose=${() => setDialog("")} />`}
       ${dialog === "invite" && html`<${InviteDialog} title=${t("Invite to {name}", { name: organization.name })} roles=${organizationRoles()} onSent=${() => setSent(sent + 1)} onClose=${() => setDialog("")}

@@ -4,9 +4,11 @@ import { html, useState } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
 import { useAction, useResource } from "../../lib/resource.js";
 import { t } from "../../lib/words.js";
-import { Badge, Button, Loaded } from "../../parts/basics.js";
+import { Button, Loaded } from "../../parts/basics.js";
 import { Check, Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, say } from "../../parts/layers.js";
+import { KeyChoice, toggled } from "./key-choice.js";
+import { RightsCard } from "./rights-card.js";
 
 export function Roles({ id, rights }) {
   const roles = useResource((signal) => everything(api.roles, { org_id: id, signal }), [id]);
@@ -15,11 +17,7 @@ export function Roles({ id, rights }) {
   return html`<${Loaded} of=${roles}>${(list) => html`
     <div class="row"><span class="grow muted">${t("A role gives rights once it is given to a member.")}</span>${rights.roles && html`<${Button} icon="plus" onClick=${() => setCreating(true)}>${t("New role")}<//>`}</div>
     <div class="cards">${list.map(
-      (role) => html`<article class="tile" key=${role.id}>
-        <div class="row tight"><h2 class="grow">${role.name}</h2>${role.is_builtin ? html`<${Badge}>${t("Built in")}<//>` : rights.roles && html`<${Button} small kind="quiet" icon="trash" aria-label=${t("Delete {name}", { name: role.name })} onClick=${() => setDeleting(role)} />`}</div>
-        ${role.description && html`<p>${role.description}</p>`}
-        <div class="tile-foot">${role.permissions.map((key) => html`<code key=${key}>${key}</code>`)}${role.permission_groups.map((group) => html`<${Badge} key=${group.id}>${group.name}<//>`)}</div>
-      </article>`,
+      (role) => html`<${RightsCard} key=${role.id} of=${role} parts=${role.permission_groups} fixed=${role.is_builtin && t("Built in")} onDelete=${rights.roles && (() => setDeleting(role))} />`,
     )}</div>
     ${creating && html`<${Create} id=${id} onMade=${roles.reload} onClose=${() => setCreating(false)} />`}
     ${deleting && html`<${Confirm} title=${t("Delete “{name}”?", { name: deleting.name })} confirm=${t("Delete")} onClose=${() => setDeleting(null)}
@@ -28,22 +26,23 @@ export function Roles({ id, rights }) {
 }
 
 function Create({ id, onMade, onClose }) {
-  const known = useResource((signal) => api.permissions({ signal }));
+  const known = useResource((signal) => everything(api.permissionGroups, { org_id: id, signal }), [id]);
   const [name, setName] = useState("");
   const [description, setDescription] = useState("");
   const [keys, setKeys] = useState([]);
+  const [groups, setGroups] = useState([]);
   const action = useAction(async () => {
-    await api.createRole({ org_id: id, body: { name, description, permissions: keys } });
+    await api.createRole({ org_id: id, body: { name, description, permissions: keys, permission_group_ids: groups } });
     onMade();
     onClose();
   });
-  const toggle = (key, on) => setKeys(on ? [...keys, key] : keys.filter((other) => other !== key));
   return html`<${Dialog} title=${t("New role")} onClose=${onClose}>
     <${Form} action=${action} submit=${t("Create")} onCancel=${onClose} disabled=${!name.trim()}>
       <${Field} label=${t("Name")} value=${name} onInput=${setName} required autofocus />
       <${Field} label=${t("Description")} value=${description} onInput=${setDescription} optional />
-      <${Loaded} of=${known}>${({ permissions }) => html`<fieldset class="choice scroll"><legend>${t("Rights")}</legend>
-        ${permissions.filter((item) => item.scope === "organization").map((item) => html`<${Check} key=${item.key} label=${item.description} hint=${item.key} checked=${keys.includes(item.key)} onChange=${(on) => toggle(item.key, on)} />`)}
+      <${KeyChoice} value=${keys} onChange=${setKeys} />
+      <${Loaded} of=${known} lines=${2}>${(list) => list.length > 0 && html`<fieldset class="choice scroll"><legend>${t("Groups of rights")}</legend>
+        ${list.map((group) => html`<${Check} key=${group.id} label=${group.name} hint=${group.description} checked=${groups.includes(group.id)} onChange=${(on) => setGroups(toggled(groups, group.id, on))} />`)}
       </fieldset>`}<//>
     <//>
   <//>`;

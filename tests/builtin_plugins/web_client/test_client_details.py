@@ -1,0 +1,260 @@
+"""What people do here besides: originals, sharing, receipts, tools, settings, reasons of rights, pulls."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Locator, Page, expect
+
+from kernel.sdk import Account, Unit
+from kernel.testing import Running, platforms
+from tests.builtin_plugins.plugin_registry.registry_support import Shop
+from tests.builtin_plugins.rag.documents import pdf, prose
+from tests.builtin_plugins.web_client.visits import Visitor, colleagues, completed, evaluate, knowledge_base
+from tests.fakes.model_server import PullScript, Script, model_server
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+QUESTION = "How much may a hotel in Oslo cost per night?"
+ANSWER = "A hotel in Oslo may cost up to 185 euro per night."
+# Something was drawn: not every pixel of the page is white.
+INK = """(canvas) => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  return data.some((value) => value < 128);
+}"""
+
+
+async def saved(page: Page, press: Locator) -> Any:
+    """The JSON that a button hands to the browser to keep."""
+    async with page.expect_download() as download:
+        await press.click()
+    path = await (await download.value).path()
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+async def test_a_pdf_in_its_place(site: Running, visitor: Visitor, tmp_path: Path) -> None:
+    """A citation of a PDF opens its page, drawn, with the passage marked; one can turn to the others."""
+    ana = await site.user()
+    base = await knowledge_base(ana, text="Boats moor in the harbour of Senja.\n")
+    path = f"/v1/rag/knowledge-bases/{base['id']}"
+    rules = pdf(tmp_path / "rules.pdf", [prose(40), [ANSWER, *prose(40, 40)]])
+    sent = await ana.upload(f"{path}/upload", rules.name, rules.read_bytes(), "application/pdf")
+    await completed(ana, f"{path}/documents/{sent.json()['document_id']}")
+    page = await visitor.arrive(ana)
+    await visitor.ask(QUESTION)
+    await page.get_by_role("button", name=re.compile(r"^Source \d+: rules.pdf")).first.click()
+    drawn = page.get_by_role("img", name="Page 2 of 2")
+    await expect(page.locator(".pdf-marks span").first).to_be_visible()
+    assert await drawn.evaluate(INK)
+    await page.get_by_role("button", name="Previous page").click()
+    await expect(page.get_by_role("img", name="Page 1 of 2")).to_be_visible()
+    await page.get_by_role("button", name="Text").click()
+    await expect(page.locator("mark")).to_contain_text("185 euro")
+
+
+async def test_sharing_a_conversation(site: Running, visitor: Visitor) -> None:
+    """Users of the pipeline read a shared conversation until that ends; an export has its turns."""
+    ana, bob = await site.user(), await site.user()
+    base = await knowledge_base(ana)
+    shared = await ana.patch(f"/v1/rag/knowledge-bases/{base['id']}", json={"visibility": "shared"})
+    assert shared.status == 200, shared.body
+    pipeline = {"name": "For all", "knowledge_base_ids": [base["id"]], "visibility": "shared"}
+    shown = {"pipeline_id": (await ana.post("/v1/rag/pipeline", json=pipeline)).json()["pipeline_id"]}
+    page = await visitor.arrive(ana)
+    await visitor.ask(QUESTION)
+    await expect(page.locator(".markdown")).to_contain_text("185 euro")
+    more = page.locator(".head").get_by_role("button", name="More")
+    await more.click()
+    await page.get_by_role("menuitem", name="Share with users of the pipeline").click()
+    await expect(page.locator(".head .badge")).to_have_text("Shared")
+    address = f"/v1/conversations/{page.url.rpartition('/')[2]}"
+    read = await bob.get(f"{address}/turns", params=shown)
+    assert read.status == 200, read.body
+    assert read.json()["items"][0]["question"] == QUESTION
+    await more.click()
+    bundle = await saved(page, page.get_by_role("menuitem", name="Export"))
+    assert QUESTION in json.dumps(bundle)
+    await more.click()
+    await page.get_by_role("menuitem", name="Stop sharing").click()
+    await expect(page.locator(".head .badge")).to_have_count(0)
+    assert (await bob.get(f"{address}/turns", params=shown)).status == 404
+
+
+async def test_deleting_with_a_receipt(site: Running, visitor: Visitor) -> None:
+    """Whoever deletes a document can keep what proves it."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    path = f"/v1/rag/knowledge-bases/{base['id']}/documents"
+    [document] = (await ana.get(path)).json()["items"]
+    page = await visitor.arrive(ana, f"/documents/{base['id']}/{document['document_id']}")
+    await page.get_by_role("button", name="Delete").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Save the signed receipt").check()
+    receipt = await saved(page, dialog.get_by_role("button", name="Delete", exact=True))
+    assert document["document_id"] in json.dumps(receipt) and "signature" in json.dumps(receipt)
+    await expect(page.get_by_role("heading", name="Handbook", level=1)).to_be_visible()
+    assert (await ana.get(f"{path}/{document['document_id']}")).status == 404
+
+
+async def test_measures_are_drawn(site: Running, visitor: Visitor) -> None:
+    """A run shows its plot beside the figures."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    _, run = await evaluate(ana, base["id"])
+    page = await visitor.arrive(ana, f"/evaluation/runs/{run}")
+    plot = page.get_by_role("img", name="The measures as bars, with their intervals")
+    await expect(plot).to_be_visible()
+    assert await plot.evaluate("(image) => image.decode().then(() => image.naturalWidth)") > 100
+
+
+async def test_trying_a_tool(site: Running, visitor: Visitor) -> None:
+    """A tool is found, run with what its form asks for, and its result shown; a refusal tells why."""
+    page = await visitor.arrive(await site.user(), "/tools")
+    await page.get_by_label("Find a tool").fill("find_correlations")
+    await page.get_by_role("button", name=re.compile("^find_correlations")).click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("button", name="Run").click()
+    await expect(dialog.get_by_label("Result").last).to_contain_text('"total": 0')
+    await dialog.get_by_label(re.compile("entity", re.IGNORECASE)).first.fill("Nobody")
+    await dialog.get_by_role("button", name="Run").click()
+    await expect(dialog.get_by_role("alert")).not_to_be_empty()
+
+
+async def test_lines_that_use_a_key(site: Running, visitor: Visitor) -> None:
+    """Each is filled in with the address and the key that was made."""
+    page = await visitor.arrive(await site.user(), "/keys?new=1")
+    await page.get_by_label("Name").fill("agent")
+    await page.get_by_role("dialog").get_by_role("button", name="Create").click()
+    key = (await page.locator(".notice code").inner_text()).strip()
+    for name, path in (("curl", "/v1/ai"), ("Python", "/v1/ai"), ("Open WebUI", "/v1/ai"), ("MCP", "/mcp")):
+        await page.get_by_role("button", name=name, exact=True).click()
+        line = page.get_by_label(name, exact=True).locator("code")
+        await expect(line).to_contain_text(f"{site.url}{path}")
+        await expect(line).to_contain_text(key)
+
+
+async def test_groups_and_reasons(site: Running, visitor: Visitor) -> None:
+    """A group of rights goes into a role, the role to a member; why they may what they may names both."""
+    ana, bob, organization = await colleagues(site)
+    place = f"/people/organizations/{organization}"
+    page = await visitor.arrive(ana, f"{place}/groups")
+    dialog = page.get_by_role("dialog")
+    await page.get_by_role("button", name="New group").click()
+    await dialog.get_by_role("textbox", name="Name").fill("Care")
+    await dialog.get_by_role("checkbox", name=re.compile("org.members.manage")).check()
+    await dialog.get_by_role("button", name="Create").click()
+    await expect(page.locator(".tile", has_text="Care")).to_contain_text("org.members.manage")
+    await page.get_by_role("link", name="Roles", exact=True).click()
+    await page.get_by_role("button", name="New role").click()
+    await dialog.get_by_role("textbox", name="Name").fill("Host")
+    await dialog.get_by_role("checkbox", name="Care").check()
+    await dialog.get_by_role("button", name="Create").click()
+    await expect(page.locator(".tile", has_text="Host")).to_contain_text("Care")
+    await page.get_by_role("link", name="Members", exact=True).click()
+    more = page.get_by_role("button", name=f"More on {bob.user['username']}")
+    await more.click()
+    await page.get_by_role("menuitem", name="Give a role").click()
+    await dialog.get_by_role("checkbox", name="Host").check()
+    await dialog.get_by_role("button", name="Close").click()
+    await more.click()
+    await page.get_by_role("menuitem", name="What may they do?").click()
+    right = dialog.get_by_role("listitem").filter(has_text="org.members.manage")
+    await expect(right).to_contain_text("through the role “Host” · Care")
+    await dialog.get_by_role("button", name="Close").click()
+    await visitor.go(f"{place}/groups")
+    await page.get_by_role("button", name="Delete Care").click()
+    await dialog.get_by_role("button", name="Delete", exact=True).click()
+    await expect(dialog.get_by_role("alert")).to_contain_text("use it")
+
+
+async def test_what_was_changed(site: Running, visitor: Visitor) -> None:
+    """The audit log shows the state before a change and after it."""
+    root, ana = await site.user(role="admin"), await site.user()
+    await site.platform.database.write(_promote, root.user["id"])
+    root = await site.sign_in(root.user["username"], root.password)
+    changed = await root.patch(f"/v1/auth/users/{ana.user['id']}/role", json={"role": "admin"})
+    assert changed.status == 200, changed.body
+    page = await visitor.arrive(root, f"/audit?target={ana.user['id']}")
+    row = page.get_by_role("row").filter(has_text="role")
+    await row.first.get_by_role("button", name="Details").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.get_by_label("Before")).to_contain_text('"user"')
+    await expect(dialog.get_by_label("After")).to_contain_text('"admin"')
+
+
+async def test_a_listing_from_review_to_rating(site: Running, visitor: Visitor) -> None:
+    """A reviewer approves what was submitted; somebody else finds it, installs it and rates it."""
+    ana, root, bob = await site.user(), await site.user(role="admin"), await site.user()
+    name = f"tide-{ana.user['id']}"
+    body = {"name": name, "display_name": name.title(), "author": "Ann", "description": "Tells the tides."}
+    listing = (await ana.post("/v1/marketplace/plugins", json=body)).json()["id"]
+    submitted = await ana.post(f"/v1/marketplace/submissions/{listing}/submit")
+    assert submitted.status == 200, submitted.body
+    page = await visitor.arrive(root, "/plugins/marketplace?show=review")
+    await page.get_by_role("link", name=re.compile(name.title())).click()
+    await page.get_by_role("button", name="Approve").click()
+    await expect(page.get_by_role("heading", name="Review")).to_have_count(0)
+    other = Visitor(site, await page.context.browser.new_context(locale="en-GB"))  # type: ignore[union-attr]
+    page = await other.arrive(bob, "/plugins/marketplace")
+    await page.get_by_label("Search the marketplace").fill(name)
+    await page.keyboard.press("Enter")
+    await page.get_by_role("link", name=re.compile(name.title())).click()
+    await page.get_by_role("button", name="Install").click()
+    await page.get_by_label("Your rating").select_option("4")
+    await page.get_by_label("Your review").fill("Right to the minute.")
+    await page.get_by_role("button", name="Rate").click()
+    await expect(page.get_by_role("article")).to_contain_text("Right to the minute.")
+    await other.context.close()
+    assert other.problems == []
+
+
+async def test_settings_of_a_plugin(tmp_path: Path, browser: Browser) -> None:
+    """The form comes from the plugin's settings; a secret is never shown, and kept if nothing is typed."""
+    async with platforms(tmp_path) as start:
+        running = await start("web_client", "plugin_registry", Shop, env={"SHOP_KEY": "k1"})
+        visitor = Visitor(running, await browser.new_context(locale="en-GB"))
+        root = await running.user(role="admin")
+        page = await visitor.arrive(root, "/plugins/shop")
+        await expect(page.get_by_label("SHOP_KEY")).to_have_value("")
+        await expect(page.get_by_label("SHOP_KEY")).to_have_attribute("placeholder", "••••••••")
+        await page.get_by_label("SHOP_GREETING").fill("Ahoy")
+        await page.get_by_label("SHOP_LOUD").check()
+        await page.get_by_role("button", name="Save").click()
+        await expect(page.get_by_text("Saved")).to_be_visible()
+        values = (await root.get("/v1/plugins/shop/config")).json()["values"]
+        assert (values["SHOP_GREETING"], values["SHOP_LOUD"], values["SHOP_KEY"]) == ("Ahoy", True, "***")
+        assert visitor.problems == []
+        await visitor.context.close()
+
+
+async def test_pulling_a_model(tmp_path: Path, browser: Browser) -> None:
+    """A pull goes on over a reload, with its progress; at its end the model is in the list."""
+    gate = asyncio.Event()
+    script = Script(models=("there:latest",), pulls={"llama3.2": PullScript(gate=gate)})
+    async with model_server(script) as server, platforms(tmp_path) as start:
+        running = await start("web_client", "models", env={"OLLAMA_BASE_URL": server.url})
+        visitor = Visitor(running, await browser.new_context(locale="en-GB"))
+        page = await visitor.arrive(await running.user(role="admin"), "/operations/models?pull=1")
+        await page.get_by_label("Name of the model").fill("llama3.2")
+        await page.get_by_role("dialog").get_by_role("button", name="Pull", exact=True).click()
+        meter = page.get_by_role("progressbar", name="llama3.2")
+        await expect(meter).to_be_visible()
+        going = asyncio.create_task(running.run_jobs())
+        await server.streaming.wait()
+        await page.reload()
+        await expect(meter).to_be_visible()
+        gate.set()
+        await expect(page.get_by_role("cell", name=re.compile("^llama3.2"))).to_be_visible()
+        await expect(meter).to_have_count(0)
+        await going
+        assert visitor.problems == []
+        await visitor.context.close()
+
+
+def _promote(unit: Unit, account_id: int) -> None:
+    unit.session.get_one(Account, account_id).platform_admin = True
