@@ -50,7 +50,7 @@ def _installed(session: Session) -> dict[str, list[str]]:
 
 
 def find_together(session: Session, plugins: Sequence[str], limit: int) -> list[contracts.InstalledTogether]:
-    """What accounts with one of these plugins have beside them."""
+    """Which other plugins are installed by accounts that have one of these."""
     wanted = list(plugins)
     having = (
         select(Installation.user_id)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import TextClause, bindparam, delete, func, insert, select, text
+from sqlalchemy import ARRAY, BigInteger, bindparam, delete, func, insert, select, text
 from sqlalchemy.orm import Session
 
 from kernel.sdk import Principal, Unit, contracts
@@ -24,10 +25,10 @@ _MOST_ALIKE = 50
 _MOST_QUERY_WORDS = 12
 
 _MOST_NAMES = 200
-_MOST_RANKED = 2_000
+_MOST_RANKED = 1_000
 
 # Of words that are almost everywhere PostgreSQL would rank every listing, ten times as slowly as SQLite:
-# it ranks the newest _MOST_RANKED hits, and the others follow.
+# it ranks the newest _MOST_RANKED hits, and the others follow, the newest first.
 # bm25's weights of name, display name, tools, description; tsvector has the letters A to D.
 _SQLITE = text(
     """
@@ -45,19 +46,24 @@ _SQLITE_NAMES = text(
     ORDER BY length(name_key), name_key LIMIT :most
     """
 )
+# One array, where a list of parameters would be another statement for each number of names.
+_NAMES = bindparam("names", type_=ARRAY(BigInteger))
+_FITS = "FROM marketplace_search WHERE document @@ CAST(:query AS tsquery)"
 _POSTGRES = text(
     f"""
-    SELECT number FROM (
-        SELECT number, document, row_number() OVER (ORDER BY number DESC) AS place
-        FROM marketplace_search WHERE document @@ CAST(:query AS tsquery) AND number NOT IN :names
-    ) AS hits
-    ORDER BY CASE WHEN place <= {_MOST_RANKED}
-                  THEN ts_rank('{{0.1, 0.3, 0.6, 1.0}}', document, CAST(:query AS tsquery), 1)
-                  ELSE 0 END DESC, number
+    WITH hits AS MATERIALIZED (SELECT number {_FITS})
+    SELECT number, (SELECT count(*) FROM hits) FROM marketplace_search
+    WHERE number = ANY (ARRAY(
+        SELECT number FROM hits WHERE number <> ALL (:names) ORDER BY number DESC LIMIT {_MOST_RANKED}
+    ))
+    ORDER BY ts_rank('{{0.1, 0.3, 0.6, 1.0}}', document, CAST(:query AS tsquery), 1) DESC, number
     LIMIT :limit OFFSET :offset
     """
-).bindparams(bindparam("names", expanding=True))
-_POSTGRES_COUNT = text("SELECT count(*) FROM marketplace_search WHERE document @@ CAST(:query AS tsquery)")
+).bindparams(_NAMES)
+_POSTGRES_OLDER = text(
+    f"SELECT number {_FITS} AND number <> ALL (:names) ORDER BY number DESC LIMIT :limit OFFSET :offset"
+).bindparams(_NAMES)
+_POSTGRES_COUNT = text(f"SELECT count(*) {_FITS}")
 _POSTGRES_NAMES = text(
     """
     SELECT number FROM marketplace_listing
@@ -140,35 +146,65 @@ def _vector(fields: Sequence[list[str]]) -> str:
 def search(session: Session, principal: Principal, q: str, bounds: tuple[int, int]) -> ListingPage:
     """Approved listings that fit: the exact name first, then by relevance; misspelt names where none do."""
     asked = words(q)[:_MOST_QUERY_WORDS]
-    if not asked:
-        return page_from([], 0, bounds, principal)
     is_sqlite = session.get_bind().dialect.name == "sqlite"
+    limit, offset = bounds
+    if not asked:
+        signs = _named(session, q, is_sqlite=is_sqlite)
+        found = _load(session, signs[offset : offset + limit])
+        return page_from(found, len(signs), bounds, principal)
     query = _fts5(asked) if is_sqlite else _tsquery(asked)
-    total = _count(session, _SQLITE_COUNT if is_sqlite else _POSTGRES_COUNT, query)
+    numbers, total = _ranked(session, q, query, bounds, is_sqlite=is_sqlite)
     if total:
-        numbers = _ranked(session, q, query, bounds, is_sqlite=is_sqlite)
         return page_from(_load(session, numbers), total, bounds, principal)
     alike = _alike(session, q)
-    limit, offset = bounds
     return page_from(_load(session, alike[offset : offset + limit]), len(alike), bounds, principal)
 
 
-def _ranked(session: Session, q: str, query: str, bounds: tuple[int, int], *, is_sqlite: bool) -> list[int]:
-    """Names that begin with the question, the shortest and so the exact one first; then by relevance."""
+def _ranked(
+    session: Session, q: str, query: str, bounds: tuple[int, int], *, is_sqlite: bool
+) -> tuple[list[int], int]:
+    """Names that begin with the question, the shortest and so the exact one first; then by relevance.
+
+    Beside them how many there are on all pages.
+    """
     limit, offset = bounds
-    values = {"name": name_key(q), "most": _MOST_NAMES}
-    named = [n for (n,) in session.execute(_SQLITE_NAMES if is_sqlite else _POSTGRES_NAMES, values)]
+    named = _named(session, q, is_sqlite=is_sqlite)
     page = named[offset : offset + limit]
+    total = 0
     if len(page) < limit:
-        rest = {"limit": limit - len(page), "offset": max(0, offset - len(named))}
-        statement = _SQLITE if is_sqlite else _POSTGRES
-        found = session.execute(statement, {"query": query, "names": named, **rest})
-        page += [n for (n,) in found]
-    return page
+        wanted = {"query": query, "names": named}
+        rest = (limit - len(page), max(0, offset - len(named)))
+        by_relevance = _by_bm25 if is_sqlite else _by_ts_rank
+        more, total = by_relevance(session, wanted, *rest)
+        page += more
+    return page, total or _count(session, query, is_sqlite=is_sqlite)
 
 
-def _count(session: Session, statement: TextClause, query: str) -> int:
-    return int(session.scalar(statement, {"query": query}) or 0)
+def _named(session: Session, q: str, *, is_sqlite: bool) -> list[int]:
+    """Listings whose names begin with the question, the shortest first: also those without a letter."""
+    values = {"name": name_key(q), "most": _MOST_NAMES}
+    if not values["name"]:
+        return []
+    return [n for (n,) in session.execute(_SQLITE_NAMES if is_sqlite else _POSTGRES_NAMES, values)]
+
+
+def _by_bm25(session: Session, wanted: dict[str, Any], limit: int, offset: int) -> tuple[list[int], int]:
+    rows = session.execute(_SQLITE, {**wanted, "limit": limit, "offset": offset})
+    return [number for (number,) in rows], 0
+
+
+def _by_ts_rank(session: Session, wanted: dict[str, Any], limit: int, offset: int) -> tuple[list[int], int]:
+    """The listings, and how many there are in all; 0 if no row could tell."""
+    rows = session.execute(_POSTGRES, {**wanted, "limit": limit, "offset": offset}).all()
+    found, total = [number for number, _ in rows], rows[0][1] if rows else 0
+    if offset + limit > _MOST_RANKED:
+        older = {**wanted, "limit": limit - len(found), "offset": max(offset, _MOST_RANKED)}
+        found += [number for (number,) in session.execute(_POSTGRES_OLDER, older)]
+    return found, total
+
+
+def _count(session: Session, query: str, *, is_sqlite: bool) -> int:
+    return int(session.scalar(_SQLITE_COUNT if is_sqlite else _POSTGRES_COUNT, {"query": query}) or 0)
 
 
 def name_key(name: str) -> str:

@@ -80,7 +80,7 @@ def move(
 
 
 def acting_as(roles: frozenset[Role]) -> Role:
-    """The one of several roles under which a move is recorded."""
+    """Which of the caller's roles a move is recorded under."""
     order: tuple[Role, ...] = ("owner", "admin", "service")
     return next(role for role in order if role in roles)
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
+from builtin_plugins.marketplace.models import Listing
+from builtin_plugins.marketplace.services.search import derive
+from kernel.sdk import Unit
 from tests.builtin_plugins.marketplace.conftest import Market
 from tests.builtin_plugins.marketplace.marketplace_support import NOWHERE, PLUGINS, bring, draft
 from tests.builtin_plugins.tenancy.tenancy_support import fresh
@@ -98,6 +102,27 @@ async def test_who_may_change_what(market: Market) -> None:
     assert (await eve.get(f"{PLUGINS}/no-uuid")).status == 404
 
 
+async def test_names_of_every_script(market: Market) -> None:
+    """Right-to-left names, joiners inside words and emoji are names; what shows nothing is none."""
+    ann = await market.user()
+    for name in (
+        "مواعيد المد",
+        "לוח גאות",
+        "می\u200cخواهم",
+        "क्\u200dष",
+        "👩\u200d🚀",
+        "ab\u200f c",
+        "\u202elive",
+    ):
+        shown = (await draft(ann, display_name=name))["display_name"]
+        assert shown == name
+    for name in ("\u202e", "\u2069", "\u200b", "\u2800"):
+        body = {"name": fresh("plugin"), "display_name": name, "author": "Ann"}
+        answer = await ann.post(PLUGINS, json=body)
+        assert answer.status == 422, name
+        assert [item["loc"] for item in answer.json()["detail"]] == [["body", "display_name"]]
+
+
 async def test_pages(market: Market) -> None:
     """limit and offset, page and page_size: the same rows, all of them, newest first."""
     ann = await market.user()
@@ -158,6 +183,29 @@ async def test_search_forgives_the_spelling_of_names(market: Market, name: str, 
     assert (await found_by(market, asked))[0] == name
 
 
+async def test_every_hit_of_a_frequent_word_is_on_one_page(market: Market) -> None:
+    """PostgreSQL ranks only the newest thousand; whoever pages on sees the others, and none twice."""
+    word = fresh("groyne").replace("-", "")
+    names = await market.running.platform.database.write(listed, word, 1_030)
+    found: list[str] = []
+    for offset in range(0, 1_100, 100):
+        found += await found_by(market, word, offset=offset)
+    assert sorted(found) == sorted(names)
+    across = await found_by(market, word, limit=20, offset=990)
+    assert across == found[990:1_010]
+
+
+def listed(unit: Unit, word: str, count: int) -> list[str]:
+    """So many approved listings whose descriptions hold `word`; their names."""
+    names = [fresh("harbour") for _ in range(count)]
+    for name in names:
+        made = Listing(id=str(uuid4()), name=name, name_key=name, display_name=name, author="Ada")
+        made.description, made.status, made.current_version = f"Guards the {word}.", "approved", "1.0"
+        unit.session.add(made)
+    derive(unit.session)
+    return names
+
+
 async def test_search_reads_words_as_people_write_them(market: Market) -> None:
     """Accents and case do not matter, nor do signs of the query language."""
     ann = await market.user()
@@ -169,6 +217,16 @@ async def test_search_reads_words_as_people_write_them(market: Market) -> None:
     assert await found_by(market, "&|!") == []
     assert (await ann.get(f"{PLUGINS}/search?q=")).status == 422
     assert (await ann.get(f"{PLUGINS}/search")).status == 422
+
+
+async def test_search_finds_names_without_letters(market: Market) -> None:
+    """A name of signs alone has no words to search for, and is found by its beginning."""
+    author = await market.user()
+    for name in ("😀%", "😀%☂"):
+        await bring(author, market.admin, "approved", name=name)
+    assert await found_by(market, "😀") == ["😀%", "😀%☂"]
+    assert await found_by(market, "😀", limit=1, offset=1) == ["😀%☂"]
+    assert await found_by(market, "☂") == await found_by(market, "\u200b") == []
 
 
 async def test_what_leaves_the_catalog_is_not_found(market: Market) -> None:
