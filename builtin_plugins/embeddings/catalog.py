@@ -20,8 +20,8 @@ class LocalModel:
 
     `names` are those that clients may use, in lower case. `prefixes` stand before a text of each purpose, as
     the model was trained. `unrelated` is the cosine of two texts with nothing in common;
-    `meaning` is the share of vectors in hybrid search, `elsewhere` that for questions in another language
-    than `languages` (None for about all). They are chosen on the sets in `tests/benchmarks`.
+    `meaning` is the share of vectors in hybrid search for questions in `languages` (None for about all),
+    `elsewhere` that for others. They are chosen on the sets in `tests/benchmarks`.
     `load` makes its engine; `locate` raises WeightsNotFound where its files are not there, and reads none of
     them.
     """
@@ -87,6 +87,8 @@ E5_SMALL = LocalModel(
     0.7,
     _load_e5,
     lambda settings: locate_file(settings.e5_file),
+    languages=frozenset({"en"}),  # it knows the others as well, but words tell more there
+    elsewhere=0.5,
 )
 MODELS = (E5_SMALL, MINILM)
 

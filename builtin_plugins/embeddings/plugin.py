@@ -48,6 +48,12 @@ class EmbeddingsPlugin(Plugin):
     def register_health_checks(self) -> Sequence[HealthCheck]:
         return [HealthCheck("embeddings", self._check, service="rag-pipeline")]
 
+    @hookimpl
+    async def on_start(self, platform: Platform) -> None:
+        if platform.role == "api":
+            # Past the limit itself the plugin would be taken out of service.
+            await platform.resource(EMBEDDINGS).preload(0.9 * platform.settings.plugin_start_timeout)
+
     @asynccontextmanager
     async def _open(self, platform: Platform) -> AsyncIterator[LocalEmbeddings]:
         durations = platform.metrics.histogram(

@@ -46,6 +46,7 @@ class LocalEmbeddings:
         # Three at a time: one document has two batches under way, and a question in the same process need not
         # wait for either.
         self._threads = ThreadPoolExecutor(3, "platform-embed", initializer=_yield_to_others)
+        self._preloading: asyncio.Task[None] | None = None
         self._engines = {model.name: _Engine(model, settings, self._threads) for model in models}
 
     async def embed(self, model: str, texts: Sequence[str], purpose: contracts.Purpose) -> Embedded | None:
@@ -75,6 +76,19 @@ class LocalEmbeddings:
         self._durations.labels(known.name).observe(seconds)
         return known.embedded(vectors, engine.identity)
 
+    async def preload(self, seconds: float) -> None:
+        """Load the models that the settings name. What takes longer goes on; what fails is in the log."""
+        loading = asyncio.create_task(self._preload(), name="preloading embedding models")
+        self._preloading = loading
+        await asyncio.wait({loading}, timeout=seconds)
+
+    async def _preload(self) -> None:
+        for name in self._settings.preloaded:
+            known = find_model(name, self._models)
+            with suppress(Unavailable):
+                if known is not None:
+                    await self._engines[known.name].loaded()
+
     async def problem(self) -> str | None:
         """Why a model can't be used now, as far as that is known without loading it; None when all can."""
         here = [model.name for model in self._models if not is_left_out(model, self._settings)]
@@ -83,6 +97,8 @@ class LocalEmbeddings:
 
     def close(self) -> None:
         """Let go of the threads."""
+        if self._preloading is not None:
+            self._preloading.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 

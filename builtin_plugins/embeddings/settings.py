@@ -5,9 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SecretStr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from builtin_plugins.embeddings.further.declared import (
+    RESERVED,
     FurtherModel,
     checked_keys,
     checked_models,
@@ -51,9 +60,34 @@ class EmbeddingsSettings(Settings):
     keys: Annotated[SecretStr | None, AfterValidator(checked_keys)] = Field(
         None, description="API keys of these endpoints: `name=key`, separated by commas."
     )
+    preload: str = Field(
+        "",
+        description="Models to load before a process takes its first request, separated by commas, such as "
+        "multilingual-e5-small; the first text that needs a model loads it when unset.",
+    )
+
+    @property
+    def preloaded(self) -> list[str]:
+        """The names in `preload`, in lower case."""
+        return _names(self.preload)
+
+    @field_validator("preload")
+    @classmethod
+    def _preloaded_are_here(cls, value: str, info: ValidationInfo) -> str:
+        further = info.data.get("models", {})
+        here = RESERVED.union(name for name, model in further.items() if model.folder is not None)
+        if strangers := set(_names(value)) - here:
+            raise ValueError(
+                f"no model on this machine is called '{min(strangers)}'; there are {', '.join(sorted(here))}"
+            )
+        return value
 
     @model_validator(mode="after")
     def _keys_have_models(self) -> EmbeddingsSettings:
         if strangers := set(keys_of(self.keys)) - set(self.models):
             raise ValueError(f"a key is given for '{sorted(strangers)[0]}', which 'models' doesn't name")
         return self
+
+
+def _names(value: str) -> list[str]:
+    return [name for entry in value.split(",") if (name := entry.strip().lower())]

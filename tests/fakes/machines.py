@@ -128,6 +128,7 @@ async def machines(
         "PLATFORM_LOG_FORMAT": "text",
         "PLATFORM_PASSWORD_MEMORY_MB": "12",
         "PLATFORM_DATABASE_POOL_SIZE": "5",
+        "PLATFORM_EMBEDDINGS_PRELOAD": "multilingual-e5-small",
         **environment,
     }
     for number in range(apis):
@@ -149,8 +150,8 @@ async def machines(
 
 
 @asynccontextmanager
-async def nginx(folder: Path, port: int, upstreams: list[int]) -> AsyncIterator[None]:
-    """The documented server without TLS, in front of these ports."""
+async def nginx(folder: Path, port: int, upstreams: list[int]) -> AsyncIterator[asyncio.subprocess.Process]:
+    """The documented server without TLS, in front of these ports. Clients may keep their connections."""
     text = CONFIG.read_text(encoding="utf-8")
     one = re.compile(r"    server 10\.0\.0\.\d+:8000 (.*)\n")
     options = one.findall(text)
@@ -166,7 +167,7 @@ async def nginx(folder: Path, port: int, upstreams: list[int]) -> AsyncIterator[
     config = folder / "nginx.conf"
     config.write_text(
         f"daemon off;\nmaster_process off;\npid {folder}/pid;\nerror_log stderr;\nuser {getpass.getuser()};\n"
-        f"events {{}}\nhttp {{\naccess_log off;\n{temporary}{text}}}\n"
+        f"events {{}}\nhttp {{\naccess_log off;\nkeepalive_requests 1000000;\n{temporary}{text}}}\n"
     )
     with (folder / "nginx.log").open("ab") as log:
         process = await asyncio.create_subprocess_exec(
@@ -176,7 +177,7 @@ async def nginx(folder: Path, port: int, upstreams: list[int]) -> AsyncIterator[
             env=dict(os.environ),
         )
     try:
-        yield
+        yield process
     finally:
         with suppress(ProcessLookupError):
             process.kill()

@@ -6,12 +6,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
-Vectors = npt.NDArray[np.float32]
+
+Vectors: TypeAlias = "npt.NDArray[np.float32]"
 Precision = Literal["fp32", "bf16"]
 
 Ids = list[int]
@@ -55,6 +57,8 @@ class Reference:
     @classmethod
     def read(cls, file: Path) -> Reference:
         """From a JSON file with a list of `entries` of `text` and `vector`."""
+        import numpy as np
+
         entries = json.loads(file.read_text(encoding="utf-8"))["entries"]
         vectors = np.array([entry["vector"] for entry in entries], np.float32)
         return cls([entry["text"] for entry in entries], vectors)
@@ -113,6 +117,8 @@ def identity(engine: str, model: str, precision: Precision, fingerprint: str) ->
 
 def normalised(vectors: Vectors) -> Vectors:
     """`vectors` [n, d] divided by their lengths, so that an inner product is a cosine."""
+    import numpy as np
+
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit: Vectors = vectors / np.maximum(lengths, np.float32(1e-12))
     return unit
@@ -120,6 +126,8 @@ def normalised(vectors: Vectors) -> Vectors:
 
 def padded(tokens: list[Ids]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
     """Token ids int32 and mask float32, both [texts, longest]."""
+    import numpy as np
+
     longest = max(len(ids) for ids in tokens)
     ids = np.zeros((len(tokens), longest), np.int32)
     mask = np.zeros((len(tokens), longest), np.float32)

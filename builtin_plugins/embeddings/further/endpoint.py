@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
 from builtin_plugins.embeddings.engines.base import DeclaredWrongly, Vectors, normalised
@@ -21,6 +20,9 @@ from kernel.sdk import (
     Unavailable,
     contracts,
 )
+
+if TYPE_CHECKING:
+    pass
 
 
 class _Item(BaseModel):
@@ -74,6 +76,8 @@ class EndpointModel:
         return whole.encode("utf-8", "replace").decode() or " "  # some servers refuse an empty text
 
     async def _vectors(self, texts: Sequence[str]) -> Vectors:
+        import numpy as np
+
         size = self._declared.batch
         parts = [await self._batch(texts[at : at + size]) for at in range(0, len(texts), size)]
         return np.concatenate(parts) if parts else np.empty((0, self._declared.dimension), np.float32)
@@ -92,6 +96,8 @@ class EndpointModel:
 
 def _read(raw: bytes, count: int) -> Vectors:
     """The vectors in the order of the texts. Raises ValueError for anything else."""
+    import numpy as np
+
     try:
         items: Any = _Items.model_validate(json.loads(raw)).data
     except (ValidationError, ValueError, RecursionError):

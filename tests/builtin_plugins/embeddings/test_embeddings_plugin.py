@@ -75,3 +75,23 @@ async def test_nothing_is_loaded_before_the_first_text(start_platform: Start) ->
     assert health["checks"]["embeddings"] == "healthy" and health["status"] == "healthy"
     metrics = (await running.anonymous.get("/metrics")).body.decode()
     assert "embedding_generation_duration_seconds_count" not in metrics
+
+
+async def test_preloaded_models(start_platform: Start, caplog: pytest.LogCaptureFixture) -> None:
+    """A process that takes requests is not ready before they are loaded; a worker waits for a text."""
+    caplog.set_level("INFO", "platform.embeddings")
+    env = {"PLATFORM_EMBEDDINGS_PRELOAD": "all-MiniLM-L6-v2"}
+    await start_platform("embeddings", env=env, role="worker")
+    assert "ready after" not in caplog.text
+    await start_platform("embeddings", env=env)
+    assert "/all-MiniLM-L6-v2/" in caplog.text and "ready after" in caplog.text
+
+
+async def test_what_can_not_be_preloaded(start_platform: Start, tmp_path: Path) -> None:
+    """A name of no model is refused; files that are missing stop nothing."""
+    running = await start_platform("embeddings", env={"PLATFORM_EMBEDDINGS_PRELOAD": "gpt"})
+    reasons = {record.name: str(record.reason) for record in running.platform.plugins}
+    assert "PLATFORM_EMBEDDINGS_PRELOAD" in reasons["embeddings"] and "called 'gpt'" in reasons["embeddings"]
+    env = {"PLATFORM_EMBEDDINGS_PRELOAD": "all-minilm", "PLATFORM_EMBEDDINGS_WEIGHTS": str(tmp_path / "none")}
+    running = await start_platform("embeddings", env=env)
+    assert "model files" in (await running.anonymous.get("/health")).json()["checks"]["embeddings"]
