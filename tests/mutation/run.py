@@ -1,261 +1,287 @@
 """How many small defects the tests notice: a random sample of cosmic-ray's, in a copy of the checkout.
 
-    python -m venv /tmp/mutation && /tmp/mutation/bin/pip install cosmic-ray==8.7.0
-    nice -n 15 /tmp/mutation/bin/python tests/mutation/run.py --python .venv/bin/python [AREA…]
-
-`areas.toml` says what is mutated and which tests run. A sample has one mutant of each place drawn; places
-and mutants come from the seed, so that a run can be repeated. Annotations are left alone, and so are values
-set outside functions: those are limits, not rules. Results are appended to a file, one JSON object a line;
-what stands there is not run again. cosmic-ray is no dependency of the platform, and this is no part of CI.
+See README.md beside this file.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import difflib
-import fnmatch
+import hashlib
 import json
 import math
 import os
-import random
-import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager
+from dataclasses import asdict
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-import cosmic_ray.plugins as operators
-from cosmic_ray.ast import ast_nodes, get_ast
-from cosmic_ray.mutating import mutate_code
+import coverage
 
-ROOT = Path(__file__).resolve().parents[2]
-Place = tuple[int, int]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from tests.mutation.choosing import Covered, chosen, nearest
+from tests.mutation.mutants import ROOT, Mutant, modules_of, sample
 
-@dataclass(frozen=True)
-class Mutant:
-    """A defect: the nth place where an operator of cosmic-ray applies in a module."""
-
-    module: str
-    line: int
-    operator: str
-    occurrence: int
+BROKEN = 70  # the status of a fork in which something other than a test went wrong
+Row = dict[str, Any]
 
 
-def places(module: str, skipped: set[str]) -> dict[Place, list[Mutant]]:
-    """All mutants of a module, by the place that they change."""
-    code = (ROOT / module).read_text(encoding="utf-8")
-    tree, off_limits = get_ast(code), list(_left_alone(ast.parse(code)))
-    found: dict[Place, list[Mutant]] = {}
-    for name in sorted(operators.operator_names()):
-        if any(fnmatch.fnmatchcase(name, glob) for glob in skipped):
-            continue
-        kind = operators.get_operator(name)
-        if kind.arguments():
-            continue
-        spots = (spot for node in ast_nodes(tree) for spot in kind().mutation_positions(node))
-        for occurrence, (start, _) in enumerate(spots):
-            if not any(first <= start < last for first, last in off_limits):
-                found.setdefault(start, []).append(Mutant(module, start[0], name, occurrence))
-    return found
+class Bench:
+    """A copy of the checkout, and the process whose forks run its tests."""
 
-
-def _left_alone(tree: ast.Module) -> Iterator[tuple[Place, Place]]:
-    """Annotations, and statements outside functions that only set something."""
-    for node in ast.walk(tree):
-        wanted = [getattr(node, "annotation", None), getattr(node, "returns", None)]
-        if isinstance(node, ast.Module):
-            wanted += [one for one in node.body if isinstance(one, ast.Assign | ast.AnnAssign)]
-        for one in wanted:
-            if one is not None:
-                yield (one.lineno, one.col_offset), (one.end_lineno, one.end_col_offset)
-
-
-def modules_of(area: dict[str, Any]) -> list[str]:
-    found = {str(path.relative_to(ROOT)) for glob in area["modules"] for path in ROOT.glob(glob)}
-    without = area.get("without", [])
-    return sorted(m for m in found if not any(fnmatch.fnmatch(m, glob) for glob in without))
-
-
-def sample(area: dict[str, Any], skipped: set[str], seed: str) -> list[Mutant]:
-    """One mutant of each place drawn; an area's places count alike, whichever module they are in."""
-    dice = random.Random(seed)
-    found = [some for module in modules_of(area) for _, some in sorted(places(module, skipped).items())]
-    return [dice.choice(some) for some in dice.sample(found, min(area["sample"], len(found)))]
-
-
-def order(tests: list[str], module: str) -> list[str]:
-    """The test files, those first whose names have words of the module's, or that use its names."""
-    files = [f for t in tests for f in ([t] if t.endswith(".py") else map(str, sorted(_files(t))))]
-    words = set(Path(module).stem.split("_"))
-    tree = ast.parse((ROOT / module).read_text(encoding="utf-8"))
-    defined = {
-        n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    }
-
-    def closeness(file: str) -> int:
-        used = set(re.findall(r"\w+", (ROOT / file).read_text(encoding="utf-8")))
-        return 3 * sum(word.rstrip("s") in Path(file).stem for word in words) + len(defined & used)
-
-    return sorted(files, key=closeness, reverse=True)
-
-
-def _files(folder: str) -> list[Path]:
-    return [path.relative_to(ROOT) for path in (ROOT / folder).rglob("test_*.py")]
-
-
-class Copy:
-    """A copy of the checkout in which defects are tried out, and the process whose forks run its tests."""
-
-    def __init__(self, folder: Path, python: str, settings: dict[str, Any]) -> None:
-        archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
-        subprocess.run(["tar", "-x"], cwd=folder, input=archive, check=True)
-        self._folder = folder
-        self._settings = settings
+    def __init__(self, folder: Path, python: str, files: list[str], settings: Row) -> None:
+        self._folder, self._settings = folder, settings
         self._tried = 0
-        env = {**os.environ, "PYTHONPATH": str(folder)}
-        listed = [python, "-c", _LIBRARIES]
-        names = subprocess.run(listed, cwd=folder, env=env, check=True, capture_output=True, text=True).stdout
-        self._forks = subprocess.Popen(
-            [python, "tests/mutation/forks.py", *names.split()],
-            cwd=folder,
+        self._code, self._left, self._made = (folder / name for name in ("code", "left", "made"))
+        for one in (self._code, self._left, self._made):
+            one.mkdir()
+        archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
+        subprocess.run(["tar", "-x"], cwd=self._code, input=archive, check=True)
+        env = {**os.environ, "PYTHONPATH": str(self._code), "TMPDIR": str(self._made)}
+        env["MUTATION_LIBRARIES"] = str(Path(coverage.__file__).parents[1])
+        if not settings["postgresql"]:
+            env["PLATFORM_TEST_POSTGRES"] = "postgresql://nobody@127.0.0.1:9/none"  # their tests are skipped
+        self._warm = subprocess.Popen(
+            [python, "tests/mutation/warm.py", *files],
+            cwd=self._code,
             env=env,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=(folder / "errors").open("w"),
             text=True,
         )
+        hello = self._hear()
+        if hello["errors"]:
+            raise SystemExit(f"The tests can't be collected; see {folder}/errors")
+        unwanted = settings["skipped_tests"] + ([] if settings["postgresql"] else ["*postgresql*"])
+        self.tests: list[str] = [
+            test for test in hello["tests"] if not any(fnmatch(test.lower(), glob) for glob in unwanted)
+        ]
 
     def close(self) -> None:
         """End the process."""
-        assert self._forks.stdin is not None
-        self._forks.stdin.close()
-        self._forks.wait()
+        assert self._warm.stdin is not None
+        self._warm.stdin.close()
+        self._warm.wait()
 
-    def try_out(self, mutant: Mutant, tests: list[str]) -> dict[str, Any]:
-        """Put the defect in, run the tests to the first that fails, and put the code back."""
-        path = self._folder / mutant.module
+    def cover(self, tests: list[str], modules: list[str]) -> Row:
+        """Which lines of `modules` each test runs."""
+        enough = self._settings["seconds_of_a_file"]
+        return self._ask(tests, 3 * enough, cover=modules, enough=enough)
+
+    def passes(self, test: str, seconds: float) -> bool:
+        """Whether a test passes without any defect."""
+        answer = self._ask([test], seconds)
+        return bool(answer["in_time"] and answer["status"] == 0)
+
+    def try_out(self, mutant: Mutant, text: str, tests: list[str], seconds: float) -> tuple[str, str]:
+        """Put the defect in, run tests to the first that fails, and put the code back: the outcome, and by
+        which test.
+        """
+        with self._defect(mutant.module, text):
+            before = (ROOT / mutant.module).read_text(encoding="utf-8")
+            answer = self._ask(tests, seconds, defect=(mutant.module, before, text))
+        if answer["failed"]:
+            return "killed", answer["failed"]
+        hangs = not answer["in_time"] or answer["status"] in (-signal.SIGKILL, -signal.SIGXCPU)
+        if hangs and answer["test"]:
+            return "hangs", answer["test"]
+        return {0: "survived"}.get(answer["status"], "unknown"), answer["test"]
+
+    @contextmanager
+    def _defect(self, module: str, text: str) -> Iterator[None]:
+        """For the processes that a test starts; what they make of databases is not for later tests."""
+        path, made = self._code / module, set(self._made.rglob("*"))
         before, times = path.read_text(encoding="utf-8"), path.stat()
-        try:
-            after = mutate_code(before, operators.get_operator(mutant.operator)(), mutant.occurrence)
-        except AttributeError:  # cosmic-ray's own, at an exception with a dotted name
-            return {**asdict(mutant), "outcome": "unknown", "by": "", "diff": []}
-        assert after is not None
-        path.write_text(after, encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
         self._tried += 1  # a time of its own for each: compiled files are told apart by it
         os.utime(path, (times.st_atime, times.st_mtime + 10 * self._tried))
         try:
-            nearest = order(tests, mutant.module)
-            first = self._settings["nearest"]
-            outcome, last = self._run(nearest[:first])
-            if outcome == "survived" and nearest[first:] and not self._settings["narrow"]:
-                outcome, last = self._run(nearest[first:])
+            yield
         finally:
             path.write_text(before, encoding="utf-8")
             os.utime(path, (times.st_atime, times.st_mtime))
-        changed = difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
-        return {**asdict(mutant), "outcome": outcome, "by": last, "diff": list(changed)[2:]}
+            for new in set(self._made.rglob("*")) - made:
+                shutil.rmtree(new, ignore_errors=True) if new.is_dir() else new.unlink(missing_ok=True)
 
-    def _run(self, tests: list[str]) -> tuple[str, str]:
-        output = self._folder / "output"
-        arguments = ["-x", "-q", "-p", "no:cacheprovider", "--tb=no", *tests]
-        arguments += ["-k", "not postgresql"] if self._settings["not_postgresql"] else []
-        limits = {name: self._settings[name] for name in ("processor_seconds", "timeout")}
-        assert self._forks.stdin is not None and self._forks.stdout is not None
-        self._forks.stdin.write(json.dumps({"arguments": arguments, "output": str(output), **limits}) + "\n")
-        self._forks.stdin.flush()
-        code = json.loads(self._forks.stdout.readline())
-        if code is None:
-            return "unknown", ""
-        if code in (-signal.SIGKILL, -signal.SIGXCPU):
-            return "hangs", ""
-        said = output.read_text(encoding="utf-8", errors="replace").splitlines()
-        failed = [line for line in said if line.startswith(("FAILED", "ERROR"))]
-        outcome = {0: "survived", 1: "killed"}.get(code, "killed" if failed else "unknown")
-        return outcome, " ".join(failed[:1])[:200]
+    def _ask(self, tests: list[str], seconds: float, **more: Any) -> Row:
+        asked = {"tests": tests, "folder": str(self._left), "output": str(self._folder / "output"), **more}
+        limits = {"processor_seconds": 20 + 3 * seconds, "timeout": 60 + 6 * seconds}
+        assert self._warm.stdin is not None
+        self._warm.stdin.write(json.dumps({**asked, **limits}) + "\n")
+        self._warm.stdin.flush()
+        answer = self._hear()
+        if answer["status"] == BROKEN:
+            raise SystemExit((self._folder / "output").read_text(errors="replace"))
+        shutil.rmtree(self._left, ignore_errors=True)
+        self._left.mkdir(exist_ok=True)
+        return answer
 
-
-_LIBRARIES = """
-import sys, kernel.testing, typer, uvloop
-own = ("__", "kernel", "builtin_plugins", "cli", "tests")
-of_pytest = ("pytest_", "xdist", "hypothesis", "_hypothesis", "schemathesis", "anyio")  # loaded by itself
-print(*(name for name in sys.modules if not name.startswith(own + of_pytest)))
-"""
+    def _hear(self) -> Row:
+        assert self._warm.stdout is not None
+        line = self._warm.stdout.readline()
+        if not line:
+            raise SystemExit((self._folder / "errors").read_text() or "The process of the tests has ended")
+        heard: Row = json.loads(line)
+        return heard
 
 
-def report(results: list[dict[str, Any]]) -> str:
-    """The share that was noticed, with Wilson's interval of 95 %."""
-    results = [one for one in results if one["outcome"] != "unknown"]
-    noticed, total = sum(r["outcome"] != "survived" for r in results), len(results)
-    if not total:
-        return "nothing was run"
-    z, share = 1.96, noticed / total
-    middle = (share + z * z / (2 * total)) / (1 + z * z / total)
-    half = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total**2)) / (1 + z * z / total)
-    lines = [f"{noticed} of {total} noticed: {share:.0%} ({middle - half:.0%} to {middle + half:.0%})"]
-    for one in results:
-        if one["outcome"] == "survived":
-            lines += [
-                f"survived: {one['module']}:{one['line']} {one['operator']}",
-                *map("    {}".format, one["diff"]),
-            ]
+class Runner:
+    """Decides what becomes of mutants. Which tests run which lines is found out as it is needed."""
+
+    def __init__(self, bench: Bench, settings: Row, kept: Path) -> None:
+        self._bench, self._settings, self._kept = bench, settings, kept
+        self._known = {row["key"]: row for row in _rows(kept)}
+        self._modules = sorted({one for area in settings["areas"].values() for one in modules_of(area)})
+        self._covered = Covered()
+        self._mapped: set[str] = set()
+        self._by_file: dict[str, list[str]] = {}
+        for test in bench.tests:
+            self._by_file.setdefault(test.partition("::")[0], []).append(test)
+
+    def decide(self, area: Row, mutant: Mutant) -> Row:
+        """What becomes of a mutant. A test counts only if it passes without the defect."""
+        before, after = (ROOT / mutant.module).read_text(encoding="utf-8"), mutant.text()
+        if after is None:
+            return {"outcome": "unknown", "by": "", "tests": 0, "diff": []}
+        diff = list(difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm=""))[2:]
+        while True:
+            tests = self._tests(area, mutant)
+            expected = sum(self._covered.seconds.get(test, 1.0) for test in tests)
+            outcome, by = self._bench.try_out(mutant, after, tests, expected)
+            if not self._is_doubtful(outcome, by) or self._bench.passes(by, max(expected, 5)):
+                return {"outcome": outcome, "by": by, "tests": len(tests), "diff": diff}
+            self._covered.failing.add(by)
+            _say(f"unsteady {by}")
+
+    def _is_doubtful(self, outcome: str, test: str) -> bool:
+        """Whether the test must yet be seen to pass without the defect; others did when mapped."""
+        return outcome == "hangs" or (outcome == "killed" and test not in self._covered.seconds)
+
+    def _tests(self, area: Row, mutant: Mutant) -> list[str]:
+        """Those that run the line; then those of the nearest files of which that isn't known.
+
+        Files are looked through until one runs it. Where none does, processes that the nearest start may.
+        """
+        of_area = [file for file in self._by_file if file.startswith(tuple(area["tests"]))]
+        files, first = nearest(of_area, mutant.module), self._settings["nearest"]
+        near, covered = files[:first], self._covered
+        for at, file in enumerate(files):
+            if at >= first and covered.tests_of(mutant):
+                break
+            self._map(file)
+        known = covered.tests_of(mutant)
+        rest = [test for file in near for test in self._by_file[file] if test not in covered.failing]
+        rest = [test for test in rest if not known or test not in covered.seconds]
+        budget = self._settings["seconds_of_a_mutant"]
+        return [
+            *chosen(known, covered.seconds, mutant, budget),
+            *chosen(rest, covered.seconds, mutant, budget / (2 if known else 1)),
+        ]
+
+    def _map(self, file: str) -> None:
+        """Which tests of a file run which lines: as it is kept, where the file is as it was."""
+        if file in self._mapped:
+            return
+        self._mapped.add(file)
+        tests = self._by_file[file]
+        key = hashlib.sha256((ROOT / file).read_bytes() + json.dumps(tests).encode()).hexdigest()[:16]
+        row = self._known.get(key)
+        if row is None:
+            answer = self._bench.cover(tests, self._modules)
+            row = {"key": key, "file": file, "failed": answer["failed"]}
+            row |= {"seconds": answer.get("seconds", {}), "lines": answer.get("lines", {})}
+            _append(self._kept, row)
+            _say(f"map      {answer['took']:6.1f} s  {file} {answer['failed']}")
+        self._covered.add(row["seconds"], row["lines"])
+        self._covered.failing |= {row["failed"]} - {""}
+
+
+def report(rows: list[Row]) -> str:
+    """The share that was noticed, with Wilson's interval of 95 %; by area; and what survived."""
+    lines = [_share("all", rows)]
+    areas = dict.fromkeys(row["area"] for row in rows)
+    lines += [_share(area, [row for row in rows if row["area"] == area]) for area in areas]
+    for row in rows:
+        if row["outcome"] == "survived":
+            lines += [f"survived: {row['module']}:{row['line']} {row['operator']} ({row['tests']} tests)"]
+            lines += map("    {}".format, row["diff"])
     return "\n".join(lines)
 
 
+def _share(name: str, rows: list[Row]) -> str:
+    decided = [row for row in rows if row["outcome"] != "unknown"]
+    total, noticed = len(decided), sum(row["outcome"] != "survived" for row in decided)
+    if not total:
+        return f"{name:8} nothing was decided"
+    z, share = 1.96, noticed / total
+    middle = (share + z * z / (2 * total)) / (1 + z * z / total)
+    half = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total**2)) / (1 + z * z / total)
+    return f"{name:8} {noticed} of {total} noticed: {share:.0%} ({middle - half:.0%} to {middle + half:.0%})"
+
+
+def _rows(path: Path) -> list[Row]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def _append(path: Path, row: Row) -> None:
+    with path.open("a") as file:
+        file.write(json.dumps(row) + "\n")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def _identity(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in Mutant.__dataclass_fields__)
+
+
 def main() -> None:
+    """Draw, try out what the file of results doesn't have yet, and report."""
     settings = tomllib.loads((Path(__file__).parent / "areas.toml").read_text(encoding="utf-8"))
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "areas", nargs="*", default=list(settings["areas"]), help="areas to try; all by default"
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("areas", nargs="*", help="areas to try; all by default")
     parser.add_argument("--python", default=".venv/bin/python", help="the platform's environment")
     parser.add_argument("--results", type=Path, default=Path("/tmp/mutation.jsonl"))
-    parser.add_argument(
-        "--narrow", action="store_true", help="run only the nearest tests; others may notice a survivor"
-    )
-    chosen = parser.parse_args()
-    settings["narrow"] = chosen.narrow
-    python = str(Path(chosen.python).absolute())
-    known = (
-        [json.loads(line) for line in chosen.results.read_text().splitlines()]
-        if chosen.results.exists()
-        else []
-    )
-    done = {tuple(one[name] for name in Mutant.__dataclass_fields__) for one in known}
-    draws = {
-        name: sample(
-            settings["areas"][name], set(settings["skipped_operators"]), f"{settings['seed']}-{name}"
-        )
-        for name in chosen.areas
-    }
-    turns = [
-        (name, draw[n])
-        for n in range(max(map(len, draws.values())))
-        for name, draw in draws.items()
-        if n < len(draw)
-    ]
-    with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
-        copy = Copy(Path(folder), python, settings)
-        for name, mutant in turns:
-            if tuple(asdict(mutant).values()) in done:
-                continue
-            outcome = copy.try_out(mutant, settings["areas"][name]["tests"])
-            known.append({"area": name, **outcome})
-            with chosen.results.open("a") as file:
-                file.write(json.dumps(known[-1]) + "\n")
-            sys.stdout.write(
-                f"{name:8} {outcome['outcome']:9} {mutant.module}:{mutant.line} {mutant.operator}\n"
-            )
-            sys.stdout.flush()
-        copy.close()
-    sys.stdout.write(report(known) + "\n")
+    parser.add_argument("--map", type=Path, default=Path("/tmp/mutation-map.jsonl"))
+    parser.add_argument("--again", action="store_true", help="try what has survived once more")
+    parser.add_argument("--report", action="store_true", help="only say what the file of results has")
+    options = parser.parse_args()
+    areas = {name: settings["areas"][name] for name in options.areas or settings["areas"]}
+    settings["areas"] = areas
+    known = {_identity(row): row for row in _rows(options.results)}
+    if not options.report:
+        skipped, seed, size = (settings[name] for name in ("skipped_operators", "seed", "sample"))
+        draws = {name: sample(area, skipped, f"{seed}-{name}", size) for name, area in areas.items()}
+        turns = [(name, draw[n]) for n in range(size) for name, draw in draws.items() if n < len(draw)]
+        waiting = [turn for turn in turns if _waits(known.get(_identity(asdict(turn[1]))), options.again)]
+        with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
+            files = sorted({test for area in areas.values() for test in area["tests"]})
+            bench = Bench(Path(folder), str(Path(options.python).absolute()), files, settings)
+            runner = Runner(bench, settings, options.map)
+            for name, mutant in waiting:
+                row = {"area": name, **asdict(mutant)}
+                row |= runner.decide(areas[name], mutant)
+                known[_identity(row)] = row
+                _append(options.results, row)
+                _say(f"{name:8} {row['outcome']:9} {mutant.module}:{mutant.line} {mutant.operator}")
+            bench.close()
+    _say(report(list(known.values())))
+
+
+def _waits(row: Row | None, again: bool) -> bool:
+    return row is None or (again and row["outcome"] == "survived")
 
 
 if __name__ == "__main__":
