@@ -18,6 +18,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import cycle
 from typing import Any
 
 import uvloop
@@ -34,6 +35,10 @@ class Result:
     p50: float
     p99: float
     errors: int
+    seconds: float = 0.0
+    """From the first request to the last answer."""
+    processor: float = 0.0
+    """Seconds of processor time that the load itself took meanwhile."""
 
 
 class _Connection(asyncio.Protocol):
@@ -50,7 +55,7 @@ class _Connection(asyncio.Protocol):
     def send(self, due: float) -> None:
         """Send the request that fell due then."""
         self._due = due
-        self._transport.write(self._load.request)
+        self._transport.write(next(self._load.requests))
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
@@ -77,8 +82,8 @@ class _Connection(asyncio.Protocol):
 class _Load(ABC):
     """Requests on some connections for a time."""
 
-    def __init__(self, request: bytes, seconds: float) -> None:
-        self.request = request
+    def __init__(self, requests: Sequence[bytes], seconds: float) -> None:
+        self.requests = cycle(requests)
         self.latencies: list[float] = []
         self.errors = 0
         self._seconds = seconds
@@ -91,12 +96,13 @@ class _Load(ABC):
             for _ in range(connections)
         ]
         print("begun", flush=True)
-        started = time.perf_counter()
+        started, used = time.perf_counter(), time.process_time()
         await self._drive([connection for _, connection in opened], started + self._seconds)
-        elapsed = time.perf_counter() - started
+        elapsed, used = time.perf_counter() - started, time.process_time() - used
         self.latencies.sort()
         pick = lambda share: self.latencies[int(share * (len(self.latencies) - 1))] * 1000  # noqa: E731
-        return Result(len(self.latencies) / elapsed, pick(0.5), pick(0.99), self.errors)
+        rate = len(self.latencies) / elapsed
+        return Result(rate, pick(0.5), pick(0.99), self.errors, elapsed, used)
 
     @abstractmethod
     async def _drive(self, connections: list[_Connection], stop_at: float) -> None:
@@ -128,8 +134,8 @@ class _ClosedLoad(_Load):
 
 
 class _OpenLoad(_Load):
-    def __init__(self, request: bytes, seconds: float, rate: float) -> None:
-        super().__init__(request, seconds)
+    def __init__(self, requests: Sequence[bytes], seconds: float, rate: float) -> None:
+        super().__init__(requests, seconds)
         self._interval = 1 / rate
         self._waiting: deque[float] = deque()
 
@@ -183,17 +189,32 @@ async def load(
     body: str | None = None,
     begun: asyncio.Event | None = None,
 ) -> Result:
-    """Drive the load from a process of its own: a closed loop, or an open one at `rate` requests a second.
+    """The same request again and again: a closed loop, or an open one at `rate` requests a second.
 
     `begun` is set when its connections are open and the first request is about to be sent.
     """
-    argument = json.dumps([port, raw_request(path, token, body), connections, seconds, rate])
+    requests = [raw_request(path, token, body)]
+    return await load_of(port, requests, connections=connections, seconds=seconds, rate=rate, begun=begun)
+
+
+async def load_of(
+    port: int,
+    requests: Sequence[str],
+    *,
+    connections: int,
+    seconds: float,
+    rate: float | None = None,
+    begun: asyncio.Event | None = None,
+) -> Result:
+    """Requests (`raw_request`) one after the other, again and again, by a process of its own."""
+    pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", "import sys; from tests.benchmarks.load import main; main(sys.argv[1:])"),
-        argument,
-        stdout=asyncio.subprocess.PIPE,
+        *(sys.executable, "-c", "from tests.benchmarks.load import main; main()"), stdin=pipe, stdout=pipe
     )
-    assert process.stdout is not None
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(json.dumps([port, list(requests), connections, seconds, rate]).encode())
+    await process.stdin.drain()
+    process.stdin.close()
     await process.stdout.readline()  # empty if it failed: the result is missing then, too
     if begun is not None:
         begun.set()
@@ -201,9 +222,9 @@ async def load(
     return Result(**json.loads(output))
 
 
-def main(arguments: Sequence[str]) -> None:
-    """One run, described by a JSON list; prints a line when it begins, and the result as JSON."""
-    port, request, connections, seconds, rate = json.loads(arguments[0])
-    raw = request.encode()
+def main() -> None:
+    """One run, described by JSON on standard input; prints a line at its begin, and then the result."""
+    port, requests, connections, seconds, rate = json.load(sys.stdin)
+    raw = [request.encode() for request in requests]
     made = _ClosedLoad(raw, seconds) if rate is None else _OpenLoad(raw, seconds, rate)
     print(json.dumps(asdict(uvloop.run(made.run(port, connections)))))

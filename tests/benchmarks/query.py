@@ -48,6 +48,9 @@ def served(folder: Path) -> dict[str, str]:
 class Bench:
     """A platform in this process, with one knowledge base that is filled without embedding."""
 
+    paragraphs = 1
+    """Of each passage's text."""
+
     def __init__(self, platform: Platform, session: aiohttp.ClientSession, model: str) -> None:
         self.platform = platform
         self.session = session
@@ -92,7 +95,7 @@ class Bench:
         document, collection = str(uuid.uuid4()), f"rag:{self.base}"
         place = {"page": None, "char_start": 0, "char_end": 0}
         points = [
-            Point(str(uuid.uuid4()), document, at, article(len(self.vectors) + at, 1), vector, place)
+            Point(str(uuid.uuid4()), document, at, self._text(at), vector, place)
             for at, vector in enumerate(vectors)
         ]
         vectors = self.platform.vectors
@@ -104,6 +107,9 @@ class Bench:
             vectors.publish(unit, collection, document)
 
         await self.platform.database.write(write)
+
+    def _text(self, at: int) -> str:
+        return article(len(self.vectors) + at, self.paragraphs)
 
     def _row(self, document: str, chunks: int) -> Document:
         return Document(

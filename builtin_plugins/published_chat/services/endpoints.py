@@ -17,8 +17,20 @@ from builtin_plugins.published_chat.errors import (
     SlugTaken,
 )
 from builtin_plugins.published_chat.models import Endpoint
-from builtin_plugins.published_chat.schemas import EndpointCreate, EndpointOut, EndpointUpdate, State
-from builtin_plugins.published_chat.services.owners import owner_of, pipeline_for, state_of, states_of
+from builtin_plugins.published_chat.schemas import (
+    EndpointCreate,
+    EndpointOut,
+    EndpointUpdate,
+    RagConfig,
+    State,
+)
+from builtin_plugins.published_chat.services.owners import (
+    missing_method,
+    owner_of,
+    pipeline_for,
+    state_of,
+    states_of,
+)
 from builtin_plugins.published_chat.settings import PublishedChatSettings
 from kernel.sdk import (
     Caller,
@@ -27,6 +39,7 @@ from kernel.sdk import (
     Platform,
     Scope,
     Unit,
+    Unprocessable,
     audit,
     contracts,
     scope_of,
@@ -55,9 +68,13 @@ def find_own(session: Session, scope: Scope, endpoint_id: str) -> Endpoint:
 
 
 async def create(caller: Caller, wanted: EndpointCreate) -> EndpointOut:
-    """A new endpoint of the caller. Raises PipelineNotFound, NotPipelineOwner, SlugTaken."""
+    """A new endpoint of the caller.
+
+    Raises PipelineNotFound, NotPipelineOwner, SlugTaken, and Unprocessable for an unknown method.
+    """
     if caller.id is None:
         raise Forbidden("Only an account can publish a chat; it answers with the account's rights")
+    _check_method(caller.platform, wanted.rag_config)
     await _check_pipeline(caller, wanted.pipeline_id)
     settings = caller.platform.settings_of(PublishedChatSettings)
     made = Endpoint(
@@ -85,6 +102,13 @@ def _add(unit: Unit, caller: Caller, made: Endpoint) -> None:
     unit.session.flush()
     after = {"slug": made.slug, "pipeline_id": made.pipeline_id, "allowed_origins": made.allowed_origins}
     audit(unit, "published_chat.created", _TARGET, made.id, after=after, origin=caller.origin)
+
+
+def _check_method(platform: Platform, config: RagConfig) -> None:
+    known = missing_method(platform, config.method)
+    if known is not None:
+        place = ("body", "rag_config", "method")
+        raise Unprocessable.field(place, f"must be one of {', '.join(known)}", config.method)
 
 
 async def _check_pipeline(owner: Caller, pipeline_id: str) -> None:
@@ -119,11 +143,13 @@ async def get(caller: Caller, endpoint_id: str) -> EndpointOut:
 async def update(caller: Caller, endpoint_id: str, change: EndpointUpdate) -> EndpointOut:
     """Change an endpoint. A new pipeline must be its owner's, whoever changes it.
 
-    Raises EndpointNotFound, NotEndpointOwner, PipelineNotFound, NotPipelineOwner.
+    Raises EndpointNotFound, NotEndpointOwner, PipelineNotFound, NotPipelineOwner, Unprocessable.
     """
     platform = caller.platform
     scope = await scope_of(platform, caller.principal)
     found = await platform.database.read(find_own, scope, endpoint_id)
+    if change.rag_config is not None:
+        _check_method(platform, change.rag_config)
     if change.pipeline_id is not None and change.pipeline_id != found.pipeline_id:
         owner = await owner_of(platform, found)
         if owner is None:

@@ -40,7 +40,15 @@ async def state_of(platform: Platform, endpoint: Endpoint) -> tuple[State, Calle
         return "pipeline_gone", None
     if not pipeline.knowledge_bases:
         return "no_knowledge_base", None
+    if missing_method(platform, endpoint.rag_config.get("method")) is not None:
+        return "method_gone", None
     return "open", owner
+
+
+def missing_method(platform: Platform, method: str | None) -> Sequence[str] | None:
+    """The methods that there are, if this one is none of them: a plugin that brought it may be off."""
+    known = platform.hooks.ask_now(contracts.list_methods, platform=platform)
+    return None if method is None or known is None or method.lower() in known else known
 
 
 async def states_of(platform: Platform, endpoints: Sequence[Endpoint]) -> dict[str, State]:

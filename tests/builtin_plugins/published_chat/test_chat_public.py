@@ -65,6 +65,14 @@ class TestOrigins:
             for answer in (await visitor.ask(), await visitor.rate(1), await visitor.session()):
                 assert (answer.status, answer.json()["code"]) == (403, "origin_refused"), origin
 
+    @pytest.mark.parametrize(
+        ("origin", "said"), [(None, "missing"), (f"https://{'a' * 900}.example", "too long")]
+    )
+    async def test_what_is_wrong_with_an_origin(self, shop: Shop, origin: str | None, said: str) -> None:
+        """The refusal tells one that is missing from one that is too long."""
+        refused = await shop.visitor(origin).session()
+        assert (refused.status, refused.json()["code"]) == (403, "origin_refused") and said in refused.detail
+
     async def test_no_origin_is_allowed_by_default(self, shop: Shop) -> None:
         """Without a list, no page may; `*` is any page, and still no missing origin."""
         closed = await publish(shop.owner, shop.pipeline, allowed_origins=None)
@@ -287,7 +295,7 @@ async def test_a_deleted_document_is_not_quoted(running: Running) -> None:
     assert len(restored) == 1 and "130" not in restored[0]["answer"]
     sessions = (await shop.owner.get(shop.path + "/sessions")).json()["items"]
     turns = await shop.owner.get(f"{shop.path}/sessions/{sessions[0]['session_id']}/turns")
-    assert b"130" not in turns.body and turns.json()["items"][0]["withheld"] is True
+    assert b"130 EUR" not in turns.body and turns.json()["items"][0]["withheld"] is True
 
 
 async def test_the_widget(shop: Shop) -> None:
