@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _SHOWN = ("id", "username", "email", "role", "is_active", "platform_admin", "created_at")
 
-Username = Annotated[str, typer.Argument(help="Name of the account; upper and lower case are the same.")]
+Username = Annotated[str, typer.Argument(help="Name of the account; case does not matter.")]
 
 
 @asynccontextmanager

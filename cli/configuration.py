@@ -33,9 +33,7 @@ app = App()
 def show(
     word: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[WORD]", help="Show only settings that contain this word.", show_default=False
-        ),
+        typer.Argument(metavar="WORD", help="Show only settings that contain this word.", show_default=False),
     ] = None,
     wide: Annotated[bool, typer.Option("--wide", help="One line for each setting, however long.")] = False,
     as_json: AsJson = False,

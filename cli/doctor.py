@@ -40,7 +40,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 async def _examine(*, show: bool) -> list[Finding]:
-    """Every finding; shown as soon as it is known."""
+    """Collect every finding and show each as soon as it is known."""
     from cli import checks, console
 
     found = []
@@ -59,10 +59,10 @@ def _show(finding: Finding) -> None:
     from cli import console
 
     mark, style = _MARKS[finding.status]
-    head = Text.assemble((f"{mark} ", style), (f"{finding.check:<12}", "bold"))
+    head = Text.assemble((f"{mark} ", style), (f"{finding.check:<13}", "bold"))
     console.print_beside(head, Text(finding.text))
     if finding.remedy:
-        console.print_beside(Text.assemble(" " * 14, ("→ ", "dim")), Text(finding.remedy))
+        console.print_beside(Text.assemble(" " * 15, ("→ ", "dim")), Text(finding.remedy))
 
 
 def _summary(failed: int, warned: int) -> None:

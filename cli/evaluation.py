@@ -46,7 +46,7 @@ def run(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for table.md and plot.svg.")] = None,
 ) -> None:
-    """Ask the questions, and print what was measured. The exit code is 1 if a demand is not met."""
+    """Ask the questions, and print what was measured. The exit code is 1 if a threshold is missed."""
     from cli import console, running
     from cli.evaluating import Demands, evaluate
 

@@ -147,7 +147,7 @@ def _plugins_in(staged: Path, packages: set[str]) -> list[str]:
 
 
 def _show(listed: Listed | None, plan: _Plan) -> None:
-    """All that is known before anything is changed."""
+    """Show everything that is known before anything is changed."""
     for one in plan.declared:
         tier = one.tier if listed is None else f"{one.tier} (the catalog says {listed.tier})"
         console.out().print(f"{one.name} {one.version}".strip(), markup=False, highlight=False)

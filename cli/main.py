@@ -18,7 +18,7 @@ RUN, USE, LOOK_AFTER, EXTEND = "Run", "Use", "Manage", "Extend"
 
 ENTRIES = (
     Entry("serve", "cli.serve", "Start the platform: the API and a worker for its jobs.", RUN),
-    Entry("service", "cli.service", "Run the platform as a service of systemd.", RUN),
+    Entry("service", "cli.service", "Run the platform as a systemd service.", RUN),
     Entry("worker", "cli.worker", "Run jobs only, on this or another machine.", RUN),
     Entry(
         "demo",

@@ -19,7 +19,7 @@ def models() -> None:
 @app.command(
     name="try",
     epilog=examples(
-        ("platformctl models try", "installs 130 MB at the first time"),
+        ("platformctl models try", "installs 130 MB the first time"),
         after="The model is small: it shows that everything works, and invents things.",
     ),
 )

@@ -1,4 +1,4 @@
-"""`platformctl service`: run the platform as a service of systemd."""
+"""`platformctl service`: run the platform as a systemd service."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 app = App(
     no_args_is_help=True,
-    help="Run the platform as a service of systemd, which starts it with the machine and after a failure.",
+    help="Run the platform as a systemd service, which starts it with the machine and after a failure.",
     epilog=examples(
         ("platformctl service install --user platform", "write the units"),
         ("platformctl service show", "print them only"),
-        after="Settings that differ from their defaults belong into config.yaml in PLATFORM_HOME, or as "
+        after="Settings that differ from their defaults belong in config.yaml in PLATFORM_HOME, or as "
         "VARIABLE=value lines into /etc/platform/environment.",
     ),
 )

@@ -28,7 +28,7 @@ _JUST_NOW = 3600.0
 
 
 async def examine_stored(platform: Platform) -> AsyncIterator[Finding]:
-    """What is stored, of a database that is up to date."""
+    """Check what is stored; the database must be up to date."""
     yield await _check_clock(platform)
     yield await _check_log(platform)
     yield await check_files(platform)
@@ -118,7 +118,7 @@ def _stored_size(stored: Mapping[str, StoredBlob], sha256: str) -> int:
 
 
 def _old(stored: Mapping[str, StoredBlob], orphans: Iterable[str]) -> int:
-    """How many of them are no upload under way."""
+    """How many are older than any upload in progress could be."""
     limit = time.time() - _JUST_NOW
     return sum(stored[one].modified_at < limit for one in orphans)
 

@@ -30,7 +30,7 @@ _HIDDEN = "***"
 )
 def support_bundle(
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="File to write; it must not exist yet.")
+        Path | None, typer.Argument(metavar="FILE", help="File to write; it must not exist yet.")
     ] = None,
 ) -> None:
     """Pack versions, settings, checks, failed jobs and log lines for a bug report, without secrets."""

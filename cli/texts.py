@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,6 +37,12 @@ class WithExamples(_Base):
     def __init__(self, *args: Any, epilog: Any = None, help: str | None = None, **options: Any) -> None:
         self.examples: Examples | None = epilog
         super().__init__(*args, help=_unwrapped(help), **options)
+        for argument in (one for one in self.params if isinstance(one, TyperArgument)):
+            argument.metavar = argument.metavar or argument.display_name_raw.upper()
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Arguments in capitals: NAME must be given, [NAME] can be left out. typer would write {NAME}."""
+        return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help to standard output."""

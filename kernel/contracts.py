@@ -227,10 +227,7 @@ def store_document(caller: Caller, knowledge_base_id: str, filename: str, conten
 
 @hookspec.first
 def delete_document(caller: Caller, knowledge_base_id: str, document_id: str) -> bool | None:
-    """Delete a document of the caller's knowledge base; no search that starts later finds it.
-
-    True if it was there. Raises Forbidden.
-    """
+    """Delete a document of the caller's; no later search finds it. True if it was there. Raises Forbidden."""
 
 
 @hookspec.all(failing="skip")
@@ -287,6 +284,11 @@ def on_graph_switched(platform: Platform, unit: Unit, knowledge_base_id: str, ow
 @hookspec.first
 def find_pipelines(caller: Caller, pipeline_ids: Sequence[str]) -> Mapping[str, PipelineEntry] | None:
     """Those of these pipelines that the caller may ask, by id."""
+
+
+@hookspec.first_now
+def list_methods(platform: Platform) -> Sequence[str] | None:
+    """The methods by which a pipeline can answer now, those of plugins included, in lower case."""
 
 
 @hookspec.first

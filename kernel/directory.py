@@ -118,7 +118,7 @@ class Directory:
         return problem is None
 
     def _judged(self, owner: str, entry: PluginEntry) -> PluginEntry:
-        """The entry as it is once the switches are looked at."""
+        """The entry with its status set by the plugin's switch."""
         if entry.status == "error" or self._states.is_on(entry.name):
             if self._states.is_on(owner):
                 return entry

@@ -40,7 +40,7 @@ class Implementation:
     accepted: tuple[str, ...]
 
     def call(self, arguments: dict[str, Any]) -> Any:
-        """Its answer, or an awaitable for it."""
+        """The implementation's answer, or an awaitable of it."""
         if len(self.accepted) == len(arguments):
             return self.function(**arguments)
         return self.function(**{name: arguments[name] for name in self.accepted})

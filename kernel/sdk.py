@@ -1,6 +1,4 @@
-"""Everything a plugin may import from the platform. Anything not listed here can change without notice.
-A removal is announced one release ahead in CHANGELOG.md, under "Plugin authors".
-"""
+"""All a plugin may import; the rest can change. CHANGELOG.md announces removals one release ahead."""
 
 from kernel import contracts
 from kernel.acting import Acting, acting
@@ -71,6 +69,7 @@ from kernel.http.access_control import ScopeMissing, require_access, require_tok
 from kernel.http.context import Context
 from kernel.http.examples import example
 from kernel.http.forwarding import end_to_end_headers
+from kernel.http.names import READABLE, clean_name
 from kernel.http.responses import Answer, Message, MessageWithId, Page, PageQuery, send_events, send_stream
 from kernel.http.routes import (
     ADMIN,
@@ -87,7 +86,7 @@ from kernel.http.routes import (
     permission,
 )
 from kernel.http.streams import OPEN_STREAMS
-from kernel.http.uploads import ReceivedFile, clean_name, receive_file
+from kernel.http.uploads import ReceivedFile, receive_file
 from kernel.http.validation import iter_body, json_object, read_body
 from kernel.jobs.declarations import Job, JobFailed, JobMoved, JobRef, LongJob
 from kernel.jobs.following import cancel as cancel_job
@@ -191,6 +190,7 @@ __all__ = [
     "PUBLIC",
     "PUBLIC_OR_MORE",
     "RATE_LIMITS",
+    "READABLE",
     "SCHEMA",
     "TOKENS",
     "TOOLS",

@@ -323,10 +323,10 @@ class KernelSettings(Settings):
 
 
 class SettingsLoader:
-    """Reads settings classes from one environment and the sections of one `config.yaml`."""
+    """Reads settings classes from one environment, `variables`, and the sections of one `config.yaml`."""
 
     def __init__(self, environ: Mapping[str, str], sections: Mapping[str, Any] | None = None) -> None:
-        self._environ = environ
+        self.variables = environ
         self._sections = dict(sections or {})
         self._known_names: set[str] = set()
 
@@ -351,7 +351,7 @@ class SettingsLoader:
         names = cls.env_names()
         self._known_names.update(variable for variables in names.values() for variable in variables)
         values = self._section(owner, cls)
-        values.update({field: self._environ[variable] for field, variable in self._set_in(names).items()})
+        values.update({field: self.variables[variable] for field, variable in self._set_in(names).items()})
         values.update(stored or {})
         try:
             return cls.model_validate(values, by_name=True, by_alias=False)
@@ -368,8 +368,8 @@ class SettingsLoader:
 
         That is every `PLATFORM_…` variable, and any other whose name is close to a setting that is not set.
         """
-        unset = self._known_names.difference(self._environ)
-        for name in sorted(set(self._environ) - self._known_names):
+        unset = self._known_names.difference(self.variables)
+        for name in sorted(set(self.variables) - self._known_names):
             if name.startswith(ignore):
                 continue
             if name.startswith("PLATFORM_"):
@@ -384,7 +384,7 @@ class SettingsLoader:
 
     def _set_in(self, names: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
         """The strongest variable of the environment that sets each field; an empty one sets nothing."""
-        found = {field: next(filter(self._environ.get, names[field]), None) for field in names}
+        found = {field: next(filter(self.variables.get, names[field]), None) for field in names}
         return {field: variable for field, variable in found.items() if variable is not None}
 
     def _section(self, owner: str, cls: type[Settings]) -> dict[str, Any]:

@@ -6,6 +6,7 @@
   these plugins on a real port and answers a `Running`.
 - `somebody(running)`: an account with a token. `audited(running, "team.created")`: what the audit log has.
 - `await eventually(check)`: waits for what another process does.
+- `migrated_home(home)`: a home with the tables of the built-in plugins, for commands and processes.
 - `open_unit` holds a unit of writing open while others read and write.
 """
 
@@ -44,6 +45,7 @@ from kernel.platform import Platform, Role
 from kernel.plugins import Candidate, given
 from kernel.server import Listener, bind
 from kernel.settings import SettingsLoader
+from kernel.testing_databases import migrated_home as migrated_home
 from kernel.testing_databases import pytest_configure as pytest_configure
 from kernel.testing_databases import pytest_configure_node as pytest_configure_node
 from kernel.testing_databases import pytest_unconfigure as pytest_unconfigure
@@ -196,6 +198,7 @@ async def eventually(check: Callable[[], bool | Awaitable[bool]], seconds: float
     """Look until `check()` is true; answers how many seconds that took. Raises TimeoutError past `seconds`.
 
     For what tells nobody that it happened, such as the work of another process: otherwise await an event.
+    It looks fifty times a second, later ten times: looking takes processor time from what is waited for.
     """
     started = time.monotonic()
     async with asyncio.timeout(seconds):
@@ -203,7 +206,7 @@ async def eventually(check: Callable[[], bool | Awaitable[bool]], seconds: float
             found = check()
             if await found if inspect.isawaitable(found) else found:
                 return time.monotonic() - started
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(min(0.1, max(0.02, (time.monotonic() - started) / 20)))
 
 
 def services_required() -> bool:

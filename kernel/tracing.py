@@ -132,7 +132,7 @@ class Tracing:
         token = _current.set(span)
         try:
             yield span
-        except BaseException as error:
+        except BaseException as error:  # also when cancelled: noted, and raised again
             if not isinstance(error, expected):
                 note_error(span, error)
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from kernel import collector_timing
 from kernel.testing import Start, platforms
 from tests.fakes.elsewhere import elsewhere
+from tests.fakes.loaded_once import languages_loaded_once
 from tests.fakes.small_model import SmallModel, serving
 
 # These files take a minute or more: several processes start with them, so that none ends alone with one.
@@ -42,6 +44,12 @@ async def start_platform(platform_home: Path, request: pytest.FixtureRequest) ->
     url = request.config.getoption("against")
     async with elsewhere(url) if url else platforms(platform_home) as start:
         yield start
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _languages() -> Iterator[None]:
+    with languages_loaded_once():
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -84,6 +92,8 @@ def _on_server(item: pytest.Item) -> bool:
 
 
 def _goes_elsewhere(item: pytest.Item) -> bool:
+    if item.get_closest_marker("own_installation"):
+        return False
     used = getattr(item, "fixturenames", ())
     shared = item.nodeid.startswith("tests/builtin_plugins/rag/") and "running" in used
     return shared or "start_platform" in used
@@ -110,7 +120,7 @@ WALKS = (
     Walk("market-kills", 2, 20, "How often the marketplace's server is killed."),
     Walk("backup-kills", 1, 10, "How often a backup is killed, and how often a restore."),
     Walk("webhook-kills", 1, 3, "How often a server is killed in mid-delivery."),
-    Walk("machine-seconds", 8, 40, "For how long machines are killed at random moments."),
+    Walk("machine-seconds", 3, 40, "For how long machines are killed at random moments."),
 )
 GENERATED = ("identity-walks", "role-worlds")
 """Those that are profiles of Hypothesis."""
@@ -162,7 +172,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> None:
-    """The files that took longest, their fixtures included, over all processes."""
+    """The files that took longest, their fixtures included, and the processor time of all processes."""
     seconds: Counter[str] = Counter()
     for reports in terminalreporter.stats.values():
         for report in reports:
@@ -174,3 +184,7 @@ def pytest_terminal_summary(
             : config.getoption("slow_files")
         ]:
             terminalreporter.write_line(f"{took:8.1f} s  {name}")
+        used = sum(
+            sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        )
+        terminalreporter.write_line(f"{used:8.1f} s  of processor time in all, that of servers left out")

@@ -48,7 +48,7 @@ class Index:
         self._fits: dict[tuple[str, str], bool] = {}
 
     def put(self, source: str, links: Iterable[Link]) -> None:
-        """The edges of one plugin, in place of those that it had."""
+        """Replace the edges of one plugin."""
         for link in self._out.pop(source, ()):
             self._in[link.target].pop(link, None)
         made = tuple(sorted(links, key=lambda link: (link.target_type, link.target)))

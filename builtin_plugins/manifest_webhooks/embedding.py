@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from kernel.sdk import Platform, PlatformError, contracts
 
 from .errors import EmbeddingUnavailable
 from .manifest import EmbedModel
 from .settings import WebhookSettings
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 log = logging.getLogger("platform.manifests")
 

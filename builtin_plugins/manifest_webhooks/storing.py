@@ -5,10 +5,8 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel
 from sqlalchemy import delete, select
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
@@ -22,6 +20,10 @@ from .errors import EngineChanged, UnknownWebhook
 from .folder import LiveManifest
 from .models import LONGEST_NAME, EventRow, PluginRow
 from .reading import Delivery
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 # Longer than any sender in the wild repeats a delivery: GitHub offers it for 3 days.
 EVENT_RETENTION = timedelta(days=30)

@@ -22,6 +22,7 @@ LOOK_MS = 1500
 
 Fingerprint = tuple[int, int, int, int]
 Snapshot = Mapping[Path, Fingerprint]
+Identity = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,7 @@ async def watch(
     changes are reported again at the next look.
     """
     files: Snapshot = known or {}
-    async for _ in _looks(directory, stop):
-        now = await asyncio.to_thread(scan, directory)
+    async for now in _looks(directory, stop):
         if now != files and await _report(on_change, _difference(files, now)):
             files = now
 
@@ -102,13 +102,14 @@ async def _report(on_change: Callable[[Changes], Awaitable[None]], changes: Chan
     return True
 
 
-async def _looks(directory: Path, stop: asyncio.Event) -> AsyncIterator[None]:
-    """Yield whenever the folder deserves a look: at once, on notices, and at least every LOOK_MS."""
+async def _looks(directory: Path, stop: asyncio.Event) -> AsyncIterator[Snapshot]:
+    """Yield what the folder holds: at once, on notices, and at least every LOOK_MS."""
     while not stop.is_set():
-        yield
+        identity, files = await asyncio.to_thread(_look, directory)
+        yield files
         try:
-            async for _ in _notices(directory, stop):
-                yield
+            async for files in _notices(directory, identity, stop):
+                yield files
         except (OSError, RuntimeError) as error:
             # Out of inotify watches, a file system without notices, or the folder vanished meanwhile.
             logger.info(
@@ -120,9 +121,10 @@ async def _looks(directory: Path, stop: asyncio.Event) -> AsyncIterator[None]:
             await asyncio.wait_for(stop.wait(), LOOK_MS / 1000)
 
 
-async def _notices(directory: Path, stop: asyncio.Event) -> AsyncIterator[None]:
-    """Follow the folder that stands at this path now; ends when it is gone or another one took its place."""
-    identity = await asyncio.to_thread(_identity, directory)
+async def _notices(
+    directory: Path, identity: Identity | None, stop: asyncio.Event
+) -> AsyncIterator[Snapshot]:
+    """Follow the folder of this identity; ends when it is gone or another one took its place."""
     if identity is None:
         return
     notices = awatch(
@@ -137,12 +139,18 @@ async def _notices(directory: Path, stop: asyncio.Event) -> AsyncIterator[None]:
     )
     async with contextlib.aclosing(notices):
         async for _ in notices:
-            yield
-            if await asyncio.to_thread(_identity, directory) != identity:
+            current, files = await asyncio.to_thread(_look, directory)
+            yield files
+            if current != identity:
                 return
 
 
-def _identity(directory: Path) -> tuple[int, int] | None:
+def _look(directory: Path) -> tuple[Identity | None, Snapshot]:
+    """The folder's identity and its manifests, read together so that a look costs one thread call."""
+    return _identity(directory), scan(directory)
+
+
+def _identity(directory: Path) -> Identity | None:
     try:
         facts = directory.stat()
     except OSError:

@@ -43,7 +43,7 @@ class McpServerOut(BaseModel):
 
 
 class McpServerList(BaseModel):
-    """All of them."""
+    """The configured MCP servers."""
 
     servers: list[McpServerOut]
 

@@ -31,7 +31,7 @@ def request(number: int, method: str, params: Mapping[str, Any], *, modern: bool
 
 
 def notification(method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """A message that is not answered."""
+    """A JSON-RPC notification: a message without an answer."""
     return {"jsonrpc": "2.0", "method": method, **({"params": dict(params)} if params else {})}
 
 

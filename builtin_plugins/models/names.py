@@ -8,7 +8,7 @@ _LATEST: Final = ":latest"
 
 
 def canonical(model: str) -> str:
-    """The form in which two names of one model are equal."""
+    """The canonical name of a model, for comparing."""
     return model.removesuffix(_LATEST)
 
 

@@ -208,7 +208,7 @@ def _moment(item: dict[str, Any]) -> datetime:
 
 
 def _document(feed: str, item: dict[str, Any]) -> bytes:
-    """An item as a text: the same item is always the same bytes."""
+    """An item as text; the same item always gives the same bytes."""
     when = f"{_moment(item):%Y-%m-%d}" if item["published"] else ""
     heading = "\n".join(line for line in (item["title"], f"{feed} {when}".strip(), item["link"]) if line)
     return f"{heading}\n\n{item['text']}".strip().encode(errors="replace") + b"\n"

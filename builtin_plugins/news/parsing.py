@@ -68,7 +68,7 @@ def _text(markup: str) -> str:
 
 
 def _seconds(when: Any) -> float:
-    """Seconds since 1970; 0 for none, or one that is none."""
+    """Seconds since 1970; 0 for a missing or invalid date."""
     try:
         return float(max(calendar.timegm(when), 0)) if when else 0.0
     except (TypeError, ValueError, OverflowError):

@@ -15,7 +15,7 @@ _MOST_FEEDS = 50
 
 
 class NewsSettings(Settings):
-    """Which feeds are read, and how much of them is kept."""
+    """Which feeds are read, and how many of their items are kept."""
 
     env_prefix: ClassVar[str] = "NEWS_"
     configurable: ClassVar[frozenset[str]] = frozenset({"feeds", "max_items", "keep_items"})

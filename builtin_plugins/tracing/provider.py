@@ -41,7 +41,7 @@ class Patient(SpanExporter):
         logging.getLogger(_LIBRARY_LOG).setLevel(logging.CRITICAL)
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Send them; those that can't be sent are lost."""
+        """Send the spans; those that can't be sent are lost."""
         why = ""
         try:
             result = self._exporter.export(spans)

@@ -41,41 +41,40 @@ def database(empty_database_url: str | None) -> dict[str, str]:
     return {} if empty_database_url is None else {"DATABASE_URL": empty_database_url}
 
 
-def test_from_empty_to_up_to_date(cli: Cli, database: dict[str, str]) -> None:
+def test_from_empty_to_up_to_date(bare_cli: Cli, database: dict[str, str]) -> None:
     """Everything is pending in an empty database, nothing after an upgrade, and a second one does nothing."""
-    before = json.loads(cli("db", "pending", "--json", env=database).stdout)
+    before = json.loads(bare_cli("db", "pending", "--json", env=database).stdout)
     assert (before[0]["owner"], before[0]["revisions"][0]) == ("kernel", "0001")
-    upgraded = cli("db", "upgrade", env=database)
+    upgraded = bare_cli("db", "upgrade", env=database)
     assert upgraded.exit_code == 0, upgraded.output
     assert "kernel: 0001" in upgraded.stderr
-    assert json.loads(cli("db", "pending", "--json", env=database).stdout) == []
-    assert "up to date" in cli("db", "upgrade", env=database).stderr
+    assert json.loads(bare_cli("db", "pending", "--json", env=database).stdout) == []
+    assert "up to date" in bare_cli("db", "upgrade", env=database).stderr
 
 
-def test_check_agrees_after_an_upgrade(cli: Cli, database: dict[str, str]) -> None:
+def test_check_agrees_after_an_upgrade(bare_cli: Cli, database: dict[str, str]) -> None:
     """Models and tables of every owner agree in a database that was just made."""
-    cli("db", "upgrade", env=database)
-    result = cli("db", "check", env=database)
+    bare_cli("db", "upgrade", env=database)
+    result = bare_cli("db", "check", env=database)
     assert result.exit_code == 0, result.output
     assert "kernel" in result.stderr
 
 
-def test_pending_changes_nothing(cli: Cli, database: dict[str, str]) -> None:
+def test_pending_changes_nothing(bare_cli: Cli, database: dict[str, str]) -> None:
     """Asking what is pending does not migrate."""
-    cli("db", "pending", env=database)
-    assert json.loads(cli("db", "pending", "--json", env=database).stdout) != []
+    bare_cli("db", "pending", env=database)
+    assert json.loads(bare_cli("db", "pending", "--json", env=database).stdout) != []
 
 
-def test_check_fails_before_an_upgrade(cli: Cli) -> None:
+def test_check_fails_before_an_upgrade(bare_cli: Cli) -> None:
     """Pending migrations are a difference."""
-    result = cli("db", "check")
+    result = bare_cli("db", "check")
     assert result.exit_code == 1
     assert "kernel: revision 0001 is pending" in result.stderr
 
 
 def test_check_names_what_differs(cli: Cli, platform_home: Path) -> None:
     """A column that somebody dropped by hand is named with its owner."""
-    cli("db", "upgrade")
     with sqlite3.connect(platform_home / "platform.db") as connection:
         connection.execute("ALTER TABLE kernel_account DROP COLUMN must_change_password")
     connection.close()

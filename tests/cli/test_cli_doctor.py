@@ -29,7 +29,7 @@ Findings = dict[str, dict[str, Any]]
 
 
 @pytest.fixture(autouse=True)
-def free(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
+def free(monkeypatch: pytest.MonkeyPatch, bare_cli: Cli) -> None:
     """A port that nobody listens on, whatever runs on this machine."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -42,9 +42,9 @@ def examined(cli: Cli, **env: str) -> tuple[int, Findings]:
     return result.exit_code, {item["check"]: item for item in json.loads(result.stdout)}
 
 
-def test_fresh_machine_is_sound(cli: Cli, platform_home: Path) -> None:
+def test_fresh_machine_is_sound(bare_cli: Cli, platform_home: Path) -> None:
     """Before the first start nothing is wrong, and looking makes nothing."""
-    code, found = examined(cli)
+    code, found = examined(bare_cli)
     assert (code, {item["status"] for item in found.values()}) == (0, {"ok"})
     assert not platform_home.exists()
 
@@ -66,10 +66,10 @@ def test_shown_for_people(cli: Cli) -> None:
     assert result.stdout.rstrip().endswith("All is well.")
 
 
-def test_pending_migrations(cli: Cli, platform_home: Path) -> None:
+def test_pending_migrations(bare_cli: Cli, platform_home: Path) -> None:
     """A home whose database lacks tables is a warning that names the command."""
     platform_home.mkdir(mode=0o700)
-    code, found = examined(cli)
+    code, found = examined(bare_cli)
     assert (code, found["database"]["status"]) == (0, "warning")
     assert "platformctl db upgrade" in found["database"]["remedy"]
 
@@ -83,10 +83,10 @@ def test_secret_that_others_can_read(cli: Cli, platform_home: Path) -> None:
     assert found["secrets"]["remedy"] == f"chmod 600 {platform_home / 'secrets' / 'deploy'}"
 
 
-def test_home_that_others_can_enter(cli: Cli, platform_home: Path) -> None:
+def test_home_that_others_can_enter(bare_cli: Cli, platform_home: Path) -> None:
     """A home with loose permissions is a warning."""
     platform_home.mkdir(mode=0o755)
-    result = cli("doctor")
+    result = bare_cli("doctor")
     assert f"chmod 700 {platform_home}" in result.stdout
 
 
@@ -224,7 +224,7 @@ class TestWhatIsStored:
     @pytest.fixture
     def home(self, used: Path, platform_home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Path:
         """A copy of it; the commands load few plugins."""
-        shutil.copytree(used, platform_home)
+        shutil.copytree(used, platform_home, dirs_exist_ok=True)
         others = sorted({one.name for one in installed()} - {"rag", "platform_ops"})
         monkeypatch.setenv("PLATFORM_PLUGINS_DISABLED", ",".join(others))
         return platform_home

@@ -47,6 +47,21 @@ def test_nothing_vanishes_as_markup(words: tuple[str, ...]) -> None:
     assert [text for text in texts if text and render(text).plain != text] == []
 
 
+def test_brackets_are_not_doubled() -> None:
+    """An argument that may be left out has one pair of brackets, which its usage line adds."""
+    named = [parameter.metavar or "" for command in ALL.values() for parameter in command.params]
+    assert [name for name in named if name.startswith("[")] == []
+
+
+@pytest.mark.parametrize("words", ALL, ids=" ".join)
+def test_arguments_are_written_alike(cli: Cli, words: tuple[str, ...]) -> None:
+    """In capitals; in brackets where they can be left out. Nothing else is between braces."""
+    shown = cli(*words, "--help", env={**COLUMNS, "TERMINAL_WIDTH": "200"}).stdout
+    usage = next(line for line in shown.splitlines() if "Usage:" in line).split()
+    arguments = usage[2 + len(words) :]
+    assert [word for word in arguments if not re.fullmatch(r"\[?[A-Z|_]+\]?(\.\.\.)?\]?", word)] == []
+
+
 def test_options_name_their_defaults(cli: Cli) -> None:
     """A default that comes from a setting is in the help, and is that of the setting."""
     from kernel.settings import KernelSettings

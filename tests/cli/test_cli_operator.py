@@ -180,9 +180,9 @@ class TestSsoLink:
 
 
 @pytest.mark.parametrize("command_line", ["users list", "platform-admin list", "secret set deploy"])
-def test_database_that_is_behind(cli: Cli, command_line: str) -> None:
+def test_database_that_is_behind(bare_cli: Cli, command_line: str) -> None:
     """Where migrations wait for the operator, the command names the one that applies them."""
-    refused = cli(*command_line.split(), input="s3cret", env={"PLATFORM_MIGRATE_ON_START": "false"})
+    refused = bare_cli(*command_line.split(), input="s3cret", env={"PLATFORM_MIGRATE_ON_START": "false"})
     assert (refused.exit_code, "platformctl db upgrade" in refused.stderr) == (4, True)
 
 

@@ -13,11 +13,11 @@ from tests.cli.conftest import Cli
 
 
 class TestSettings:
-    def test_value_in_effect(self, cli: Cli, platform_home: Path) -> None:
+    def test_value_in_effect(self, bare_cli: Cli, platform_home: Path) -> None:
         """The environment wins over config.yaml, which wins over the default."""
         platform_home.mkdir(mode=0o700)
         (platform_home / "config.yaml").write_text("kernel: {port: 8111, workers: 3}\n")
-        result = cli("settings", "--json", env={"PLATFORM_PORT": "8222"})
+        result = bare_cli("settings", "--json", env={"PLATFORM_PORT": "8222"})
         values = {item["variable"]: item["value"] for item in json.loads(result.stdout)}
         assert (values["PLATFORM_PORT"], values["PLATFORM_WORKERS"]) == ("8222", "3")
         assert values["PLATFORM_DATABASE_POOL_SIZE"] == "10"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kernel.testing import migrated_home
 from tests.fakes.processes import free_port
 from tests.fakes.terminal import screen, shown_by
 
@@ -16,6 +17,13 @@ from tests.fakes.terminal import screen, shown_by
 def home(tmp_path: Path) -> dict[str, str]:
     """The environment of a platform in an empty home."""
     return {"PLATFORM_HOME": str(tmp_path / "home"), "PLATFORM_PORT": str(free_port())}
+
+
+@pytest.fixture
+def used(home: dict[str, str]) -> dict[str, str]:
+    """The same with its tables."""
+    migrated_home(Path(home["PLATFORM_HOME"]))
+    return home
 
 
 def test_terminal_of_these_tests() -> None:
@@ -33,7 +41,7 @@ def test_doctor_and_its_spinner(home: dict[str, str]) -> None:
     assert code == 0, shown
     assert "Checking" not in shown
     findings = [line for line in shown.splitlines() if line and not line.startswith(" ")]
-    assert [line for line in findings[:-1] if not re.match(r"[✓!✗] [a-z ]{11} \S", line)] == []
+    assert [line for line in findings[:-1] if not re.match(r"[✓!✗] [a-z ]{12} \S", line)] == []
     assert "migrations" in shown
     assert max(map(len, shown.splitlines())) <= 80
 
@@ -47,10 +55,9 @@ def test_settings_keep_names_in_one_piece(home: dict[str, str]) -> None:
     assert max(map(len, shown.splitlines())) <= 80
 
 
-def test_tables_keep_words_whole(home: dict[str, str]) -> None:
+def test_tables_keep_words_whole(used: dict[str, str]) -> None:
     """The names of jobs are in one piece, though the table has little room."""
-    shown_by("db", "upgrade", env=home)
-    code, shown = shown_by("jobs", "schedules", env=home)
+    code, shown = shown_by("jobs", "schedules", env=used)
     assert code == 0
     assert {"kernel.housekeeping", "manifest_webhooks.forget_old"} <= set(shown.split())
     assert max(map(len, shown.splitlines())) <= 80
@@ -72,19 +79,19 @@ def test_settings_wide(home: dict[str, str]) -> None:
     assert re.search(r"kernel +JWT_EXPIRATION_MINUTES +15 +\S", lines[0])
 
 
-def test_taken_name_before_the_password(home: dict[str, str]) -> None:
+def test_taken_name_before_the_password(used: dict[str, str]) -> None:
     """`users create` says that a name exists before it asks for a password."""
     replies = [("Password: ", "correct horse battery"), ("Once more: ", "correct horse battery")]
-    code, shown = shown_by("users", "create", "ada", env=home, replies=replies)
+    code, shown = shown_by("users", "create", "ada", env=used, replies=replies)
     assert code == 0, shown
-    code, shown = shown_by("users", "create", "ADA", env=home, replies=replies)
+    code, shown = shown_by("users", "create", "ADA", env=used, replies=replies)
     assert code == 4
     assert "already exists" in shown
     assert "Password" not in shown
 
 
-def test_state_of_every_account(home: dict[str, str]) -> None:
+def test_state_of_every_account(used: dict[str, str]) -> None:
     """`users list` shows a state for each account, the active ones included."""
-    shown_by("users", "create", "ada", "--generate", env=home)
-    _, shown = shown_by("users", "list", env=home)
+    shown_by("users", "create", "ada", "--generate", env=used)
+    _, shown = shown_by("users", "list", env=used)
     assert re.search(r"ada .* active$", shown, re.MULTILINE)

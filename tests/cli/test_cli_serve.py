@@ -29,6 +29,7 @@ from tests.fakes.processes import (
 )
 
 BARE = without_plugins()
+RAG = without_plugins("rag")
 HEAVY = {"torch", "faiss", "transformers", "sentence_transformers", "openvino", "tantivy", "dbos", "alembic"}
 
 
@@ -50,15 +51,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TestOneProcess:
-    async def test_says_where_to_go_next(self, cli: Cli, platform_home: Path) -> None:
+    async def test_says_where_to_go_next(self, bare_cli: Cli, platform_home: Path) -> None:
         """The first start names address, home and how to make the first account; a later one is briefer."""
-        async with served_platform(platform_home, "--no-worker", env=BARE) as served:
+        async with served_platform(platform_home, "--no-worker", env=BARE, migrated=False) as served:
             await eventually(lambda: "is ready" in served.process.output())
             first = served.process.output()
         assert f"{served.url}/docs" in first
         assert str(platform_home) in first
         assert "platformctl users create YOURNAME --admin" in first
-        await asyncio.to_thread(cli, "users", "create", "ada", "--generate")
+        await asyncio.to_thread(bare_cli, "users", "create", "ada", "--generate")
         async with served_platform(platform_home, "--no-worker", env=BARE) as served:
             await eventually(lambda: served.process.output().count("is ready") == 2)
             second = served.process.output()[len(first) :]
@@ -83,7 +84,7 @@ class TestOneProcess:
         home = tmp_path / "home"
         home.mkdir()
         home.chmod(0o755)
-        async with served_platform(home):
+        async with served_platform(home, migrated=False):
             assert (home / "platform.db").exists()
         open_to_others = [path for path in home.rglob("*") if path.stat().st_mode & 0o077]
         assert open_to_others == []
@@ -133,7 +134,9 @@ class TestOneProcess:
 
     async def test_only_one_service(self, tmp_path: Path) -> None:
         """`--only` serves the service at its own root, and nothing of the gateway."""
-        async with served_platform(tmp_path / "home", "--no-worker", "--only", "rag-pipeline") as served:
+        async with served_platform(
+            tmp_path / "home", "--no-worker", "--only", "rag-pipeline", env=RAG
+        ) as served:
             assert (await served.get("/knowledge-bases"))[0] == 401
             assert (await served.get("/v1/auth/capabilities"))[0] == 404
             assert (await served.get("/health"))[1]["service"] == "rag-pipeline"

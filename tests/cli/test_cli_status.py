@@ -22,7 +22,7 @@ SMALL = {"platform_ops", "rag"}
 
 
 @pytest.fixture(autouse=True)
-def free(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
+def free(monkeypatch: pytest.MonkeyPatch, bare_cli: Cli) -> None:
     """A port that nobody listens on, and few plugins."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -36,9 +36,9 @@ def status(cli: Cli, **env: str) -> tuple[int, dict[str, Any]]:
     return result.exit_code, json.loads(result.stdout)
 
 
-def test_before_the_first_start(cli: Cli, platform_home: Path) -> None:
+def test_before_the_first_start(bare_cli: Cli, platform_home: Path) -> None:
     """It says that nothing was started, and makes nothing."""
-    code, found = status(cli)
+    code, found = status(bare_cli)
     assert (code, found["api"]["answers"]) == (1, False)
     assert found["problems"] and not platform_home.exists()
 
@@ -87,7 +87,6 @@ async def test_a_running_platform(cli: Cli, start_platform: Start, platform_home
 
 def test_the_support_bundle_has_no_secrets(cli: Cli, platform_home: Path, tmp_path: Path) -> None:
     """Of settings, files, addresses and log lines; it overwrites nothing, and only its owner can read it."""
-    cli("db", "upgrade")
     cli("secret", "set", "deploy", input="the-deploy-secret")
     log = tmp_path / "platform.log"
     log.write_text(f"began with {SECRET}\nBearer abcdefghijklmnop\nthe-deploy-secret\nall was well\n")

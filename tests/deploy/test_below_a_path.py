@@ -126,6 +126,33 @@ async def test_the_client_below_a_path(
     assert aborted == []
 
 
+@pytest.mark.parametrize(
+    ("below", "path", "status"),
+    [("platform/", "health", 200), ("platform/v1/rag/", "knowledge-bases", 401)],
+)
+async def test_trying_a_route_below_a_path(
+    below: str,
+    path: str,
+    status: int,
+    site: Running,
+    browser: Browser,
+    certificate: Certificate,
+    tmp_path: Path,
+) -> None:
+    """Swagger UI's "Try it out" calls the platform where the page is, and a service's where its own is."""
+    async with behind("nginx", site, certificate, tmp_path) as proxied:
+        context = await browser.new_context(ignore_https_errors=True)
+        page = await opened(context, [], [])
+        address = f"{proxied.url}/{below}{path}"
+        await page.goto(f"{proxied.url}/{below}docs")
+        await page.locator(f'.opblock-get .opblock-summary-path[data-path="/{path}"]').click()
+        await page.get_by_role("button", name="Try it out").click()
+        async with page.expect_response(lambda seen: seen.url.startswith(address)) as answer:
+            await page.get_by_role("button", name="Execute").click()
+        assert (await answer.value).status == status
+        await context.close()
+
+
 async def test_single_sign_on_below_a_path(
     browser: Browser, certificate: Certificate, tmp_path: Path
 ) -> None:

@@ -17,7 +17,7 @@ import aiohttp
 import psutil
 import pytest
 
-from kernel.testing import environment
+from kernel.testing import environment, migrated_home
 from tests.fakes.processes import without_plugins
 
 pytestmark = pytest.mark.durability
@@ -44,6 +44,7 @@ class Server:
 
     async def start(self) -> None:
         """Start it and wait until it answers."""
+        migrated_home(self.home, self._environment)
         log = (self.home.parent / "serve.log").open("ab")
         self.process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "cli", "serve", "--port", str(self.port)),

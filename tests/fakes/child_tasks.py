@@ -24,6 +24,11 @@ def echo(value: Any) -> Any:
     return value
 
 
+def imported(module: str) -> bool:
+    """Whether somebody has imported a module before."""
+    return module in sys.modules
+
+
 def pid() -> int:
     """Tell the process."""
     return os.getpid()

@@ -23,6 +23,8 @@ async def make_earlier_release(home: Path, database_url: str | None, **roles: st
     """Write accounts with these roles, all with `PASSWORD`, at the kernel's first migration."""
     env = environment(home, {"DATABASE_URL": database_url})
     await asyncio.to_thread(home.mkdir, parents=True, exist_ok=True, mode=0o700)
+    if database_url is None:  # the tables of this release may be there already
+        await asyncio.to_thread((home / "platform.db").unlink, missing_ok=True)
     database = Database(SettingsLoader(env).load("kernel", KernelSettings).sqlalchemy_url)
     try:
         async with database.schema_change() as connection:
@@ -34,7 +36,7 @@ async def make_earlier_release(home: Path, database_url: str | None, **roles: st
 
 
 def _first_migration(connection: Connection) -> None:
-    if connection.dialect.name == "postgresql":  # the tables of this release may be there already
+    if connection.dialect.name == "postgresql":  # as above
         connection.execute(text("DROP SCHEMA public CASCADE"))
         connection.execute(text("CREATE SCHEMA public"))
     command.upgrade(alembic_config(kernel_owner(), connection), "0001")

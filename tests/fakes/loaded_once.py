@@ -1,13 +1,19 @@
-"""The plugin `embeddings`, whose models are loaded once for all platforms of a test process.
+"""Models that are loaded once for all platforms of a test process.
 
-Loading takes two seconds of processor time, and the platform of almost every test that embeds would pay them.
-Settings of the models have no effect; the tests of the plugin itself start the installed one.
+`LoadedOnce` is the plugin `embeddings`: loading takes two seconds of processor time, and the platform of
+almost every test that embeds would pay them. Settings of the models have no effect; the tests of the plugin
+itself start the installed one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
+from unittest.mock import patch
+
+from py3langid.langid import LanguageIdentifier
 
 from builtin_plugins.embeddings.catalog import MODELS, LocalModel
 from builtin_plugins.embeddings.plugin import EmbeddingsPlugin
@@ -23,3 +29,11 @@ class LoadedOnce(EmbeddingsPlugin):
     """Real vectors, at the price of one load."""
 
     models = tuple(_once(model) for model in MODELS)
+
+
+@contextmanager
+def languages_loaded_once() -> Iterator[None]:
+    """The model that tells languages: half a second for each platform that reads a document."""
+    load = cache(LanguageIdentifier.from_model_file)
+    with patch.object(LanguageIdentifier, "from_model_file", load):
+        yield

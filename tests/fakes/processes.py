@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import aiohttp
 import psutil
 
 from kernel.plugins import installed
+from kernel.testing import migrated_home
 from kernel.version import DISTRIBUTION
 
 _PASSED_ON = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "TMPDIR")
@@ -26,6 +27,15 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def free_ports(count: int) -> list[int]:
+    """As many, no two alike."""
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [int(probe.getsockname()[1]) for probe in probes]
 
 
 def listening(process: Process) -> list[psutil.Process]:
@@ -141,10 +151,12 @@ class Served:
 
 @asynccontextmanager
 async def served_platform(
-    home: Path, *arguments: str, env: Mapping[str, str] | None = None
+    home: Path, *arguments: str, env: Mapping[str, str] | None = None, migrated: bool = True
 ) -> AsyncIterator[Served]:
-    """`platformctl serve` on a free port, answering."""
+    """`platformctl serve` on a free port, answering. With ``migrated=False`` it makes a new home's tables."""
     home.parent.mkdir(parents=True, exist_ok=True)
+    if migrated:
+        migrated_home(home, env)
     port = free_port()
     values = {"PLATFORM_HOME": str(home), "RATE_LIMIT_ENABLED": "false", **(env or {})}
     command = ("-m", "cli", "serve", "--port", str(port), *arguments)

@@ -13,6 +13,7 @@ import aiohttp
 PASSWORD = "correct horse battery"
 _REFUSED = (502, 503, 504)
 _PAUSE = 0.1
+_SLOW = 2.0
 _PATIENCE = aiohttp.ClientTimeout(total=60)
 
 
@@ -26,6 +27,8 @@ class Door:
     refusals: int = 0
     longest: float = 0.0
     slowest: float = 0.0
+    slow: list[tuple[float, str]] = field(default_factory=list)
+    """Answers that took longer than two seconds, and what was asked."""
     kinds: dict[str, int] = field(default_factory=dict)
     """Why requests were refused, and how often."""
 
@@ -58,7 +61,7 @@ class Door:
                 ) as answer:
                     body = await answer.read()
                     if answer.status not in _REFUSED:
-                        self.slowest = max(self.slowest, time.monotonic() - began)
+                        self._took(time.monotonic() - began, f"{method} {path}")
                         return answer.status, await answer.json() if body else None
                     why = f"{method} {answer.status}"
             except (aiohttp.ClientError, ConnectionError, TimeoutError) as error:
@@ -72,3 +75,8 @@ class Door:
             if carried_out is not None and (found := await carried_out()) is not None:
                 return 200, found
             await asyncio.sleep(_PAUSE)
+
+    def _took(self, seconds: float, what: str) -> None:
+        self.slowest = max(self.slowest, seconds)
+        if seconds > _SLOW:
+            self.slow.append((round(seconds, 1), what))

@@ -6,12 +6,12 @@ import uuid
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.evaluation.models import Question, QuestionSet
-from builtin_plugins.evaluation.schemas import MOST_QUESTIONS, QuestionIn
+from builtin_plugins.evaluation.schemas import MOST_QUESTIONS, QuestionIn, SetName
 from kernel.sdk import Unit, Unprocessable, utc_now
 
 PART = "evaluation"
@@ -26,7 +26,7 @@ class _QuestionRow(QuestionIn):
 class _SetRow(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    name: Annotated[str, StringConstraints(min_length=1, max_length=255)]
+    name: SetName
     questions: Annotated[list[_QuestionRow], Field(max_length=MOST_QUESTIONS)]
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
 
 _SAMPLES = 2000
 _FLIPS = 5000
@@ -15,6 +18,8 @@ _SEED = 20_240_229  # the same figures each time
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
     """The 95 % interval of the mean of at least one value."""
+    import numpy as np
+
     numbers = np.asarray(values, dtype=np.float64)
     if len(numbers) < 2:
         return float(numbers[0]), float(numbers[0])
@@ -29,6 +34,8 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
 
 def paired_p(differences: Sequence[float]) -> float:
     """How likely a mean so far from zero is if each difference could as well have the other sign."""
+    import numpy as np
+
     numbers: npt.NDArray[np.float64] = np.asarray(differences, dtype=np.float64)
     numbers = numbers[numbers != 0]
     if not len(numbers):

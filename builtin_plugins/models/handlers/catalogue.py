@@ -70,7 +70,7 @@ async def test(ctx: Context, model_id: str, body: TestRequest | None) -> TestOut
     long=True,
 )
 async def get_model(ctx: Context, model_id: str) -> ModelDetailsOut:
-    """Show what a model's runtime says of it."""
+    """Show a model with the details that its runtime reports."""
     return await catalogue.describe(ctx, model_id)
 
 

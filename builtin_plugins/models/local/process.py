@@ -150,6 +150,6 @@ class ModelProcess:
 
 
 def _seen(child: asyncio.Task[bytes]) -> None:
-    """How it ended is looked at, also when nobody waits for it."""
+    """Fetch the task's outcome, so that asyncio reports no unawaited error."""
     if not child.cancelled() and (error := child.exception()) is not None:
         log.info("a local model's process ended: %s", error)

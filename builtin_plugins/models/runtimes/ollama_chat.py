@@ -94,7 +94,7 @@ class ChatReader:
         self._calls = 0
 
     def read(self, part: Mapping[str, Any]) -> Iterator[str | contracts.Thought | contracts.ToolCallPart]:
-        """The pieces of one part."""
+        """The text, thoughts and tool calls of one line of the stream."""
         message = part.get("message")
         if not isinstance(message, dict):
             return

@@ -147,7 +147,7 @@ class OpenAIRuntime:
 
 
 class _Tally:
-    """What the chunks of one answer say besides its text."""
+    """What an answer's chunks report besides text: usage, tool calls, the reason for the end."""
 
     def __init__(self, asked: str) -> None:
         self._model = asked

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from kernel.sdk import contracts
 
-Embeddings = NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Embeddings: TypeAlias = "NDArray[np.float32]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeGuard
-
-import numpy as np
+from typing import TYPE_CHECKING, TypeGuard
 
 from builtin_plugins.models.runtimes.errors import AnswerMalformed
 from builtin_plugins.models.runtimes.protocol import Embeddings
+
+if TYPE_CHECKING:
+    pass
 
 
 def normalised(vectors: object, count: int) -> Embeddings:
@@ -16,6 +17,8 @@ def normalised(vectors: object, count: int) -> Embeddings:
 
     Raises ``AnswerMalformed`` unless it is ``count`` lists of the same length, all numbers finite.
     """
+    import numpy as np
+
     try:
         matrix = np.asarray(vectors, dtype=np.float32)
     except (TypeError, ValueError) as error:
@@ -41,6 +44,8 @@ def is_count(value: object) -> TypeGuard[int]:
 
 def stacked(batches: Sequence[Embeddings]) -> Embeddings:
     """Batches below each other; [0, 0] for none. Raises ``AnswerMalformed`` where their lengths differ."""
+    import numpy as np
+
     if len({batch.shape[1] for batch in batches}) > 1:
         raise AnswerMalformed("its embeddings differ in length between batches")
     return np.concatenate(batches) if batches else np.zeros((0, 0), dtype=np.float32)

@@ -65,7 +65,7 @@ def cancel_waiting(unit: Unit, pull_id: str) -> str | None:
 
 
 def find(session: Session, pull_id: str) -> Pull | None:
-    """One of them."""
+    """One pull."""
     return session.get(Pull, pull_id)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import re
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from builtin_plugins.orchestrator.errors import ModelNotFound
 from builtin_plugins.orchestrator.schemas import EmbeddingList, EmbeddingOut, EmbeddingsBody
 from kernel.sdk import Context, Unprocessable, contracts
+
+if TYPE_CHECKING:
+    import numpy as np
 
 MOST_TEXTS = 2048
 LONGEST_TEXT = 100_000
@@ -19,6 +21,8 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 async def embed(ctx: Context, body: EmbeddingsBody) -> EmbeddingList:
     """The vectors of the texts. Raises Unprocessable, ModelNotFound, Unavailable."""
+    import numpy as np
+
     texts = _texts(body)
     embedded = await ctx.platform.hooks.ask(
         contracts.embed_texts, platform=ctx.platform, model=body.model, texts=texts, purpose=body.input_type

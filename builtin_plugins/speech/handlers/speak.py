@@ -117,7 +117,7 @@ def _check_language(language: str, where: tuple[str, str]) -> None:
 
 
 def _accepted(request: web.Request) -> AudioFormat:
-    """MP3 for who asks for it; WAV else."""
+    """MP3 if the client asks for it, otherwise WAV."""
     accept = request.headers.get("Accept", "").lower()
     return "mp3" if any(kind in accept for kind in ("audio/mpeg", "audio/mp3")) else "wav"
 

@@ -19,10 +19,10 @@ from tests.builtin_plugins.manifest_webhooks.webhook_support import (
     manifest,
     send,
 )
-from tests.cli.conftest import Cli, cli
+from tests.cli.conftest import Cli, bare_cli, cli
 from tests.fakes.hash_embeddings import HashEmbeddings
 
-__all__ = ["cli"]
+__all__ = ["bare_cli", "cli"]
 
 KEY = b"a secret of the operator's choice"
 

@@ -23,7 +23,7 @@ from tests.builtin_plugins.manifest_webhooks.github_deliveries import (
     github_deliveries,
 )
 from tests.fakes.hash_embeddings import HashEmbeddings
-from tests.fakes.processes import Served, served_platform
+from tests.fakes.processes import Served, served_platform, without_plugins
 
 BURST = 200
 COLLECTION = "manifest:github-issues:github-issues"
@@ -80,13 +80,13 @@ async def test_killed_in_the_middle(platform_home: Path, database_url: str | Non
     manifests.mkdir(parents=True)
     shutil.copy(SAMPLE, manifests)
     SecretStore(platform_home).set("github-issues", SECRET.decode())
-    env = {"PLATFORM_MANIFESTS_DIR": str(manifests)} | (
+    env = {"PLATFORM_MANIFESTS_DIR": str(manifests), **without_plugins("manifest_webhooks", "embeddings")} | (
         {"DATABASE_URL": database_url} if database_url else {}
     )
     deliveries = github_deliveries(BURST)
     points: dict[str, str] = {}
     under_way = asyncio.Event()
-    async with served_platform(platform_home, env=env) as served:
+    async with served_platform(platform_home, "--no-worker", env=env) as served:
         sending = [asyncio.create_task(deliver(served, item, points, under_way)) for item in deliveries]
         await under_way.wait()
         await served.process.kill()
@@ -96,7 +96,7 @@ async def test_killed_in_the_middle(platform_home: Path, database_url: str | Non
     acknowledged = dict(points)
     stored = sum(delivery.is_stored for delivery in deliveries)
     assert 0 < len(acknowledged) < stored
-    async with served_platform(platform_home, env=env) as served:
+    async with served_platform(platform_home, "--no-worker", env=env) as served:
         await asyncio.gather(*(deliver(served, item, points) for item in deliveries))
     assert points.items() >= acknowledged.items() and len(points) == stored
     loader = SettingsLoader({"PLATFORM_HOME": str(platform_home), **env})

@@ -15,7 +15,7 @@ from kernel.boot import open_platform
 from kernel.settings import SettingsLoader
 from kernel.testing import eventually
 from tests.builtin_plugins.manifest_webhooks.webhook_support import drop, manifest
-from tests.fakes.processes import Served, served_platform
+from tests.fakes.processes import Served, served_platform, without_plugins
 
 Acknowledged = dict[str, str]
 
@@ -44,11 +44,12 @@ async def test_kill_loses_nothing_acknowledged(
     """After SIGKILL in mid-delivery every acknowledged event is there once, under its point, and found."""
     drop(platform_home / "manifests", "a.yaml", manifest())
     env = {"PLATFORM_MANIFESTS_DIR": str(platform_home / "manifests")}
+    env |= without_plugins("manifest_webhooks", "embeddings", "plugin_registry")
     env |= {"DATABASE_URL": database_url} if database_url else {}
     acknowledged: Acknowledged = {}
     kills = request.config.getoption("--webhook-kills")
     for round_ in range(kills):
-        async with served_platform(platform_home, env=env) as served:
+        async with served_platform(platform_home, "--no-worker", env=env) as served:
             acknowledged[f"first-{round_}"] = await deliver(served, f"first-{round_}")
             senders = [
                 asyncio.create_task(deliver_until_killed(served, f"{round_}-{sender}", acknowledged))
@@ -59,7 +60,7 @@ async def test_kill_loses_nothing_acknowledged(
             await served.process.kill()
             await asyncio.gather(*senders)
     assert len(acknowledged) >= kills * 8
-    async with served_platform(platform_home, env=env) as served:
+    async with served_platform(platform_home, "--no-worker", env=env) as served:
         for event, point in acknowledged.items():
             assert await deliver(served, event) == point
         query = {"query": "first-0 night shift", "limit": "100"}

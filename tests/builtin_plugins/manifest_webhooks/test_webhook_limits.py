@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,22 @@ async def test_strangers_use_up_nothing(start_platform: Start, platform_home: Pa
         await deliver(running, number, b"wrong")
     answers = await asyncio.gather(*(deliver(running, number) for number in range(100)))
     assert Counter(answer.status for answer in answers) == {200: 100}
+
+
+async def test_slow_senders(start_platform: Start, platform_home: Path) -> None:
+    """Bodies that dribble in hold up no other delivery: only an address that was refused waits its turn."""
+    running = await notes(start_platform, platform_home)
+    port = int(running.url.rpartition(":")[2])
+    async with AsyncExitStack() as stack:
+        for number in range(8):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            stack.callback(writer.close)
+            given = {**github_headers(KEY, BODY, f"slow{number}"), "Host": "x", "Content-Length": len(BODY)}
+            lines = ["POST /webhook/notes HTTP/1.1", *(f"{name}: {value}" for name, value in given.items())]
+            writer.write("\r\n".join([*lines, "", BODY.decode()[:1]]).encode())
+            await writer.drain()
+        async with asyncio.timeout(30):
+            assert (await deliver(running, 9)).status == 200
 
 
 async def test_proven_limit(start_platform: Start, platform_home: Path) -> None:

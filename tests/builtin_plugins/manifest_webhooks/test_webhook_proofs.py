@@ -68,6 +68,12 @@ def test_forms_of_a_secret(secret: bytes) -> None:
     assert verify(HEADERS, BODY, [secret], SENT).event_id == MESSAGE
 
 
+def test_a_long_secret_without_its_prefix() -> None:
+    """Its bytes are the key, however many more than the least they are."""
+    key = bytes(range(64))
+    assert verify(sign(key, BODY), BODY, [base64.b64encode(key)], SENT).event_id == "msg_1"
+
+
 def test_raw_text_secret() -> None:
     """A secret that is plain text signs with its own bytes."""
     assert verify(sign(b"open sesame", BODY), BODY, [b"open sesame"], SENT).event_id == "msg_1"
@@ -219,6 +225,12 @@ def test_standard_webhooks_decides_where_both_are_sent() -> None:
 def test_unsigned(headers: dict[str, str], event_id: str | None) -> None:
     """Without a secret nothing is proved; a well-formed webhook-id still tells repeats apart."""
     assert unsigned(headers) == Proof(event_id, "none")
+
+
+def test_unsigned_with_two_ids() -> None:
+    """None of them is taken for the delivery's id."""
+    headers = CIMultiDict([("webhook-id", "msg_1"), ("Webhook-Id", "msg_2")])
+    assert unsigned(headers) == Proof(None, "none")
 
 
 _names = st.sampled_from([*HEADERS, "x-hub-signature-256", "x-github-delivery", "other"])

@@ -65,6 +65,7 @@ async def test_calls(mcp: Running, version: str) -> None:
     for name, arguments, said in (
         ("workshop_weather", {}, "'city'"),
         ("workshop_weather", {"city": "Oslo", "x": 1}, "There is no argument 'x'"),
+        ("workshop_weather", {"city": "a\0b"}, "'city': contains a NUL character"),
         ("workshop_refuse", {}, "the shop is closed"),
     ):
         refused = await client.ask("tools/call", name=name, arguments=arguments)

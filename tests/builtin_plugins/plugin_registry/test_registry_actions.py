@@ -63,6 +63,33 @@ async def test_wrong_arguments(start_platform: Start, query: str, named: str) ->
     assert named in answer.detail and "word (required), limit, tags" in answer.detail
 
 
+@pytest.mark.parametrize(
+    ("query", "body", "said"),
+    [
+        ("word=%00", rb'{"word": "a\u0000b"}', "'word': contains a NUL character"),
+        (
+            "word=tea&tags=a&tags=%00",
+            rb'{"word": "tea", "tags": ["a", "\u0000"]}',
+            "'tags.1': contains a NUL",
+        ),
+        ("%00=tea", rb'{"\u0000": "tea"}', "There is no argument"),
+        (None, b'{"word": "tea", "limit": 1e999}', "'limit': must be a finite number"),
+        (None, b'{"word": NaN}', "'word': must be a finite number"),
+    ],
+)
+async def test_what_no_database_holds(
+    start_platform: Start, query: str | None, body: bytes, said: str
+) -> None:
+    """NUL characters and infinite numbers reach no action: 400 names the argument."""
+    running = await start_platform(OWN, Shop)
+    user = await running.user()
+    answer = await user.post(f"{BASE}/find", data=body)
+    assert answer.status == 400 and said in answer.detail
+    if query is not None:
+        answer = await user.get(f"{BASE}/find?{query}")
+        assert answer.status == 400 and said in answer.detail
+
+
 @pytest.mark.parametrize("body", [b"{", b"[]", b"3", b"\xff", b'{"word": "tea", "x": 1}'])
 async def test_wrong_bodies(start_platform: Start, body: bytes) -> None:
     """A body that is no object of known arguments is 400."""
