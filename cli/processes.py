@@ -14,7 +14,7 @@ import uvloop
 
 from cli.running import make_loader, private_files
 from cli.welcome import Facts, gather_facts, welcome
-from kernel import logs
+from kernel import collector_timing, logs
 from kernel.boot import open_platform
 from kernel.errors import PlatformError, StartupError
 from kernel.platform import Platform
@@ -81,6 +81,7 @@ async def _serve_many(loader: SettingsLoader, settings: KernelSettings, how: Sta
         async with open_platform(loader) as platform:
             facts = await gather_facts(platform, loader)
             ports = Ports(port, {} if how.only else published_ports(platform))
+        collector_timing.settle()
         supervisor = Supervisor(_children(settings, how, port))
         await supervisor.start()
         try:
