@@ -120,7 +120,7 @@ def _pieces(question: str, number: int, passage: Passage) -> Iterator[_Piece]:
     paragraph, which says what it is about, and of the one before it.
     """
     heading, before, topic, first = Sentence("", 0), frozenset[str](), frozenset[str](), False
-    for order, sentence in enumerate(split_sentences(passage.text)):
+    for order, sentence in enumerate(split_sentences(passage.text, passage.language)):
         stems = frozenset(content_stems(sentence.text))
         if sentence.is_heading:
             heading, before, topic, first = sentence, frozenset(), frozenset(), True

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from builtin_plugins.rag.answering.ordinals import is_ordinal
 from builtin_plugins.rag.answering.tables import Table, cells_of, is_rule
 from builtin_plugins.rag.answering.words import word_list
 
@@ -23,6 +24,7 @@ _END = re.compile(  # begins with a set of characters: the search then skips all
     re.VERBOSE,
 )
 _BEFORE = re.compile(r"([^\W_]+(?:\.[^\W_]+)*)$")
+_WORD = re.compile(r"[^\W_]+")
 _ABBREVIATIONS = word_list(
     """
     dr mr mrs ms prof st sr jr inc ltd co corp dept vs etc approx est al cf e.g i.e eg ie a.m p.m u.s
@@ -49,8 +51,11 @@ class Sentence:
     is_row: bool = False
 
 
-def split_sentences(text: str) -> list[Sentence]:
-    """The sentences of a text in order, whitespace normalised, none longer than ``MAX_SENTENCE``."""
+def split_sentences(text: str, language: str | None = None) -> list[Sentence]:
+    """The sentences of a text in order, whitespace normalised, none longer than ``MAX_SENTENCE``.
+
+    ``language`` (ISO 639) tells whether a full stop may make a number an ordinal.
+    """
     found: list[Sentence] = []
     table: Table | None = None
     end = 0
@@ -61,7 +66,7 @@ def split_sentences(text: str) -> list[Sentence]:
         cells = cells_of(block)
         if table is None or not cells or "\n\n" in text[end:start]:
             table = Table(cells, at_chunk_start=start == 0) if cells else None
-            found += _of_block(start, block)
+            found += _of_block(start, block, language)
         else:
             found += [Sentence(piece, start, is_row=True) for _, piece in _bounded(0, table.row(cells))]
         end = start + len(block)
@@ -104,13 +109,13 @@ def _stands_alone(line: str) -> bool:
     )
 
 
-def _of_block(start: int, block: str) -> Iterator[Sentence]:
+def _of_block(start: int, block: str, language: str | None) -> Iterator[Sentence]:
     marker = _ITEM.match(block) or _HEADING.match(block)
     offset = marker.end() if marker else 0
     body = block[offset:]
     heading = bool(_HEADING.match(block)) or _looks_like_heading(body)
     row = _stands_alone(block) and not _HEADING.match(block)
-    for at, piece in _pieces(body):
+    for at, piece in _pieces(body, language):
         if text := _clean(piece):
             yield Sentence(text, start + offset + at, heading, row)
 
@@ -119,16 +124,16 @@ def _looks_like_heading(body: str) -> bool:
     return len(body) <= 60 and body[-1:] not in ".!?:;,。！？" and ":" not in body and "|" not in body
 
 
-def _pieces(body: str) -> Iterator[tuple[int, str]]:
+def _pieces(body: str, language: str | None) -> Iterator[tuple[int, str]]:
     begin = 0
     for match in _END.finditer(body):
-        if not _inside_sentence(body, match):
+        if not _inside_sentence(body, match, language):
             yield from _bounded(begin, body[begin : match.end()])
             begin = match.end()
     yield from _bounded(begin, body[begin:])
 
 
-def _inside_sentence(body: str, end: re.Match[str]) -> bool:
+def _inside_sentence(body: str, end: re.Match[str], language: str | None) -> bool:
     """Whether a full stop belongs to an abbreviation, an initial or an ordinal."""
     at = end.start()
     if body[at] != "." or (at >= _NO_ABBREVIATION and body[at - _NO_ABBREVIATION : at].isalnum()):
@@ -139,7 +144,14 @@ def _inside_sentence(body: str, end: re.Match[str]) -> bool:
     following = body[end.end() :].lstrip()[:1]
     if word.lower() in _BEFORE_NUMBER:
         return following.isdigit()
-    return word.lower() in _ABBREVIATIONS or (len(word) == 1 and word.isupper())
+    if word.lower() in _ABBREVIATIONS or (len(word) == 1 and word.isupper()):
+        return True
+    return is_ordinal(word, _next_word(body, end.end()), language)
+
+
+def _next_word(body: str, at: int) -> str:
+    found = _WORD.search(body, at)
+    return found[0] if found else ""
 
 
 def _bounded(start: int, piece: str) -> Iterator[tuple[int, str]]:

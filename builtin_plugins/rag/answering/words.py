@@ -119,7 +119,8 @@ def _stop_words(language: str | None) -> frozenset[str]:
     return frozenset(word for word in found if not has_number(word))
 
 
-def _is_stop(word: str, language: str | None) -> bool:
+def is_function_word(word: str, language: str | None) -> bool:
+    """Whether the word carries no meaning of its own in a language, as far as that is known."""
     known, folded = _stop_words(language), fold(word)
     return folded in known or (len(word) == 2 and not word.isascii() and all(one in known for one in folded))
 
@@ -143,7 +144,7 @@ def content_stems(text: str, language: str | None = None) -> list[str]:
 @lru_cache(maxsize=16_384)
 def _content_stem(word: str, language: str | None) -> str:
     """The stem of a word that carries meaning, empty for another."""
-    return "" if _is_stop(word, language) else stem(word)
+    return "" if is_function_word(word, language) else stem(word)
 
 
 @lru_cache(maxsize=65_536)
@@ -184,7 +185,7 @@ def named_terms(question: str) -> set[str]:
     titled = len(capital) > 0.5 * max(len(tokens) - 1, 2)
     names = {token for token in capital if not titled}
     exact = {token for token in tokens if _is_code(token)}
-    return {stem(token) for token in names | exact if not _is_stop(token, None)}
+    return {stem(token) for token in names | exact if not is_function_word(token, None)}
 
 
 class Initials:

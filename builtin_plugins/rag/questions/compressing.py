@@ -40,7 +40,7 @@ def compressed(question: str, passages: Sequence[Passage]) -> list[Passage]:
 
 def _sentences(wanted: list[str], at: int, passage: Passage) -> list[_Sentence]:
     made = []
-    for place, sentence in enumerate(split_sentences(passage.text)):
+    for place, sentence in enumerate(split_sentences(passage.text, passage.language)):
         stems = content_stems(sentence.text)
         overlap = sum(found_in(word, stems) for word in wanted) / len(wanted) if wanted else 0.0
         made.append(_Sentence(at, place, sentence.text, overlap))

@@ -33,6 +33,24 @@ def test_prose(text: str, expected: list[str] | None) -> None:
     assert texts(text) == (expected or [text])
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("de", "Am 12. Mai 1912 begann es. Im 19. Jahrhundert nicht.", 2),
+        ("de", "Unter Friedrich II. Arbeiter zu finden war schwer.", 1),
+        ("de", "Er starb mit 37. Danach war Ruhe. Es blieben 20. Die anderen gingen.", 4),
+        ("de", "Das war 1912. Böttger lebte noch.", 2),
+        ("tr", "II. Mehmed geldi. Sonra 2. Dünya Savaşı çıktı.", 2),
+        ("en", "He scored 12. Liverpool won under Henry VIII. Parliament met.", 3),
+        (None, "He scored 12. Liverpool won.", 2),
+        ("no such language", "He scored 12. Liverpool won.", 2),
+    ],
+)
+def test_a_full_stop_makes_an_ordinal(language: str | None, text: str, expected: int) -> None:
+    """Where a language writes ordinals so, unless the next word is one that only begins a sentence."""
+    assert len(split_sentences(text, language)) == expected
+
+
 def test_wrapped_lines_are_one_sentence() -> None:
     """Line breaks of a PDF's paragraph don't cut sentences; a blank line does."""
     text = "This paragraph was wrapped by the layout of a\npage and goes on here.\n\nAnother one"

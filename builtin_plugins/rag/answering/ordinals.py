@@ -1,0 +1,32 @@
+"""Numbers that a full stop makes ordinals: am 12. Mai, II. Mehmed."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from builtin_plugins.rag.answering.words import is_function_word
+
+_ORDINAL = re.compile(r"\d{1,2}|[IVXL]+")
+
+
+@cache
+def writes_ordinals_with_a_stop(language: str | None) -> bool:
+    """Whether it does, by how it calls a first quarter: 1. Quartal, 1. çeyrek, but 1st quarter."""
+    from babel.core import Locale, UnknownLocaleError
+
+    try:
+        quarters = Locale.parse(language).quarters if language else {}
+    except (UnknownLocaleError, ValueError):
+        return False
+    return bool(quarters) and quarters["format"]["wide"][1].startswith("1. ")
+
+
+def is_ordinal(word: str, following: str, language: str | None) -> bool:
+    """Whether a full stop between a word and the following one makes an ordinal of it.
+
+    A sentence that ends in a number is told by the word that begins the next, if it is a function word.
+    """
+    if _ORDINAL.fullmatch(word) is None or not writes_ordinals_with_a_stop(language):
+        return False
+    return not is_function_word(following, language)
