@@ -6,19 +6,21 @@ import asyncio
 import contextlib
 import logging
 import stat
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from watchfiles import Change, awatch
+import watchfiles
+from watchfiles import Change
 
 logger = logging.getLogger(__name__)
 
 SUFFIXES = frozenset((".yaml", ".yml", ".json"))
 DEBOUNCE_MS = 200
 STEP_MS = 100
-LOOK_MS = 1500
-"""Each look costs several hand-overs between threads, also when nothing happens."""
+LOOK_MS = 1000
+"""The safety net where the file system gives no notices."""
 
 Fingerprint = tuple[int, int, int, int]
 Snapshot = Mapping[Path, Fingerprint]
@@ -68,9 +70,15 @@ async def watch(
     changes are reported again at the next look.
     """
     files: Snapshot = known or {}
-    async for now in _looks(directory, stop):
-        if now != files and await _report(on_change, _difference(files, now)):
-            files = now
+    async with _Looks(directory, stop) as looks:
+        while not stop.is_set():
+            now = await looks.next()
+            if now == files:
+                continue
+            if await _report(on_change, _difference(files, now)):
+                files = now
+            else:
+                looks.repeat()
 
 
 def _fingerprint(path: Path, root: Path) -> Fingerprint | None:
@@ -102,51 +110,96 @@ async def _report(on_change: Callable[[Changes], Awaitable[None]], changes: Chan
     return True
 
 
-async def _looks(directory: Path, stop: asyncio.Event) -> AsyncIterator[Snapshot]:
-    """Yield what the folder holds: at once, on notices, and at least every LOOK_MS."""
-    while not stop.is_set():
-        identity, files = await asyncio.to_thread(_look, directory)
-        yield files
-        try:
-            async for files in _notices(directory, identity, stop):
-                yield files
-        except (OSError, RuntimeError) as error:
-            # Out of inotify watches, a file system without notices, or the folder vanished meanwhile.
-            logger.info(
-                "The file system reports no changes to the manifests folder; checking it regularly "
-                "instead: %s",
-                error,
-            )
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), LOOK_MS / 1000)
+class _Looks:
+    """What the folder holds, from a thread of its own that says only what is new.
 
+    Most looks see no change: the event loop then hears nothing of them, and an idle platform rests.
+    """
 
-async def _notices(
-    directory: Path, identity: Identity | None, stop: asyncio.Event
-) -> AsyncIterator[Snapshot]:
-    """Follow the folder of this identity; ends when it is gone or another one took its place."""
-    if identity is None:
-        return
-    notices = awatch(
-        directory,
-        watch_filter=_wanted,
-        debounce=DEBOUNCE_MS,
-        step=STEP_MS,
-        rust_timeout=LOOK_MS,
-        yield_on_timeout=True,
-        stop_event=stop,
-        recursive=False,
-    )
-    async with contextlib.aclosing(notices):
-        async for _ in notices:
-            current, files = await asyncio.to_thread(_look, directory)
+    def __init__(self, directory: Path, stop: asyncio.Event) -> None:
+        self._directory = directory
+        self._stop = stop
+        self._loop = asyncio.get_running_loop()
+        self._ended = threading.Event()
+        self._news = asyncio.Event()
+        self._files: Snapshot = {}
+        self._thread = threading.Thread(target=self._run, name="manifests", daemon=True)
+
+    async def __aenter__(self) -> _Looks:
+        self._stopping = asyncio.create_task(self._wake_at_stop())
+        self._thread.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._stopping.cancel()
+        self._ended.set()
+        await asyncio.to_thread(self._thread.join)
+
+    async def next(self) -> Snapshot:
+        """What the folder holds once there is news, or the watch is to stop."""
+        await self._news.wait()
+        self._news.clear()
+        return self._files
+
+    def repeat(self) -> None:
+        """Have the same told once more, after the time of a look."""
+        self._loop.call_later(LOOK_MS / 1000, self._news.set)
+
+    async def _wake_at_stop(self) -> None:
+        await self._stop.wait()
+        self._news.set()
+
+    def _run(self) -> None:
+        """Look at once, on notices, and at least every LOOK_MS. Blocks."""
+        last: Snapshot | None = None
+        for files in self._looks():
+            if files != last:
+                last = files
+                with contextlib.suppress(RuntimeError):  # the loop is closed: its program ends
+                    self._loop.call_soon_threadsafe(self._tell, files)
+
+    def _tell(self, files: Snapshot) -> None:
+        self._files = files
+        self._news.set()
+
+    def _looks(self) -> Iterator[Snapshot]:
+        while not self._ended.is_set():
+            identity, files = _look(self._directory)
+            yield files
+            try:
+                yield from self._noticed(identity)
+            except (OSError, RuntimeError) as error:
+                # Out of inotify watches, a file system without notices, or the folder vanished meanwhile.
+                logger.info(
+                    "The file system reports no changes to the manifests folder; checking it regularly "
+                    "instead: %s",
+                    error,
+                )
+            self._ended.wait(LOOK_MS / 1000)
+
+    def _noticed(self, identity: Identity | None) -> Iterator[Snapshot]:
+        """Follow the folder of this identity; ends when it is gone or another one took its place."""
+        if identity is None:
+            return
+        notices = watchfiles.watch(
+            self._directory,
+            watch_filter=_wanted,
+            debounce=DEBOUNCE_MS,
+            step=STEP_MS,
+            rust_timeout=LOOK_MS,
+            yield_on_timeout=True,
+            stop_event=self._ended,
+            recursive=False,
+        )
+        for _ in notices:
+            current, files = _look(self._directory)
             yield files
             if current != identity:
                 return
 
 
 def _look(directory: Path) -> tuple[Identity | None, Snapshot]:
-    """The folder's identity and its manifests, read together so that a look costs one thread call."""
+    """The folder's identity and its manifests, read together."""
     return _identity(directory), scan(directory)
 
 

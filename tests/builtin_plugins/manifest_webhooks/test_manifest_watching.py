@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import watchfiles
 
-from builtin_plugins.manifest_webhooks import watching
 from builtin_plugins.manifest_webhooks.watching import Changes, scan, watch
 
 LIMIT = 2.0
@@ -133,11 +133,10 @@ async def test_failing_reload_is_repeated(tmp_path: Path, caplog: pytest.LogCapt
 async def test_without_notices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the system has no notices left, a regular look still finds changes in time."""
 
-    async def exhausted(*_: object, **__: object) -> AsyncIterator[None]:
+    def exhausted(*_: object, **__: object) -> None:
         raise OSError("OS file watch limit reached")
-        yield
 
-    monkeypatch.setattr(watching, "awatch", exhausted)
+    monkeypatch.setattr(watchfiles, "watch", exhausted)
     heard = Heard()
     async with watched(tmp_path, heard):
         (tmp_path / "a.yaml").write_text("a", encoding="utf-8")
