@@ -57,7 +57,7 @@ def run_process(work: Coroutine[Any, Any, None]) -> None:
 
 
 def configure_logs(loader: SettingsLoader) -> KernelSettings:
-    """Send log lines where the settings say."""
+    """Send log lines to where the settings say."""
     settings = loader.load("kernel", KernelSettings)
     logs.configure(settings.log_level, settings.log_format, settings.log_file)
     return settings

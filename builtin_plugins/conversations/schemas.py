@@ -49,7 +49,7 @@ class ConversationOut(BaseModel):
     created_at: datetime
     last_activity: datetime
     turns: int
-    own: bool = Field(description="Whether the caller began it.")
+    own: bool = Field(description="Whether the caller started it.")
     shared: bool
     shared_pipeline_id: str | None = Field(
         description="Whoever can use this pipeline reads and writes the conversation."

@@ -56,7 +56,7 @@ async def resolve(ctx: Context, plugin_id: str) -> Resolution:
 async def add(ctx: Context, query: AddDependency) -> DependencyAdded:
     """Say that a plugin requires, suggests or conflicts with another one, or requires a bundle.
 
-    Saying it again changes kind and versions. What would close a cycle of requirements is refused.
+    Saying it again changes kind and versions. What would create a cycle of requirements is refused.
     """
     return await ctx.write(edges.add, ctx.caller, query)
 

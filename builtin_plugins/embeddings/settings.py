@@ -44,7 +44,7 @@ class EmbeddingsSettings(Settings):
     )
     e5_file: Path | None = Field(
         None,
-        description="Packed file of multilingual-e5-small (e5-small-q4.bin); that of the package when unset.",
+        description="Packed file of multilingual-e5-small (e5-small-q4.bin); the package's own when unset.",
     )
     threads: int | None = Field(
         None, ge=1, le=256, description="Threads for embedding; as many as there are cores when unset."

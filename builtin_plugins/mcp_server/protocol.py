@@ -183,7 +183,7 @@ def error_message(error: RpcError, number: str | int | None) -> dict[str, Any]:
 
 
 def status_of(error: RpcError, era: Era | None) -> int:
-    """The HTTP status of an error. Legacy clients look for errors of methods in a 200."""
+    """The HTTP status of an error. Older clients expect a method's error in a response with status 200."""
     if era == "legacy" and error.code not in (PARSE_ERROR, INVALID_REQUEST):
         return 200
     return _STATUS.get(error.code, 200)

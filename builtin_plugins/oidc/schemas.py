@@ -11,7 +11,7 @@ class CallbackQuery(BaseModel):
     code: str | None = Field(None, description="Authorization code.")
     state: str | None = Field(None, description="The state of this sign-in.")
     error: str | None = Field(None, description="Why there is no code.")
-    error_description: str | None = Field(None, description="The same in words; logged, never shown.")
+    error_description: str | None = Field(None, description="The error in words; logged, never shown.")
     iss: str | None = Field(None, description="The provider that responded (RFC 9207).")
 
 

@@ -64,7 +64,7 @@ class Approval:
 
 @dataclass
 class Tokens:
-    """Tokens of all rounds; None until a runtime has told any."""
+    """Tokens of all rounds; None until a runtime has reported some."""
 
     prompt: int | None = None
     completion: int | None = None

@@ -31,5 +31,5 @@ class RegistrySettings(Settings):
         30, gt=0, le=300, description="Longest time in seconds that the analysis of a plugin may take."
     )
     health_interval: float = Field(
-        60, ge=1, le=3600, description="Seconds between two looks at the health of all plugins."
+        60, ge=1, le=3600, description="Seconds between two health checks of all plugins."
     )

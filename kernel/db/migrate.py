@@ -49,7 +49,7 @@ class Pending:
 
 
 class TableTaken(Exception):
-    """An owner claims a table that another one already has."""
+    """Two owners claim the same table."""
 
 
 class NewerDatabase(Exception):

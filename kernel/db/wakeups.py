@@ -1,4 +1,4 @@
-"""Waking the other processes of an installation when a commit left something for them.
+"""Wakes the installation's other processes when a commit left something for them.
 
 Nothing is looked for while nothing happens. On PostgreSQL a trigger on the table of notices sends a
 notification with the commit, and every process listens on a connection of its own. SQLite knows nothing of

@@ -22,7 +22,7 @@ class Target:
     """What serves a path. `label` is its template, the `endpoint` of metrics and logs.
 
     `judges_credential`: it looks at the caller's credential itself. `any_origin`: pages of every origin may
-    read its answers. `is_miss`: nothing is served there, and `serve` says so.
+    read its answers. `is_miss`: nothing is served there; `serve` answers 404.
     """
 
     serve: Serve

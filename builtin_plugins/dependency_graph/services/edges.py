@@ -96,7 +96,7 @@ def _check_cycle(session: Session, wanted: AddDependency) -> None:
             before[target] = source
             found.append(target)
             if target == wanted.plugin_id:
-                raise CycleRefused(f"This would close a cycle: {_cycle(session, wanted, before)}")
+                raise CycleRefused(f"This would create a cycle: {_cycle(session, wanted, before)}")
         level = found
 
 

@@ -52,7 +52,7 @@ class Sight:
             raise NotOwner()
 
     def pipelines_over(self, session: Session, base: str) -> list[str]:
-        """The ids of the pipelines over a knowledge base that are seen."""
+        """The ids of the visible pipelines over a knowledge base."""
         spec = hookspecs.list_pipelines_over
         found = self._platform.hooks.ask_now(
             spec, platform=self._platform, session=session, scope=self._scope, knowledge_base_id=base

@@ -32,7 +32,7 @@ async def list_models(ctx: Context, query: PageQuery) -> ModelPage:
     models = ctx.resource(MODELS)
     await asyncio.gather(*(configured.look(_FRESH) for configured in models.servers))
     if models.servers and all(server.failed for server in models.servers) and not models.local.has_files:
-        raise Unavailable("Listing models failed: no model runtime answers; check that it runs")
+        raise Unavailable("Can't list models: no model runtime answers; check that it is running")
     found: dict[str, ModelOut] = {}
     for configured in models.all:
         for info in await configured.look(_FRESH):

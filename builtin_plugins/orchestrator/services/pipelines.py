@@ -111,7 +111,7 @@ async def _whole(ctx: Context, entry: contracts.PipelineEntry, question: str) ->
         async for event in events:
             if isinstance(event, contracts.PipelineAnswer):
                 return event
-    raise AssertionError("a pipeline's answer ends with the whole")
+    raise AssertionError("a pipeline's stream must end with the complete answer")
 
 
 async def _ask(

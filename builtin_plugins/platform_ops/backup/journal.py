@@ -34,7 +34,7 @@ class BackupJobOut(BaseModel):
     started_at: str | None
     finished_at: str | None
     error: str | None
-    output: str = Field(description="What it did, at most the last 8,000 characters.")
+    output: str = Field(description="What it did; at most the last 8,000 characters.")
 
 
 class BackupJobs(BaseModel):

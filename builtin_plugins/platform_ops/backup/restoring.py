@@ -172,7 +172,7 @@ def apply_files(
 ) -> list[str]:
     """Put secrets and the files of plugins into place; answers what was done. Twice is as good as once.
 
-    `config.yaml` is of the machine as much as of the platform: it comes as `config.restored.yaml`.
+    `config.yaml` describes the machine as much as the platform, so it is restored as `config.restored.yaml`.
     """
     said = []
     if manifest.sealed is not None and archives.sealer is not None:

@@ -91,7 +91,7 @@ class ServiceOut(BaseModel):
     port: int
     health_check_url: str
     metadata: dict[str, Any]
-    health_status: str = Field(description="`unknown`, `healthy` or `unhealthy`, when it was last looked at.")
+    health_status: str = Field(description="`unknown`, `healthy` or `unhealthy`, as of the last check.")
     last_health_check: datetime | None
     registered_at: datetime
 

@@ -107,7 +107,7 @@ async def ask(ctx: Context, slug: str, body: ChatMessage) -> ChatAnswer | web.St
         async for piece in pieces:
             if isinstance(piece, ChatAnswer):
                 return piece
-    raise AssertionError("a pipeline's answer ends with the whole")
+    raise AssertionError("a pipeline's stream must end with the complete answer")
 
 
 async def _as_events(pieces: messages.Pieces) -> AsyncGenerator[tuple[str, Any], None]:

@@ -61,7 +61,7 @@ def detect_encoding(head: bytes) -> str | None:
 
 
 def _recognized(head: bytes) -> str | None:
-    """The code page of a text; western Europe's where the bytes don't tell.
+    """The code page of a text; Western European where the bytes leave it open.
 
     Only a tie of chaos and coherence is ours to decide: such texts read nearly alike in either code page.
     """

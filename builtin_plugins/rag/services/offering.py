@@ -128,7 +128,7 @@ async def _ask(caller: Caller, pipeline_id: str, question: str) -> dict[str, Any
         async for event in events:
             if isinstance(event, contracts.PipelineAnswer):
                 return {"answer": event.text, "sources": _cited(event.passages)}
-    raise AssertionError("a pipeline's answer ends with the whole")
+    raise AssertionError("a pipeline's stream must end with the complete answer")
 
 
 def _cited(passages: Sequence[contracts.CitedPassage]) -> list[dict[str, Any]]:

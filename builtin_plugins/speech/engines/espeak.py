@@ -76,6 +76,6 @@ class Espeak:
 def _read_wav(said: bytes) -> Sound:
     """The samples of what the program streams: a canonical 44-byte header whose lengths are made up."""
     if len(said) < 44 or said[:4] != b"RIFF":
-        raise CannotSpeak("The text can't be spoken: the program espeak-ng answered no sound")
+        raise CannotSpeak("The text can't be spoken: espeak-ng produced no sound")
     (rate,) = struct.unpack_from("<I", said, 24)
     return Sound(said[44 : len(said) - len(said) % 2], rate)

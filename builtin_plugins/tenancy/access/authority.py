@@ -49,7 +49,7 @@ class Authority:
         return bool(self.lineage) and self.standing.holds(key, self.lineage)
 
     def may_grant(self, key: str) -> bool:
-        """Whether a key is held here and in all organizations below, where a role counts as well.
+        """Whether the caller has a permission here and in every organization below, to which roles extend.
 
         A key of a plugin that is not loaded now may come back: it is for owners to grant.
         """

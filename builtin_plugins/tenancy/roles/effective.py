@@ -48,7 +48,7 @@ def require_member(session: Session, authority: Authority, user_id: int, places:
         return
     if not (authority.holds(MEMBERS_MANAGE.key) or authority.holds(ROLES_MANAGE.key)):
         needed = f"{MEMBERS_MANAGE.key} or {ROLES_MANAGE.key}"
-        raise Forbidden(f"To see the roles of others you need {needed} in this organization")
+        raise Forbidden(f"To see other members' roles, you need {needed} in this organization")
     member = select(Membership.user_id).where(
         Membership.user_id == user_id, Membership.organization_id.in_(places)
     )

@@ -64,7 +64,7 @@ def load_groups(session: Session, group_ids: Iterable[int]) -> GroupGraph:
 def check_nesting(session: Session, parent_id: int, child_id: int) -> None:
     """Whether the one group may be nested in the other. Raises GroupCycle, GroupsTooDeep.
 
-    Holds only under the lock `tenancy`: two nestings together could close a cycle.
+    Holds only under the lock `tenancy`: two nestings at once could create a cycle.
     """
     below = _edges(session, [child_id], down=True)
     if parent_id == child_id or parent_id in below or any(parent_id in found for found in below.values()):
