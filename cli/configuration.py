@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,7 +34,9 @@ app = App()
 def show(
     word: Annotated[
         str | None,
-        typer.Argument(metavar="WORD", help="Show only settings that contain this word.", show_default=False),
+        typer.Argument(
+            metavar="WORD", help="Show only settings with a word that begins so.", show_default=False
+        ),
     ] = None,
     wide: Annotated[bool, typer.Option("--wide", help="One line for each setting, however long.")] = False,
     as_json: AsJson = False,
@@ -62,15 +65,15 @@ def show(
 
 
 def _about(word: str | None, found: list[ShownSetting]) -> list[ShownSetting]:
-    """Those whose owner, name, variable or meaning contains the word. Raises Missing when none does."""
+    """Those with a word that begins so in owner, name, variable or meaning. Raises Missing when none has."""
     from cli.failures import Missing
 
     if word is None:
         return found
-    key = word.casefold()
-    fitting = [s for s in found if key in f"{s.owner} {s.name} {variable_of(s)} {s.description}".casefold()]
+    begins = re.compile(rf"(?<![^\W_]){re.escape(word)}", re.IGNORECASE)  # "rate" is not in "separated"
+    fitting = [s for s in found if begins.search(f"{s.owner} {s.name} {variable_of(s)} {s.description}")]
     if not fitting:
-        raise Missing(f"no setting contains '{word}'", "'platformctl settings' shows all of them.")
+        raise Missing(f"no setting has a word like '{word}'", "'platformctl settings' shows all of them.")
     return fitting
 
 

@@ -35,6 +35,13 @@ class TestSettings:
         assert [item["variable"] for item in found if not item["description"]] == []
         assert {item["owner"] for item in found} >= {"kernel", "cli", "rag", "embeddings"}
 
+    def test_a_word_chooses(self, cli: Cli) -> None:
+        """The beginning of a word finds it anywhere in name and meaning; the middle of one finds nothing."""
+        found = json.loads(cli("settings", "rate", "--json").stdout)
+        variables = {item["variable"] for item in found}
+        assert {"RATE_LIMIT_PER_MINUTE", "AUTH_RATE_LIMIT_PER_MINUTE"} <= variables
+        assert "TRUSTED_PROXY_CIDRS" not in variables  # "separated by commas"
+
 
 class TestHooks:
     def test_every_specification_is_printed(self, cli: Cli) -> None:
