@@ -55,10 +55,6 @@ async def _ask(caller: Caller, query: str, media_type: str) -> SparqlAnswer:
     async with platform.resource(RDF_GRAPHS).snapshot(sight) as (snapshot, merged):
         task["merged"] = merged
         found = await _work(platform, _ANSWER, task, str(snapshot))
-        if "needs" in found:
-            graphs = await platform.database.snapshot(seen, sight)
-            task["graphs"] = [one.name for one in graphs]
-            found = await _work(platform, _ANSWER, task, str(snapshot))
     return SparqlAnswer(found.get("results"), found.get("graph"), found["truncated"])
 
 
@@ -80,7 +76,7 @@ async def _ask_endpoint(
 ) -> SparqlAnswer:
     graphs = await platform.database.snapshot(seen, sight)
     names = [one.name for one in graphs]
-    read = await _work(platform, _READ, {**task, "graphs": names, "merged": names})
+    read = await _work(platform, _READ, {**task, "graphs": names})
     await endpoint.bring(graphs)
     asks = read["form"] in ("SELECT", "ASK")
     accept = RESULTS if asks else task["format"]

@@ -3,35 +3,40 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from .queries import QueryRefused, check, reason_of
+from .marks import OWNER, read_marks
+from .queries import Checked, QueryRefused, check, reason_of
 
 
 def ask(snapshot: str, job: str) -> dict[str, Any]:
     """Answer a query over a snapshot.
 
-    `job` is a file with query, format, the most rows, the graphs that may be named, and as `merged` those
-    that hold exactly what these do, for a query that names none. There can be thousands of graphs, so they
-    may be left out: the answer to a query that is about them is then `needs`.
-    Else it says `refused` and why, or holds `results` (SPARQL 1.1 Query Results JSON) or `graph`, a text.
+    `job` is a file with query, format, the most rows, and as `merged` the graphs that hold exactly what may
+    be read: an owner's, or a document's. The answer says `refused` and why, or holds `results` (SPARQL 1.1
+    Query Results JSON) or `graph`, a text.
     """
     import pyoxigraph as ox
 
     task = json.loads(Path(job).read_text(encoding="utf-8"))
-    read = _checked(task)
-    if "form" not in read:
-        return read
+    checked = _checked(task["query"])
+    if isinstance(checked, str):
+        return {"refused": checked}
     store = ox.Store.read_only(snapshot)
+    read = _dataset(checked, task["merged"], partial(_documents, store, task["merged"]))
+    if "refused" in read:
+        return read
     try:
         found = store.query(
             task["query"],
             default_graph=[ox.NamedNode(name) for name in read["default"]],
             named_graphs=[ox.NamedNode(name) for name in read["named"]],
         )
-        return _answer(found, read["form"], task["format"], task["rows"])
+        return _answer(found, checked.form, task["format"], task["rows"])
     except SyntaxError as error:
         return {"refused": reason_of(error)}
     except ValueError as error:
@@ -43,32 +48,45 @@ def ask(snapshot: str, job: str) -> dict[str, Any]:
 
 
 def read_query(job: str) -> dict[str, Any]:
-    """Only check a query: `refused`, or its `form` and the graphs `default` and `named` of its dataset."""
-    return _checked(json.loads(Path(job).read_text(encoding="utf-8")))
+    """Only check a query over the graphs that `job` lists: `refused`, or its `form` and the graphs `default`
+    and `named` of its dataset.
+    """
+    task = json.loads(Path(job).read_text(encoding="utf-8"))
+    checked = _checked(task["query"])
+    if isinstance(checked, str):
+        return {"refused": checked}
+    return {"form": checked.form, **_dataset(checked, task["graphs"], lambda: task["graphs"])}
 
 
-def _checked(task: dict[str, Any]) -> dict[str, Any]:
+def _checked(query: str) -> Checked | str:
+    """The query, or why it is refused."""
     try:
-        checked = check(task["query"])
+        return check(query)
     except QueryRefused as error:
-        return {"refused": str(error)}
+        return str(error)
     except RecursionError:
-        return {"refused": "is nested too deeply; make it simpler"}
-    if "graphs" not in task:
-        if checked.asks_graphs or checked.default is not None:
-            return {"needs": "graphs"}
-        return {"form": checked.form, "default": task["merged"], "named": []}
-    allowed = set(task["graphs"])
-    hidden = next(
-        (one for one in (*(checked.default or ()), *(checked.named or ())) if one not in allowed), None
-    )
-    if hidden is not None:
-        return {"refused": f"FROM names a graph that you can't see: {hidden}"}
-    default = task["merged"] if checked.default is None else checked.default
-    named = task["graphs"] if checked.named is None else checked.named
-    if not checked.asks_graphs:
-        named = []  # a dataset of many thousand graphs costs time, even where no pattern asks for one
-    return {"form": checked.form, "default": default, "named": named}
+        return "is nested too deeply; make it simpler"
+
+
+def _documents(store: Any, merged: Sequence[str]) -> list[str]:
+    """The graphs of documents of which graphs are merged."""
+    wanted = set(merged)
+    return [name for name, owner in read_marks(store, OWNER).items() if name in wanted or owner in wanted]
+
+
+def _dataset(checked: Checked, merged: list[str], documents: Callable[[], list[str]]) -> dict[str, Any]:
+    """The graphs that a query reads. There can be thousands of documents, so only a query that is about
+    graphs has them listed: a dataset of so many costs time, even where no pattern asks for one.
+    """
+    if not checked.asks_graphs and checked.default is None:
+        return {"default": merged, "named": []}
+    allowed = documents()
+    asked = {*(checked.default or ()), *(checked.named or ())}
+    hidden = sorted(asked.difference(allowed))
+    if hidden:
+        return {"refused": f"FROM names a graph that you can't see: {hidden[0]}"}
+    named = (allowed if checked.named is None else checked.named) if checked.asks_graphs else []
+    return {"default": merged if checked.default is None else checked.default, "named": named}
 
 
 def _answer(found: Any, form: str, wanted: str, most: int) -> dict[str, Any]:

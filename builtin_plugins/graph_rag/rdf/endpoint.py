@@ -27,8 +27,8 @@ from kernel.sdk import (
 from ..settings import GraphSettings
 from ..storing.writing import GRAPHS_GONE
 from .clearing import Clearing
+from .marks import STAMP
 from .rows import Listed, rows_of, there
-from .store import STAMP
 from .triples import lines
 
 log = logging.getLogger("platform.graph_rag")

@@ -28,17 +28,14 @@ from typing import Any
 from kernel.sdk import take_slot
 
 from ..models import seal_of
+from . import filling
+from .marks import OWNER, SPENT, STAMP, STORE, WRITING, mark, read_marks
 from .rows import Holding, Listed
+from .triples import lines
 
 log = logging.getLogger("platform.graph_rag")
 
 _MOST_FOLDERS = 64
-STAMP = "urn:platform:stamp"
-"""The statement by which a graph says in which state it is."""
-_OWNER = "urn:platform:owner"
-_WRITING = "urn:platform:writing"
-_SPENT = "urn:platform:spent"
-_STORE = "urn:platform:store"
 _ROOM = 2
 """Free space a copy needs, in sizes of the store: its own, and as much again while it is written."""
 
@@ -78,12 +75,12 @@ class RdfStore:
 
     def _open(self) -> None:
         self._store = _opened(self._place)
-        self._stamps, self._owners = _read(self._store, STAMP), _read(self._store, _OWNER)
+        self._stamps, self._owners = read_marks(self._store, STAMP), read_marks(self._store, OWNER)
         self._sums = {}
         for name, owner in self._owners.items():
             self._count(owner, self._stamps.get(name, ""), 1)
-        self.spent = bool(_read(self._store, _SPENT))
-        if _read(self._store, _WRITING):
+        self.spent = bool(read_marks(self._store, SPENT))
+        if read_marks(self._store, WRITING):
             raise ValueError("a process ended while it wrote")
 
     def close(self) -> None:
@@ -155,12 +152,12 @@ class RdfStore:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """A store that is left halfway, by a kill or by a failure, is built again when it is opened."""
-        mark = _said(_STORE, _WRITING, "now")
-        if mark in self._store:
+        writing = mark(STORE, WRITING, "now")
+        if writing in self._store:
             raise ValueError("an earlier writing failed")
-        self._store.add(mark)
+        self._store.add(writing)
         yield
-        self._store.remove(mark)
+        self._store.remove(writing)
 
     @property
     def copy_place(self) -> Path:
@@ -189,34 +186,34 @@ class RdfStore:
         with self._writing():
             for one in graphs:
                 self._forget(one.name)
-            self._load(graphs)
-            self._store.extend(
-                said
-                for one in graphs
-                for said in (_said(one.name, STAMP, one.stamp), _said(one.name, _OWNER, one.owner))
-            )
+            load(self._store, graphs)
         for one in graphs:
             self._stamps[one.name], self._owners[one.name] = one.stamp, one.owner
             self._count(one.owner, one.stamp, 1)
 
+    def lend(self, names: Iterable[str]) -> Path:
+        """Let another process write into the folder, which is returned, until `take_back`.
+
+        Graphs of these names are dropped, as that process writes them anew. If it fails, or nobody takes the
+        folder back, the store starts over when it is opened again.
+        """
+        for name in names:
+            self._forget(name)
+        self._store.add(mark(STORE, WRITING, "now"))
+        self._store.flush()
+        self._store = None
+        return self._place
+
+    def take_back(self) -> None:
+        """Go on with what another process wrote, whole."""
+        store = _opened(self._place)
+        store.remove(mark(STORE, WRITING, "now"))
+        del store
+        self._open()
+
     def _count(self, owner: str, stamp: str, more: int) -> None:
         count, seals = self._sums.get(owner, (0, 0))
         self._sums[owner] = (count + more, seals + more * seal_of(stamp))
-
-    def _load(self, graphs: Mapping[Listed, Sequence[str]]) -> None:
-        """Write each statement into its document's graph and into its owner's.
-
-        As one text: Oxigraph reads that beside other threads, and lets none run while it takes objects.
-        """
-        import pyoxigraph as ox
-
-        text = "".join(
-            f"{line} <{graph}> .\n"
-            for one, lines in graphs.items()
-            for graph in (one.name, one.owner)
-            for line in lines
-        )
-        self._store.bulk_load(text.encode(), format=ox.RdfFormat.N_QUADS, lenient=True)
 
     def _forget(self, name: str) -> None:
         """Without this graph; its owner's keeps what another document of the owner says as well."""
@@ -224,7 +221,7 @@ class RdfStore:
 
         if name not in self._stamps:
             return
-        self._store.add(_said(_STORE, _SPENT, "yes"))
+        self._store.add(mark(STORE, SPENT, "yes"))
         self.spent = True
         owner, stamp = self._owners[name], self._stamps[name]
         others = [other for other, its in self._owners.items() if its == owner and other != name]
@@ -232,8 +229,8 @@ class RdfStore:
             if not self._says_one(others, quad, owner):
                 self._store.remove(_in(quad, owner))
         self._store.remove_graph(ox.NamedNode(name))
-        self._store.remove(_said(name, STAMP, stamp))
-        self._store.remove(_said(name, _OWNER, owner))
+        self._store.remove(mark(name, STAMP, stamp))
+        self._store.remove(mark(name, OWNER, owner))
         del self._owners[name], self._stamps[name]
         self._count(owner, stamp, -1)
 
@@ -266,6 +263,37 @@ class RdfStore:
         return self._place.with_suffix(".snapshots")
 
 
+def load(store: Any, graphs: Mapping[Listed, Sequence[str]]) -> None:
+    """Write each statement into its document's graph and into its owner's, and the graphs' states.
+
+    As one text: Oxigraph reads that beside other threads, and lets none run while it takes objects.
+    """
+    import pyoxigraph as ox
+
+    text = "".join(
+        f"{line} <{graph}> .\n"
+        for one, lines in graphs.items()
+        for graph in (one.name, one.owner)
+        for line in lines
+    )
+    store.bulk_load(text.encode(), format=ox.RdfFormat.N_QUADS, lenient=True)
+    store.extend(
+        said
+        for one in graphs
+        for said in (mark(one.name, STAMP, one.stamp), mark(one.name, OWNER, one.owner))
+    )
+
+
+def fill(place: str, rows: str) -> bool:
+    """Write graphs (a file of `filling.write`) into the store in a folder that was lent; for a process of
+    its own, as thousands take a minute of a core.
+    """
+    store = _opened(Path(place))
+    load(store, {one: lines(found) for one, found in filling.read(Path(rows))})
+    store.flush()
+    return True
+
+
 def copy(source: str, target: str) -> bool:
     """Write what a snapshot says into a new store; for a process of its own, as it takes a core's time.
 
@@ -274,18 +302,18 @@ def copy(source: str, target: str) -> bool:
     import pyoxigraph as ox
 
     Path(target).mkdir()
-    made, read = _opened(Path(target)), ox.Store.read_only(source)
+    made, reading = _opened(Path(target)), ox.Store.read_only(source)
     coming, going = os.pipe()
 
     def write() -> None:
         with os.fdopen(going, "wb") as end:
-            read.dump(end, format=ox.RdfFormat.N_QUADS)
+            reading.dump(end, format=ox.RdfFormat.N_QUADS)
 
     with ThreadPoolExecutor(1) as writers, os.fdopen(coming, "rb") as start:
         writing = writers.submit(write)
         made.bulk_load(start, format=ox.RdfFormat.N_QUADS, lenient=True)
         writing.result()
-    made.remove(_said(_STORE, _SPENT, "yes"))
+    made.remove(mark(STORE, SPENT, "yes"))
     made.flush()
     return True
 
@@ -311,8 +339,8 @@ def discard_unused(folder: Path, known: Collection[tuple[str, str]]) -> None:
 def _holds_only(place: Path, known: Collection[tuple[str, str]]) -> bool:
     try:
         store = _opened(place)
-        marked = _read(store, _WRITING) or _read(store, _SPENT)
-        return not marked and all(one in known for one in _read(store, STAMP).items())
+        marked = read_marks(store, WRITING) or read_marks(store, SPENT)
+        return not marked and all(one in known for one in read_marks(store, STAMP).items())
     except BROKEN:
         return False
 
@@ -328,21 +356,7 @@ def _opened(place: Path) -> Any:
     return pyoxigraph.Store(str(place))
 
 
-def _read(store: Any, predicate: str) -> dict[str, str]:
-    """What is said by this predicate of the graphs."""
-    import pyoxigraph as ox
-
-    found = store.quads_for_pattern(None, ox.NamedNode(predicate), None, ox.DefaultGraph())
-    return {quad.subject.value: quad.object.value for quad in found}
-
-
 def _in(quad: Any, graph: str) -> Any:
     import pyoxigraph as ox
 
     return ox.Quad(quad.subject, quad.predicate, quad.object, ox.NamedNode(graph))
-
-
-def _said(subject: str, predicate: str, text: str) -> Any:
-    import pyoxigraph as ox
-
-    return ox.Quad(ox.NamedNode(subject), ox.NamedNode(predicate), ox.Literal(text), ox.DefaultGraph())

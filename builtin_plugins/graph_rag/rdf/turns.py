@@ -16,10 +16,14 @@ _MOST_WAITING = 8
 
 
 class QueryTurns:
-    """Places for `most` queries, at most half of them an account's. Who waits gets one account by account."""
+    """Places for `most` queries, at most half of them an account's. Who waits gets one account by account.
 
-    def __init__(self, most: int, patience: float) -> None:
+    A query runs for at most `longest` seconds: whoever is refused finds a place after that.
+    """
+
+    def __init__(self, most: int, patience: float, longest: int) -> None:
         self._free = most
+        self._longest = longest
         self._each = max(1, most // 2)
         self._patience = patience
         self._running: Counter[str] = Counter()
@@ -37,7 +41,7 @@ class QueryTurns:
     async def _take(self, account: str) -> None:
         line = self._waiting.setdefault(account, deque())
         if len(line) >= _MOST_WAITING:
-            raise TooManyQueries()
+            raise self._refusal()
         place = asyncio.get_running_loop().create_future()
         line.append(place)
         self._next()
@@ -47,8 +51,11 @@ class QueryTurns:
         except (TimeoutError, asyncio.CancelledError) as error:
             self._leave(account, place)
             if isinstance(error, TimeoutError):
-                raise TooManyQueries() from None
+                raise self._refusal() from None
             raise
+
+    def _refusal(self) -> TooManyQueries:
+        return TooManyQueries(headers={"Retry-After": str(self._longest)})
 
     def _leave(self, account: str, place: asyncio.Future[None]) -> None:
         if not place.cancelled():  # it came in the same turn of the loop in which its owner left
@@ -84,7 +91,7 @@ class QueryTurns:
 async def open_turns(platform: Platform) -> AsyncIterator[QueryTurns]:
     """Those of this process."""
     settings = platform.settings_of(GraphSettings)
-    yield QueryTurns(settings.sparql_at_once, settings.sparql_wait_seconds)
+    yield QueryTurns(settings.sparql_at_once, settings.sparql_wait_seconds, settings.sparql_seconds)
 
 
 QUERY_TURNS: ResourceKey[QueryTurns] = ResourceKey("graph-rag query turns")

@@ -156,6 +156,7 @@ def drop_graphs(unit: Unit, graph_ids: Sequence[int]) -> Dropped:
 
 def _drop(unit: Unit, which: ColumnElement[bool]) -> Dropped:
     session = unit.session
+    _hold_owners(unit, which)
     columns = (Graph.id, Graph.maker, Graph.knowledge_base_id)
     # Held: one that is written now is whole then, and one that another unit drops is not counted twice.
     rows = session.execute(select(*columns).where(which).order_by(Graph.id).with_for_update()).all()
@@ -171,6 +172,19 @@ def _drop(unit: Unit, which: ColumnElement[bool]) -> Dropped:
             unit.notify(GRAPHS_CHANGED, str(graph_id))
             unit.notify(GRAPHS_GONE, str(graph_id))
     return Dropped(len(rows), relations, orphans)
+
+
+def _hold_owners(unit: Unit, which: ColumnElement[bool]) -> None:
+    """Of an owner's graphs only one unit drops any at a time: two would each take an entity that both name
+    for the other's.
+    """
+    owners = select(Graph.maker, Graph.knowledge_base_id).where(which).distinct()
+    names = {
+        f"graph_rag:{maker}" if maker else f"graph_rag::{base}"
+        for maker, base in unit.session.execute(owners)
+    }
+    for name in sorted(names):
+        unit.lock(name)
 
 
 def _by_owner(rows: Sequence[Any]) -> Iterable[tuple[list[int], str, str | None]]:

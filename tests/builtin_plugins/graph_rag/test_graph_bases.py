@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,19 @@ class TestDeletion:
         assert found["also_called"] == [] and [one["id"] for one in found["documents"]] == [second]
         await running.run_jobs()
         assert (await rows(running, base))["graph_rag_graph"] == 1
+
+    async def test_documents_at_the_same_time(self, running: Running) -> None:
+        """Their receipts together count each entity once, however many of them named it."""
+        ann = await somebody(running)
+        base = await make_base(ann, graph=True)
+        ids = [await ingest(running, ann, base, f"{n}.txt", f"{INSTITUTE} Part {n}.") for n in range(6)]
+        before = (await stats(ann))["entities"]
+        deleting = (ann.delete(f"/v1/rag/knowledge-bases/{base}/documents/{one}") for one in ids)
+        receipts = [answer.json() for answer in await asyncio.gather(*deleting)]
+        parts = [part for one in receipts for part in one["receipt"]["removed"]]
+        assert sum(part["count"] for part in parts if part["place"] == "graph_entities") == before
+        await running.run_jobs()
+        assert set((await rows(running, base)).values()) == {0}
 
     async def test_document_before_its_graph(self, running: Running) -> None:
         """A document that goes before the worker builds its graph gets none."""

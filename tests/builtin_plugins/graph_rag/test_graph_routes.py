@@ -258,6 +258,19 @@ class TestDelete:
             ):
                 assert sum(one[field] for one in counts) == whole, field
 
+    async def test_several_that_name_the_same(self, running: Running) -> None:
+        """Documents that go at once leave no entity behind uncounted: whichever goes last counts it."""
+        ann = await somebody(running)
+        for _ in range(3):
+            for number in range(8):
+                await construct(ann, f"d{number}", INSTITUTE)
+            before = (await stats(ann))["entities"]
+            deleting = (ann.delete(f"{API}/graph/document/d{number}") for number in range(8))
+            answers = [answer.json() for answer in await asyncio.gather(*deleting)]
+            assert [one["document_deleted"] for one in answers] == [1] * 8
+            assert sum(one["orphan_entities_deleted"] for one in answers) == before
+            assert (await stats(ann))["entities"] == 0
+
     async def test_while_it_is_written(self, running: Running) -> None:
         """Writing and deleting one graph at once: each is done whole, before or after the other."""
         ann = await somebody(running)

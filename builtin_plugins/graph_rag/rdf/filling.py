@@ -1,0 +1,40 @@
+"""Rows of graphs as a file, by which a child process that reads no database gets what it derives RDF from."""
+
+from __future__ import annotations
+
+import json
+from collections import namedtuple
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+from .rows import GraphRows, Listed
+
+
+def write(file: Path, graphs: Mapping[Listed, GraphRows]) -> None:
+    """A line for each graph: what it is listed as, and its parts, each with the names of its columns."""
+    with file.open("w", encoding="utf-8") as lines:
+        for one, rows in graphs.items():
+            parts = [_part(part) for part in (rows.passages, rows.entities, rows.aliases, rows.relations)]
+            json.dump([astuple(one), _part([rows.graph]), *parts], lines, separators=(",", ":"))
+            lines.write("\n")
+
+
+def read(file: Path) -> Iterator[tuple[Listed, GraphRows]]:
+    """What `write` wrote."""
+    with file.open(encoding="utf-8") as lines:
+        for line in lines:
+            listed, graph, *parts = json.loads(line)
+            yield Listed(*listed), GraphRows(_rows(graph)[0], *map(_rows, parts))
+
+
+def _part(rows: Any) -> Any:
+    return [rows[0]._fields, *map(tuple, rows)] if rows else []
+
+
+def _rows(part: Any) -> list[Any]:
+    if not part:
+        return []
+    made = namedtuple("Row", part[0])  # type: ignore[misc]
+    return [made(*values) for values in part[1:]]

@@ -1,0 +1,27 @@
+"""What a store says of itself in its default graph, which no query reads: states and owners of graphs."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+STAMP: Final = "urn:platform:stamp"
+"""The statement by which a graph says in which state it is."""
+OWNER: Final = "urn:platform:owner"
+WRITING: Final = "urn:platform:writing"
+SPENT: Final = "urn:platform:spent"
+STORE: Final = "urn:platform:store"
+
+
+def read_marks(store: Any, predicate: str) -> dict[str, str]:
+    """What is said by this predicate of the graphs."""
+    import pyoxigraph as ox
+
+    found = store.quads_for_pattern(None, ox.NamedNode(predicate), None, ox.DefaultGraph())
+    return {quad.subject.value: quad.object.value for quad in found}
+
+
+def mark(subject: str, predicate: str, text: str) -> Any:
+    """One of these statements."""
+    import pyoxigraph as ox
+
+    return ox.Quad(ox.NamedNode(subject), ox.NamedNode(predicate), ox.Literal(text), ox.DefaultGraph())
