@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from kernel import collector_timing
 from kernel.testing import Start, platforms
+from tests.fakes import prepared
 from tests.fakes.elsewhere import elsewhere
 from tests.fakes.loaded_once import languages_loaded_once
 from tests.fakes.small_model import SmallModel, serving
@@ -62,6 +63,11 @@ def small_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallModel
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One more than there are cores: many tests wait for processes, for disks, or for a limit to pass."""
     return (os.cpu_count() or 1) + 1
+
+
+def pytest_sessionfinish() -> None:
+    """Before the end counts processor time."""
+    prepared.close()
 
 
 def pytest_collection_finish() -> None:

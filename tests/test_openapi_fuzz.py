@@ -19,6 +19,7 @@ import pytest
 from kernel.testing import migrated_home
 from tests.benchmarks.serving import platform
 from tests.fakes.model_server import Script, model_server
+from tests.fakes.processes import platformctl
 
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 
@@ -88,9 +89,8 @@ async def _token(url: str, who: str, home: Path) -> str:
 
 
 def _administrator(home: Path) -> str:
-    command = [sys.executable, "-m", "cli", "users", "create", "fuzz", "--admin", "--generate", "--json"]
-    environment = {**os.environ, "PLATFORM_HOME": str(home)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60)
+    command = ("users", "create", "fuzz", "--admin", "--generate", "--json")
+    done = platformctl(*command, env={"PLATFORM_HOME": str(home)})
     return str(json.loads(done.stdout)["password"])
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.fakes.processes import process_environment, without_plugins
+from tests.fakes.processes import process_environment, run_python, without_plugins
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,14 +35,8 @@ class Environment:
         """`platformctl plugins …` there, without any index, and with these built-in plugins alone."""
         values = {"PLATFORM_HOME": str(self.home), "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": "/dev/null"}
         values |= without_plugins(*self.built_in)
-        return subprocess.run(
-            [str(self.python), "-P", "-m", "cli", "plugins", *arguments],
-            env=process_environment(values),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        command = ("-P", "-m", "cli", "plugins", *arguments)
+        return run_python(*command, env=process_environment(values), python=str(self.python), seconds=120)
 
     def installed(self) -> set[str]:
         """The packages that were added to it."""

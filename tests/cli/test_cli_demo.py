@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from cli import demonstration
 from cli.failures import CommandFailed
-from tests.fakes.processes import process_environment
+from tests.fakes.processes import platformctl
 
 ANSWERS = {
     "How many days a week may employees work from home?": ("three days", "employee-handbook.md"),
@@ -31,10 +29,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
         "REDIS_URL": "redis://127.0.0.1:1",
         "OPENAI_BASE_URL": "http://127.0.0.1:1",
     }
-    command = [sys.executable, "-P", "-m", "cli", "demo"]
-    result = subprocess.run(
-        command, env=process_environment(env), capture_output=True, text=True, timeout=240, check=False
-    )
+    result = platformctl("demo", env=env, seconds=240)
     assert result.returncode == 0, result.stdout + result.stderr
     assert list((scratch / "tmp").glob("platform-demo-*")) == []
     assert not (scratch / "mine").exists()

@@ -15,7 +15,7 @@ import pytest
 from cli.main import ENTRIES
 from tests.cli.conftest import Cli
 from tests.cli.packages import Package
-from tests.fakes.processes import process_environment
+from tests.fakes.processes import platformctl, process_environment
 
 COMMANDS = """
 import typer
@@ -35,13 +35,6 @@ class ThePlugin(Plugin):
     def register_commands(self):
         return [("dog", app), ("users", app)]
 """
-
-
-def platformctl(*arguments: str, home: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run it as a program."""
-    command = [sys.executable, "-P", "-m", "cli", *arguments]
-    values = process_environment({"PLATFORM_HOME": str(home), **env})
-    return subprocess.run(command, env=values, capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_help_names_every_command(cli: Cli) -> None:
@@ -126,8 +119,9 @@ def test_intruder_is_named(tmp_path: Path) -> None:
     shutil.copytree(root / "cli", tmp_path / "ours" / "cli", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "theirs" / "kernel").mkdir(parents=True)
     (tmp_path / "theirs" / "kernel" / "__init__.py").write_text("class Kernel: ...\n")
+    modules = f"{tmp_path / 'ours'}:{tmp_path / 'theirs'}"
     result = platformctl(
-        "--version", home=tmp_path / "home", PYTHONPATH=f"{tmp_path / 'ours'}:{tmp_path / 'theirs'}"
+        "--version", env={"PLATFORM_HOME": str(tmp_path / "home"), "PYTHONPATH": modules}, fresh=True
     )
     assert result.returncode == 1
     assert f"the package 'kernel' comes from {tmp_path / 'theirs'}" in result.stderr
@@ -176,10 +170,6 @@ def _read_all(screen: object) -> bytes:
 
 def test_completion_script(tmp_path: Path) -> None:
     """The shell's completion asks the program, which answers with commands."""
-    result = platformctl(
-        home=tmp_path,
-        _PLATFORMCTL_COMPLETE="complete_bash",
-        COMP_WORDS="platformctl plug",
-        COMP_CWORD="1",
-    )
+    asked = {"COMP_WORDS": "platformctl plug", "COMP_CWORD": "1", "_PLATFORMCTL_COMPLETE": "complete_bash"}
+    result = platformctl(env={"PLATFORM_HOME": str(tmp_path), **asked})
     assert result.stdout.split() == ["plugins"]

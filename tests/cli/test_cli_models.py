@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
 from kernel.testing import missing
-from tests.fakes.processes import process_environment
+from tests.fakes.processes import platformctl
 from tests.fakes.small_model import SHA256, model_file
 
 
@@ -29,17 +28,14 @@ def index(tmp_path: Path) -> Path:
     return folder
 
 
-def run(home: Path, index: Path) -> subprocess.CompletedProcess[str]:
-    env = process_environment(
-        {
-            "PLATFORM_HOME": str(home),
-            "PIP_NO_INDEX": "1",
-            "PIP_FIND_LINKS": str(index),
-            "PLATFORM_MODELS_LOCAL_THREADS": "1",
-        }
-    )
-    command = [sys.executable, "-m", "cli", "models", "try"]
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, check=False)
+def run(home: Path, index: Path) -> CompletedProcess[str]:
+    env = {
+        "PLATFORM_HOME": str(home),
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": str(index),
+        "PLATFORM_MODELS_LOCAL_THREADS": "1",
+    }
+    return platformctl("models", "try", env=env, seconds=300)
 
 
 def test_try(tmp_path: Path, index: Path) -> None:

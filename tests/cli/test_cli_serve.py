@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 import signal
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,7 +21,7 @@ from tests.fakes.processes import (
     Served,
     free_port,
     listening,
-    process_environment,
+    platformctl,
     running_process,
     served_platform,
     without_plugins,
@@ -233,12 +232,5 @@ class Ended:
 
 async def run(*arguments: str, home: Path) -> Ended:
     """A command that ends by itself."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "cli", *arguments),
-        env=process_environment({"PLATFORM_HOME": str(home)}),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    async with asyncio.timeout(30):
-        output, _ = await process.communicate()
-    return Ended(process.returncode or 0, output.decode())
+    ended = await asyncio.to_thread(platformctl, *arguments, env={"PLATFORM_HOME": str(home)}, seconds=30)
+    return Ended(ended.returncode, ended.stdout + ended.stderr)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 
-from tests.fakes.processes import process_environment, served_platform
+from tests.fakes.processes import platformctl, served_platform
 from tests.kernel.conftest import FAKES, install
 from tests.kernel.test_strangers import REASONS, environment
 
@@ -27,16 +25,10 @@ async def crowd(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dict[
     yield {"PLATFORM_HOME": str(home), **environment(folder)}
 
 
-def platformctl(env: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-P", "-m", "cli", *arguments]
-    values = process_environment(env)
-    return subprocess.run(command, env=values, capture_output=True, text=True, timeout=60, check=False)
-
-
 @pytest.mark.asyncio(loop_scope="module")
 async def test_each_reason_is_told(crowd: dict[str, str]) -> None:
     """`plugins list` names every one of them with the reason for which it is out of service."""
-    result = await asyncio.to_thread(platformctl, crowd, "plugins", "list", "--json")
+    result = await asyncio.to_thread(platformctl, "plugins", "list", "--json", env=crowd)
     told = {item["name"]: item["reason"] for item in json.loads(result.stdout)}
     assert {name: told[name] for name in REASONS if REASONS[name] not in (told[name] or "")} == {}
     assert told["bookmarks"] is None
@@ -46,7 +38,7 @@ async def test_each_reason_is_told(crowd: dict[str, str]) -> None:
 @pytest.mark.parametrize("name", ["claims_table", "hangs_at_open"])
 async def test_why(crowd: dict[str, str], name: str) -> None:
     """`plugins why` explains one of them, whenever in a start it failed, and its exit code says so."""
-    result = await asyncio.to_thread(platformctl, crowd, "plugins", "why", name)
+    result = await asyncio.to_thread(platformctl, "plugins", "why", name, env=crowd)
     assert result.returncode == 1
     assert REASONS[name] in result.stdout
 
@@ -54,9 +46,9 @@ async def test_why(crowd: dict[str, str], name: str) -> None:
 @pytest.mark.asyncio(loop_scope="module")
 async def test_other_commands_work(crowd: dict[str, str]) -> None:
     """None of them stands in the way of the operator."""
-    made = await asyncio.to_thread(platformctl, crowd, "users", "create", "ada", "--generate")
+    made = await asyncio.to_thread(platformctl, "users", "create", "ada", "--generate", env=crowd)
     assert made.returncode == 0, made.stderr
-    doctor = await asyncio.to_thread(platformctl, crowd, "doctor", "--json")
+    doctor = await asyncio.to_thread(platformctl, "doctor", "--json", env=crowd)
     assert doctor.stdout, doctor.stderr
     failed = {
         item["text"].partition(":")[0] for item in json.loads(doctor.stdout) if item["check"] == "plugin"
@@ -67,8 +59,8 @@ async def test_other_commands_work(crowd: dict[str, str]) -> None:
 @pytest.mark.asyncio(loop_scope="module")
 async def test_release(crowd: dict[str, str]) -> None:
     """A plugin that was kept out is let in again on the operator's word, and only one that was."""
-    released = await asyncio.to_thread(platformctl, crowd, "plugins", "release", "blocks_on_start")
+    released = await asyncio.to_thread(platformctl, "plugins", "release", "blocks_on_start", env=crowd)
     assert released.returncode == 0, released.stderr
-    again = await asyncio.to_thread(platformctl, crowd, "plugins", "release", "blocks_on_start")
+    again = await asyncio.to_thread(platformctl, "plugins", "release", "blocks_on_start", env=crowd)
     assert again.returncode == 3
     assert "blocks_at_open" in again.stderr

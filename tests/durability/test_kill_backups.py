@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
-import sys
+import secrets
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,7 +22,7 @@ from kernel.testing import environment, platforms
 from tests.durability.test_kills import Server
 from tests.fakes.command_line import run_command
 from tests.fakes.loaded_once import LoadedOnce
-from tests.fakes.processes import without_plugins
+from tests.fakes.processes import Process, running_process, without_plugins
 
 pytestmark = pytest.mark.durability
 
@@ -43,20 +42,11 @@ class Home:
         return environment(self.path, {"DATABASE_URL": self.database_url, **without_plugins(*PLUGINS)})
 
     @asynccontextmanager
-    async def command(self, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    async def command(self, *arguments: str) -> AsyncIterator[Process]:
         """`platformctl` as a process."""
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "cli", *arguments),
-            env={**os.environ, **self._environment},
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        try:
+        command, log = ("-m", "cli", *arguments), self.path.with_name(f"{secrets.token_hex(4)}.log")
+        async with running_process(*command, env=self._environment, log=log, grace=0) as process:
             yield process
-        finally:
-            if process.returncode is None:
-                process.kill()
-            await process.wait()
 
     async def run(self, *arguments: str) -> str:
         """A command that must succeed; its output."""
@@ -68,18 +58,16 @@ class Home:
         """How long a process takes for a command, which must succeed."""
         started = time.monotonic()
         async with self.command(*arguments) as process:
-            assert process.stdout is not None
-            said = (await process.stdout.read()).decode()
-            assert await process.wait() == 0, said
+            assert await process.wait() == 0, process.output()
         return time.monotonic() - started
 
     async def kill(self, after: float, *arguments: str) -> None:
         """Start a command and kill it after so many seconds, should it still run."""
         async with self.command(*arguments) as process:
             try:
-                await asyncio.wait_for(process.wait(), after)  # the random moment itself
+                await process.wait(after)  # the random moment itself
             except TimeoutError:
-                process.kill()
+                await process.kill()
 
     async def newest(self) -> str:
         """The newest backup's name."""

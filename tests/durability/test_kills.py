@@ -8,7 +8,6 @@ import random
 import signal
 import socket
 import sqlite3
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +17,7 @@ import psutil
 import pytest
 
 from kernel.testing import environment, migrated_home
-from tests.fakes.processes import without_plugins
+from tests.fakes.processes import Child, process_environment, start_python, without_plugins
 
 pytestmark = pytest.mark.durability
 
@@ -39,20 +38,15 @@ class Server:
             self.port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         values = {"DATABASE_URL": database_url, **without_plugins(*plugins), **settings}
-        self._environment = {**os.environ, **environment(home, values)}
-        self.process: asyncio.subprocess.Process | None = None
+        self._environment = process_environment(environment(home, values))
+        self.process: Child | None = None
 
     async def start(self) -> None:
         """Start it and wait until it answers."""
         migrated_home(self.home, self._environment)
-        log = (self.home.parent / "serve.log").open("ab")
-        self.process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "cli", "serve", "--port", str(self.port)),
-            env=self._environment,
-            stdout=log,
-            stderr=log,
-        )
-        log.close()
+        command = ("-m", "cli", "serve", "--port", str(self.port))
+        with (self.home.parent / "serve.log").open("ab") as log:
+            self.process = await start_python(*command, env=self._environment, output=log)
         async with aiohttp.ClientSession() as session, asyncio.timeout(60):
             while not await self._answers(session):
                 assert self.process.returncode is None, "the server did not start; see serve.log"
@@ -92,7 +86,7 @@ class Server:
     async def stop(self) -> None:
         """Ask it to stop."""
         if self.process is not None and self.process.returncode is None:
-            self.process.terminate()
+            self.process.send_signal(signal.SIGTERM)
             await self.process.wait()
 
 

@@ -10,8 +10,6 @@ import getpass
 import os
 import re
 import shutil
-import signal
-import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -19,7 +17,7 @@ from pathlib import Path
 
 import aiohttp
 
-from tests.fakes.processes import free_port, process_environment
+from tests.fakes.processes import Child, free_port, process_environment, start_python, stop
 
 CONFIG = Path(__file__).resolve().parents[2] / "docs" / "deploy" / "nginx-machines.conf"
 _PATIENCE = 120.0
@@ -35,7 +33,7 @@ class Machine:
     environment: Mapping[str, str]
     port: int | None
     """Of an API process; a worker has none."""
-    process: asyncio.subprocess.Process | None = None
+    process: Child | None = None
     starts: int = 0
 
     @property
@@ -46,14 +44,9 @@ class Machine:
     async def start(self) -> None:
         """Start it, and wait until it answers or takes jobs."""
         command = ["serve", "--no-worker", "--port", str(self.port)] if self.port else ["worker"]
-        values = {**self.environment, "PLATFORM_HOME": str(self.home)}
+        values = process_environment({**self.environment, "PLATFORM_HOME": str(self.home)})
         with self.log.open("ab") as log:
-            self.process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "cli", *command),
-                env=process_environment(values),
-                stdout=log,
-                stderr=log,
-            )
+            self.process = await start_python("-m", "cli", *command, env=values, output=log)
         self.starts += 1
         async with asyncio.timeout(_PATIENCE):
             while not await self._is_ready():
@@ -72,12 +65,7 @@ class Machine:
         """Ask it to stop; kill it if it does not."""
         if self.process is None or self.process.returncode is not None:
             return
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            async with asyncio.timeout(_GRACE):
-                await self.process.wait()
-        except TimeoutError:
-            await self.kill()
+        await stop(self.process, _GRACE)
 
     def said(self) -> str:
         """Everything it wrote."""

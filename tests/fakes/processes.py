@@ -6,11 +6,14 @@ import asyncio
 import os
 import signal
 import socket
+import subprocess
 import sys
+from asyncio.subprocess import DEVNULL
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any, Protocol
 
 import aiohttp
 import psutil
@@ -18,8 +21,86 @@ import psutil
 from kernel.plugins import installed
 from kernel.testing import migrated_home
 from kernel.version import DISTRIBUTION
+from tests.fakes.prepared import PASSED_ON, fork
 
-_PASSED_ON = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "TMPDIR")
+
+class Child(Protocol):
+    """A process that was started or forked."""
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit status, negative for a signal; None while it runs."""
+
+    def send_signal(self, number: int, /) -> None:
+        """Send it, unless the process has ended."""
+
+    def kill(self) -> None:
+        """SIGKILL."""
+
+    async def wait(self) -> int:
+        """Until it ends; answers its exit status."""
+
+
+async def start_python(
+    *command: str, env: Mapping[str, str], output: IO[bytes], folder: Path | None = None, fresh: bool = False
+) -> Child:
+    """`python COMMAND` with exactly this environment; what it says goes to the file `output`.
+
+    It is forked from a process that has imported the platform already, which saves seconds of processor time;
+    a `fresh` one is an interpreter of its own, for tests of the start itself.
+    """
+    if not fresh:
+        streams = (output.fileno(),) * 2
+        forked = await asyncio.to_thread(fork, command, env=env, streams=streams, folder=folder)
+        if forked is not None:
+            return forked
+    return await asyncio.create_subprocess_exec(
+        sys.executable, *command, env=env, cwd=folder, stdin=DEVNULL, stdout=output, stderr=output
+    )
+
+
+def run_python(
+    *command: str,
+    env: Mapping[str, str],
+    folder: Path | None = None,
+    seconds: float = 60,
+    python: str = sys.executable,
+    fresh: bool = False,
+) -> subprocess.CompletedProcess[str]:
+    """`python COMMAND` with exactly this environment until it ends, and what it said; see `start_python`."""
+    forked = None
+    with TemporaryFile() as out, TemporaryFile() as err:
+        if not fresh:
+            streams = (out.fileno(), err.fileno())
+            forked = fork(command, env=env, streams=streams, folder=folder, python=python)
+        if forked is None:
+            return subprocess.run(
+                [python, *command],
+                env=env,
+                cwd=folder,
+                timeout=seconds,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        try:
+            code = forked.join(seconds)
+        finally:
+            forked.kill()
+        said = [os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode() for file in (out, err)]
+    return subprocess.CompletedProcess([python, *command], code, *said)
+
+
+def platformctl(
+    *arguments: str, env: Mapping[str, str], seconds: float = 60, fresh: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """`platformctl ARGUMENTS` as a process with these settings."""
+    command = ("-P", "-m", "cli", *arguments)
+    return run_python(*command, env=process_environment(env), seconds=seconds, fresh=fresh)
 
 
 def free_port() -> int:
@@ -50,7 +131,7 @@ def listening(process: Process) -> list[psutil.Process]:
 
 def process_environment(values: Mapping[str, str]) -> dict[str, str]:
     """Only what a process needs from ours, and `values`: no setting of the tester leaks in."""
-    return {**{name: os.environ[name] for name in _PASSED_ON if name in os.environ}, **values}
+    return {**{name: os.environ[name] for name in PASSED_ON if name in os.environ}, **values}
 
 
 def without_plugins(*kept: str) -> dict[str, str]:
@@ -62,7 +143,7 @@ def without_plugins(*kept: str) -> dict[str, str]:
 class Process:
     """A child process whose output is kept in a file."""
 
-    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
+    def __init__(self, process: Child, log: Path) -> None:
         self._process = process
         self._log = log
 
@@ -79,6 +160,7 @@ class Process:
         return self._log.read_text(encoding="utf-8", errors="replace")
 
     def signal(self, number: signal.Signals) -> None:
+        """Send it, unless the process has ended."""
         self._process.send_signal(number)
 
     async def wait(self, seconds: float = 30) -> int:
@@ -95,24 +177,27 @@ class Process:
 
 @asynccontextmanager
 async def running_process(
-    *command: str, env: Mapping[str, str], log: Path, grace: float = 20
+    *command: str, env: Mapping[str, str], log: Path, grace: float = 20, fresh: bool = False
 ) -> AsyncIterator[Process]:
     """`python <command>` with exactly this environment; asked to stop, then killed, at the end."""
     with log.open("ab") as sink:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, *command, env=process_environment(env), stdout=sink, stderr=sink
-        )
+        process = await start_python(*command, env=process_environment(env), output=sink, fresh=fresh)
     try:
         yield Process(process, log)
     finally:
-        with suppress(ProcessLookupError):
-            process.terminate()
-        try:
-            async with asyncio.timeout(grace):
-                await process.wait()
-        except TimeoutError:
-            process.kill()
+        await stop(process, grace)
+
+
+async def stop(process: Child, grace: float = 20) -> None:
+    """Ask it to stop; kill it if it does not within so many seconds."""
+    with suppress(ProcessLookupError):
+        process.send_signal(signal.SIGTERM)
+    try:
+        async with asyncio.timeout(grace):
             await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
 
 
 class Served:
@@ -151,7 +236,11 @@ class Served:
 
 @asynccontextmanager
 async def served_platform(
-    home: Path, *arguments: str, env: Mapping[str, str] | None = None, migrated: bool = True
+    home: Path,
+    *arguments: str,
+    env: Mapping[str, str] | None = None,
+    migrated: bool = True,
+    fresh: bool = False,
 ) -> AsyncIterator[Served]:
     """`platformctl serve` on a free port, answering. With ``migrated=False`` it makes a new home's tables."""
     home.parent.mkdir(parents=True, exist_ok=True)
@@ -161,7 +250,7 @@ async def served_platform(
     values = {"PLATFORM_HOME": str(home), "RATE_LIMIT_ENABLED": "false", **(env or {})}
     command = ("-m", "cli", "serve", "--port", str(port), *arguments)
     async with (
-        running_process(*command, env=values, log=home.parent / "serve.log") as process,
+        running_process(*command, env=values, log=home.parent / "serve.log", fresh=fresh) as process,
         aiohttp.ClientSession() as session,
     ):
         served = Served(process, f"http://127.0.0.1:{port}", session)

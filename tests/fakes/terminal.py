@@ -8,11 +8,10 @@ import pty
 import re
 import select
 import struct
-import subprocess
-import sys
 import termios
 from collections.abc import Mapping, Sequence
 
+from tests.fakes.prepared import fork
 from tests.fakes.processes import process_environment
 
 SILENCE = 60.0
@@ -30,14 +29,8 @@ def shown_by(
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 200, columns, 0, 0))
     values = process_environment({"TERM": "xterm-256color", **env})
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "cli", *arguments],
-        env=values,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-    )
+    process = fork(("-P", "-m", "cli", *arguments), env=values, streams=(theirs,) * 3, session=True)
+    assert process is not None, "it can't be forked"
     os.close(theirs)
     try:
         written = _talk(ours, list(replies))
@@ -46,7 +39,7 @@ def shown_by(
         raise
     finally:
         os.close(ours)
-    return process.wait(60), "\n".join(screen(written.decode(), columns))
+    return process.join(60), "\n".join(screen(written.decode(), columns))
 
 
 def _talk(descriptor: int, replies: list[tuple[str, str]]) -> bytes:

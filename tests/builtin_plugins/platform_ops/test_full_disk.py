@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from sqlalchemy import text
 from kernel.sdk import Unit
 from kernel.testing import environment, eventually, migrated_home
 from tests.builtin_plugins.platform_ops.conftest import Open, Shop
-from tests.fakes.processes import process_environment
+from tests.fakes.processes import platformctl
 from tests.fakes.small_disk import SmallDisk, small_disk
 
 ROWS = 6000
@@ -85,22 +83,13 @@ def test_the_command_says_so(disk: SmallDisk, tmp_path: Path) -> None:
     """`platformctl backup create` ends with the reason; with room it works."""
     env = environment(tmp_path / "home", {"PLATFORM_BACKUP_TO": str(disk.folder / "backups")})
 
-    def run(*command: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "cli", *command],
-            env=process_environment(env),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
     migrated_home(Path(env["PLATFORM_HOME"]))
     disk.fill()
-    refused = run("backup", "create")
+    refused = platformctl("backup", "create", env=env)
     assert refused.returncode == 1
     assert "disk is full" in refused.stderr + refused.stdout
     assert "Traceback" not in refused.stderr
     disk.relieve()
-    made = run("backup", "create")
+    made = platformctl("backup", "create", env=env)
     assert made.returncode == 0, made.stderr
-    assert run("backup", "verify").returncode == 0
+    assert platformctl("backup", "verify", env=env).returncode == 0

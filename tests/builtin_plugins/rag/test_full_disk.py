@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +12,7 @@ import pytest
 from kernel.testing import Actor, Start, eventually, migrated_home
 from tests.builtin_plugins.rag.rag_support import make_base, record, somebody, upload
 from tests.fakes.hash_embeddings import HashEmbeddings
-from tests.fakes.processes import free_port, process_environment
+from tests.fakes.processes import free_port, platformctl
 from tests.fakes.small_disk import SmallDisk, small_disk
 
 SETTINGS = {"PLATFORM_MIN_FREE_DISK_MB": "1"}
@@ -97,19 +95,11 @@ def test_doctor_says_so(disk: SmallDisk) -> None:
     """`platformctl doctor` fails, and names the disk."""
     env = {"PLATFORM_HOME": str(disk.folder / "home"), "PLATFORM_PORT": str(free_port()), **SETTINGS}
 
-    def run(*command: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "cli", *command],
-            env=process_environment(env),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
     migrated_home(Path(env["PLATFORM_HOME"]))
-    assert run("db", "upgrade").returncode == 0  # makes the secrets, for which there is no room later
+    made = platformctl("db", "upgrade", env=env)  # the secrets, for which there is no room later
+    assert made.returncode == 0
     disk.fill()
-    result = run("doctor", "--json")
+    result = platformctl("doctor", "--json", env=env)
     found = {item["check"]: item for item in json.loads(result.stdout)}
     assert (result.returncode, found["disk"]["status"]) == (1, "failed")
     assert "the disk is full" in found["disk"]["text"]
