@@ -6,8 +6,8 @@ import asyncio
 import json
 import re
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -41,6 +41,13 @@ def children(process: Process, word: str) -> list[psutil.Process]:
         except psutil.NoSuchProcess:
             continue
     return found
+
+
+def lives(process: psutil.Process) -> bool:
+    """Whether it has not ended; nobody may have taken notice of its end."""
+    with suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 @pytest.fixture(scope="module")
@@ -108,13 +115,19 @@ class TestOneProcess:
             )
             assert (await served.get("/health"))[0] == 200
 
-    async def test_worker_dies_with_its_parent(self, home: Path) -> None:
-        """`kill -9` of the API process leaves no worker behind."""
-        async with served_platform(home, env=BARE) as served:
-            await eventually(lambda: bool(children(served.process, "worker")))
-            worker = children(served.process, "worker")[0]
+    @pytest.mark.parametrize("options", [(), ("--workers", "2")])
+    async def test_children_die_with_their_parent(self, tmp_path: Path, options: Sequence[str]) -> None:
+        """`kill -9` of the first process leaves neither a worker nor an API process behind."""
+        async with served_platform(tmp_path / "home", *options, env=BARE) as served:
+            await eventually(lambda: "is ready for jobs" in served.process.output())
+            offspring = psutil.Process(served.process.pid).children(recursive=True)
+            assert len(offspring) == 1 + 2 * bool(options)
             await served.process.kill()
-            await eventually(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE)
+            try:
+                await eventually(lambda: not any(map(lives, offspring)), seconds=20)
+            finally:
+                for left in filter(lives, offspring):
+                    left.kill()
 
     async def test_taken_port(self, home: Path, tmp_path: Path) -> None:
         """A port that somebody else has is told in one line, and the exit status is 1."""

@@ -16,10 +16,24 @@ import pytest
 
 from kernel.testing import eventually
 from tests.cli.environments import ROOT, make_environment
-from tests.fakes.prepared import fork
+from tests.fakes import processes
+from tests.fakes.prepared import Forked, fork
 from tests.fakes.processes import process_environment, run_python, running_process
 
 TELLS = ("-m", "tests.fakes.told_process")
+
+
+@pytest.fixture
+def forks(monkeypatch: pytest.MonkeyPatch) -> list[Forked | None]:
+    """What became of each process that could have been forked."""
+    found: list[Forked | None] = []
+
+    def noted(*arguments: Any, **options: Any) -> Forked | None:
+        found.append(fork(*arguments, **options))
+        return found[-1]
+
+    monkeypatch.setattr(processes, "fork", noted)
+    return found
 
 
 def both(
@@ -38,20 +52,24 @@ class TestStart:
             (("-P",), {"PYTHONPATH": "relative", "TMPDIR": "/tmp"}),
         ],
     )
-    def test_is_given_the_same(self, tmp_path: Path, options: Sequence[str], extra: dict[str, str]) -> None:
+    def test_is_given_the_same(
+        self, tmp_path: Path, forks: list[Forked | None], options: Sequence[str], extra: dict[str, str]
+    ) -> None:
         """Arguments, environment, folder, streams, descriptors, signals, limits, and what comes of them."""
         env = process_environment({"PLATFORM_HOME": str(tmp_path), **extra})
         forked, started = both(*options, *TELLS, "tell", "a b", env=env, folder=tmp_path)
         assert (forked.returncode, forked.stderr) == (0, "")
         assert json.loads(forked.stdout) == json.loads(started.stdout)
+        assert None not in forks
 
-    def test_in_an_environment_of_its_own(self, tmp_path: Path) -> None:
+    def test_in_an_environment_of_its_own(self, tmp_path: Path, forks: list[Forked | None]) -> None:
         """The interpreter of another virtual environment, which sees the same packages."""
         python = str(make_environment(tmp_path / "env") / "bin" / "python")
         forked, started = both("-P", *TELLS, env=process_environment({}), python=python)
         told = json.loads(forked.stdout)
         assert told == json.loads(started.stdout)
         assert told["modules"][2] == str(tmp_path / "env")
+        assert None not in forks
 
     def test_is_a_process_of_its_own(self, tmp_path: Path) -> None:
         """Two forks are two processes, beside each other."""

@@ -206,7 +206,8 @@ def _is_ordinary(
 def _modules_in(folder: str) -> set[str]:
     """What can be imported from there, and more."""
     with suppress(OSError):
-        return {name.partition(".")[0] for name in os.listdir(folder)}  # noqa: PTH208
+        found = {name.partition(".") for name in os.listdir(folder)}  # noqa: PTH208
+        return {name for name, _, kind in found if kind != "pth"}
     return set()
 
 
