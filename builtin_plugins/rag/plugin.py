@@ -36,7 +36,7 @@ from builtin_plugins.rag.services import feeding, graphs, lookup, reading
 from builtin_plugins.rag.services.health import health_fields
 from builtin_plugins.rag.services.ingestion_jobs import INGEST
 from builtin_plugins.rag.services.languages import LANGUAGES
-from builtin_plugins.rag.services.offering import ask_pipeline, list_pipelines, pipeline_tools
+from builtin_plugins.rag.services.offering import ask_pipeline, pipeline_tools
 from builtin_plugins.rag.services.outcomes import OUTCOMES, Outcomes
 from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS, Parsers
 from builtin_plugins.rag.services.receipts import SIGNER, open_signer
@@ -142,7 +142,7 @@ class RagPlugin(Plugin):
 
     @hookimpl
     async def list_pipelines(self, caller: Caller) -> Sequence[contracts.PipelineEntry]:
-        return await list_pipelines(caller)
+        return await lookup.list_pipelines(caller)
 
     @hookimpl
     async def ask_pipeline(

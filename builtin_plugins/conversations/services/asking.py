@@ -63,25 +63,26 @@ async def open_turn(
     asked = Turn(asked_by=reach.holder, pipeline_id=pipeline_id, question=question, pieces=[])
     database = caller.platform.database
     try:
-        thread_id, turn_id = await database.write(_open, reach, conversation_id, asked)
+        thread_id, turn_id, begun = await database.write(_open, reach, conversation_id, asked)
     except IntegrityError:
         # The same conversation was begun at the same time: the other question made it.
         asked = Turn(asked_by=reach.holder, pipeline_id=pipeline_id, question=question, pieces=[])
-        thread_id, turn_id = await database.write(_open, reach, conversation_id, asked)
-    history, earlier = await _history(caller, thread_id)
+        thread_id, turn_id, begun = await database.write(_open, reach, conversation_id, asked)
+    history, earlier = ([], {}) if begun else await _history(caller, thread_id)
     return PendingTurn(caller, thread_id, turn_id, history, earlier)
 
 
-def _open(unit: Unit, reach: Reach, conversation_id: str, asked: Turn) -> tuple[int, int]:
-    thread = find(unit.session, reach, conversation_id)
-    if thread is None:
-        thread = Thread(holder=reach.holder, conversation_id=conversation_id)
+def _open(unit: Unit, reach: Reach, conversation_id: str, asked: Turn) -> tuple[int, int, bool]:
+    """The ids of thread and turn, and whether the thread begins with it."""
+    found = find(unit.session, reach, conversation_id)
+    thread = found or Thread(holder=reach.holder, conversation_id=conversation_id)
+    if found is None:
         unit.session.add(thread)
         unit.session.flush()
     asked.thread_id = thread.id
     unit.session.add(asked)
     unit.session.flush()
-    return thread.id, asked.id
+    return thread.id, asked.id, found is None
 
 
 async def _history(caller: Caller, thread_id: int) -> tuple[list[contracts.PastTurn], dict[str, str | None]]:

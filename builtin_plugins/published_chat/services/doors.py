@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from aiohttp import hdrs
-from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy import bindparam, select
 
 from builtin_plugins.published_chat import origins
 from builtin_plugins.published_chat.errors import (
@@ -22,14 +22,15 @@ from builtin_plugins.published_chat.models import Endpoint
 from builtin_plugins.published_chat.services.owners import state_of
 from builtin_plugins.published_chat.settings import PublishedChatSettings
 from builtin_plugins.published_chat.tokens import VISITOR_TOKENS, Credential, Visitor
-from kernel.sdk import RATE_LIMITS, Caller, Context, Platform, ResourceKey
+from kernel.sdk import RATE_LIMITS, Caller, Context, Platform, Prepared, ResourceKey
 
 _LONGEST_ORIGIN = 255
-_AT_A_TIME = 3
+_ENDPOINT: Any = Endpoint.__table__
+_FIND = Prepared(select(*_ENDPOINT.c).where(_ENDPOINT.c.slug_key == bindparam("slug_key")))
 
-THRESHOLD: ResourceKey[asyncio.Semaphore] = ResourceKey("published_chat.threshold")
-"""Visitors are let in a few at a time, in the order in which they came. Of fifty that come at once, each
-would otherwise have work in every round of the event loop, and other routes wait for whole rounds.
+THRESHOLD: ResourceKey[asyncio.Lock] = ResourceKey("published_chat.threshold")
+"""Visitors are let in one at a time, in the order in which they came. Of fifty that come at once, each would
+otherwise have work in every round of the event loop and in every thread, and other routes wait for them all.
 """
 
 
@@ -57,15 +58,10 @@ def credential_of(ctx: Context) -> Credential | None:
 
 async def find_chat(ctx: Context, slug: str) -> Endpoint:
     """The endpoint of this slug. Raises ChatNotFound."""
-    found = await ctx.read(_find, slug)
-    if found is None:
+    row = await ctx.read(_FIND.first, {"slug_key": slug.casefold()})
+    if row is None:
         raise ChatNotFound()
-    return found
-
-
-def _find(session: Session, slug: str) -> Endpoint | None:
-    found: Endpoint | None = session.scalar(select(Endpoint).where(Endpoint.slug_key == slug.casefold()))
-    return found
+    return Endpoint(**row)
 
 
 def origin_of(ctx: Context, endpoint: Endpoint) -> str:
@@ -131,6 +127,6 @@ def _network(ctx: Context) -> str:
 
 
 @asynccontextmanager
-async def open_threshold(platform: Platform) -> AsyncIterator[asyncio.Semaphore]:
+async def open_threshold(platform: Platform) -> AsyncIterator[asyncio.Lock]:
     """The threshold of this process."""
-    yield asyncio.Semaphore(_AT_A_TIME)
+    yield asyncio.Lock()

@@ -2,86 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, func, select
+from sqlalchemy import Select, String, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.models import Document, KnowledgeBase, Pipeline, PipelineSource
-from kernel.sdk import Caller, Scope, contracts, scope_of
+from kernel.sdk import Among, Caller, Ids, Prepared, Scope, contracts, scope_of, visible
 
-_AT_ONCE = 500
-ENTRY: tuple[Any, ...] = (
-    Document.knowledge_base_id,
-    Document.id,
-    Document.filename,
-    Document.content_type,
-    Document.size_bytes,
-    Document.uploaded_at,
+MOST = 500
+_BASE: Any = KnowledgeBase.__table__
+_PIPELINE: Any = Pipeline.__table__
+_SOURCE: Any = PipelineSource.__table__
+_DOCUMENT: Any = Document.__table__
+
+_SEARCHED = (
+    select(func.count())
+    .select_from(_SOURCE.join(_BASE, _BASE.c.id == _SOURCE.c.knowledge_base_id))
+    .where(_SOURCE.c.pipeline_id == _PIPELINE.c.id, visible(_BASE.c))
+    .correlate(_PIPELINE)
+    .scalar_subquery()
+)
+_PIPELINES: Select[Any] = (
+    select(
+        *(_PIPELINE.c.id, _PIPELINE.c.name, _PIPELINE.c.owner_id, _PIPELINE.c.created_at),
+        _SEARCHED.label("bases"),
+    )
+    .where(visible(_PIPELINE.c))
+    .order_by(_PIPELINE.c.created_at, _PIPELINE.c.id)
+    .limit(MOST)
+)
+_ALL_PIPELINES = Prepared(_PIPELINES)
+_SOME_PIPELINES = Prepared(_PIPELINES.where(Among(_PIPELINE.c.id, bindparam("wanted", type_=Ids(String)))))
+ENTRY: Sequence[Any] = (
+    *(_DOCUMENT.c.knowledge_base_id, _DOCUMENT.c.id.label("document_id"), _DOCUMENT.c.filename.label("name")),
+    *(_DOCUMENT.c.content_type, _DOCUMENT.c.size_bytes, _DOCUMENT.c.uploaded_at),
+)
+"""The columns of a `contracts.DocumentEntry`."""
+
+_DOCUMENTS = Prepared(
+    select(*ENTRY)
+    .join(_BASE, _BASE.c.id == _DOCUMENT.c.knowledge_base_id)
+    .where(Among(_DOCUMENT.c.id, bindparam("wanted", type_=Ids(String))), visible(_BASE.c))
 )
 
 
 async def find_pipelines(caller: Caller, pipeline_ids: Sequence[str]) -> dict[str, contracts.PipelineEntry]:
     """See the hook of this name."""
     scope = await scope_of(caller.platform, caller.principal)
-    return await caller.platform.database.read(_pipelines, scope, list(pipeline_ids))
+    values = {**scope.binds, "wanted": list(pipeline_ids)}
+    rows = await caller.platform.database.read(_SOME_PIPELINES.all, values)
+    return {row["id"]: _entry(row, scope) for row in rows}
 
 
-def _pipelines(session: Session, scope: Scope, ids: list[str]) -> dict[str, contracts.PipelineEntry]:
-    wanted = Pipeline.id.in_(ids[:_AT_ONCE])
-    return {entry.id: entry for entry in pipeline_entries(session, scope, wanted, _AT_ONCE)}
+async def list_pipelines(caller: Caller) -> list[contracts.PipelineEntry]:
+    """Those that the caller may ask, oldest first; at most 500."""
+    scope = await scope_of(caller.platform, caller.principal)
+    rows = await caller.platform.database.read(_ALL_PIPELINES.all, scope.binds)
+    return [_entry(row, scope) for row in rows]
 
 
-def pipeline_entries(
-    session: Session, scope: Scope, wanted: ColumnElement[bool], limit: int
-) -> list[contracts.PipelineEntry]:
-    """Those of these pipelines that the caller may ask, oldest first."""
-    bases = (
-        select(func.count())
-        .select_from(PipelineSource)
-        .join(KnowledgeBase, KnowledgeBase.id == PipelineSource.knowledge_base_id)
-        .where(PipelineSource.pipeline_id == Pipeline.id, scope.sees(KnowledgeBase))
-        .correlate(Pipeline)
-        .scalar_subquery()
-    )
-    columns = (Pipeline.id, Pipeline.name, Pipeline.owner_id, Pipeline.created_at, bases.label("bases"))
-    query = select(*columns).where(wanted, scope.sees(Pipeline)).order_by(Pipeline.created_at, Pipeline.id)
-    return [
-        contracts.PipelineEntry(
-            row.id, row.name, row.owner_id in (None, scope.account_id), row.created_at, row.bases
-        )
-        for row in session.execute(query.limit(limit))
-    ]
+def _entry(row: Mapping[str, Any], scope: Scope) -> contracts.PipelineEntry:
+    own = row["owner_id"] in (None, scope.account_id)
+    return contracts.PipelineEntry(row["id"], row["name"], own, row["created_at"], row["bases"])
 
 
 def pipelines_over(session: Session, scope: Scope, kb_id: str) -> list[str]:
     """The ids of the pipelines over a knowledge base that the scope sees, the latest first; at most 500."""
     mine = select(PipelineSource.pipeline_id).where(PipelineSource.knowledge_base_id == kb_id)
     seen = select(Pipeline.id).where(Pipeline.id.in_(mine), scope.sees(Pipeline))
-    return list(session.scalars(seen.order_by(Pipeline.created_at.desc(), Pipeline.id).limit(_AT_ONCE)))
+    return list(session.scalars(seen.order_by(Pipeline.created_at.desc(), Pipeline.id).limit(MOST)))
 
 
 async def find_documents(caller: Caller, document_ids: Sequence[str]) -> dict[str, contracts.DocumentEntry]:
     """See the hook of this name."""
     scope = await scope_of(caller.platform, caller.principal)
-    return await caller.platform.database.read(_documents, scope, list(document_ids))
-
-
-def _documents(session: Session, scope: Scope, ids: list[str]) -> dict[str, contracts.DocumentEntry]:
-    found: dict[str, contracts.DocumentEntry] = {}
-    for start in range(0, max(1, len(ids)), _AT_ONCE):
-        query = (
-            select(*ENTRY)
-            .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
-            .where(Document.id.in_(ids[start : start + _AT_ONCE]), scope.sees(KnowledgeBase))
-        )
-        found.update((row.id, entry_of(row)) for row in session.execute(query))
-    return found
-
-
-def entry_of(row: Row[Any]) -> contracts.DocumentEntry:
-    """A document as other plugins see it, of the columns in `ENTRY`."""
-    return contracts.DocumentEntry(
-        row.knowledge_base_id, row.id, row.filename, row.content_type, row.size_bytes, row.uploaded_at
-    )
+    values = {**scope.binds, "wanted": list(document_ids)}
+    rows = await caller.platform.database.read(_DOCUMENTS.all, values)
+    return {row["document_id"]: contracts.DocumentEntry(**row) for row in rows}

@@ -8,27 +8,22 @@ from contextlib import aclosing
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, StringConstraints
-from sqlalchemy import true
-from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.questions import asking
 from builtin_plugins.rag.questions.conversing import turns_of
 from builtin_plugins.rag.questions.events import Done, Event, Piece
 from builtin_plugins.rag.schemas import QueryRequest
-from builtin_plugins.rag.services.lookup import pipeline_entries
+from builtin_plugins.rag.services.lookup import list_pipelines
 from builtin_plugins.rag.services.reading import pipeline_answer
 from kernel.sdk import (
     Caller,
     Context,
     Platform,
-    Scope,
     Tool,
     arguments_from_object,
     contracts,
-    scope_of,
 )
 
-MOST_LISTED = 500
 LONGEST_QUESTION = 8000
 _LONGEST_SLUG = 51  # with "ask_" and a "_" and 8 characters behind it, 64
 
@@ -39,16 +34,6 @@ class Question(BaseModel):
     question: Annotated[
         str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_QUESTION)
     ] = Field(description="The question, whole and understandable by itself.")
-
-
-async def list_pipelines(caller: Caller) -> list[contracts.PipelineEntry]:
-    """See the hook of this name."""
-    scope = await scope_of(caller.platform, caller.principal)
-    return await caller.platform.database.read(_entries, scope)
-
-
-def _entries(session: Session, scope: Scope) -> list[contracts.PipelineEntry]:
-    return pipeline_entries(session, scope, true(), MOST_LISTED)
 
 
 async def ask_pipeline(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.questions.ranked import cited_passage as ranked_passage
-from builtin_plugins.rag.questions.retrieval import Sought, retrieve
+from builtin_plugins.rag.questions.retrieval import Sought, named, retrieve
 from builtin_plugins.rag.schemas import QueryAnswer, Source
 from builtin_plugins.rag.services import documents, knowledge_bases
-from builtin_plugins.rag.services.lookup import ENTRY, entry_of
+from builtin_plugins.rag.services.lookup import ENTRY
 from kernel.sdk import BadRequest, Caller, NotFound, PayloadTooLarge, Platform, Scope, contracts, scope_of
 
 MOST_SEARCHED = 50
@@ -32,13 +32,6 @@ async def search_passages(
     return [ranked_passage(item) for item in found.items]
 
 
-def places_of(session: Session, document_ids: Collection[str]) -> dict[str, str]:
-    """The knowledge bases of documents whose passages the caller has been shown."""
-    columns = (Document.id, Document.knowledge_base_id)
-    rows = session.execute(select(*columns).where(Document.id.in_(document_ids)))
-    return {row.id: row.knowledge_base_id for row in rows}
-
-
 def cited_passage(found: Source, knowledge_base_id: str | None) -> contracts.CitedPassage:
     """A passage with the place of its document."""
     return contracts.CitedPassage(
@@ -56,10 +49,10 @@ def cited_passage(found: Source, knowledge_base_id: str | None) -> contracts.Cit
 
 async def pipeline_answer(platform: Platform, answer: QueryAnswer) -> contracts.PipelineAnswer:
     """An answer as other plugins see it."""
-    places = await platform.database.read(places_of, {source.document_id for source in answer.sources})
+    places = await named(platform, {source.document_id for source in answer.sources})
     return contracts.PipelineAnswer(
         answer.answer,
-        [cited_passage(source, places.get(source.document_id)) for source in answer.sources],
+        [cited_passage(source, places.get(source.document_id, (None,))[0]) for source in answer.sources],
         answer.confidence,
         answer.model_used,
         answer.tokens_used if answer.model_calls else 0,
@@ -93,7 +86,8 @@ def _entries(session: Session, scope: Scope, limit: int, offset: int) -> list[co
         .where(scope.sees(KnowledgeBase), Document.status == "completed")
         .order_by(Document.uploaded_at, Document.id)
     )
-    return [entry_of(row) for row in session.execute(query.limit(limit).offset(offset))]
+    rows = session.execute(query.limit(limit).offset(offset)).mappings()
+    return [contracts.DocumentEntry(**row) for row in rows]
 
 
 async def read_document(
