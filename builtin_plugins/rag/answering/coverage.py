@@ -10,8 +10,10 @@ from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.words import (
     LEAST_SHARED,
     Initials,
-    content_stems,
+    content_forms,
+    content_words,
     fold,
+    forms,
     found_in,
     named_terms,
 )
@@ -23,14 +25,14 @@ class Coverage:
     """The share of a question's content words that a passage has; each text is read once."""
 
     def __init__(self, question: str) -> None:
-        self.wanted = content_stems(question)
+        self.wanted = content_words(question)
         self._names = named_terms(question)
         self._read: dict[str, _Read] = {}
 
     def of(self, passage: Passage) -> float:
         """Of a passage with its document's name."""
         read = self._reading(passage)
-        return sum(map(read.has, self.wanted)) / len(self.wanted) if self.wanted else 0.0
+        return sum(map(read.means, self.wanted)) / len(self.wanted) if self.wanted else 0.0
 
     def unnamed(self, passages: Sequence[Passage]) -> float:
         """The share of the question's names, codes and numbers that none of the passages has."""
@@ -41,25 +43,32 @@ class Coverage:
     def _reading(self, passage: Passage) -> _Read:
         context = _context(passage)
         if context not in self._read:
-            self._read[context] = _Read(context)
+            self._read[context] = _Read(context, passage.language)
         return self._read[context]
 
 
 class _Read:
     """A text as its words are compared."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, text: str, language: str | None) -> None:
+        self._text, self._language = text, language
         self._folded = fold(text)
         self._initials = Initials(text)
+
+    def means(self, word: str) -> bool:
+        """Whether any form of a word, as written, is there."""
+        return any(map(self.has, forms(word, [self._language] if self._language else [])))
 
     def has(self, word: str) -> bool:
         """Whether a form of the word is there, or its long form."""
         return (self._may_have(word) and found_in(word, self._stems)) or self._initials.spell(word)
 
     def _may_have(self, word: str) -> bool:
-        """Whether it is worth a closer look: forms of a word begin alike, and numbers differ in commas."""
-        return word[:LEAST_SHARED] in self._folded or word in self._without_commas
+        """Whether it is worth a closer look: forms of a word begin alike, parts of a compound begin or end
+        alike, and numbers differ in commas.
+        """
+        alike = word[:LEAST_SHARED] in self._folded or word[-LEAST_SHARED:] in self._folded
+        return alike or word in self._without_commas
 
     @cached_property
     def _without_commas(self) -> str:
@@ -67,7 +76,7 @@ class _Read:
 
     @cached_property
     def _stems(self) -> frozenset[str]:
-        return frozenset(content_stems(self._text))
+        return content_forms(self._text, self._language)
 
 
 def _context(passage: Passage) -> str:

@@ -7,7 +7,7 @@ weighing, somebody weighs them (`weighing`), ``compose`` quotes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from builtin_plugins.rag.answering.candidate import Candidate
@@ -17,7 +17,15 @@ from builtin_plugins.rag.answering.quoting import pick, quoted
 from builtin_plugins.rag.answering.refusing import refusal_in
 from builtin_plugins.rag.answering.sentences import Sentence, split_sentences
 from builtin_plugins.rag.answering.weighing import Weighed
-from builtin_plugins.rag.answering.words import content_stems, found_in, has_number, words
+from builtin_plugins.rag.answering.words import (
+    content_forms,
+    content_stems,
+    content_words,
+    forms,
+    has_number,
+    meant_by,
+    words,
+)
 
 DEPTH = 5
 """Passages that an answer is made from, however many are shown."""
@@ -43,7 +51,7 @@ def candidates(
         for number, passage in enumerate(passages, 1)
         for piece in _quotable(list(_pieces(question, number, passage)))
     ]
-    known = _Words(question, pieces, language)
+    known = _Words(question, pieces, language, {one.language for one in passages if one.language})
     best = max((passage.score for passage in passages), default=0.0) or 1.0
     unique: dict[str, Candidate] = {}
     for piece in pieces:
@@ -121,7 +129,7 @@ def _pieces(question: str, number: int, passage: Passage) -> Iterator[_Piece]:
     """
     heading, before, topic, first = Sentence("", 0), frozenset[str](), frozenset[str](), False
     for order, sentence in enumerate(split_sentences(passage.text, passage.language)):
-        stems = frozenset(content_stems(sentence.text))
+        stems = content_forms(sentence.text, passage.language)
         if sentence.is_heading:
             heading, before, topic, first = sentence, frozenset(), frozenset(), True
             yield _Piece(sentence.text, number, sentence.start, stems, stems, False, order, quotable=False)
@@ -129,7 +137,7 @@ def _pieces(question: str, number: int, passage: Passage) -> Iterator[_Piece]:
         text = sentence.text
         if first and not sentence.is_row and len(heading.text) <= _LONGEST_HEADING:
             text = _below(question, heading.text, text)
-        around = stems | before | topic | frozenset(content_stems(heading.text))
+        around = stems | before | topic | content_forms(heading.text, passage.language)
         yield _Piece(text, number, sentence.start, stems, around, sentence.is_row, order, bool(stems))
         before, topic, first = stems, topic or stems, False
 
@@ -145,10 +153,17 @@ def _below(question: str, heading: str, text: str) -> str:
 class _Words:
     """The question's words, weighed by how few of the sentences have them."""
 
-    def __init__(self, question: str, pieces: Sequence[_Piece], language: str | None) -> None:
+    def __init__(
+        self, question: str, pieces: Sequence[_Piece], language: str | None, languages: Collection[str]
+    ) -> None:
         self._question = question
-        self._wanted = content_stems(question, language) or content_stems(question)
-        held = [sum(found_in(word, piece.stems) for piece in pieces) for word in self._wanted]
+        known = frozenset().union(*(piece.around for piece in pieces))
+        wanted = content_words(question, language) or content_words(question)
+        self._wanted = [
+            frozenset(one for form in forms(word, languages) for one in meant_by(form, known))
+            for word in wanted
+        ]
+        held = [sum(not meant.isdisjoint(piece.stems) for piece in pieces) for meant in self._wanted]
         raw = [math.log1p((len(pieces) - count + 0.5) / (count + 0.5)) for count in held]
         total = sum(raw) or 1.0
         self._weights = [one / total for one in raw]
@@ -170,7 +185,7 @@ class _Words:
 
     def _share(self, stems: frozenset[str]) -> float:
         pairs = zip(self._wanted, self._weights, strict=True)
-        return sum(weight for word, weight in pairs if found_in(word, stems))
+        return sum(weight for meant, weight in pairs if not meant.isdisjoint(stems))
 
 
 def _promise(one: Candidate) -> float:

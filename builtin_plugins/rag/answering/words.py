@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -23,6 +23,9 @@ _LONG = 4
 _LEAST_FOREIGN = 3
 LEAST_SHARED = 5
 """Letters with which two different forms of a word begin."""
+_LEAST_PART = 5
+_LEAST_REST = 3
+"""Letters of a word within a compound, and of what is left of it: no shorter ones are told from chance."""
 _POSSESSIVE = re.compile(r"['’]")
 _DIGIT = re.compile(r"\d")
 
@@ -147,6 +150,35 @@ def _content_stem(word: str, language: str | None) -> str:
     return "" if is_function_word(word, language) else stem(word)
 
 
+@lru_cache(maxsize=16_384)
+def _root(word: str, language: str) -> str:
+    """The folded root of a word, by the Snowball stemmer of its language; empty where there is none."""
+    import Stemmer
+
+    try:
+        stemmer = Stemmer.Stemmer(language, 0)
+    except KeyError:
+        return ""
+    return fold(stemmer.stemWord(word.replace("İ", "i").lower()))
+
+
+def forms(word: str, languages: Collection[str]) -> set[str]:
+    """What a word is known by in texts of these languages: its stem, and its root in each."""
+    roots = {_root(word, language) for language in languages} if word.isalpha() else set[str]()
+    return {stem(word), *roots} - {""}
+
+
+def content_words(text: str, language: str | None = None) -> list[str]:
+    """The words that carry meaning in a language, as written, in order, each once."""
+    return list({one: word for word in words(text) if (one := _content_stem(word, language))}.values())
+
+
+def content_forms(text: str, language: str | None) -> frozenset[str]:
+    """What the words of a text that carry meaning are known by, beside texts of its language."""
+    languages = [] if language is None else [language]
+    return frozenset().union(*(forms(word, languages) for word in content_words(text)))
+
+
 @lru_cache(maxsize=65_536)
 def same_word(one: str, other: str) -> bool:
     """Whether two stems are forms of one word: equal, or long and one (but for a letter) begins the other.
@@ -165,14 +197,26 @@ def same_word(one: str, other: str) -> bool:
 
 
 def found_in(wanted: str, stems: Collection[str]) -> bool:
-    """Whether a form of ``wanted`` is among the stems."""
-    if wanted in stems:
-        return True
+    """Whether a form of ``wanted`` is among the stems, alone or in a compound, or one of them in it."""
+    return wanted in stems or any(True for _ in meant_by(wanted, stems))
+
+
+def meant_by(wanted: str, stems: Iterable[str]) -> Iterator[str]:
+    """Those of the stems that may mean ``wanted``."""
     least = LEAST_SHARED if wanted.isascii() else _LEAST_FOREIGN
     head = wanted[:least]
-    if len(head) < least:
+    for one in stems:
+        inflected = one.startswith(head) and len(wanted) >= least and same_word(wanted, one)
+        if inflected or one == wanted or ((wanted in one or one in wanted) and _in_compound(wanted, one)):
+            yield one
+
+
+def _in_compound(one: str, other: str) -> bool:
+    """Whether one begins or ends the other: Arbeiter and Bauarbeiter, Glühbrand and Brand."""
+    short, long = (one, other) if len(one) < len(other) else (other, one)
+    if len(short) < _LEAST_PART or len(long) < len(short) + _LEAST_REST:
         return False
-    return any(candidate.startswith(head) and same_word(wanted, candidate) for candidate in stems)
+    return (long.endswith(short) or long.startswith(short)) and not has_number(short)
 
 
 def named_terms(question: str) -> set[str]:

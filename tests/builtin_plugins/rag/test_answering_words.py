@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from builtin_plugins.rag.answering.coverage import Coverage
 from builtin_plugins.rag.answering.expectations import Expected, expected, offers
 from builtin_plugins.rag.answering.passages import Passage
-from builtin_plugins.rag.answering.words import content_stems, named_terms, same_word, stem
+from builtin_plugins.rag.answering.words import (
+    content_forms,
+    content_stems,
+    forms,
+    found_in,
+    named_terms,
+    same_word,
+    stem,
+)
 from tests.builtin_plugins.rag.answering import judged
 
 REPORT = (
@@ -108,6 +118,44 @@ def test_words_meet_through_their_forms() -> None:
         assert same_word(stem(one), stem(other)), (one, other)
     for one, other in (("12345678", "12345679"), ("cat", "car"), ("contract", "contrast"), ("X200", "X2000")):
         assert not same_word(stem(one), stem(other)), (one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "found"),
+    [
+        ("Arbeiter", "Bauarbeiter", True),
+        ("Bauarbeiter", "Arbeiter", True),
+        ("Semmering", "Semmeringbahn", True),
+        ("Glühbrand", "Brand", True),
+        ("port", "transport", False),
+        ("20000", "120000", False),
+        ("stand", "Strand", False),
+    ],
+)
+def test_a_word_is_found_in_a_compound(one: str, other: str, found: bool) -> None:
+    """In either direction, where neither the word nor the rest is so short that it says nothing."""
+    assert found_in(stem(one), [stem(other)]) is found
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "text"),
+    [
+        ("es", "¿Cuándo dejó de navegarse?", "La navegación cesó en 1959."),
+        ("tr", "Göl ne kadar derin?", "Gölünün derinliği 40 metredir."),
+        ("de", "Welche Züge?", "Man kam mit Zügen."),
+    ],
+)
+def test_words_meet_by_the_roots_of_their_language(language: str, question: str, text: str) -> None:
+    """Where a language inflects, its own stemmer tells; a language without one costs nothing."""
+    told = [Coverage(question).of(replace(passage(text), language=one)) for one in (None, language, "xx")]
+    assert told[1] > told[0] == told[2]
+
+
+def test_forms_are_of_all_languages_that_are_asked_about() -> None:
+    """A question is looked for in passages of several languages."""
+    assert {"navegacion", "naveg"} <= forms("navegación", ["es", "de"])
+    assert content_forms("Die Leitung", "de") == {"leitung"}
+    assert content_forms("", "de") == frozenset()
 
 
 def test_names_of_a_question() -> None:
