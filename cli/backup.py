@@ -71,7 +71,7 @@ def show(as_json: AsJson = False) -> None:
             [{"name": one.name, "size_bytes": one.size, "modified_at": one.modified_at} for one in found]
         )
         return
-    rows = [(one.name, f"{one.size / 1e6:,.1f} MB", f"{one.modified_at:%Y-%m-%d %H:%M}") for one in found]
+    rows = [(one.name, console.size(one.size), f"{one.modified_at:%Y-%m-%d %H:%M}") for one in found]
     console.print_table(
         ("name", "size", "made (UTC)"), rows, "There are no backups. To make one: platformctl backup create"
     )

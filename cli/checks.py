@@ -62,8 +62,13 @@ async def examine() -> AsyncIterator[Finding]:
     if settings.dev_ports and not port.platform_answers:
         yield check_dev_ports([slot.port for slot in SLOTS if slot.name != GATEWAY])
     with _home_or_scratch(settings.home) as overrides:
-        async for finding in _of_platform(overrides, running_now=port.platform_answers):
-            yield finding
+        try:
+            async for finding in _of_platform(overrides, running_now=port.platform_answers):
+                yield finding
+        except (StartupError, OSError) as error:  # a full disk, for one, on which no secret can be made
+            reason = getattr(error, "strerror", None) or str(error)
+            remedy = "Correct what failed above; the other checks come after this one."
+            yield Finding("platform", "failed", f"it can't be opened: {reason}", remedy)
 
 
 @contextmanager

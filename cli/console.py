@@ -51,6 +51,15 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=_json_value) + "\n")
 
 
+def size(count: float) -> str:
+    """Bytes in the unit that people would name."""
+    for unit in ("bytes", "kB", "MB"):
+        if count < 999.5:
+            return f"{count:,.0f} {unit}" if unit == "bytes" or count >= 99.95 else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:,.1f} GB"
+
+
 def _json_value(value: Any) -> str:
     """Times as the API writes them (ISO 8601), anything else as text."""
     return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -34,11 +34,16 @@ def upgrade(
     if as_json:
         waiting = [{"owner": item.owner, "revisions": item.revisions} for item in found]
         console.print_json({"version": __version__, "pending": waiting})
+    elif any(item.is_new for item in found if item.owner == "kernel"):
+        console.note("The database has no tables yet; the first start of the platform makes them.")
     else:
         rows = [(item.owner, ", ".join(item.revisions)) for item in found]
         console.print_table(
             ("owner", "revisions"), rows, f"The database is up to date for version {__version__}."
         )
+        if found:
+            console.note(
+                "A backup is made before they are applied, unless PLATFORM_BACKUP_BEFORE_UPGRADE=false."
+            )
     if found:
-        console.note("A backup is made before they are applied, unless PLATFORM_BACKUP_BEFORE_UPGRADE=false.")
         raise typer.Exit(1)

@@ -42,10 +42,11 @@ class Owner:
 
 @dataclass(frozen=True)
 class Pending:
-    """Revisions of an owner that the database lacks, oldest first."""
+    """Revisions of an owner that the database lacks, oldest first; `is_new` if it has none of them."""
 
     owner: str
     revisions: tuple[str, ...]
+    is_new: bool = False
 
 
 class TableTaken(Exception):
@@ -158,7 +159,7 @@ def _pending(connection: Connection, owner: Owner) -> Pending:
     current = _current(connection, owner)
     if current is not None and known and current == known[-1]:
         return Pending(owner.name, ())
-    return Pending(owner.name, _missing(owner, current))
+    return Pending(owner.name, _missing(owner, current), is_new=current is None)
 
 
 def known_revisions(owner: Owner) -> frozenset[str]:

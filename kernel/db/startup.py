@@ -21,6 +21,8 @@ from kernel.resource_keys import ResourceKey
 
 BeforeMigrations = Callable[[Sequence[Pending]], Awaitable[None]]
 
+EMPTY = "the database has no tables yet: start the platform, which makes them, or run: platformctl db upgrade"
+
 
 class Schema:
     """Brings the tables of one platform up to date, owner by owner.
@@ -80,6 +82,8 @@ class Schema:
     def refuse_pending(self) -> None:
         """Nothing runs on tables that are behind: the kernel's stop the start, a plugin's refuse it."""
         for state in self.pending:
+            if state.owner == "kernel" and state.is_new:
+                raise StartupError(EMPTY)
             why = f"the migrations {', '.join(state.revisions)} are pending; run: platformctl db upgrade"
             if state.owner == "kernel":
                 raise StartupError(f"the database is out of date: {why}")

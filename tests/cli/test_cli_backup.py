@@ -130,9 +130,20 @@ def test_restore_of_what_is_not_there(cli: Cli, home: Path) -> None:
     assert usernames(home) == {"ann"}
 
 
+def test_sizes_of_backups(cli: Cli, home: Path) -> None:
+    """A small backup has a size, too."""
+    [listed] = json.loads(cli("backup", "list", "--json").stdout)
+    assert 1_000 < listed["size_bytes"] < 1_000_000
+    assert f"{listed['size_bytes'] / 1000:.1f} kB" in cli("backup", "list").stdout
+
+
 def test_upgrade_check(bare_cli: Cli, platform_home: Path) -> None:
     """It tells what is pending, and changes nothing; no backup can be made of a database without tables."""
     result = bare_cli("upgrade", "--check", "--json")
     assert result.exit_code == 1
-    assert "kernel" in {item["owner"] for item in json.loads(result.stdout.split("\n•")[0])["pending"]}
-    assert bare_cli("backup", "create").exit_code != 0
+    assert "kernel" in {item["owner"] for item in json.loads(result.stdout)["pending"]}
+    result = bare_cli("upgrade", "--check")
+    assert (result.exit_code, "no tables yet" in result.output) == (1, True), result.output
+    assert "0001" not in result.output and "backup" not in result.output
+    result = bare_cli("backup", "create")
+    assert (result.exit_code, "no tables yet" in result.output) == (1, True), result.output

@@ -91,15 +91,21 @@ async def test_a_row_that_finds_no_room(start_platform: Start, disk: SmallDisk) 
     assert (await ann.post("/v1/rag/knowledge-bases", json={"name": "Later"})).status == 200
 
 
-def test_doctor_says_so(disk: SmallDisk) -> None:
-    """`platformctl doctor` fails, and names the disk."""
+@pytest.mark.parametrize("used", [True, False])
+def test_doctor_says_so(disk: SmallDisk, used: bool) -> None:
+    """`platformctl doctor` fails, and names the disk, also in a home in which nothing was made yet."""
     env = {"PLATFORM_HOME": str(disk.folder / "home"), "PLATFORM_PORT": str(free_port()), **SETTINGS}
 
-    migrated_home(Path(env["PLATFORM_HOME"]))
-    made = platformctl("db", "upgrade", env=env)  # the secrets, for which there is no room later
-    assert made.returncode == 0
+    home = Path(env["PLATFORM_HOME"])
+    if used:
+        migrated_home(home)
+        made = platformctl("db", "upgrade", env=env)  # the secrets, for which there is no room later
+        assert made.returncode == 0
+    else:
+        home.mkdir(mode=0o700)
     disk.fill()
     result = platformctl("doctor", "--json", env=env)
     found = {item["check"]: item for item in json.loads(result.stdout)}
     assert (result.returncode, found["disk"]["status"]) == (1, "failed")
     assert "the disk is full" in found["disk"]["text"]
+    assert used or "No space left" in found["platform"]["text"]
