@@ -5,14 +5,16 @@ what was learnt by heart does not help. `articles` are paragraphs about somethin
 three or more about the same thing, so that a question whose paragraph is missing still finds its subject;
 `towns` differ in names alone; `across` asks in English over paragraphs in another language; `handbooks` are
 the fictional companies of the evaluation plugin; `support` has questions that nothing answers beside others
-about the same passages.
+about the same passages; `nonsense` is reported by itself.
 """
 
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from string import ascii_lowercase
 from typing import Any
 
 from builtin_plugins.rag.chunking import chunk
@@ -22,6 +24,7 @@ from tests.benchmarks.language_sets import ARTICLE_LANGUAGES, Asked, LanguageSet
 
 _EVERY = 7  # of the questions about towns, which are many and alike
 _ASPECTS = 7  # paragraphs about each town
+_SYLLABLES = [one + other for one in "bdfgklmnprstvz" for other in "aeiou"]
 _PASSAGE, _REPEATED = 1500, 150
 
 
@@ -101,6 +104,21 @@ def handbook(name: str) -> AnswerSet:
         elif entry.get("unanswerable"):
             asked.append(Labelled(Asked(entry["question"], -1, ""), len(asked) % 2, alone=True))
     return AnswerSet(name, LanguageSet("en", paragraphs, [one.asked for one in asked]), asked)
+
+
+def nonsense() -> AnswerSet:
+    """Letters without a meaning, asked of English articles: at random, in syllables, and as keys lie."""
+    chance, collection, texts = random.Random(7), articles("en"), list[str]()
+    for _ in range(40):
+        count = chance.randint(2, 6)
+        made = (
+            ["".join(chance.choices(ascii_lowercase, k=chance.randint(3, 9))) for _ in range(count)],
+            ["".join(chance.choices(_SYLLABLES, k=chance.randint(2, 4))) for _ in range(count)],
+            chance.choices(["asdf", "qwer", "zxcv", "hjkl", "uiop", "mnbv", "poiu"], k=count),
+        )
+        texts += [" ".join(words) for words in made]
+    asked = [Labelled(Asked(text, -1, ""), 1, alone=True) for text in texts]
+    return AnswerSet("nonsense", collection, asked)
 
 
 def _holds(text: str, wanted: str) -> bool:

@@ -33,7 +33,7 @@ from kernel.sdk import contracts
 from kernel.stores.dense import DenseIndex
 from kernel.stores.fusion import hybrid, weight_for
 from kernel.stores.text import TextIndex
-from tests.benchmarks.answer_sets import AnswerSet, Labelled, answer_sets
+from tests.benchmarks.answer_sets import AnswerSet, Labelled, answer_sets, nonsense
 from tests.benchmarks.language_sets import told
 
 TOP_K = 5
@@ -214,6 +214,8 @@ def main() -> None:
             chosen += found
             print(report(one.name, held), flush=True)
         print(report("all", everything), *curve(everything), sep="\n")
+        made = [given(each, calibration_of(model.name)) for each in every_found(nonsense(), model, engine)]
+        print(report("nonsense", made))
         if "--fit" in sys.argv:
             from tests.benchmarks.answer_weights import fit
 

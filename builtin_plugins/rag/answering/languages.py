@@ -6,6 +6,8 @@ import threading
 from typing import Any
 
 _SURE = 0.45
+_NO_LANGUAGE = "zxx"
+"""What the library calls text without any: random letters, codes."""
 _NAMES = {"wuu": "zh", "yue": "zh", "nb": "no", "nn": "no"}
 """Written languages by the names that stop words, stemmers and refusals know."""
 
@@ -31,9 +33,13 @@ class LanguageDetector:
         self._identifier: Any = None
 
     def of(self, text: str) -> str | None:
-        """The language of a text; None where it can't be told, as of a code or a single word."""
+        """The language of a text; None where it can't be told, as of a single word, or where it has none,
+        as random letters.
+        """
         found, confidence = self._loaded().classify(text[:_ENOUGH_CHARS])
-        return _NAMES.get(found, str(found)) if confidence >= _SURE else None
+        if confidence < _SURE or found == _NO_LANGUAGE:
+            return None
+        return _NAMES.get(found, str(found))
 
     def _loaded(self) -> Any:
         with self._loading:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 
+from builtin_plugins.rag.answering.refusing import NOT_SUPPORTED
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.rag.answering import answer, passages
 from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_pipeline, somebody
@@ -64,6 +65,16 @@ async def test_a_refusal_speaks_the_questions_language(shelf: Shelf, question: s
     found = await ask(shelf.ann, shelf.pipeline, question)
     assert found["answer"].startswith(said)
     assert (found["sources"], found["confidence"]) == ([], 0.0)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["sfy ozgizd hrulsmom cmqaps bxypij", "zsgcq toaws wgzgwwbtx ebxy", "asdf qwer hjkl lkjh qwer zxcv"],
+)
+async def test_random_letters_are_no_foreign_language(shelf: Shelf, question: str) -> None:
+    """Words of another language than the documents' say nothing against an answer; these are of none."""
+    found = await ask(shelf.ann, shelf.pipeline, question)
+    assert (found["answer"], found["sources"]) == (NOT_SUPPORTED, [])
 
 
 @pytest.mark.parametrize("question", ["Who founded the observatory of Velmora?", "Who won in 1972?"])
