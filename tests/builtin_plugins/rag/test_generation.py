@@ -6,7 +6,7 @@ import asyncio
 import json
 import secrets
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -373,3 +373,43 @@ async def test_a_dead_runtime(stage: Stage, tmp_path_factory: pytest.TempPathFac
         assert (await ingest(running, ann, base, "a.md", HANDBOOK))["status"] == "completed"
         refused = await ask_raw(ann, await make_pipeline(ann, base), HOTEL)
     assert refused.status == 503 and "address" in refused.detail and b"127.0.0.1" not in refused.body
+
+
+MUSEUM = """# Museum
+
+The museum opens at nine. Admission costs 12 EUR, for children 5 EUR. It was founded in 1897 by Anna Lorenz.
+"""
+ASKED = (HOTEL, "Who founded the museum?", "What is the daily allowance for meals?", "When does it open?")
+
+
+async def shelf(running: Running, ann: Actor) -> str:
+    """A pipeline over two documents."""
+    base = await make_base(ann)
+    for name, text in (("handbook.md", HANDBOOK), ("museum.md", MUSEUM)):
+        await ingest(running, ann, base, name, text)
+    return await make_pipeline(ann, base)
+
+
+async def test_confidence_is_that_of_an_answer_without_a_model(
+    stage: Stage, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Over the same passages, whatever the model says: the measure is theirs, and so are the scores."""
+    async with platforms(tmp_path_factory.mktemp("quoting")) as start:
+        running = await start(LoadedOnce, "rag")
+        ann = await somebody(running)
+        pipeline = await shelf(running, ann)
+        quoted = [await ask(ann, pipeline, question) for question in ASKED]
+    asked = replace(stage, pipeline=await shelf(stage.running, stage.ann))
+    assert len({one["confidence"] for one in quoted}) > 1
+    for question, expected in zip(ASKED, quoted, strict=True):
+        assert expected["model_used"] == "extractive" and 0.0 < expected["confidence"] <= 1.0
+        for said in (ANSWER, "I am not sure at all [2]."):
+            stage.play(answer=said)
+            whole, done = await asked.ask(question), dict(await asked.events(question))["done"]
+            assert whole["model_used"] == done["model_used"] == "llama3.2"
+            assert whole["confidence"] == done["confidence"] == expected["confidence"]
+            assert _scores(whole) == _scores(expected)
+
+
+def _scores(answer: dict[str, Any]) -> list[tuple[str, float]]:
+    return [(one["source"], one["score"]) for one in answer["sources"]]
