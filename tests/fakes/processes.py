@@ -200,6 +200,9 @@ async def stop(process: Child, grace: float = 20) -> None:
         await process.wait()
 
 
+_QUICK = {"PLATFORM_PASSWORD_MEMORY_MB": "12"}  # as `kernel.testing` has it
+
+
 class Served:
     """A platform in a process of its own, and a client of it."""
 
@@ -247,7 +250,7 @@ async def served_platform(
     if migrated:
         migrated_home(home, env)
     port = free_port()
-    values = {"PLATFORM_HOME": str(home), "RATE_LIMIT_ENABLED": "false", **(env or {})}
+    values = {"PLATFORM_HOME": str(home), "RATE_LIMIT_ENABLED": "false", **_QUICK, **(env or {})}
     command = ("-m", "cli", "serve", "--port", str(port), *arguments)
     async with (
         running_process(*command, env=values, log=home.parent / "serve.log", fresh=fresh) as process,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,44 @@ def engine(network: E5) -> OpenVinoEngine:
     return OpenVinoEngine(network, precision="fp32")
 
 
+Published = Callable[[list[str]], Vectors]
+
+
+@pytest.fixture(scope="module")
+def published(network: E5) -> Published:
+    """What `transformers.BertModel` makes of texts with the unpacked weights."""
+    # Imported here: collecting the tests would take seconds longer in every process.
+    import torch
+    from transformers import BertConfig, BertModel
+
+    tensors = network.tensors()
+    layers = 1 + max(int(name.split(".")[2]) for name in tensors if name.startswith("encoder.layer."))
+    config = BertConfig(
+        vocab_size=1,
+        hidden_size=network.dimension,
+        num_hidden_layers=layers,
+        num_attention_heads=12,
+        intermediate_size=len(tensors["encoder.layer.0.intermediate.dense.bias"]),
+        max_position_embeddings=len(tensors["embeddings.position_embeddings.weight"]),
+        layer_norm_eps=1e-12,
+    )
+    model = BertModel(config, add_pooling_layer=False).eval()
+    weights = {name: torch.from_numpy(np.array(tensor)) for name, tensor in tensors.items()}
+    model.load_state_dict(model.state_dict() | weights)
+
+    def vectors_of(texts: list[str]) -> Vectors:
+        with torch.no_grad():
+            found = []
+            for ids in network.tokens(list(texts)):
+                words, _ = network.inputs([ids])
+                states = model(inputs_embeds=torch.from_numpy(words)).last_hidden_state[0]
+                found.append(states.mean(0).numpy())
+        vectors: Vectors = np.stack(found)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    return vectors_of
+
+
 def test_its_tokens_are_those_of_the_tokenizers_library(network: E5) -> None:
     """The same split of normalized texts in eight scripts, by another implementation of the same model."""
     vocabulary = PackedModel(find_file()[0]).vocabulary
@@ -65,9 +104,11 @@ def test_composed_and_decomposed_letters_are_one(network: E5) -> None:
     assert one == other
 
 
-def test_its_vectors_are_those_of_the_published_architecture(network: E5, engine: OpenVinoEngine) -> None:
+def test_its_vectors_are_those_of_the_published_architecture(
+    published: Published, engine: OpenVinoEngine
+) -> None:
     """Against `transformers.BertModel` over the unpacked weights, for texts in eight scripts."""
-    expected = _by_transformers(network, TEXTS)
+    expected = published(TEXTS)
     assert np.sum(engine.encode(TEXTS) * expected, axis=1).min() > 0.99999
 
 
@@ -82,7 +123,7 @@ def test_a_long_text_is_cut(network: E5) -> None:
     assert len(network.tokens(["passage: " + "word " * 1_000_000])[0]) == 512
 
 
-async def test_a_platform_embeds_with_it(start_platform: Start, network: E5) -> None:
+async def test_a_platform_embeds_with_it(start_platform: Start, published: Published) -> None:
     """Under the names that people know it by; a question and a passage get their own prefix."""
     running = await start_platform("embeddings")
     text = TEXTS[1].removeprefix("passage: ")
@@ -92,7 +133,7 @@ async def test_a_platform_embeds_with_it(start_platform: Start, network: E5) -> 
                 contracts.embed_texts, running.platform, model=name, texts=[text], purpose=purpose
             )
             assert found is not None
-            expected = _by_transformers(network, [f"{purpose}: {text}"])[0]
+            expected = published([f"{purpose}: {text}"])[0]
             assert float(found.vectors[0] @ expected) > 0.999
             assert "/multilingual-e5-small/" in found.engine
 
@@ -107,32 +148,3 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
         find_file(damaged)
     with pytest.raises(WeightsNotFound, match="to a copy of"):
         find_file(tmp_path / "none")
-
-
-def _by_transformers(network: E5, texts: list[str]) -> Vectors:
-    # Imported here: collecting the tests would take seconds longer in every process.
-    import torch
-    from transformers import BertConfig, BertModel
-
-    tensors = network.tensors()
-    layers = 1 + max(int(name.split(".")[2]) for name in tensors if name.startswith("encoder.layer."))
-    config = BertConfig(
-        vocab_size=1,
-        hidden_size=network.dimension,
-        num_hidden_layers=layers,
-        num_attention_heads=12,
-        intermediate_size=len(tensors["encoder.layer.0.intermediate.dense.bias"]),
-        max_position_embeddings=len(tensors["embeddings.position_embeddings.weight"]),
-        layer_norm_eps=1e-12,
-    )
-    model = BertModel(config, add_pooling_layer=False).eval()
-    weights = {name: torch.from_numpy(np.array(tensor)) for name, tensor in tensors.items()}
-    model.load_state_dict(model.state_dict() | weights)
-    with torch.no_grad():
-        found = []
-        for ids in network.tokens(list(texts)):
-            words, _ = network.inputs([ids])
-            states = model(inputs_embeds=torch.from_numpy(words)).last_hidden_state[0]
-            found.append(states.mean(0).numpy())
-    vectors: Vectors = np.stack(found)
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -1,0 +1,34 @@
+"""Vectors of hashed words that take as long as a model's, but no processor: for work that is interrupted.
+
+`paced` makes it a package that other processes find; the built-in `embeddings` is then left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from kernel.sdk import Embedded, hookimpl
+from tests.cli.packages import Package
+from tests.fakes.hash_embeddings import HashEmbeddings
+
+_SECONDS = 0.015  # for each text, as the default model takes
+
+
+class PacedEmbeddings(HashEmbeddings):
+    """Answers after a while."""
+
+    name = "paced_embeddings"
+    version = "1.0"
+
+    @hookimpl
+    async def embed_texts(self, model: str, texts: Sequence[str]) -> Embedded | None:
+        await asyncio.sleep(len(texts) * _SECONDS)
+        return await super().embed_texts(model, texts)
+
+
+def paced(folder: Path) -> dict[str, str]:
+    """Install it into `folder`; the variables with which processes load it."""
+    body = f"from {__name__} import PacedEmbeddings as ThePlugin\n"
+    return {"PYTHONPATH": str(Package("paced-embeddings", body=body).unpack(folder))}
