@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -86,7 +87,7 @@ def install(
     force: Annotated[bool, typer.Option("--force", help="Replace units that were changed.")] = False,
 ) -> None:
     """Write units for systemd. Nothing is started."""
-    from cli import console
+    from cli import console, running
     from cli.failures import Refused
 
     units = _units(user)
@@ -97,16 +98,16 @@ def install(
     for name, text in units.items():
         (folder / name).write_text(text, encoding="utf-8")
         console.done(str(folder / name))
+    _tell_of_home(running.kernel_settings().home.absolute(), user)
     console.note(
         "Start it now and with the machine: systemctl daemon-reload && systemctl enable --now platform"
     )
 
 
 def _units(user: str) -> dict[str, str]:
-    from cli import running
     from kernel.serve import this_command
 
-    settings, backups = running.run(_settings())
+    settings, backups = _settings()
     folders = _folders(settings, backups)
     home = str(settings.home.absolute())
     common = {
@@ -128,13 +129,26 @@ def _units(user: str) -> dict[str, str]:
     }
 
 
-async def _settings() -> tuple[KernelSettings, str]:
-    """The kernel's, and where backups go."""
+def _settings() -> tuple[KernelSettings, str]:
+    """The kernel's, and where backups go. A platform that is opened for them would make secrets in its home:
+    those of whoever installs the units, which the service can't read.
+    """
     from builtin_plugins.platform_ops.settings import OpsSettings
     from cli import running
 
-    async with running.explained_platform() as platform:
-        return platform.settings, platform.settings_of(OpsSettings).backup_to
+    return running.kernel_settings(), running.make_loader().load("platform_ops", OpsSettings).backup_to
+
+
+def _tell_of_home(home: Path, user: str) -> None:
+    """What is still to be done so that the service can use its home."""
+    from cli import console
+
+    if not home.exists():
+        console.warn(f"{home} is not there yet. Make it first: install -d -m 700 -o {user} {home}")
+        return
+    with suppress(KeyError):  # an owner without a name: of another machine
+        if home.owner() != user:
+            console.warn(f"{home} belongs to {home.owner()}, not to {user}: chown -R {user} {home}")
 
 
 def _folders(settings: KernelSettings, backups: str) -> list[Path]:

@@ -35,6 +35,18 @@ def test_install_writes_units(cli: Cli, tmp_path: Path, platform_home: Path) -> 
     assert texts[0] in cli("service", "show", "--user", "somebody").stdout
 
 
+def test_a_home_that_is_not_there(bare_cli: Cli, tmp_path: Path) -> None:
+    """Nothing is made in it, which would belong to whoever installs the units; it is said what to do."""
+    home = tmp_path / "home of the service"
+    arguments = ("service", "install", "--user", "somebody", "--folder", str(tmp_path))
+    result = bare_cli(*arguments, env={"PLATFORM_HOME": str(home)})
+    assert (result.exit_code, home.exists()) == (0, False), result.output
+    assert "install -d -m 700 -o somebody" in result.output
+    home.mkdir()
+    result = bare_cli(*arguments, env={"PLATFORM_HOME": str(home)})
+    assert "chown -R somebody" in result.output and list(home.iterdir()) == []
+
+
 @pytest.mark.parametrize("name", ["a-home", "a home of 100 % $HOME"])
 def test_systemd_accepts_them(cli: Cli, tmp_path: Path, name: str) -> None:
     """As `systemd-analyze verify` reads them, also with a home whose name needs quoting."""
