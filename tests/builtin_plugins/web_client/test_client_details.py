@@ -13,6 +13,7 @@ from playwright.async_api import Browser, Locator, Page, expect
 
 from kernel.sdk import Account, Unit
 from kernel.testing import Running, platforms
+from tests.builtin_plugins.licensing.licensing_support import activate, make_listing
 from tests.builtin_plugins.plugin_registry.registry_support import Shop
 from tests.builtin_plugins.rag.documents import pdf, prose
 from tests.builtin_plugins.web_client.visits import Visitor, colleagues, completed, evaluate, knowledge_base
@@ -57,13 +58,59 @@ async def test_a_pdf_in_its_place(site: Running, visitor: Visitor, tmp_path: Pat
     await expect(page.locator("mark")).to_contain_text("185 euro")
 
 
+async def test_a_passage_over_two_pages(site: Running, visitor: Visitor, tmp_path: Path) -> None:
+    """It is marked on the page where it begins and, when one turns over, where it ends; nowhere else."""
+    ana = await site.user()
+    base = await knowledge_base(ana, text="Boats moor in the harbour of Senja.\n")
+    path = f"/v1/rag/knowledge-bases/{base['id']}"
+    lines = [f"Boat {n} leaves harbour {n * 7} at {n} o'clock with {n * 13} crates." for n in range(80)]
+    pages = [[*lines[:3], ANSWER], lines[3:43], lines[43:]]
+    rules = pdf(tmp_path / "rules.pdf", pages)
+    sent = await ana.upload(f"{path}/upload", rules.name, rules.read_bytes(), "application/pdf")
+    document = f"{path}/documents/{sent.json()['document_id']}"
+    await completed(ana, document)
+    [whole, *_] = (await ana.get(f"{document}/chunks")).json()["items"]
+    turned = sum(line[:20] in whole["text"] for line in pages[1])
+    assert whole["page"] == 1 and 0 < turned < len(pages[1]), whole
+    page = await visitor.arrive(ana)
+    await visitor.ask(QUESTION)
+    await page.get_by_role("button", name=re.compile(r"^Source \d+: rules.pdf")).first.click()
+    marks = page.locator(".pdf-marks span")
+    await page.get_by_role("img", name="Page 1 of 3").wait_for()
+    await expect(marks).to_have_count(len(pages[0]))
+    await page.get_by_role("button", name="Next page").click()
+    await page.get_by_role("img", name="Page 2 of 3").wait_for()
+    await expect(marks).to_have_count(turned)
+    await page.get_by_role("button", name="Next page").click()
+    await page.get_by_role("img", name="Page 3 of 3").wait_for()
+    await expect(marks).to_have_count(0)
+
+
+async def test_licences(site: Running, visitor: Visitor) -> None:
+    """One reads which plugins one has licences for, and for how long; without any, what they are."""
+    root, ana, bob = await site.user(role="admin"), await site.user(), await site.user()
+    await site.platform.database.write(_promote, root.user["id"])
+    root = await site.sign_in(root.user["username"], root.password)
+    listing = await make_listing(site, root)
+    await activate(root, listing["id"], user_id=str(ana.user["id"]))
+    page = await visitor.arrive(ana, "/plugins/licences")
+    row = page.get_by_role("row", name=re.compile(re.escape(listing["display_name"])))
+    await expect(row).to_contain_text("Active")
+    await expect(row).to_contain_text("pro")
+    assert (await bob.get("/v1/marketplace/licenses")).json()["licenses"] == []
+
+
 async def test_sharing_a_conversation(site: Running, visitor: Visitor) -> None:
     """Users of the pipeline read a shared conversation until that ends; an export has its turns."""
     ana, bob = await site.user(), await site.user()
     base = await knowledge_base(ana)
-    shared = await ana.patch(f"/v1/rag/knowledge-bases/{base['id']}", json={"visibility": "shared"})
+    # With a team, and not with everybody: other tests' people would find it, too, and ask it first.
+    team = (await ana.post("/v1/teams", json={"name": "Crew of the Gjøa"})).json()["id"]
+    await ana.post(f"/v1/teams/{team}/members", json={"user_id": bob.user["id"]})
+    seen = {"visibility": "team", "team_id": team}
+    shared = await ana.patch(f"/v1/rag/knowledge-bases/{base['id']}", json=seen)
     assert shared.status == 200, shared.body
-    pipeline = {"name": "For all", "knowledge_base_ids": [base["id"]], "visibility": "shared"}
+    pipeline = {"name": "For all", "knowledge_base_ids": [base["id"]], **seen}
     shown = {"pipeline_id": (await ana.post("/v1/rag/pipeline", json=pipeline)).json()["pipeline_id"]}
     page = await visitor.arrive(ana)
     await visitor.ask(QUESTION)

@@ -63,6 +63,42 @@ async def test_owners_look_as_others(site: Running, visitor: Visitor) -> None:
     await expect(dialog).to_contain_text("shared with a team that they belong to")
 
 
+async def test_changed_roles_and_nested_groups(site: Running, visitor: Visitor) -> None:
+    """A group may hold another one; who has a role with it gains those rights, and loses them with it."""
+    ana, bob, organization = await colleagues(site)
+    place = f"/v1/organizations/{organization}"
+    body = {"name": "Care", "permissions": ["org.members.manage"]}
+    assert (await ana.post(f"{place}/permission-groups", json=body)).status == 201
+    assert (await ana.post(f"{place}/permission-groups", json={"name": "Heads"})).status == 201
+    role = (await ana.post(f"{place}/roles", json={"name": "Host"})).json()["id"]
+    member = f"{place}/members/{bob.user['id']}"
+    assert (await ana.post(f"{member}/roles", json={"role_id": role})).status in (200, 201)
+    page = await visitor.arrive(ana, f"/people/organizations/{organization}/groups")
+    dialog = page.get_by_role("dialog")
+    await page.get_by_role("button", name="Change Heads").click()
+    await dialog.get_by_role("checkbox", name="Care").check()
+    await dialog.get_by_role("button", name="Save").click()
+    await expect(page.locator(".tile", has=page.get_by_role("heading", name="Heads"))).to_contain_text("Care")
+    await page.get_by_role("link", name="Roles", exact=True).click()
+    await page.get_by_role("button", name="Change Host").click()
+    await dialog.get_by_role("textbox", name="Name").fill("Hosts")
+    await dialog.get_by_role("checkbox", name="Heads").check()
+    await dialog.get_by_role("button", name="Save").click()
+    await expect(page.locator(".tile", has_text="Hosts")).to_contain_text("Heads")
+    assert "org.members.manage" in (await ana.get(f"{member}/effective-permissions")).body.decode()
+    await visitor.go(f"/people/organizations/{organization}/groups")
+    await page.get_by_role("button", name="Change Care").click()
+    await dialog.get_by_role("checkbox", name="Heads").check()
+    await dialog.get_by_role("button", name="Save").click()
+    await expect(dialog.get_by_role("alert")).not_to_be_empty()  # each would hold the other
+    await page.keyboard.press("Escape")
+    await page.get_by_role("button", name="Change Heads").click()
+    await dialog.get_by_role("checkbox", name="Care").uncheck()
+    await dialog.get_by_role("button", name="Save").click()
+    await expect(dialog).to_have_count(0)
+    assert "org.members.manage" not in (await ana.get(f"{member}/effective-permissions")).body.decode()
+
+
 async def test_upkeep_of_a_knowledge_base(site: Running, visitor: Visitor) -> None:
     """An owner has trees built; an embedding model that isn't there is refused with those that are."""
     ana = await site.user()

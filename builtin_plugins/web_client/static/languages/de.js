@@ -293,6 +293,8 @@ export default {
   "New role": "Neue Rolle",
   "Built in": "Eingebaut",
   "Delete {name}": "{name} löschen",
+  "Change {name}": "{name} ändern",
+  "Groups that it holds": "Gruppen, die sie enthält",
   "Members who have it lose its rights.": "Mitglieder, die sie haben, verlieren ihre Rechte.",
   Rights: "Rechte",
   "Groups of rights": "Gruppen von Rechten",

@@ -81,6 +81,7 @@ export function Palette({ onClose }) {
             ${item.about && html`<small>${item.about}</small>`}${item.keys && html`<kbd>${item.keys}</kbd>`}
           </li>`,
         )}
+        ${found.error && html`<li class="nothing bad" role="option" aria-selected="false">${found.error.message}</li>`}
         ${!shown.length && html`<li class="nothing" role="option" aria-selected="false">${t("Nothing has that name.")}</li>`}
       </ul>
     </div>

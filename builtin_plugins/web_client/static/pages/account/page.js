@@ -5,7 +5,7 @@ import { api } from "../../lib/api.js";
 import { useAction, useResource } from "../../lib/resource.js";
 import { account, isAdmin, isPlatformAdmin, refresh } from "../../lib/session.js";
 import { LANGUAGES, chooseLanguage, language, t } from "../../lib/words.js";
-import { Badge, Button, Head } from "../../parts/basics.js";
+import { Badge, Button, Failure, Head } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
 import { Confirm, say } from "../../parts/layers.js";
 import { signOut, signOutEverywhere } from "../sign-in/sign-out.js";
@@ -39,7 +39,7 @@ export default function Account() {
 
 /** An upgraded server lets an administrator become its first Platform Admin with a code from the terminal. */
 function Claim() {
-  const wanted = useResource((signal) => api.setupCodeWanted({ signal }).catch(() => ({ setup_code_required: false })));
+  const wanted = useResource((signal) => api.setupCodeWanted({ signal }));
   const [code, setCode] = useState("");
   const action = useAction(async () => {
     await api.claimWithSetupCode({ body: { code } });
@@ -47,6 +47,7 @@ function Claim() {
     say(t("You are the Platform Admin now."));
     wanted.reload();
   });
+  if (wanted.error && wanted.error.status !== 404) return html`<${Failure} error=${wanted.error} onRetry=${wanted.reload} />`;
   if (!wanted.data?.setup_code_required) return null;
   return html`<section class="panel"><h2>${t("Become the Platform Admin")}</h2>
     <p class="muted">${t("Nobody administers this server across organizations yet. The command “platform-admin setup-code” prints a code on the server.")}</p>

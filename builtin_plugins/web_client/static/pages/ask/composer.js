@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
 import { t } from "../../lib/words.js";
-import { Button } from "../../parts/basics.js";
+import { Button, Loaded } from "../../parts/basics.js";
 import { Check, Field } from "../../parts/forms.js";
 import { Icon } from "../../parts/icons.js";
 import { answering, stopAnswer } from "./conversation.js";
@@ -78,8 +78,10 @@ function SourceChoice({ sources, value, onChange }) {
 /** What this server can do besides the usual; nothing is offered that it can't. */
 function Options({ value, onChange }) {
   const offered = useResource((signal) => api.methods({ signal }));
-  if (!offered.data) return null;
-  const { methods, enhancers, retrievers } = offered.data;
+  return html`<${Loaded} of=${offered} lines=${2}>${(found) => html`<${Choices} offered=${found} value=${value} onChange=${onChange} />`}<//>`;
+}
+
+function Choices({ offered: { methods, enhancers, retrievers }, value, onChange }) {
   const names = Object.keys(methods).filter((name) => methods[name]);
   const set = (changes) => onChange({ ...value, ...changes });
   return html`<div class="options">

@@ -5,7 +5,7 @@ import { api } from "../../lib/api.js";
 import { useAction, useResource } from "../../lib/resource.js";
 import { go } from "../../lib/router.js";
 import { t } from "../../lib/words.js";
-import { Badge, Button } from "../../parts/basics.js";
+import { Badge, Button, Failure } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, Menu, say } from "../../parts/layers.js";
 import { saveJson } from "../../parts/save.js";
@@ -16,11 +16,18 @@ const begin = () => {
   go("/");
 };
 
+/** What the server knows of a conversation: nothing before its first answer. */
+const known = (id, signal) =>
+  api.conversation({ conversation_id: id, signal }).catch((error) => {
+    if (error.status === 404) return null;
+    throw error;
+  });
+
 export function ConversationHead() {
   const id = current.value;
   const stored = changed.value > 0 || turns.value.some((turn) => turn.stored);
   const found = useResource(
-    (signal) => (kept.value && stored ? api.conversation({ conversation_id: id, signal }).catch(() => null) : Promise.resolve(null)),
+    (signal) => (kept.value && stored ? known(id, signal) : Promise.resolve(null)),
     [id, changed.value],
   );
   const [dialog, setDialog] = useState("");
@@ -42,6 +49,7 @@ export function ConversationHead() {
       <${Button} small icon="plus" onClick=${begin}>${t("New conversation")}<//>
       ${items && html`<${Menu} label=${t("More")} items=${items} />`}
     </div>
+    <${Failure} error=${found.error} onRetry=${found.reload} />
     ${dialog === "rename" && html`<${Rename} id=${id} title=${about.title ?? ""} onSaved=${() => { changed.value += 1; }} onClose=${close} />`}
     ${dialog === "delete" && html`<${Confirm} title=${t("Delete this conversation?")} confirm=${t("Delete")} onClose=${close}
       onConfirm=${async () => { await api.deleteConversation({ conversation_id: id }); changed.value += 1; begin(); }}><p>${t("Its questions and answers are removed for good.")}</p><//>`}

@@ -5,6 +5,7 @@ import { api } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
 import { Link, path } from "../../lib/router.js";
 import { t } from "../../lib/words.js";
+import { Failure } from "../../parts/basics.js";
 import { changed, kept } from "./conversation.js";
 
 const SHOWN = 20;
@@ -14,7 +15,8 @@ async function load(signal) {
   try {
     return (await api.conversations({ query: { limit: SHOWN }, signal })).items;
   } catch (error) {
-    if ([404, 503].includes(error.status)) kept.value = false;
+    if (![404, 503].includes(error.status)) throw error;
+    kept.value = false;
     return [];
   }
 }
@@ -25,9 +27,10 @@ export function Recent() {
     if (changed.value) found.reload();
   }, [changed.value]);
   const items = found.data ?? [];
-  if (!items.length) return null;
+  if (!items.length && !found.error) return null;
   return html`<nav class="recent" aria-label=${t("Conversations")}>
     <h2>${t("Conversations")}</h2>
+    <${Failure} error=${found.error} onRetry=${found.reload} />
     ${items.map((item) => {
       const to = `/ask/${encodeURIComponent(item.conversation_id)}`;
       return html`<${Link} key=${item.conversation_id} to=${to} aria-current=${path.value === to ? "page" : undefined}><span class="clip">${item.title || item.snippet || t("Untitled")}</span><//>`;

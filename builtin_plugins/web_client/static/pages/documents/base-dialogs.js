@@ -4,7 +4,7 @@ import { html, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useAction, useResource } from "../../lib/resource.js";
 import { plural, t } from "../../lib/words.js";
-import { Notice } from "../../parts/basics.js";
+import { Failure, Notice } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, say } from "../../parts/layers.js";
 import { VisibilityChoice } from "./visibility.js";
@@ -37,6 +37,7 @@ export function DeleteBase({ base, count, onDeleted, onClose }) {
     onDeleted();
   };
   return html`<${Confirm} title=${t("Delete “{name}”?", { name: base.name })} confirm=${t("Delete")} onConfirm=${remove} onClose=${onClose}>
+    <${Failure} error=${pipelines.error} onRetry=${pipelines.reload} />
     <p>${plural(count, "Its only document is removed for good.", "All {n} documents are removed for good.")}</p>
     ${gone.length > 0 && html`<${Notice} tone="warn">${t("These pipelines search nothing else and are deleted too: {names}", { names: gone.map((item) => item.name).join(", ") })}<//>`}
   <//>`;

@@ -6,7 +6,7 @@ import { usePolling, useResource } from "../../lib/resource.js";
 import { go, query, setQuery } from "../../lib/router.js";
 import { owns } from "../../lib/session.js";
 import { bytes, dateTime, number, plural, t } from "../../lib/words.js";
-import { Badge, Button, Head, Loaded, Notice, Skeleton, Tabs } from "../../parts/basics.js";
+import { Badge, Button, Failure, Head, Loaded, Notice, Skeleton, Tabs } from "../../parts/basics.js";
 import { say } from "../../parts/layers.js";
 import { Reader } from "./reader.js";
 import { DeleteDocument, State, download, readAgain } from "./row.js";
@@ -27,6 +27,7 @@ export default function DocumentPage({ base, id }) {
         <${Button} icon="download" onClick=${() => download(base, document).catch((error) => say(error.message, "bad"))}>${t("Download")}<//>
         ${mine && html`<${Button} icon="trash" aria-label=${t("Delete")} onClick=${() => setDeleting(true)} />`}
       <//>
+      <${Failure} error=${home.error} onRetry=${home.reload} />
       ${document.status === "failed" && html`<${Notice} tone="bad" title=${t("This document could not be read")} onRetry=${mine && (() => readAgain(base, document).then(found.set, (error) => say(error.message, "bad")))}>${document.error}<//>`}
       ${document.status === "processing" && html`<${Notice} title=${t("This document is being read")}><${State} document=${document} /><//>`}
       ${document.notice && html`<${Notice} title=${t("This document was read in part")}>${document.notice}<//>`}

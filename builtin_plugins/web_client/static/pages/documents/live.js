@@ -79,7 +79,8 @@ export function useDocuments(base) {
     put([...going.items, ...results.filter((result) => result.value).map((result) => result.value)]);
     for (const [index, result] of results.entries()) if (result.reason?.status === 404) drop(over[index].document_id);
   };
-  usePolling(() => look().catch(() => {}), PAUSE, busy);
-  const pages = { missing, error: list.error ?? stopped, reload: stopped && !list.error ? goOn : list.reload };
+  const [blind, setBlind] = useState(null); // why it isn't known what became of those that are being read
+  usePolling(() => look().then(() => setBlind(null), setBlind), PAUSE, busy);
+  const pages = { missing, error: list.error ?? stopped ?? blind, reload: stopped && !list.error ? goOn : list.reload };
   return { ...list, ...pages, documents: list.data, count: (list.data?.length ?? 0) + missing, jobs: jobs.current, put, drop };
 }

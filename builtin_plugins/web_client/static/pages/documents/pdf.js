@@ -41,16 +41,19 @@ export async function openPdf(data) {
   };
 }
 
+const BEGINNING = 20; // letters of a page by which it is told whether the passage goes on there
+
 const bare = (text) => text.normalize("NFKC").replace(/[\s\u00ad]+/g, "").toLowerCase();
 
-/** Lay a mark over each piece of text that the passage covers, compared without spaces. */
-async function mark(page, viewport, marks, passage) {
+/** Lay a mark over each piece of text that the passage covers, compared without spaces; `goesOn` from the page before. */
+async function mark(page, viewport, marks, { text: passage, goesOn }) {
   marks.replaceChildren();
-  const wanted = bare(passage ?? "");
+  const wanted = bare(passage);
   if (!wanted) return;
   const { items } = await page.getTextContent();
   const texts = items.map((item) => bare(item.str ?? ""));
   const whole = texts.join("");
+  if (goesOn && !wanted.includes(whole.slice(0, BEGINNING))) return;
   let from = whole.indexOf(wanted);
   let to = from + wanted.length;
   if (from < 0) [from, to] = byItsEnds(whole, wanted);

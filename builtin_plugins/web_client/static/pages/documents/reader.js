@@ -75,8 +75,9 @@ function Pages({ base, document, passage }) {
   useEffect(() => () => file.data?.close(), [file.data]);
   useEffect(() => {
     if (!file.data || !canvas.current) return undefined;
-    const text = passage?.page === page ? (passage.text ?? "") : "";
-    const draw = () => file.data.draw(page, canvas.current, marks.current, text).then(() => setProblem(null), setProblem);
+    const at = passage?.text ? page - passage.page : -1; // a passage may go on for one page
+    const wanted = { text: at === 0 || at === 1 ? passage.text : "", goesOn: at === 1 };
+    const draw = () => file.data.draw(page, canvas.current, marks.current, wanted).then(() => setProblem(null), setProblem);
     // It calls once at the beginning, too.
     const observer = new ResizeObserver(draw);
     observer.observe(canvas.current.parentElement);

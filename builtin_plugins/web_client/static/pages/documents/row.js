@@ -30,11 +30,9 @@ export async function readAgain(base, document) {
 
 export const Row = memo(({ base, document, job, put, drop, mine }) => {
   const [deleting, setDeleting] = useState(false);
-  const again = useAction(async () => put([await readAgain(base, document)]));
-  const cancel = useAction(async () => {
-    await api.cancelJob({ job_id: job.id });
-    say(t("It will stop in a moment."));
-  });
+  const told = (work) => work.catch((error) => say(error.message, "bad"));
+  const again = useAction(() => told(readAgain(base, document).then((found) => put([found]))));
+  const cancel = useAction(() => told(api.cancelJob({ job_id: job.id }).then(() => say(t("It will stop in a moment.")))));
   const address = `/documents/${base}/${document.document_id}`;
   const failed = document.status === "failed";
   return html`<div class="document">
@@ -48,7 +46,7 @@ export const Row = memo(({ base, document, job, put, drop, mine }) => {
     ${job && owns(job) && document.status === "processing" && html`<${Button} small kind="quiet" icon="close" aria-label=${t("Cancel reading {name}", { name: document.filename })} busy=${cancel.busy || job.cancel_requested} onClick=${cancel.run} />`}
     <${Menu} label=${t("More on {name}", { name: document.filename })} items=${[
       { title: t("Open"), icon: "documents", onSelect: () => go(address) },
-      { title: t("Download"), icon: "download", onSelect: () => download(base, document).catch((error) => say(error.message, "bad")) },
+      { title: t("Download"), icon: "download", onSelect: () => told(download(base, document)) },
       mine && { title: t("Delete"), icon: "trash", danger: true, onSelect: () => setDeleting(true) },
     ]} />
     ${deleting && html`<${DeleteDocument} base=${base} document=${document} onDeleted=${() => drop(document.document_id)} onClose=${() => setDeleting(false)} />`}

@@ -5,7 +5,7 @@ import { api } from "../../lib/api.js";
 import { useAction, usePolling, useResource } from "../../lib/resource.js";
 import { owns } from "../../lib/session.js";
 import { t } from "../../lib/words.js";
-import { Button, Meter, Notice } from "../../parts/basics.js";
+import { Button, Failure, Meter, Notice } from "../../parts/basics.js";
 import { Check, Field, Form } from "../../parts/forms.js";
 import { Dialog, say } from "../../parts/layers.js";
 
@@ -13,7 +13,7 @@ const PAUSE = 1_500;
 const KINDS = { "rag.reembed": "The embedding model is being changed", "rag.build_trees": "Trees are being built" };
 const ENDED = ["done", "failed", "cancelled"];
 
-/** The jobs over the whole base that are under way: {going, reload}. */
+/** The jobs over the whole base that are under way: {going, error, reload}. */
 export function useUpkeep(base, onEnded) {
   const found = useResource(async (signal) => {
     const { items } = await api.jobs({ query: { subject: base, limit: 20 }, signal });
@@ -26,10 +26,11 @@ export function useUpkeep(base, onEnded) {
     if (before) onEnded();
   };
   usePolling(look, PAUSE, going.length > 0);
-  return { going, reload: found.reload };
+  return { going, error: found.error, reload: found.reload };
 }
 
-export const Upkeep = ({ upkeep }) => html`${upkeep.going.map((job) => html`<${Going} key=${job.id} job=${job} onChanged=${upkeep.reload} />`)}`;
+export const Upkeep = ({ upkeep }) => html`<${Failure} error=${upkeep.error} onRetry=${upkeep.reload} />
+  ${upkeep.going.map((job) => html`<${Going} key=${job.id} job=${job} onChanged=${upkeep.reload} />`)}`;
 
 function Going({ job, onChanged }) {
   const cancel = useAction(async () => {
@@ -40,7 +41,7 @@ function Going({ job, onChanged }) {
   const { done = 0, total = null } = job.progress ?? {};
   const stop = owns(job) && html`<${Button} small busy=${cancel.busy || job.cancel_requested} onClick=${cancel.run}>${t("Cancel")}<//>`;
   return html`<${Notice} title=${t(KINDS[job.kind])} action=${stop}>
-    <p>${t("Everybody can go on asking meanwhile.")}</p><${Meter} value=${done} max=${total} label=${t(KINDS[job.kind])} /><//>`;
+    <p>${t("Everybody can go on asking meanwhile.")}</p><${Meter} value=${done} max=${total} label=${t(KINDS[job.kind])} /><${Failure} error=${cancel.error} /><//>`;
 }
 
 export function Reembed({ base, onBegun, onClose }) {

@@ -4,7 +4,7 @@ import { html } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
 import { t } from "../../lib/words.js";
-import { Badge } from "../../parts/basics.js";
+import { Badge, Failure } from "../../parts/basics.js";
 import { Choice, Field } from "../../parts/forms.js";
 import { Icon } from "../../parts/icons.js";
 
@@ -45,6 +45,7 @@ export function VisibilityChoice({ value, onChange }) {
       organization_id: visibility === "organization" ? (value.organization_id ?? organizations[0].id) : null,
     });
   return html`<div class="stack">
+    <${Failure} error=${groups.error} onRetry=${groups.reload} />
     <${Choice} legend=${t("Who sees this?")} value=${value.visibility} onChange=${choose} options=${options} />
     ${value.visibility === "team" && html`<${Group} label=${t("Team")} items=${teams} value=${value.team_id} onChange=${(id) => set({ team_id: id })} />`}
     ${value.visibility === "organization" && html`<${Group} label=${t("Organization")} items=${organizations} value=${value.organization_id} onChange=${(id) => set({ organization_id: id })} />`}

@@ -23,13 +23,17 @@ export default function Run({ id }) {
   const found = useResource((signal) => load(id, signal), [id]);
   usePolling(found.reload, PAUSE, found.data?.run.status === "running");
   const files = useAction(async (fetchFile, name) => saveBlob(await (await fetchFile({ run_id: id })).blob(), name));
+  const cancel = useAction(async (job) => {
+    await api.cancelJob({ job_id: job });
+    await found.reload();
+  });
   return html`<div class="page">
     <${Loaded} of=${found}>${({ run, others }) => html`
       <${Head} title=${t("Run of {time}", { time: dateTime(run.created_at) })} back=${{ to: `/evaluation?base=${run.knowledge_base_id}`, title: t("Evaluation") }}>
-        ${run.status === "running" && run.job_id && html`<${Button} onClick=${() => api.cancelJob({ job_id: run.job_id }).then(found.reload)}>${t("Cancel")}<//>`}
+        ${run.status === "running" && run.job_id && html`<${Button} busy=${cancel.busy} onClick=${() => cancel.run(run.job_id)}>${t("Cancel")}<//>`}
         ${run.status === "done" && html`<${Button} icon="download" onClick=${() => files.run(api.evaluationTable, "run.md")}>${t("Table")}<//><${Button} icon="download" onClick=${() => files.run(api.evaluationPlot, "run.svg")}>${t("Plot")}<//>`}
       <//>
-      <${Failure} error=${files.error} />
+      <${Failure} error=${files.error ?? cancel.error} />
       ${run.status === "running" && html`<div class="stack close" role="status"><${Meter} value=${run.done} max=${run.total} label=${t("Progress")} /><p class="muted">${t("{done} of {total} answers", { done: number(run.done), total: number(run.total) })}</p></div>`}
       ${run.error && html`<${Notice} tone="bad" title=${t("The run failed")}>${run.error}<//>`}
       ${run.summaries.length > 0 && html`<${Summaries} run=${run} />`}

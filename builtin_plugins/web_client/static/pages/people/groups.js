@@ -7,40 +7,51 @@ import { t } from "../../lib/words.js";
 import { Button, Empty, Loaded } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog } from "../../parts/layers.js";
-import { KeyChoice } from "./key-choice.js";
+import { GroupChoice, KeyChoice } from "./key-choice.js";
 import { RightsCard } from "./rights-card.js";
 
 export function Groups({ id }) {
   const groups = useResource((signal) => everything(api.permissionGroups, { org_id: id, signal }), [id]);
-  const [creating, setCreating] = useState(false);
+  const [editing, setEditing] = useState(null);
   const [deleting, setDeleting] = useState(null);
-  const create = html`<${Button} icon="plus" onClick=${() => setCreating(true)}>${t("New group")}<//>`;
+  const create = html`<${Button} icon="plus" onClick=${() => setEditing({})}>${t("New group")}<//>`;
   return html`<${Loaded} of=${groups}>${(list) => html`
     ${list.length ? html`<div class="row"><span class="grow muted">${t("Roles that hold a group give all of its rights.")}</span>${create}</div>`
       : html`<${Empty} icon="people" title=${t("No groups yet")} action=${create}>${t("A group puts rights under one name, so that several roles can hold them.")}<//>`}
     <div class="cards">${list.map(
-      (group) => html`<${RightsCard} key=${group.id} of=${group} parts=${group.children} fixed=${group.inherited_from && t("From above")} onDelete=${() => setDeleting(group)} />`,
+      (group) => html`<${RightsCard} key=${group.id} of=${group} parts=${group.children} fixed=${group.inherited_from && t("From above")} onChange=${() => setEditing(group)} onDelete=${() => setDeleting(group)} />`,
     )}</div>
-    ${creating && html`<${Create} id=${id} onMade=${groups.reload} onClose=${() => setCreating(false)} />`}
+    ${editing && html`<${Edit} org=${id} group=${editing} others=${list.filter((other) => other.id !== editing.id)} onSaved=${groups.reload} onClose=${() => setEditing(null)} />`}
     ${deleting && html`<${Confirm} title=${t("Delete “{name}”?", { name: deleting.name })} confirm=${t("Delete")} onClose=${() => setDeleting(null)}
       onConfirm=${async () => { await api.deletePermissionGroup({ org_id: id, group_id: deleting.id }); groups.reload(); }}><p>${t("A group that roles hold must be taken out of them first.")}</p><//>`}
   `}<//>`;
 }
 
-function Create({ id, onMade, onClose }) {
-  const [name, setName] = useState("");
-  const [description, setDescription] = useState("");
-  const [keys, setKeys] = useState([]);
+/** A new group, or the one that has an id; it may hold others, whose rights it then gives, too. */
+function Edit({ org, group, others, onSaved, onClose }) {
+  const held = (group.children ?? []).map((child) => child.id);
+  const [name, setName] = useState(group.name ?? "");
+  const [description, setDescription] = useState(group.description ?? "");
+  const [keys, setKeys] = useState(group.permissions ?? []);
+  const [children, setChildren] = useState(held);
   const action = useAction(async () => {
-    await api.createPermissionGroup({ org_id: id, body: { name, description, permissions: keys } });
-    onMade();
+    const body = { name, description, permissions: keys };
+    const { id } = await (group.id ? api.changePermissionGroup({ org_id: org, group_id: group.id, body }) : api.createPermissionGroup({ org_id: org, body }));
+    const place = { org_id: org, group_id: id };
+    try {
+      for (const child of held) if (!children.includes(child)) await api.removeChildGroup({ ...place, child_group_id: child });
+      for (const child of children) if (!held.includes(child)) await api.addChildGroup({ ...place, body: { child_group_id: child } });
+    } finally {
+      onSaved();
+    }
     onClose();
   });
-  return html`<${Dialog} title=${t("New group")} onClose=${onClose}>
-    <${Form} action=${action} submit=${t("Create")} onCancel=${onClose} disabled=${!name.trim()}>
+  return html`<${Dialog} title=${group.name ?? t("New group")} onClose=${onClose}>
+    <${Form} action=${action} submit=${group.id ? t("Save") : t("Create")} onCancel=${onClose} disabled=${!name.trim()}>
       <${Field} label=${t("Name")} value=${name} onInput=${setName} required autofocus />
       <${Field} label=${t("Description")} value=${description} onInput=${setDescription} optional />
       <${KeyChoice} value=${keys} onChange=${setKeys} />
+      <${GroupChoice} legend=${t("Groups that it holds")} groups=${others} value=${children} onChange=${setChildren} />
     <//>
   <//>`;
 }

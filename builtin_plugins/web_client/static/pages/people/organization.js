@@ -5,7 +5,7 @@ import { api, everything } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
 import { Link } from "../../lib/router.js";
 import { plural, t } from "../../lib/words.js";
-import { Button, Empty, Head, Loaded, Tabs } from "../../parts/basics.js";
+import { Button, Empty, Failure, Head, Loaded, Tabs } from "../../parts/basics.js";
 import { Menu, say } from "../../parts/layers.js";
 import { saveJson } from "../../parts/save.js";
 import { Groups } from "./groups.js";
@@ -35,6 +35,7 @@ export default function Organization({ id, tab = "members" }) {
           { title: t("Export"), icon: "download", onSelect: exported },
         ]} />
       <//>
+      <${Failure} error=${rights.error} onRetry=${rights.reload} />
       <${Tabs} label=${organization.name} current=${tab === "members" ? here : `${here}/${tab}`} tabs=${[
         { title: t("Members"), to: here },
         rights.members && { title: t("Invites"), to: `${here}/invites` },

@@ -7,43 +7,43 @@ import { t } from "../../lib/words.js";
 import { Button, Loaded } from "../../parts/basics.js";
 import { Check, Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, say } from "../../parts/layers.js";
-import { KeyChoice, toggled } from "./key-choice.js";
+import { GroupChoice, KeyChoice } from "./key-choice.js";
 import { RightsCard } from "./rights-card.js";
 
 export function Roles({ id, rights }) {
   const roles = useResource((signal) => everything(api.roles, { org_id: id, signal }), [id]);
-  const [creating, setCreating] = useState(false);
+  const [editing, setEditing] = useState(null);
   const [deleting, setDeleting] = useState(null);
   return html`<${Loaded} of=${roles}>${(list) => html`
-    <div class="row"><span class="grow muted">${t("A role gives rights once it is given to a member.")}</span>${rights.roles && html`<${Button} icon="plus" onClick=${() => setCreating(true)}>${t("New role")}<//>`}</div>
+    <div class="row"><span class="grow muted">${t("A role gives rights once it is given to a member.")}</span>${rights.roles && html`<${Button} icon="plus" onClick=${() => setEditing({})}>${t("New role")}<//>`}</div>
     <div class="cards">${list.map(
-      (role) => html`<${RightsCard} key=${role.id} of=${role} parts=${role.permission_groups} fixed=${role.is_builtin && t("Built in")} onDelete=${rights.roles && (() => setDeleting(role))} />`,
+      (role) => html`<${RightsCard} key=${role.id} of=${role} parts=${role.permission_groups} fixed=${role.is_builtin ? t("Built in") : role.inherited_from && t("From above")} onChange=${() => setEditing(role)} onDelete=${rights.roles && (() => setDeleting(role))} />`,
     )}</div>
-    ${creating && html`<${Create} id=${id} onMade=${roles.reload} onClose=${() => setCreating(false)} />`}
+    ${editing && html`<${Edit} org=${id} role=${editing} onSaved=${roles.reload} onClose=${() => setEditing(null)} />`}
     ${deleting && html`<${Confirm} title=${t("Delete “{name}”?", { name: deleting.name })} confirm=${t("Delete")} onClose=${() => setDeleting(null)}
       onConfirm=${async () => { await api.deleteRole({ org_id: id, role_id: deleting.id }); roles.reload(); }}><p>${t("Members who have it lose its rights.")}</p><//>`}
   `}<//>`;
 }
 
-function Create({ id, onMade, onClose }) {
-  const known = useResource((signal) => everything(api.permissionGroups, { org_id: id, signal }), [id]);
-  const [name, setName] = useState("");
-  const [description, setDescription] = useState("");
-  const [keys, setKeys] = useState([]);
-  const [groups, setGroups] = useState([]);
+/** A new role, or the one that has an id. */
+function Edit({ org, role, onSaved, onClose }) {
+  const known = useResource((signal) => everything(api.permissionGroups, { org_id: org, signal }), [org]);
+  const [name, setName] = useState(role.name ?? "");
+  const [description, setDescription] = useState(role.description ?? "");
+  const [keys, setKeys] = useState(role.permissions ?? []);
+  const [groups, setGroups] = useState((role.permission_groups ?? []).map((group) => group.id));
   const action = useAction(async () => {
-    await api.createRole({ org_id: id, body: { name, description, permissions: keys, permission_group_ids: groups } });
-    onMade();
+    const body = { name, description, permissions: keys, permission_group_ids: groups };
+    await (role.id ? api.changeRole({ org_id: org, role_id: role.id, body }) : api.createRole({ org_id: org, body }));
+    onSaved();
     onClose();
   });
-  return html`<${Dialog} title=${t("New role")} onClose=${onClose}>
-    <${Form} action=${action} submit=${t("Create")} onCancel=${onClose} disabled=${!name.trim()}>
+  return html`<${Dialog} title=${role.name ?? t("New role")} onClose=${onClose}>
+    <${Form} action=${action} submit=${role.id ? t("Save") : t("Create")} onCancel=${onClose} disabled=${!name.trim()}>
       <${Field} label=${t("Name")} value=${name} onInput=${setName} required autofocus />
       <${Field} label=${t("Description")} value=${description} onInput=${setDescription} optional />
       <${KeyChoice} value=${keys} onChange=${setKeys} />
-      <${Loaded} of=${known} lines=${2}>${(list) => list.length > 0 && html`<fieldset class="choice scroll"><legend>${t("Groups of rights")}</legend>
-        ${list.map((group) => html`<${Check} key=${group.id} label=${group.name} hint=${group.description} checked=${groups.includes(group.id)} onChange=${(on) => setGroups(toggled(groups, group.id, on))} />`)}
-      </fieldset>`}<//>
+      <${Loaded} of=${known} lines=${2}>${(list) => html`<${GroupChoice} legend=${t("Groups of rights")} groups=${list} value=${groups} onChange=${setGroups} />`}<//>
     <//>
   <//>`;
 }

@@ -6,7 +6,7 @@ import { useResource } from "../../lib/resource.js";
 import { go } from "../../lib/router.js";
 import { account, isAdmin } from "../../lib/session.js";
 import { day, t } from "../../lib/words.js";
-import { Badge, Button, Head, Loaded } from "../../parts/basics.js";
+import { Badge, Button, Failure, Head, Loaded } from "../../parts/basics.js";
 import { Confirm, Menu, say } from "../../parts/layers.js";
 import { saveJson } from "../../parts/save.js";
 import { Import } from "./import.js";
@@ -15,9 +15,15 @@ import { useRights } from "./rights.js";
 
 export const teamRoles = () => ({ member: t("Member"), team_admin: t("Team administrator") });
 
+/** Whoever doesn't lead the team may not see whom it invites. */
+function notTheirs(error) {
+  if (error.status !== 403) throw error;
+  return [];
+}
+
 export default function Team({ id }) {
   const team = useResource((signal) => api.team({ team_id: id, signal }), [id]);
-  const invites = useResource((signal) => everything(api.teamInvites, { query: { team_id: id }, signal }).catch(() => []), [id]);
+  const invites = useResource((signal) => everything(api.teamInvites, { query: { team_id: id }, signal }).catch(notTheirs), [id]);
   const [dialog, setDialog] = useState("");
   const me = Number(account.value?.sub);
   const rights = useRights(team.data?.organization_id);
@@ -46,6 +52,7 @@ export default function Team({ id }) {
           { title: t("Delete"), icon: "trash", danger: true, onSelect: () => setDialog("delete") },
         ]} />`}
       <//>
+      <${Failure} error=${rights.error} onRetry=${rights.reload} />
       <div class="table-box" tabindex="0" role="region" aria-label=${t("Members")}><table>
         <thead><tr><th>${t("Name")}</th><th>${t("E-mail")}</th><th>${t("Role")}</th><th class="wide-only">${t("Since")}</th><th><span class="hidden">${t("Actions")}</span></th></tr></thead>
         <tbody>${data.members.map(
