@@ -1,5 +1,14 @@
-"""B14: what each method costs in our own code, beyond the search and the model: processor time of the event
-loop, and of all threads together. The second counts.
+"""B14: what each method costs in our own code, beyond the search and the model.
+
+Counted is the processor time of all threads of the process, from the check of the caller's rights to the
+finished answer, on the longest way of each method. Left out is what is not the method's: embedding, whoever
+wants it (the question, an imagined passage, sentences to be weighed), and as many searches as the method
+makes, each as `retrieve` alone costs with that many candidates: vectors, words, rows. The model answers at
+once, so of it only the handing on of its texts is counted.
+
+Processor time and not the clock, as waiting for a core or a thread is nothing that our code does; that of all
+threads, as what is computed beside the event loop takes a core from somebody, too. The part of the event loop
+is told as well: that long other requests are held up.
 
 python -m tests.benchmarks.methods
 """

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
+from functools import lru_cache
 
 from builtin_plugins.rag.answering.words import content_stems, fold, has_number, stem, word_list, words
 
@@ -79,6 +80,7 @@ _TIME_WORDS = word_list(
 )
 
 
+@lru_cache(maxsize=256)  # every sentence of five passages asks
 def expected(question: str) -> Expected:
     """The kind of answer that a question asks for."""
     folded = fold(question)

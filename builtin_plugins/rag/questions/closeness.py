@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from builtin_plugins.rag.answering.words import content_stems, same_word, stem, words
@@ -23,22 +23,17 @@ def closeness(question: str, texts: Sequence[str]) -> list[float]:
     wanted = content_stems(question)
     if not wanted:
         return [0.0] * len(texts)
-    meant: dict[str, int | None] = {}
-    lines = [_places(wanted, text, meant) for text in texts]
+    texts_words = [words(text) for text in texts]
+    meant = _meant(wanted, frozenset[str]().union(*texts_words))
+    lines = [[(at, meant[word]) for at, word in enumerate(line) if word in meant] for line in texts_words]
     weights = _weights(len(wanted), lines)
     return [round(_score(len(wanted), weights, line), 6) for line in lines]
 
 
-def _places(wanted: Sequence[str], text: str, meant: dict[str, int | None]) -> list[tuple[int, int]]:
-    """Where in the text which words of the question are; `meant` remembers what each word means."""
-    found = []
-    for place, word in enumerate(words(text)):
-        if word not in meant:
-            meant[word] = _which(wanted, stem(word))
-        which = meant[word]
-        if which is not None:
-            found.append((place, which))
-    return found
+def _meant(wanted: Sequence[str], known: Collection[str]) -> dict[str, int]:
+    """Of those words that are forms of one of the question's, which one that is."""
+    found = ((word, _which(wanted, stem(word))) for word in known)
+    return {word: which for word, which in found if which is not None}
 
 
 def _weights(count: int, lines: Sequence[Sequence[tuple[int, int]]]) -> list[float]:
