@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -14,6 +15,7 @@ from kernel.auth.tokens import TOKENS
 from kernel.jobs.silence import GONE, SILENT_SECONDS, Watched
 from kernel.rate_limits import RATE_LIMITS
 from kernel.testing import Start, eventually
+from tests.fakes.paced_embeddings import paced
 from tests.fakes.processes import Served, served_platform, without_plugins
 
 BACK = -3600.0
@@ -42,9 +44,12 @@ def clock(tmp_path: Path) -> Clock:
 
 
 @pytest.mark.durability
-async def test_set_back_an_hour(platform_home: Path, database_url: str | None, clock: Clock) -> None:
+async def test_set_back_an_hour(
+    platform_home: Path, tmp_path: Path, database_url: str | None, clock: Clock
+) -> None:
     """Sessions from before hold, in these processes and in new ones; documents are read, limits limit."""
-    env = {**without_plugins("rag", "embeddings"), **clock.env, "RATE_LIMIT_ENABLED": "true"}
+    env = {**without_plugins("rag"), **clock.env, "RATE_LIMIT_ENABLED": "true"}
+    env["PYTHONPATH"] += os.pathsep + paced(tmp_path / "packages")["PYTHONPATH"]
     if database_url is not None:
         env["DATABASE_URL"] = database_url
     account: dict[str, str] = {}
