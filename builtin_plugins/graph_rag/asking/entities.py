@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.orm import Session
 
 from ..extraction.mentions import folded, key_of
@@ -102,14 +102,9 @@ def _targets(session: Session, sight: Sight, names: Collection[str]) -> dict[str
 def _completed(session: Session, sight: Sight, found: Sequence[Known]) -> list[Known]:
     """With abbreviations that stand for these in one document, and so in all, unless they mean two things."""
     keys = {key for one in found for key in one.keys}
-    shown = select(Alias.alias, Alias.key).distinct().where(Alias.graph_id.in_(sight.graphs))
-    short = shown.where(Alias.reason == "abbreviation")
-    mine = session.execute(short.where(Alias.key.in_(keys))).all()
-    meant = session.execute(short.where(Alias.alias.in_({row.alias for row in mine}))).all()
-    targets: dict[str, set[str]] = {}
-    for alias, key in meant:
-        targets.setdefault(alias, set()).add(key)
-    clear = [(alias, key) for alias, key in mine if len(targets[alias]) == 1]
+    mine = session.execute(_abbreviations(sight).where(Alias.key.in_(keys))).all()
+    meant = stood_for(session, sight, {row.alias for row in mine})
+    clear = [(alias, key) for alias, key in mine if alias in meant]
     return [
         Known(
             one.key,
@@ -120,6 +115,19 @@ def _completed(session: Session, sight: Sight, found: Sequence[Known]) -> list[K
         )
         for one in found
     ]
+
+
+def stood_for(session: Session, sight: Sight, keys: Collection[str]) -> dict[str, str]:
+    """Those of these keys that are abbreviations of one thing alone, and of which."""
+    targets: dict[str, set[str]] = {}
+    for alias, key in session.execute(_abbreviations(sight).where(Alias.alias.in_(keys))):
+        targets.setdefault(alias, set()).add(key)
+    return {alias: next(iter(meant)) for alias, meant in targets.items() if len(meant) == 1}
+
+
+def _abbreviations(sight: Sight) -> Select[tuple[str, str]]:
+    shown = select(Alias.alias, Alias.key).distinct().where(Alias.graph_id.in_(sight.graphs))
+    return shown.where(Alias.reason == "abbreviation")
 
 
 def find(session: Session, sight: Sight, text: str) -> Known | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 from ..models import Relation
 from ..storing.access import Sight
+from .entities import stood_for
 
 _WIDEST = 100  # entities that a step starts from
 _MOST_ROWS = 1_000
@@ -27,17 +28,24 @@ class Reached:
 
 
 def reach(session: Session, sight: Sight, keys: Collection[str], depth: int, limit: int) -> list[Reached]:
-    """The entities around `keys`, nearest first, of those the most closely related."""
+    """The entities around `keys`, nearest first, of those the most closely related.
+
+    An abbreviation that means one thing is that thing, as where a caller names it.
+    """
     seen, frontier, found = set(keys), set(keys), []
     for step in range(1, depth + 1):
+        reached = _step(session, sight, frontier, step)
+        meant = stood_for(session, sight, {one.key for one in reached})
         best: dict[str, Reached] = {}
-        for one in _step(session, sight, frontier, step):
-            if one.key not in seen and (one.key not in best or one.weight > best[one.key].weight):
-                best[one.key] = one
+        for one in reached:
+            key = meant.get(one.key, one.key)
+            if key not in seen and (key not in best or one.weight > best[key].weight):
+                best[key] = replace(one, key=key)
         ordered = sorted(best.values(), key=lambda one: (-one.weight, one.key))
         found += ordered
-        seen |= best.keys()
-        frontier = {one.key for one in ordered[:_WIDEST]}
+        seen |= best.keys() | meant.keys()
+        widest = {one.key for one in ordered[:_WIDEST]}
+        frontier = widest | {alias for alias, key in meant.items() if key in widest}
         if not frontier or len(found) >= limit:
             break
     return found[:limit]

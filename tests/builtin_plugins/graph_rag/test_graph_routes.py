@@ -129,6 +129,19 @@ class TestAsking:
         assert {"text", "label", "predicate", "type"} == set(far["related_entities"][0])
         assert (await call(ann, "retrieve", query="who is ada lindqvist?", limit=1))["entity_count"] == 1
 
+    async def test_abbreviations_are_what_they_stand_for(self, running: Running) -> None:
+        """Also in documents that don't explain them; not where they stand for two things."""
+        ann = await somebody(running)
+        await construct(ann, "a", INSTITUTE)
+        await construct(ann, "b", STATION)
+        around = names(await call(ann, "retrieve", query="Jonas Berg", traversal_depth=1), "related_entities")
+        assert "Nordlys Research Institute" in around and "NRI" not in around
+        shown = await call(ann, "entity-context", entity_text="Jonas Berg")
+        assert "NRI" not in names(shown, "related_entities")
+        await construct(ann, "c", "The North River Inn (NRI) lies in Bergen.")
+        around = names(await call(ann, "retrieve", query="Jonas Berg", traversal_depth=1), "related_entities")
+        assert "NRI" in around
+
     async def test_nothing_known(self, running: Running) -> None:
         """A query without an entity is an empty success."""
         ann = await somebody(running)
