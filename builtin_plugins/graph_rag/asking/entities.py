@@ -125,7 +125,7 @@ def stood_for(session: Session, sight: Sight, keys: Collection[str]) -> dict[str
     return {alias: next(iter(meant)) for alias, meant in targets.items() if len(meant) == 1}
 
 
-def _abbreviations(sight: Sight) -> Select[tuple[str, str]]:
+def _abbreviations(sight: Sight) -> Select[str, str]:
     shown = select(Alias.alias, Alias.key).distinct().where(Alias.graph_id.in_(sight.graphs))
     return shown.where(Alias.reason == "abbreviation")
 
