@@ -19,16 +19,21 @@ def first_unfit(value: Any) -> tuple[Place, str] | None:
     """Where something in plain data or a model can't be stored, and why; None if all of it can."""
     if why := _unfit(value):
         return (), why
-    waiting: list[tuple[Place, Any]] = [((), value)]
-    while waiting:
-        place, nested = waiting.pop()
-        for name, one in _parts(nested):
+    place: list[str | int] = []  # one for all: a place for each value costs depth times as much
+    levels = [iter(_parts(value))]
+    while levels:
+        for name, one in levels[-1]:
             if isinstance(name, str) and "\x00" in name:
-                return place, f"has a name that {NUL}"
+                return tuple(place), f"has a name that {NUL}"
             if why := _unfit(one):
                 return (*place, name), why
-            if isinstance(one, _NESTED):
-                waiting.append(((*place, name), one))
+            if isinstance(one, _NESTED) and one:
+                place.append(name)
+                levels.append(iter(_parts(one)))
+                break
+        else:
+            levels.pop()
+            del place[-1:]
     return None
 
 

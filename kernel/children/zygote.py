@@ -36,6 +36,7 @@ class Zygote:
         self._control = control
         self._lines = Lines(control)
         self._tasks: dict[int, int] = {}
+        self._tried: set[str] = set()
         # The list of children may lack some while others end: it is read again until nothing is left.
         self._patience: float | None = None
         self._wake, self._woken = os.pipe()
@@ -88,7 +89,8 @@ class Zygote:
             return
         task, descriptors = Task.load(message["task"]), self._lines.descriptors()
         try:
-            missing = _import([module for module in task.ahead if module not in sys.modules])
+            missing = _import([module for module in task.ahead if module not in self._tried])
+            self._tried.update(task.ahead)
             if missing:
                 send(self._control, {"missing": missing})
             self._start(task, descriptors)

@@ -58,24 +58,25 @@ class Connector:
                 "TCP_KEEPINTVL": limits["keepalives_interval"],
                 "TCP_KEEPCNT": limits["keepalives_count"],
             }
-        self._away = self._looking = False
+        self._away = False
+        self._looking = 0
 
     async def connect(self, *arguments: Any, **options: Any) -> Any:
         """A connection. Raises DatabaseUnreachable."""
         if self._away and self._looking:
             raise DatabaseUnreachable("the server does not answer")
-        self._looking = True
+        self._looking += 1
         try:
             connection = await self._made(*arguments, **options)
         except TimeoutError as error:
             self._away = True
-            raise DatabaseUnreachable(f"no answer within {self._patience:g} s") from error
+            raise DatabaseUnreachable("no answer in time") from error
         except ssl.SSLError:
             raise
         except (OSError, RuntimeError) as error:  # uvloop raises the latter if the socket was closed
             raise DatabaseUnreachable(*error.args) from error
         finally:
-            self._looking = False
+            self._looking -= 1
         self._away = False
         return connection
 

@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import AsyncIterator
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("platform.worker")
 
 _BEAT = 10.0
+_CLEARING_UP = 2.0  # seconds that interrupted jobs have at a stop
 _MOST_WORKERS = 256
 _LEFT = "kernel.jobs.worker_left"
 
@@ -51,7 +52,7 @@ class Worker:
         slots = settings.worker_concurrency
         self._loop = asyncio.get_running_loop()
         self._lanes = Lanes(settings.sqlalchemy_url, executor, slots, self._workflow, self._loop)
-        self._running: set[Future[Lane | None]] = set()
+        self._running: set[asyncio.Task[Lane | None]] = set()
         self._left = asyncio.Event()
         self._watched = Watched()
 
@@ -93,20 +94,22 @@ class Worker:
             time.sleep(_BEAT)
 
     def _run_once(self, job_id: str) -> bool:
-        future = asyncio.run_coroutine_threadsafe(self._runner.run(job_id), self._loop)
-        self._running.add(future)
         try:
-            lane = future.result()
+            lane = asyncio.run_coroutine_threadsafe(self._run_job(job_id), self._loop).result()
         except CancelledError:
             threading.Event().wait()
         except Exception:  # boundary: the runner's own bookkeeping failed
             log.exception("could not save the outcome of job %s; it will run again", job_id)
             return False
-        finally:
-            self._running.discard(future)
         if lane is not None:
             self._lanes.left(lane)
         return True
+
+    async def _run_job(self, job_id: str) -> Lane | None:
+        running = asyncio.create_task(self._runner.run(job_id))
+        self._running.add(running)
+        running.add_done_callback(self._running.discard)
+        return await running
 
     async def _watch(self, stop: asyncio.Event) -> None:
         """Show life now and then; look after the jobs of others, at once when one of them says goodbye."""
@@ -140,9 +143,12 @@ class Worker:
         await self._platform.database.write(_forget_workers, dead)
 
     async def _hand_back(self) -> None:
-        """Cancel what runs, and let other workers take it over at once."""
-        for future in list(self._running):
-            future.cancel()
+        """Cancel what runs, let it clear up, and let other workers take it over at once."""
+        running = list(self._running)
+        for job in running:
+            job.cancel()
+        if running:
+            await asyncio.wait(running, timeout=_CLEARING_UP)
         await self._platform.database.write(_leave, self._executor)
 
 

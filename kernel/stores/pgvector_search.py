@@ -7,7 +7,7 @@ graph is made over (`graph_key`) may walk the graph, which goes on until the fil
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import text as sql
 from sqlalchemy.orm import Session
@@ -16,9 +16,6 @@ from kernel.db.tables import CollectionRecord
 from kernel.stores.pgvector_graphs import graph_key, graph_name
 from kernel.stores.protocols import Query
 from kernel.stores.ranked import Labels, Ranked
-
-if TYPE_CHECKING:
-    pass
 
 NARROW = 5_000
 """Allowed points up to which all are compared, whatever the size of the collection."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from sqlalchemy import select
 from sqlalchemy import text as sql
@@ -21,9 +21,6 @@ from kernel.db.tables import PointRecord
 from kernel.errors import StartupError
 from kernel.stores.pgvector import PgVectorStore
 from kernel.stores.points import SqlVectorStore
-
-if TYPE_CHECKING:
-    pass
 
 log = logging.getLogger("platform.vectors")
 

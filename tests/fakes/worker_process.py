@@ -37,7 +37,12 @@ async def work(_platform: Platform, step: Step) -> None:
     Path(step.folder, f"{step.number}.started").write_text(str(os.getpid()))  # noqa: ASYNC240
     while len(list(Path(step.folder).glob("*.started"))) < step.together:  # noqa: ASYNC110, ASYNC240
         await asyncio.sleep(0.02)  # written by another process
-    await asyncio.sleep(step.seconds)
+    try:
+        await asyncio.sleep(step.seconds)
+    except asyncio.CancelledError:
+        await asyncio.sleep(0.3)  # clearing up takes a moment
+        Path(step.folder, f"{step.number}.cleared").write_text(str(os.getpid()))  # noqa: ASYNC240
+        raise
     Path(step.folder, f"{step.number}.done").write_text(str(os.getpid()))  # noqa: ASYNC240
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -20,9 +20,6 @@ from kernel.sdk import (
     Unavailable,
     contracts,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 class _Item(BaseModel):

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TypeGuard
 
 from builtin_plugins.models.runtimes.errors import AnswerMalformed
 from builtin_plugins.models.runtimes.protocol import Embeddings
-
-if TYPE_CHECKING:
-    pass
 
 
 def normalised(vectors: object, count: int) -> Embeddings:

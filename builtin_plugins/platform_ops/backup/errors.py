@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernel.sdk import BadRequest, NotFound
+from kernel.sdk import BadRequest, Conflict, NotFound
 
 
 class BackupFailed(Exception):
@@ -21,6 +21,11 @@ class ArchiveNotFound(NotFound):
 class BackupJobNotFound(NotFound):
     code = "backup_job_not_found"
     default_detail = "No such backup job"
+
+
+class DrillUnderWay(Conflict):
+    code = "drill_under_way"
+    default_detail = "This backup is being rehearsed already; GET /v1/backups/jobs shows the job"
 
 
 class NotConfirmed(BadRequest):

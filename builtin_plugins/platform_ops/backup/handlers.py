@@ -13,6 +13,7 @@ from builtin_plugins.platform_ops.backup.errors import (
     ArchiveNotFound,
     BackupFailed,
     BackupJobNotFound,
+    DrillUnderWay,
     NotConfirmed,
 )
 from builtin_plugins.platform_ops.backup.jobs import BACK_UP, RESTORE, BackUp, Restore
@@ -114,7 +115,7 @@ async def restore(ctx: Context, name: str, body: RestoreRequest) -> BackupJobOut
     access=ADMIN,
     returns=BackupJobOut,
     status=202,
-    errors=(ArchiveNotFound, StorageUnavailable),
+    errors=(ArchiveNotFound, DrillUnderWay, StorageUnavailable),
 )
 async def drill(ctx: Context, name: str) -> BackupJobOut:
     """Rehearse a restore, in the background.
@@ -154,8 +155,12 @@ def _restore(unit: Unit, caller: Caller, name: str) -> BackupJobOut:
 
 
 def _drill(unit: Unit, caller: Caller, name: str) -> BackupJobOut:
+    unit.lock("platform_ops.drill")
+    if journal.is_under_way(unit.session, "drill", name):
+        raise DrillUnderWay()
     job_id = journal.ask_for(unit, "drill", str(caller.principal.id), name)
     unit.enqueue(DRILL, Drill(job_id=job_id, archive=name), owner_id=caller.principal.id)
+    audit(unit, "backup.drill_requested", "backup", name, origin=caller.origin)
     return _rendered(unit, job_id)
 
 

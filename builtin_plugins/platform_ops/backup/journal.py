@@ -51,6 +51,16 @@ def ask_for(unit: Unit, action: str, requested_by: str, archive: str | None = No
     return job.id
 
 
+def is_under_way(session: Session, action: str, archive: str) -> bool:
+    """Whether a job on this archive waits or runs."""
+    job = select(BackupJob.id).where(
+        BackupJob.action == action,
+        BackupJob.archive == archive,
+        BackupJob.status.in_(("pending", "running")),
+    )
+    return session.scalar(job.limit(1)) is not None
+
+
 def change(unit: Unit, job_id: str, **values: Any) -> None:
     """Write down what became of a job."""
     unit.session.execute(update(BackupJob).where(BackupJob.id == job_id).values(**values))

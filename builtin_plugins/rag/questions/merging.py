@@ -9,14 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.services.embedding import embed
 from kernel.sdk import Embedded, Hit, Platform, hybrid_weight
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import String, bindparam, select
 from sqlalchemy.orm import Session
@@ -19,9 +19,6 @@ from builtin_plugins.rag.schemas import MetadataFilter
 from builtin_plugins.rag.services.embedding import embed, engine_changed
 from builtin_plugins.rag.services.languages import LANGUAGES
 from kernel.sdk import LANGUAGE, Among, Embedded, EngineMismatch, Hit, Ids, Platform, Prepared, Query
-
-if TYPE_CHECKING:
-    pass
 
 _DOCUMENT: Any = Document.__table__
 _NAMED = Prepared(

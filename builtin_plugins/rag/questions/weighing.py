@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from builtin_plugins.rag.answering import extractive
 from builtin_plugins.rag.answering.calibration import calibration_of
@@ -14,9 +13,6 @@ from builtin_plugins.rag.answering.weighing import Weighed, weigh
 from builtin_plugins.rag.questions.question import Inquiry
 from builtin_plugins.rag.questions.ranked import Retrieved
 from builtin_plugins.rag.services.sentence_vectors import SENTENCE_VECTORS, PassageSentence
-
-if TYPE_CHECKING:
-    pass
 
 
 async def weighed(inquiry: Inquiry, found: Retrieved) -> Weighed:

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -26,9 +26,6 @@ from builtin_plugins.rag.services.outcomes import note_outcome
 from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Embedded, Platform, ResourceKey, Together, Unit
-
-if TYPE_CHECKING:
-    pass
 
 EMBEDDING_TURN: ResourceKey[asyncio.Lock] = ResourceKey("the turn to embed many small documents")
 """Those who embed side by side end together, and nothing is embedded while both write and parse."""

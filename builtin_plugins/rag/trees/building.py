@@ -9,7 +9,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
@@ -18,9 +17,6 @@ from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.trees.clusters import Vectors, clusters
 from builtin_plugins.rag.trees.summaries import summarize
 from kernel.sdk import Embedded, Platform, Point, StoredPoint, Unavailable, Unit, utc_now
-
-if TYPE_CHECKING:
-    pass
 
 FEWEST, MOST = 6, 300
 LEVELS = 3

@@ -6,16 +6,12 @@ import asyncio
 import secrets
 from collections.abc import Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING
 
 from builtin_plugins.rag.answering.prompting import defused
 from builtin_plugins.rag.answering.sentences import split_sentences
 from builtin_plugins.rag.answering.words import content_stems
 from builtin_plugins.rag.services.embedding import embed
 from kernel.sdk import Platform, contracts
-
-if TYPE_CHECKING:
-    pass
 
 MOST_CHARS = 900
 _MOST_SENTENCES = 60

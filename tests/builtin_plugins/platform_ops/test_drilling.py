@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
-from kernel.testing import platforms
+from kernel.testing import audited, platforms
 from tests.builtin_plugins.platform_ops.conftest import PLUGINS, Open, Shop
 from tests.fakes.processes import without_plugins
 
@@ -38,6 +39,18 @@ async def test_a_drill_compares_and_changes_nothing(open_shop: Open, platform_ho
         "drill",
         "backup",
     ]
+
+
+async def test_one_drill_of_a_backup_at_a_time(open_shop: Open) -> None:
+    """A second request while one waits is refused; who asked is in the audit log."""
+    shop = await open_shop(env=LEAN)
+    name = await shop.back_up()
+    answers = await asyncio.gather(*(shop.admin.post(f"/v1/backups/{name}/drill") for _ in range(3)))
+    assert sorted(answer.status for answer in answers) == [202, 409, 409]
+    assert {answer.json()["code"] for answer in answers if answer.status == 409} == {"drill_under_way"}
+    assert [entry.target_id for entry in await audited(shop.running, "backup.drill_requested")] == [name]
+    await shop.running.run_jobs()
+    assert (await shop.admin.post(f"/v1/backups/{name}/drill")).status == 202
 
 
 async def test_a_drill_finds_damage(open_shop: Open, platform_home: Path) -> None:

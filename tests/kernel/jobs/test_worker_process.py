@@ -127,6 +127,17 @@ async def test_stopped_in_the_middle(floor: Floor) -> None:
     await floor.until_done(4)
 
 
+@pytest.mark.either_database
+async def test_an_interrupted_job_clears_up(floor: Floor) -> None:
+    """Before a stopped worker is gone, the jobs that it interrupts have come to their own end."""
+    worker = await floor.worker()
+    await floor.enqueue(range(2), seconds=600)
+    await eventually(lambda: floor.written("started") == 2, 60)
+    worker.signal(signal.SIGTERM)
+    assert await worker.wait(20) == 0
+    assert (floor.written("cleared"), floor.written("done")) == (2, 0)
+
+
 async def test_side_by_side(floor: Floor) -> None:
     """Two workers share the queue, and no job runs twice."""
     await asyncio.gather(floor.worker(), floor.worker())
