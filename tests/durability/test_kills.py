@@ -17,7 +17,6 @@ import psutil
 import pytest
 
 from kernel.testing import environment, migrated_home
-from tests.fakes.paced_embeddings import paced
 from tests.fakes.processes import Child, process_environment, start_python, without_plugins
 
 pytestmark = pytest.mark.durability
@@ -152,16 +151,11 @@ def document(number: int) -> str:
 
 
 async def test_kills_at_random_moments_lose_and_double_nothing(
-    platform_home: Path, tmp_path: Path, database_url: str | None, request: pytest.FixtureRequest
+    platform_home: Path, database_url: str | None, request: pytest.FixtureRequest
 ) -> None:
     """Worker, API process and both die while documents come in: each acknowledged one ends complete."""
     chance = random.Random(20)
-    if request.config.getoption("--nightly"):
-        server = Server(platform_home, database_url)
-    else:
-        server = Server(
-            platform_home, database_url, plugins=("models", "rag"), **paced(tmp_path / "packages")
-        )
+    server = Server(platform_home, database_url)
     await server.start()
     try:
         async with aiohttp.ClientSession() as session:

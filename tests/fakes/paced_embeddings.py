@@ -1,6 +1,8 @@
-"""Vectors of hashed words that take as long as a model's, but no processor: for work that is interrupted.
+"""Vectors of hashed words that take a moment but no processor, for processes in which they don't matter.
 
-`paced` makes it a package that other processes find; the built-in `embeddings` is then left out.
+`paced` makes it a package that other processes find; the built-in `embeddings` is then left out. Where work
+is interrupted at random it would hide defects: documents wait beside each other and are done sooner than with
+a model, and a kill finds nothing under way.
 """
 
 from __future__ import annotations
