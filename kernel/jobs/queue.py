@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from pydantic import BaseModel
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.orm import Session
 
 from kernel.db.connecting import limited
+from kernel.db.prepared import Prepared
 from kernel.db.tables import JobRecord
 from kernel.db.units import off_the_loop
 from kernel.jobs.gathered import CARRIER, Load, next_carrier, waiting
@@ -52,6 +53,14 @@ async def migrate_queue(sqlalchemy_url: str) -> None:
     await asyncio.to_thread(DBOS.migrate, dbos_url(sqlalchemy_url))
 
 
+_CARRIERS = Prepared(
+    select(JobRecord.__table__.c.id)
+    .where(JobRecord.__table__.c.gathered == bindparam("carrier"), JobRecord.__table__.c.status == "queued")
+    .with_for_update(read=True)
+    .limit(1)
+)
+
+
 class JobQueue:
     """Puts jobs into the queue. Needs no worker in this process."""
 
@@ -77,10 +86,7 @@ class JobQueue:
 
         A carrier that waits sees everything that is committed before it begins, so there need be only one.
         """
-        waits = select(JobRecord.id).where(
-            JobRecord.gathered == next_carrier(job, lane), JobRecord.status == "queued"
-        )
-        if session.scalar(waits.with_for_update(read=True).limit(1)) is not None:
+        if _CARRIERS.first(session, {"carrier": next_carrier(job, lane)}) is not None:
             return None
         carrier = uuid.uuid4().hex
         load = Load(carrier=carrier, job=job, lane=lane).model_dump()

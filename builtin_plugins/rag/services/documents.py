@@ -40,7 +40,7 @@ async def add(caller: Caller, kb_id: str, file: Arrived) -> tuple[DocumentOut, b
 
 
 def _add(unit: Unit, platform: Platform, scope: Scope, kb_id: str, file: Arrived) -> tuple[DocumentOut, bool]:
-    base = knowledge_bases.find_own(unit.session, scope, kb_id, lock=True)
+    base = loading.hold_own(unit.session, scope, kb_id)
     document, new = keep_document(unit, platform, base, file)
     if new:
         largest = platform.settings_of(RagSettings).large_document_mb * 1024 * 1024

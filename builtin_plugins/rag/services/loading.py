@@ -8,16 +8,23 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import bindparam, select
+from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import KnowledgeBaseNotFound, NotOwner, PipelineNotFound
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline, PipelineSource
-from kernel.sdk import Caller, Prepared, scope_of, visible
+from kernel.sdk import Caller, Prepared, Scope, scope_of, visible
 
 _BASE: Any = KnowledgeBase.__table__
 _PIPELINE: Any = Pipeline.__table__
 _SOURCE: Any = PipelineSource.__table__
 
 _ONE_BASE = Prepared(select(*_BASE.c).where(_BASE.c.id == bindparam("wanted"), visible(_BASE.c)))
+_ONE_BASE_HELD = Prepared(
+    select(*_BASE.c)
+    .where(_BASE.c.id == bindparam("wanted"), visible(_BASE.c))
+    # Against changes, not against an ingestion into it, which only needs it to stay.
+    .with_for_update(key_share=True)
+)
 _ONE_PIPELINE = Prepared(
     select(*_PIPELINE.c).where(_PIPELINE.c.id == bindparam("wanted"), visible(_PIPELINE.c))
 )
@@ -42,6 +49,17 @@ async def own_knowledge_base(caller: Caller, kb_id: str) -> KnowledgeBase:
     """A knowledge base that the caller may change. Raises KnowledgeBaseNotFound, NotOwner."""
     found = await knowledge_base(caller, kb_id)
     if not (await scope_of(caller.platform, caller.principal)).owns(found):
+        raise NotOwner()
+    return found
+
+
+def hold_own(session: Session, scope: Scope, kb_id: str) -> KnowledgeBase:
+    """The same in a unit, which holds the knowledge base to its end."""
+    row = _ONE_BASE_HELD.first(session, {**scope.binds, "wanted": kb_id})
+    if row is None:
+        raise KnowledgeBaseNotFound()
+    found = KnowledgeBase(**row)
+    if not scope.owns(found):
         raise NotOwner()
     return found
 

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from builtin_plugins.rag.models import Document, KnowledgeBase
-from kernel.sdk import Platform, Staged, Unit, utc_now
+from kernel.sdk import Platform, Prepared, Staged, Unit, utc_now
+
+_ROWS: Any = Document.__table__
+_SAME = Prepared(
+    select(_ROWS.c.id).where(
+        _ROWS.c.knowledge_base_id == bindparam("base"), _ROWS.c.sha256 == bindparam("sha256")
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -28,8 +36,8 @@ def keep_document(
 
     The same bytes in one knowledge base are one document; one that had failed is tried again.
     """
-    same = (Document.knowledge_base_id == base.id) & (Document.sha256 == file.staged.sha256)
-    known: Document | None = unit.session.scalar(select(Document).where(same))
+    same = _SAME.first(unit.session, {"base": base.id, "sha256": file.staged.sha256})
+    known: Document | None = None if same is None else unit.session.get(Document, same["id"])
     if known is not None and known.status != "failed":
         return known, False
     document = known or _new(base, file)
