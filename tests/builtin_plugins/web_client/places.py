@@ -55,7 +55,8 @@ async def one_of_everything(site: Running) -> tuple[Actor, dict[str, Any]]:
     root = await site.sign_in(root.user["username"], root.password)
     base = await knowledge_base(root, text=HANDBOOK + STATION, graph=True)
     answer = await root.post(
-        "/v1/rag/pipeline", json={"name": "Handbook", "knowledge_base_ids": [base["id"]]}
+        "/v1/rag/pipeline",
+        json={"name": "Everything about Senja Station", "knowledge_base_ids": [base["id"]]},
     )
     chat = await publish(root, answer.json()["pipeline_id"])
     questions, run = await evaluate(root, base["id"])

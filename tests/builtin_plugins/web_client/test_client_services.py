@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from dataclasses import replace
 
@@ -142,6 +143,9 @@ async def test_logs_follow(site: Running, visitor: Visitor) -> None:
     page = await visitor.arrive(await site.sign_in(root.user["username"], root.password), "/operations/logs")
     lines = page.get_by_role("log")
     await expect(lines).to_be_visible()
+    logging.getLogger("platform.web_client").warning("A line of its own")
+    line = lines.locator("span").filter(has_text="A line of its own")
+    assert (await line.first.text_content() or "").endswith("own\n")
     await expect(page.get_by_role("link", name="Logs")).to_be_visible()
     assert (await ana.get("/v1/containers/api-gateway/logs")).status == 403
 

@@ -18,6 +18,7 @@ LONG = "\n\n".join(
     f"# Part {n}\n\nThe harbour of Senja has {n} piers. " + "Boats moor there. " * 60 for n in range(1, 12)
 )
 FILES = 200
+LINES = 10_000  # lines of a document that is read by itself, and not together with others
 DROP = """(count) => {
   const transfer = new DataTransfer();
   for (let n = 0; n < count; n += 1) transfer.items.add(new File([`Note ${n} of Senja.`], `note-${n}.txt`));
@@ -112,6 +113,30 @@ async def test_building_trees(site: Running, visitor: Visitor, gate: GatedModel)
     path = f"/v1/rag/knowledge-bases/{base}/documents"
     document = (await ana.get(path)).json()["items"][0]["document_id"]
     assert (await ana.get(f"{path}/{document}")).json()["tree_nodes_created"] > 0
+
+
+async def test_cancelling_one_document(site: Running, visitor: Visitor, gate: GatedModel) -> None:
+    """One of two documents is cancelled, says so and can be read again; the other is read meanwhile."""
+    gate.stop()
+    ana = await site.user()
+    made = await ana.post("/v1/rag/knowledge-bases", json={"name": "Notes", "embedding_model": GATED})
+    path = f"/v1/rag/knowledge-bases/{made.json()['id']}"
+    sent = {
+        name: (
+            await ana.upload(f"{path}/upload", name, f"The boat {name} of Senja.\n".encode() * LINES)
+        ).json()
+        for name in ("one.txt", "two.txt")
+    }
+    page = await visitor.arrive(ana, f"/documents/{made.json()['id']}")
+    cancel = page.get_by_role("button", name="Cancel reading one.txt")
+    await cancel.click()
+    await expect(cancel).to_be_disabled()
+    gate.let(1000)
+    await expect(page.get_by_text("Processing was cancelled")).to_be_visible()
+    await completed(ana, f"{path}/documents/{sent['two.txt']['document_id']}")
+    await page.get_by_role("button", name="Try again").click()
+    await completed(ana, f"{path}/documents/{sent['one.txt']['document_id']}")
+    await expect(page.get_by_role("button", name="Failed 0")).to_be_visible()
 
 
 async def test_very_many_files_at_once(site: Running, visitor: Visitor, gate: GatedModel) -> None:

@@ -6,6 +6,7 @@ import { Button } from "../../parts/basics.js";
 import { layoutOf } from "./layout.js";
 
 const STEPS_A_FRAME = 3;
+const MILLISECONDS = 5; // after which no further step is begun in a frame
 const NEAR = 14; // pixels around an entity that count as a click on it
 const LABELS = 60;
 const TOKENS = { PERSON: "--accent", ORG: "--good", GPE: "--warn", LOC: "--warn", FAC: "--warn", DATE: "--text-3" };
@@ -41,8 +42,9 @@ function viewOf(canvas, { entities, connections }, onChoose) {
   };
   function frame() {
     waiting = 0;
-    let moving = false;
-    for (let i = 0; i < STEPS_A_FRAME; i += 1) moving = layout.step();
+    const begun = performance.now();
+    let moving = layout.step();
+    for (let i = 1; moving && i < STEPS_A_FRAME && performance.now() - begun < MILLISECONDS; i += 1) moving = layout.step();
     if (moving && !place.moved) fit(canvas, layout, place);
     draw(canvas, { entities, connections, layout, place, chosen });
     if (moving) later();

@@ -34,15 +34,17 @@ function Service({ names }) {
 function Lines({ name, follow }) {
   const [lines, setLines] = useState([]);
   const [error, setError] = useState(null);
-  const end = useRef(null);
+  const box = useRef(null);
   useEffect(() => {
     const stop = new AbortController();
     read(name, follow, stop.signal, (more) => setLines((was) => [...was, ...more].slice(-KEPT))).catch((problem) => problem.name === "AbortError" || setError(problem));
     return () => stop.abort();
   }, []);
-  useEffect(() => end.current?.scrollIntoView({ block: "nearest" }), [lines]);
+  useEffect(() => {
+    box.current.scrollTop = box.current.scrollHeight;
+  }, [lines]);
   return html`<${Failure} error=${error} />
-    <pre class="log" tabindex="0" role="log" aria-label=${t("Log of {name}", { name })}>${lines.map((line) => html`<span>${line.text}\n</span>`)}<span ref=${end}></span></pre>
+    <pre class="log" ref=${box} tabindex="0" role="log" aria-label=${t("Log of {name}", { name })}>${lines.map((line) => html`<span>${`${line.text}\n`}</span>`)}</pre>
     ${!lines.length && !error && html`<p class="muted">${t("Nothing has been written yet.")}</p>`}`;
 }
 
