@@ -23,7 +23,7 @@ from . import filling
 from .children import RDF_CHILDREN
 from .clearing import Clearing
 from .rows import GraphRows, Listed, holdings, rows_of_several, seen, there
-from .store import BROKEN, RdfStore, discard_unused
+from .store import BROKEN, Held, RdfStore, discard_unused, holds
 from .triples import lines
 
 log = logging.getLogger("platform.graph_rag")
@@ -31,12 +31,15 @@ T = TypeVar("T")
 
 _GRAPHS_AT_ONCE = 500
 _ROWS_AT_ONCE = 100
-_PATIENCE = 30.0
+PATIENCE = 30.0
+"""Seconds that a query waits until the store has what is seen."""
 _REMOVING = 0.5
 """For how many seconds deleted graphs are removed before others have their turn; one may take longer."""
 _STOPPING = "The server is stopping; ask again soon"
 _MOST_HERE = 50
-"""Graphs that this process writes by itself: fewer take less time than a child does to begin."""
+_LARGEST_HERE = 10_000
+"""Graphs, and entities and relations in them, that this process writes by itself: fewer take less time than
+a child does to begin."""
 _FILL = "builtin_plugins.graph_rag.rdf.store:fill"
 _COPY = "builtin_plugins.graph_rag.rdf.store:copy"
 _COPYING = ChildLimits(8 * 1024, 3_600, 3_600, file_bytes=2**40)
@@ -57,7 +60,7 @@ class LiveRdf:
         platform: Platform,
         folder: Path,
         children: Children,
-        patience: float = _PATIENCE,
+        patience: float = PATIENCE,
         removing: float = _REMOVING,
     ) -> None:
         self._platform = platform
@@ -72,6 +75,7 @@ class LiveRdf:
         self._closing = False
         self._copying: asyncio.Task[Any] | None = None
         self._snapshot: Path | None = None
+        self._in_snapshot: Held = {}
         self._readers: dict[Path, int] = {}
         self.clearing = Clearing("the RDF store", self._clear)
 
@@ -97,6 +101,9 @@ class LiveRdf:
 
     async def _brought(self, sight: Sight | None) -> tuple[Path, list[str]]:
         """A snapshot that stays until it is released. Nothing may cancel this: threads can't be stopped."""
+        at_hand = await self._at_hand(sight)
+        if at_hand is not None:
+            return at_hand
         while True:
             async with self._turn:
                 try:
@@ -105,11 +112,25 @@ class LiveRdf:
                     log.warning("the RDF store failed (%s); it is opened again", error)
                     ready = await self._ready_again(sight)
                 if ready is not None:
-                    place, _ = ready
-                    self._readers[place] = self._readers.get(place, 0) + 1
-                    return ready
+                    return self._read_by_one_more(*ready)
             if self._closing:
                 raise Unavailable(_STOPPING)
+
+    async def _at_hand(self, sight: Sight | None) -> tuple[Path, list[str]] | None:
+        """The last snapshot, if it has just what is seen: whoever writes others' graphs holds up nobody."""
+        if sight is None or self._snapshot is None:
+            return None
+        wanted = await self._platform.database.read(holdings, sight)
+        place = self._snapshot
+        if place is None or not await asyncio.to_thread(place.exists):
+            return None
+        if place is not self._snapshot or not holds(self._in_snapshot, wanted):
+            return None
+        return self._read_by_one_more(place, [one.owner for one in wanted])
+
+    def _read_by_one_more(self, place: Path, merged: list[str]) -> tuple[Path, list[str]]:
+        self._readers[place] = self._readers.get(place, 0) + 1
+        return place, merged
 
     def _give_back(self, brought: asyncio.Task[tuple[Path, list[str]]]) -> None:
         """Nobody waits any more for what was brought."""
@@ -134,7 +155,7 @@ class LiveRdf:
         if merged is None:
             return None
         if self._snapshot is None or not await asyncio.to_thread(self._snapshot.exists):
-            self._snapshot = await self._do(store.snapshot)
+            self._snapshot, self._in_snapshot = await self._do(store.snapshot), store.held()
         return self._snapshot, merged
 
     async def _opened(self) -> RdfStore:
@@ -160,7 +181,7 @@ class LiveRdf:
         None where some were removed, and there may be more.
         """
         wanted = await self._platform.database.read(holdings, sight)
-        if store.holds(wanted):
+        if holds(store.held(), wanted):
             return [one.owner for one in wanted]
         graphs = await self._platform.database.snapshot(seen, sight)
         if store.outgrown(graphs) and await self._drop_some(store):
@@ -168,8 +189,10 @@ class LiveRdf:
         stale = store.stale(graphs)
         if stale:
             log.info("bringing %d graphs to the RDF store", len(stale))
-            await self._outdate()
-            await self._put(store, stale)
+            try:
+                await self._put(store, stale)
+            finally:
+                await self._outdate()
         return store.merged(graphs)
 
     async def _ready_again(self, sight: Sight | None) -> tuple[Path, list[str]] | None:
@@ -193,9 +216,10 @@ class LiveRdf:
             if self._closing:
                 raise Unavailable(_STOPPING)
             left = len(graphs) - at
-            self._work = f"The graphs are being written to the RDF store ({left:,} are left)"
+            self._work = f"The graphs are being written to the RDF store ({left:,} left)"
             found = await self._rows({one.id: one for one in graphs[at : at + _GRAPHS_AT_ONCE]})
-            if len(found) > _MOST_HERE:
+            size = sum(len(rows.entities) + len(rows.relations) for rows in found.values())
+            if len(found) > _MOST_HERE or size > _LARGEST_HERE:
                 await self._fill(store, found)
             else:
                 await self._do(_put, store, found)
@@ -251,7 +275,7 @@ class LiveRdf:
         gone = store.gone(await self._platform.database.read(there))
         if not gone:
             return False
-        self._work = f"Deleted graphs are being removed from the RDF store ({len(gone):,} are left)"
+        self._work = f"Deleted graphs are being removed from the RDF store ({len(gone):,} left)"
         if self._closing or store.mostly(gone):
             await self._do(store.start_over)
         else:

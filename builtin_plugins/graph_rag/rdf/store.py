@@ -43,6 +43,14 @@ _ROOM = 2
 BROKEN = (OSError, ValueError, RuntimeError)
 
 
+Held = Mapping[str, tuple[int, int]]
+
+
+def holds(held: Held, wanted: Iterable[Holding]) -> bool:
+    """Whether of each of these owners exactly so many graphs are held, in the same states."""
+    return all(held.get(one.owner, (0, 0)) == (one.count, one.seals) for one in wanted)
+
+
 class RdfStore:
     """The store of one process. Its methods block: call them in a thread, one at a time.
 
@@ -98,9 +106,9 @@ class RdfStore:
             if self._stamps.get(one.name) != one.stamp or self._owners.get(one.name) != one.owner
         ]
 
-    def holds(self, wanted: Iterable[Holding]) -> bool:
-        """Whether of each of these owners exactly so many graphs are here, in the same states."""
-        return all(self._sums.get(one.owner, (0, 0)) == (one.count, one.seals) for one in wanted)
+    def held(self) -> Held:
+        """How many graphs of each owner are here now, and the sums of their seals."""
+        return dict(self._sums)
 
     def gone(self, known: Collection[tuple[str, str]]) -> list[str]:
         """The graphs here that are not among these, by name and state."""

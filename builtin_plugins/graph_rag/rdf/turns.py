@@ -11,6 +11,7 @@ from kernel.sdk import Platform, ResourceKey
 
 from ..errors import TooManyQueries
 from ..settings import GraphSettings
+from .live import PATIENCE
 
 _MOST_WAITING = 8
 
@@ -18,7 +19,7 @@ _MOST_WAITING = 8
 class QueryTurns:
     """Places for `most` queries, at most half of them an account's. Who waits gets one account by account.
 
-    A query runs for at most `longest` seconds: whoever is refused finds a place after that.
+    A place is held for at most `longest` seconds: whoever is refused finds one after that.
     """
 
     def __init__(self, most: int, patience: float, longest: int) -> None:
@@ -91,7 +92,8 @@ class QueryTurns:
 async def open_turns(platform: Platform) -> AsyncIterator[QueryTurns]:
     """Those of this process."""
     settings = platform.settings_of(GraphSettings)
-    yield QueryTurns(settings.sparql_at_once, settings.sparql_wait_seconds, settings.sparql_seconds)
+    longest = PATIENCE + settings.sparql_seconds
+    yield QueryTurns(settings.sparql_at_once, settings.sparql_wait_seconds, round(longest))
 
 
 QUERY_TURNS: ResourceKey[QueryTurns] = ResourceKey("graph-rag query turns")

@@ -375,6 +375,48 @@ async def test_others_are_answered_while_many_graphs_go(tmp_path: Path) -> None:
         assert order == ["his", "hers"]
 
 
+class Slow:
+    """Processes that begin when they are told to."""
+
+    def __init__(self, children: Children) -> None:
+        self._children = children
+        self.asked, self.told = asyncio.Event(), asyncio.Event()
+
+    async def call(self, *arguments: Any, **fields: Any) -> Any:
+        self.asked.set()
+        await self.told.wait()
+        return await self._children.call(*arguments, **fields)
+
+
+async def test_others_are_answered_while_much_is_written(tmp_path: Path) -> None:
+    """Whose graphs are there already does not wait for whose are being written, but for one's own."""
+    async with platforms(tmp_path / "home") as start:
+        running = await start("graph_rag")
+        ann, bob = await somebody(running), await somebody(running)
+        await construct(ann, "hers", "Emil Dahl bakes bread.")
+        hers = await running.platform.database.read(sight_of_one)
+        for number in range(51):
+            await construct(bob, f"b{number}", "Jonas Berg sings.")
+        makers = await running.platform.database.read(
+            lambda session: set(session.scalars(select(Graph.maker)).all())
+        )
+        his = Sight((makers - {hers.subject}).pop(), None)
+        slow = Slow(running.platform.resource(RDF_CHILDREN))
+        live = LiveRdf(running.platform, tmp_path / "rdf", cast("Children", slow))
+        await patiently(live, hers)
+        writing = asyncio.create_task(patiently(live, his))
+        await slow.asked.wait()
+        async with asyncio.timeout(10):
+            await patiently(live, hers)
+        await construct(ann, "another", "Emil Dahl bakes cake.")
+        late = asyncio.create_task(patiently(live, hers))
+        done, _ = await asyncio.wait([late, writing], timeout=0.5)
+        assert not done
+        slow.told.set()
+        await asyncio.gather(late, writing)
+        await live.close()
+
+
 async def test_a_stop_does_not_wait_until_many_graphs_are_gone(tmp_path: Path) -> None:
     """The store is discarded, so that nothing deleted stays."""
     async with many_deleted(tmp_path) as (live, hers, his, _):
@@ -389,7 +431,7 @@ async def test_a_stop_does_not_wait_until_many_graphs_are_gone(tmp_path: Path) -
 async def test_what_a_query_waits_for(tmp_path: Path) -> None:
     """The refusal says that deleted graphs are being removed."""
     async with many_deleted(tmp_path, patience=0) as (live, hers, _, _ann):
-        wanted = re.compile("Deleted graphs are being removed from the RDF store .* are left")
+        wanted = re.compile("Deleted graphs are being removed from the RDF store .* left")
         told = ""
         while not wanted.match(told):
             with pytest.raises(Unavailable) as refused:

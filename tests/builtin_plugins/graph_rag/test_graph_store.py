@@ -20,7 +20,7 @@ from builtin_plugins.graph_rag.models import Graph, seal_of
 from builtin_plugins.graph_rag.rdf.children import RDF_CHILDREN
 from builtin_plugins.graph_rag.rdf.live import LiveRdf
 from builtin_plugins.graph_rag.rdf.rows import Holding, Listed, seen
-from builtin_plugins.graph_rag.rdf.store import RdfStore, copy
+from builtin_plugins.graph_rag.rdf.store import RdfStore, copy, holds
 from builtin_plugins.graph_rag.storing.access import Sight
 from kernel.db.migrate import alembic_config
 from kernel.db.startup import SCHEMA
@@ -245,7 +245,8 @@ def test_a_copy_says_the_same(tmp_path: Path) -> None:
         assert not store.spent
         assert store.stale(graphs) == graphs[:1]
         assert store.merged(graphs[1:]) == [OWNERS[1], OWNERS[0]]
-        assert store.holds([Holding(OWNERS[1], 3, sum(seal_of(f"s{number}") for number in (1, 3, 5)))])
+        seals = sum(seal_of(f"s{number}") for number in (1, 3, 5))
+        assert holds(store.held(), [Holding(OWNERS[1], 3, seals)])
         assert said(store, [OWNERS[0]]) == {"2", "102", "4", "104"}
         store.close()
         store = RdfStore(tmp_path)
