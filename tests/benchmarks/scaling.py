@@ -5,7 +5,8 @@ python -m tests.benchmarks.scaling [PASSAGES]
 The set-up of docs/more-than-one-machine.md, on one machine: PostgreSQL with pgvector, Redis, an S3 store and
 nginx share its processor with the processes that are measured, and with the load. So each figure comes with
 the cores that every kind of process had: the costs of a request and of a passage are what carries over to
-more machines. With 60,000 PASSAGES, the default, a vector graph is built as well.
+more machines. The last rows say where the curves flatten, and what a thousand questions a second and ten
+million passages would take. With 51,000 PASSAGES, the default, a vector graph is built as well.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import secrets
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -30,6 +32,13 @@ from kernel.settings import SettingsLoader
 from kernel.testing import REDIS, candidates_of, eventually, postgres_database
 from tests.benchmarks.load import load_of, raw_request
 from tests.benchmarks.query import Bench, served
+from tests.benchmarks.scaling_paper import (
+    PassageCost,
+    Point,
+    flattening,
+    many_passages,
+    thousand_questions,
+)
 from tests.benchmarks.shares import Pids, Shares, shares
 from tests.benchmarks.table import Row, print_table
 from tests.benchmarks.texts import article
@@ -38,17 +47,19 @@ from tests.fakes.processes import free_port
 from tests.fakes.s3_server import weed_server
 from tests.kernel.stores import pgvector_server
 
-PASSAGES = 60_000
+PASSAGES = 51_000
 MODEL = "multilingual-e5-small"
 PLUGINS = ("embeddings", "models", "rag", "s3_blobs")
-SECONDS = 8.0
+SECONDS = 5.0
 READERS, ASKERS = 32, 16
-QUESTIONS = 2_000
-DOCUMENTS, PARAGRAPHS = 8, 130
+QUESTIONS = 600
+DOCUMENTS, PARAGRAPHS = 4, 130
 FIRST = 500
 """Passages with which an API process loads its model, before its memory is looked at."""
 _GRAPHS_MADE = "SELECT count(*) FROM pg_index WHERE indisvalid AND indexrelid::regclass::text LIKE '%_hnsw_%'"
 BASES = "/v1/rag/knowledge-bases"
+ASKED, INGESTED = "questions", "ingested passages"
+BEGAN = time.monotonic()
 
 
 @dataclass(frozen=True)
@@ -62,7 +73,7 @@ class Shape:
         return f"{self.apis} API, {self.workers} worker{'s' * (self.workers > 1)}"
 
 
-SHAPES = (Shape(1, 1), Shape(2, 1), Shape(3, 1), Shape(3, 2))
+SHAPES = (Shape(1, 1), Shape(2, 2), Shape(3, 3))
 
 
 @dataclass(frozen=True)
@@ -82,10 +93,13 @@ class Figure:
         figure = f"{self.rate:,.1f}/s{ratio}{self.late}; {self.shares}"
         return Row("B18", f"{self.what}, {self.shape}", figure, "none", True)
 
+    def each(self) -> dict[str, float]:
+        """Milliseconds of a core for one of these things, by kind of process."""
+        return self.shares.each(self.count)
+
     def costs(self) -> Row:
-        """Processor time of one of these things."""
-        parts = self.shares.each(self.count).items()
-        figure = ", ".join(f"{kind} {cost:.2f}" for kind, cost in parts if cost >= 0.005)
+        """The same as a row."""
+        figure = ", ".join(f"{kind} {cost:.2f}" for kind, cost in self.each().items() if cost >= 0.005)
         return Row("B18", f"ms of a core for one of {self.what}, {self.shape}", figure, "none", True)
 
 
@@ -119,7 +133,7 @@ def postgresql() -> Iterator[str]:
 
 
 @asynccontextmanager
-async def town(folder: Path, passages: int) -> AsyncIterator[tuple[Town, list[Row]]]:
+async def town(folder: Path, passages: int) -> AsyncIterator[tuple[Town, PassageCost]]:
     """Everything started and filled; and what a passage costs."""
     with ExitStack() as stack:
         database = stack.enter_context(postgresql())
@@ -137,7 +151,7 @@ async def town(folder: Path, passages: int) -> AsyncIterator[tuple[Town, list[Ro
             **s3.environment("scaling"),
         }
         (folder / "machines").mkdir()
-        async with machines(folder / "machines", shared, apis=3, workers=2, at_once=1) as cluster:
+        async with machines(folder / "machines", shared, apis=3, workers=3, at_once=1) as cluster:
             assert s3.process is not None
             store = s3.process.pid
             kinds: dict[str, Pids] = {
@@ -174,7 +188,7 @@ def named(name: str) -> list[int]:
 @asynccontextmanager
 async def filled(
     cluster: Machines, kinds: dict[str, Pids], settings: dict[str, str], passages: int
-) -> AsyncIterator[tuple[Town, list[Row]]]:
+) -> AsyncIterator[tuple[Town, PassageCost]]:
     """Points written past ingestion, while one API process answers."""
     api = cluster.apis[0]
     async with AsyncExitStack() as stack:
@@ -197,28 +211,20 @@ async def filled(
         began = asyncio.get_running_loop().time()
         await bench.ask(-2)
         loading = asyncio.get_running_loop().time() - began
-        rows = await sizes(settings["DATABASE_URL"], passages)
-        print(f"{passages:,} passages written", file=sys.stderr, flush=True)
-        rows += held(passages - FIRST, memory(api) - before, loading)
+        stored = await sizes(settings["DATABASE_URL"], passages)
+        tell(f"{passages:,} passages written")
+        later = max(1, passages - FIRST)
+        cost = PassageCost(stored, (memory(api) - before) / later / 1000, loading / later * 1000)
         empty = (await bench.post(BASES, {"name": "ingested", "embedding_model": MODEL}))["id"]
         token = session.headers["Authorization"].removeprefix("Bearer ")
         questions = (bench.question(number) for number in range(10**9))
-        yield Town(cluster, kinds, token, bench.base, bench.pipeline, empty, questions), rows
+        yield Town(cluster, kinds, token, bench.base, bench.pipeline, empty, questions), cost
 
 
 def memory(machine: Machine) -> int:
     """Bytes that a machine's process keeps to itself."""
     assert machine.process is not None
     return int(psutil.Process(machine.process.pid).memory_full_info().uss)
-
-
-def held(passages: int, grown: int, loading: float) -> list[Row]:
-    """What passages cost each API process."""
-    if passages <= 0:
-        return []
-    kilobytes, milliseconds = grown / passages / 1000, loading / passages * 1000
-    figure = f"{kilobytes:.2f} kB of memory, {milliseconds:.2f} ms before the first answer"
-    return [Row("B18", "a passage in each API process", figure, "none", True)]
 
 
 async def graphed(url: str, passages: int) -> None:
@@ -237,8 +243,8 @@ async def graphed(url: str, passages: int) -> None:
             await connection.close()
 
 
-async def sizes(url: str, passages: int) -> list[Row]:
-    """What a passage takes in PostgreSQL."""
+async def sizes(url: str, passages: int) -> dict[str, float]:
+    """Kilobytes of a passage in PostgreSQL, by part."""
     connection = await asyncpg.connect(url)
     try:
         await connection.execute("VACUUM ANALYZE")
@@ -249,8 +255,7 @@ async def sizes(url: str, passages: int) -> list[Row]:
     finally:
         await connection.close()
     parts = {"rows": rows - vectors, "vectors": vectors - graphs, "graph": graphs}
-    figure = ", ".join(f"{kind} {float(size) / passages / 1000:.2f} kB" for kind, size in parts.items())
-    return [Row("B18", f"a passage in PostgreSQL, of {passages:,}", figure, "none", True)]
+    return {kind: float(size) / passages / 1000 for kind, size in parts.items()}
 
 
 @asynccontextmanager
@@ -294,7 +299,7 @@ async def measure(found: Town, shape: Shape) -> list[Figure]:
         reads = [f"{BASES}/{found.base}", BASES, f"{BASES}/{found.base}/documents", "/v1/permissions"]
         asked = [raw_request(path, found.token) for path in reads]
         figures = [await requested("mixed reads", found, shape, port, asked, READERS)]
-        figures.append(await requested("questions", found, shape, port, list(questions(found)), ASKERS))
+        figures.append(await requested(ASKED, found, shape, port, list(questions(found)), ASKERS))
         figures.append(await ingested(found, shape, port))
     return figures
 
@@ -322,16 +327,16 @@ async def requested(
 async def ingested(found: Town, shape: Shape, port: int) -> Figure:
     """Documents, from the first upload until the last is completed; once before, for the workers' models."""
     async with aiohttp.ClientSession(f"http://127.0.0.1:{port}", headers=found.headers) as session:
-        await ingest(session, found.empty)
+        await ingest(session, found.empty, shape.workers)
         async with shares(found.kinds) as spent:
-            passages = await ingest(session, found.empty)
-    return Figure("ingested passages", shape, passages / spent.seconds, passages, spent)
+            passages = await ingest(session, found.empty, DOCUMENTS)
+    return Figure(INGESTED, shape, passages / spent.seconds, passages, spent)
 
 
-async def ingest(session: aiohttp.ClientSession, base: str) -> int:
+async def ingest(session: aiohttp.ClientSession, base: str, documents: int) -> int:
     """Upload new documents, and wait until they are completed; answers how many passages they have."""
     made = set()
-    for _ in range(DOCUMENTS):
+    for _ in range(documents):
         name, form = secrets.token_hex(4), aiohttp.FormData()
         form.add_field("file", article(int(name, 16), PARAGRAPHS).encode(), filename=f"{name}.txt")
         async with session.post(f"{BASES}/{base}/upload", data=form) as answer:
@@ -353,17 +358,41 @@ async def left(session: aiohttp.ClientSession, base: str) -> int:
         return int((await answer.json())["total"])
 
 
+def tell(text: str) -> None:
+    """How far it is."""
+    print(f"{time.monotonic() - BEGAN:6.0f} s: {text}", file=sys.stderr, flush=True)
+
+
+def costs_of(cost: PassageCost, passages: int) -> list[Row]:
+    """What a passage costs."""
+    stored = ", ".join(f"{kind} {size:.2f} kB" for kind, size in cost.stored.items())
+    held = f"{cost.memory:.2f} kB of memory, {cost.loading:.2f} ms before the first answer"
+    return [
+        Row("B18", f"a passage in PostgreSQL, of {passages:,}", stored, "none", True),
+        Row("B18", "a passage in each API process", held, "none", True),
+    ]
+
+
+def curve(figures: list[Figure], what: str) -> list[Point]:
+    """Its rates by the processes that do it."""
+    mine = [figure for figure in figures if figure.what == what]
+    of_workers = what == INGESTED
+    return [Point(one.shape.workers if of_workers else one.shape.apis, one.rate, one.shares) for one in mine]
+
+
 async def main(passages: int = PASSAGES) -> None:
-    """All shapes, then what one of each thing costs."""
+    """All shapes, what one of each thing costs, and what follows."""
     with tempfile.TemporaryDirectory() as name:
-        async with town(Path(name), passages) as (found, rows):
+        async with town(Path(name), passages) as (found, cost):
             figures = []
             for shape in SHAPES:
                 figures += await measure(found, shape)
-                print(f"{shape}: measured", file=sys.stderr, flush=True)
+                tell(f"{shape}: measured")
     firsts = {figure.what: figure for figure in reversed(figures)}
-    costs = [figure.costs() for figure in firsts.values()]
-    print_table([figure.row(firsts[figure.what]) for figure in figures] + costs + rows)
+    rows = [figure.row(firsts[figure.what]) for figure in figures]
+    rows += [figure.costs() for figure in firsts.values()] + costs_of(cost, passages)
+    rows += [flattening(what, curve(figures, what)) for what in firsts]
+    print_table([*rows, thousand_questions(firsts[ASKED].each()), *many_passages(cost)])
 
 
 if __name__ == "__main__":
