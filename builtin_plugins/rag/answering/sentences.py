@@ -25,6 +25,7 @@ _END = re.compile(  # begins with a set of characters: the search then skips all
 )
 _BEFORE = re.compile(r"([^\W_]+(?:\.[^\W_]+)*)$")
 _WORD = re.compile(r"[^\W_]+")
+_NEXT_LETTER = re.compile(r"\s+[^\W\d_]\.")  # of an abbreviation with spaces, as in German: "z. B."
 _ABBREVIATIONS = word_list(
     """
     dr mr mrs ms prof st sr jr inc ltd co corp dept vs etc approx est al cf e.g i.e eg ie a.m p.m u.s
@@ -145,6 +146,8 @@ def _inside_sentence(body: str, end: re.Match[str], language: str | None) -> boo
     if word.lower() in _BEFORE_NUMBER:
         return following.isdigit()
     if word.lower() in _ABBREVIATIONS or (len(word) == 1 and word.isupper()):
+        return True
+    if len(word) == 1 and word.isalpha() and _NEXT_LETTER.match(body, end.end()):
         return True
     return is_ordinal(word, _next_word(body, end.end()), language)
 

@@ -51,6 +51,20 @@ def test_a_full_stop_makes_an_ordinal(language: str | None, text: str, expected:
     assert len(split_sentences(text, language)) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Erlaubt sind z. B. Hunde und Katzen. Fische nicht.", 2),
+        ("Der Verein heißt Turnverein Eichenhain e. V. und hat seinen Sitz in Aue.", 1),
+        ("Die Frist beträgt i. d. R. Wochen. Danach wird geschlossen.", 2),
+        ("Wir haben nur Plan b. Es gibt keinen anderen.", 2),
+    ],
+)
+def test_abbreviations_with_spaces(text: str, expected: int) -> None:
+    """Letters with full stops in a row end no sentence; one letter alone may."""
+    assert len(split_sentences(text, "de")) == expected
+
+
 def test_wrapped_lines_are_one_sentence() -> None:
     """Line breaks of a PDF's paragraph don't cut sentences; a blank line does."""
     text = "This paragraph was wrapped by the layout of a\npage and goes on here.\n\nAnother one"
