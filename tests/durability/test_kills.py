@@ -16,7 +16,7 @@ import aiohttp
 import psutil
 import pytest
 
-from kernel.testing import environment, migrated_home
+from kernel.testing import environment, eventually, migrated_home
 from tests.fakes.processes import Child, process_environment, start_python, without_plugins
 
 pytestmark = pytest.mark.durability
@@ -58,6 +58,11 @@ class Server:
         except aiohttp.ClientError:
             await asyncio.sleep(0.05)
             return False
+
+    def ready_workers(self) -> int:
+        """How many workers have been ready for jobs so far."""
+        log = (self.home.parent / "serve.log").read_text(encoding="utf-8", errors="replace")
+        return log.count("is ready for jobs")
 
     def worker(self) -> psutil.Process | None:
         """The worker, where one runs at the moment."""
@@ -173,9 +178,13 @@ async def test_kills_at_random_moments_lose_and_double_nothing(
 
 async def _kill_while_uploading(server: Server, client: Client, chance: random.Random, kills: int) -> None:
     victims = [victim for _ in range(0, kills, len(_VICTIMS)) for victim in chance.sample(_VICTIMS, 3)]
+    ready = 0
     for number, victim in enumerate(victims[:kills]):
+        before = ready  # a worker that still starts has nothing to lose
+        await eventually(lambda before=before: server.ready_workers() > before)  # type: ignore[misc]
         uploads = asyncio.create_task(_upload_some(client, number))
         await asyncio.sleep(chance.uniform(0.05, 1.2))  # the random moment itself
+        ready = server.ready_workers()
         if victim in ("worker", "both"):
             server.kill_worker()
         if victim in ("api", "both"):
