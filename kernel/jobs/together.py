@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from sqlalchemy import bindparam, or_, update
+from sqlalchemy import bindparam, or_, select, update
 
 from kernel.db.base import utc_now
 from kernel.db.engine import Unit
@@ -41,6 +41,12 @@ class Together(Generic[P]):
     def done(self, job_id: str, result: str | None = None) -> None:
         """This job is complete, which is written when the handler has returned; `result` is what it made."""
         self._done[job_id] = result
+
+    def cancelled(self, unit: Unit) -> set[str]:
+        """Those that were cancelled meanwhile: leave them out. From here to the commit, no other can be."""
+        query = select(JobRecord.id, JobRecord.cancel_requested_at).where(JobRecord.id.in_(self._records))
+        rows = unit.session.execute(query.order_by(JobRecord.id).with_for_update())
+        return {row.id for row in rows if row.cancel_requested_at is not None}
 
     def close(self, unit: Unit, results: Mapping[str, str | None]) -> None:
         """Write, with the unit, that these jobs are complete, and what they made."""

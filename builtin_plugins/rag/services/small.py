@@ -116,8 +116,12 @@ def _store(
     small: Sequence[_Small],
     embedded: Embedded,
 ) -> None:
-    """Stage and publish all of it. What was deleted or changed meanwhile is left out."""
+    """Stage and publish all of it. What was deleted, changed or cancelled meanwhile is left out."""
     held, vectors = _hold(unit, small), platform.vectors
+    cancelled = jobs.cancelled(unit)
+    for one in small:
+        if one.job_id in cancelled:
+            held.pop(one.document.id, None)
     kept = [one for one in small if one.document.id in held]
     for collection, points in _points(small, embedded, held).items():
         vectors.ensure(unit, collection, embedded.vectors.shape[1], embedded.engine)

@@ -66,6 +66,44 @@ async def test_small_documents_together(start_platform: Start) -> None:
             assert (one["status"], one["chunk_count"] > 0) == (wanted, wanted == "completed")
 
 
+class PausedEmbeddings(HashEmbeddings):
+    """Says when it is asked for vectors of several texts, and gives them when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.told = asyncio.Event(), asyncio.Event()
+
+    @hookimpl
+    async def embed_texts(self, model: str, texts: Sequence[str]) -> Embedded | None:
+        if len(texts) > 1:
+            self.asked.set()
+            await self.told.wait()
+        return await super().embed_texts(model, texts)
+
+
+async def test_one_of_many_is_cancelled(start_platform: Start, database_url: str | None) -> None:
+    """A text that is read together with others stays out when it is cancelled before they are stored."""
+    paused = PausedEmbeddings()
+    running = await start_platform("rag", paused, env={"DATABASE_URL": database_url})
+    ann = await somebody(running)
+    base = await make_base(ann)
+    sent = [await upload(ann, base, f"{number}.txt", f"Text {number}.") for number in range(3)]
+    ids = [one.json()["document_id"] for one in sent]
+    working = asyncio.create_task(running.run_jobs())
+    await paused.asked.wait()
+    jobs = (await ann.get("/v1/jobs")).json()["items"]
+    chosen = next(job for job in jobs if ids[1] in str(job))
+    assert (await ann.post(f"/v1/jobs/{chosen['id']}/cancel")).status in (200, 202)
+    paused.told.set()
+    await working
+    listed = (await ann.get(f"/v1/rag/knowledge-bases/{base}/documents")).json()["items"]
+    assert {one["document_id"]: one["status"] for one in listed} == {
+        ids[0]: "completed",
+        ids[1]: "failed",
+        ids[2]: "completed",
+    }
+
+
 async def test_parsers_that_are_killed(start_platform: Start) -> None:
     """Whoever kills parser processes at their work loses nothing, and nothing is there twice."""
     running = await start_platform("rag", HashEmbeddings())
