@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,15 @@ from builtin_plugins.evaluation.plugin import EvaluationPlugin
 from builtin_plugins.evaluation.services.running import RUN, RunPayload
 from kernel.sdk import Plugin, Progress, contracts, hookimpl
 from kernel.testing import Running, Start, environment, platforms
-from tests.builtin_plugins.evaluation.evaluation_support import API, boot, call, make_set, measure, nordlys
+from tests.builtin_plugins.evaluation.evaluation_support import (
+    API,
+    QUESTIONS,
+    boot,
+    call,
+    make_set,
+    measure,
+    nordlys,
+)
 from tests.builtin_plugins.rag.rag_support import NOWHERE, ask, make_pipeline, path_of, problems, somebody
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.processes import running_process
@@ -171,7 +180,9 @@ async def test_auto(start_platform: Start) -> None:
     before = await ask(ann, pipeline, question, method="auto")
     assert "measured" not in before["method_details"]["decision"]
     ways: list[dict[str, Any]] = [{"method": "backwards"}, {"rerank": True, "top_k": 7}]
-    run = await measure(running, ann, await make_set(ann, base), *ways)
+    lines = map(json.loads, QUESTIONS.read_text(encoding="utf-8").splitlines())
+    answerable = [one for one in lines if not one.get("unanswerable")]
+    run = await measure(running, ann, await make_set(ann, base, answerable), *ways)
     after = await ask(ann, pipeline, question, method="auto")
     decision = after["method_details"]["decision"]
     assert decision["measured"]["run_id"] == run["id"] and decision["measured"]["questions"] >= 10

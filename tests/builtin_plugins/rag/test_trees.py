@@ -207,7 +207,7 @@ class TestSearching:
         answer = await ask(
             stage.ann,
             pipeline,
-            "What is said of the roof?",
+            "When do storms damage the roof?",
             method="raptor",
             top_k=50,
             metadata_filter={"source": "other.md"},
