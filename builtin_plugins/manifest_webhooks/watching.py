@@ -51,7 +51,7 @@ def scan(directory: Path) -> dict[Path, Fingerprint]:
     try:
         root = directory.resolve(strict=True)
         names = sorted(entry.name for entry in directory.iterdir() if is_manifest_name(entry.name))
-    except OSError:
+    except (OSError, RuntimeError):  # the latter for links in a circle
         return {}
     found = ((directory / name, _fingerprint(directory / name, root)) for name in names)
     return {path: print_ for path, print_ in found if print_ is not None}

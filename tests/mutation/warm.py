@@ -48,7 +48,7 @@ class Functions:
         gc.freeze()
 
     def change(self, module: str, before: str, after: str) -> None:
-        """Let those of `module` run what `after` says instead of `before`; nothing is imported anew."""
+        """Replace the code of `module` (`before`) with `after`, without importing anything again."""
         path = str(ROOT / module)
         texts = (compile(text, path, "exec", dont_inherit=True) for text in (before, after))
         for old, new in zip(*map(_codes, texts), strict=True):

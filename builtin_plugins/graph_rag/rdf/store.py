@@ -202,8 +202,8 @@ class RdfStore:
     def lend(self, names: Iterable[str]) -> Path:
         """Let another process write into the folder, which is returned, until `take_back`.
 
-        Graphs of these names are dropped, as that process writes them anew. If it fails, or nobody takes the
-        folder back, the store starts over when it is opened again.
+        Graphs of these names are dropped, because that process rewrites them. If it fails, or nobody takes
+        the folder back, the store starts over when it is opened again.
         """
         for name in names:
             self._forget(name)

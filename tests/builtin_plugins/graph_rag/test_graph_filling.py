@@ -96,7 +96,7 @@ class FailingOnce:
 
 
 async def test_a_child_that_is_killed(tmp_path: Path) -> None:
-    """The store is begun anew, and the query has its answer all the same."""
+    """The store starts over, and the query is still answered."""
     async with many_graphs(tmp_path) as (running, _):
         children = FailingOnce(running.platform.resource(RDF_CHILDREN))
         live = LiveRdf(running.platform, tmp_path / "rdf", cast(Children, children))

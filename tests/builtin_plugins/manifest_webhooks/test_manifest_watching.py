@@ -183,6 +183,7 @@ def test_scan_takes_manifests_only(tmp_path: Path) -> None:
 
 
 def test_scan_without_a_folder(tmp_path: Path) -> None:
-    """A missing folder, or a file in its place, holds no manifests."""
+    """A missing folder, or a file or a link to itself in its place, holds no manifests."""
     (tmp_path / "file").write_text("x", encoding="utf-8")
-    assert scan(tmp_path / "absent") == scan(tmp_path / "file") == {}
+    (tmp_path / "circle").symlink_to("circle")
+    assert scan(tmp_path / "absent") == scan(tmp_path / "file") == scan(tmp_path / "circle") == {}

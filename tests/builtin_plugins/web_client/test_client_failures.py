@@ -78,7 +78,7 @@ async def things(ana: Actor) -> dict[str, str]:
 
 @pytest.mark.parametrize("missing", PLACES)
 async def test_what_is_missing_is_said(site: Running, visitor: Visitor, missing: str) -> None:
-    """The reason stands in the view."""
+    """The view shows the reason."""
     path, step, requests = PLACES[missing]
     ana = await site.user(role="admin")
     ids = await things(ana)
