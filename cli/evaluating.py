@@ -14,7 +14,7 @@ import typer
 
 from cli.failures import CommandFailed
 
-SHOWN = ("quality", "ndcg@10", "recall@5", "mrr", "contains", "refused_wrong", "latency_ms")
+SHOWN = ("quality", "ndcg@10", "recall@5", "mrr", "contains", "refused_wrong", "failed", "latency_ms")
 _RISING = ("quality", "ndcg@10", "recall@5", "mrr", "contains", "refused_right", "citations_supported")
 _API = "/v1/rag/evaluation"
 _WORST = 10

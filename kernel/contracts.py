@@ -106,7 +106,8 @@ def generate_text(
     Yields texts, then one `Generated`. None means that no model runtime is configured. With `model` None, the
     default model is used. `options` are the runtime's own, and OpenAI's `response_format` for any of them: it
     is left out where the runtime refuses it. Nothing is sent before the first piece is awaited; closing the
-    generator stops the model. Raises Unavailable if the runtime fails, also halfway through.
+    generator stops the model. Raises Unavailable if the runtime fails, also halfway through, GatewayTimeout
+    if it is silent for too long.
     """
 
 

@@ -24,19 +24,21 @@ class AskConfiguration:
 class MeasuredAnswer:
     """An answer, and how it came about.
 
-    `passages` are what the method found, best first, also where the answer is a refusal. `kind` is how
-    complex the question is, by rules (``simple`` …). `citations` counts the ``[n]`` of the answer,
-    `citations_supported` those whose passage contains what their sentence says.
+    `passages` are what the method found, best first, also where the answer is a refusal; None where it was
+    not known when the answer failed. `kind` is how complex the question is, by rules (``simple`` …).
+    `citations` counts the ``[n]`` of the answer, `citations_supported` those whose passage contains what
+    their sentence says. `failed` says why there is no answer, such as a model that took too long for it.
     """
 
     answer: PipelineAnswer
-    passages: Sequence[CitedPassage]
+    passages: Sequence[CitedPassage] | None
     refused: bool
     kind: str
     citations: int
     citations_supported: int
     model_calls: int
     degraded: Sequence[str]
+    failed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from kernel.sdk import Caller, Platform, Scope, contracts, hookspec
 def ask_knowledge_base(
     caller: Caller, knowledge_base_id: str, question: str, configuration: contracts.AskConfiguration
 ) -> contracts.MeasuredAnswer | None:
-    """Ask one knowledge base, and tell what was found and how the answer came about.
+    """Ask one knowledge base, and tell what was found and how the answer came about, or that it failed.
 
-    Raises NotFound for one that the caller may not see, Unavailable when embedding or generation fails.
+    Raises NotFound for one that the caller may not see, Unavailable when embedding or a runtime fails.
     """
 
 

@@ -89,6 +89,7 @@ class Result(Base):
     refused_right: Mapped[float | None] = mapped_column(Float)
     refused_wrong: Mapped[float | None] = mapped_column(Float)
     citations_supported: Mapped[float | None] = mapped_column(Float)
+    failed: Mapped[float | None] = mapped_column(Float)
     latency_ms: Mapped[float] = mapped_column(Float)
     tokens: Mapped[float] = mapped_column(Float)
     model_calls: Mapped[float] = mapped_column(Float)

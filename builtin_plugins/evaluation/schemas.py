@@ -212,7 +212,7 @@ class Summary(BaseModel):
     asked: int
     measures: dict[str, Measure] = Field(
         description="quality, ndcg@10, recall@5, mrr, contains, refused_right, refused_wrong, "
-        "citations_supported, latency_ms, tokens, model_calls."
+        "citations_supported, failed, latency_ms, tokens, model_calls."
     )
 
 

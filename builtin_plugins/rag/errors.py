@@ -77,5 +77,12 @@ class GenerationFailed(Unavailable):
     default_detail = "The model runtime failed; see the server's log"
 
 
+class AnswerFailed(GenerationFailed):
+    """The model made no answer of this question: it takes too long, writes too much, or nothing at all.
+
+    Another question may be answered, so that measuring goes on.
+    """
+
+
 class MethodFailed(Unavailable):
     code = "method_failed"

@@ -22,6 +22,7 @@ MEASURES = (
     "refused_right",
     "refused_wrong",
     "citations_supported",
+    "failed",
     "latency_ms",
     "tokens",
     "model_calls",
@@ -47,14 +48,16 @@ def measure(
     expected: Expected, answered: contracts.MeasuredAnswer, milliseconds: float
 ) -> dict[str, float | None]:
     """Values by the names of `MEASURES`. `quality` is nDCG@10, 0 for a wrong refusal; of a question without
-    an answer, 1 for a refusal.
+    an answer, 1 for a refusal. An answer that failed is worth 0, and is no refusal.
     """
-    right = float(answered.refused) if expected.unanswerable else None
-    wrong = None if expected.unanswerable else float(answered.refused)
-    ranks = None if expected.unanswerable else ranks_of(expected, answered.passages)
+    gone = answered.failed is not None
+    right = float(answered.refused) if expected.unanswerable and not gone else None
+    wrong = None if expected.unanswerable or gone else float(answered.refused)
+    ranked = answered.passages is not None and not expected.unanswerable
+    ranks = ranks_of(expected, answered.passages or ()) if ranked else None
     found = _found(ranks) if ranks is not None else dict.fromkeys(("ndcg_10", "recall_5", "mrr"))
     cited, supported = answered.citations, answered.citations_supported
-    quality = right if right is not None else 0.0 if wrong else found["ndcg_10"]
+    quality = 0.0 if gone or wrong else right if right is not None else found["ndcg_10"]
     return {
         "quality": quality or 0.0,
         **found,
@@ -62,6 +65,7 @@ def measure(
         "refused_right": right,
         "refused_wrong": wrong,
         "citations_supported": supported / cited if cited else None,
+        "failed": float(gone),
         "latency_ms": round(milliseconds, 2),
         "tokens": float(answered.answer.tokens_used or 0),
         "model_calls": float(answered.model_calls),

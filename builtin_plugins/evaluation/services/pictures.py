@@ -9,7 +9,7 @@ from builtin_plugins.evaluation.schemas import Measure, Summary
 
 _COLUMNS = (
     *("quality", "ndcg@10", "recall@5", "mrr", "contains", "refused_right", "refused_wrong"),
-    *("citations_supported", "latency_ms", "tokens", "model_calls"),
+    *("citations_supported", "failed", "latency_ms", "tokens", "model_calls"),
 )
 _PLOTTED = (("quality", "#1f5fa8"), ("ndcg@10", "#4b8f29"), ("recall@5", "#c2410c"), ("contains", "#7c3aed"))
 _LEFT, _WIDTH, _BAR, _GAP, _HEAD = 250, 420, 12, 18, 44

@@ -16,7 +16,7 @@ from contextlib import aclosing
 
 from pydantic import BaseModel, Field, ValidationError
 
-from kernel.sdk import Platform, PlatformError, Unavailable, contracts
+from kernel.sdk import GatewayTimeout, Platform, PlatformError, Unavailable, contracts
 
 from ..extraction.mentions import LABELS, NOUN_PHRASE, Mention, key_of
 from .protocol import Extractor, Found, Link
@@ -118,7 +118,7 @@ class ModelEngine:
                     written += piece if isinstance(piece, str) else ""
                     if len(written) > _MOST_CHARS:
                         break
-        except TimeoutError:
+        except (TimeoutError, GatewayTimeout):
             raise Unavailable("The model runtime took too long to find entities") from None
         except PlatformError:
             raise

@@ -15,7 +15,12 @@ from builtin_plugins.models.local.runtime import LocalRuntime
 from builtin_plugins.models.names import canonical
 from builtin_plugins.models.purposes import prepared
 from builtin_plugins.models.runtimes.characters import Characters, mended
-from builtin_plugins.models.runtimes.errors import ModelNotFound, ModelRuntimeError, RuntimeRefused
+from builtin_plugins.models.runtimes.errors import (
+    ModelNotFound,
+    ModelRuntimeError,
+    RuntimeRefused,
+    RuntimeTimeout,
+)
 from builtin_plugins.models.runtimes.protocol import (
     GenerationRequest,
     ModelInfo,
@@ -35,6 +40,7 @@ from builtin_plugins.models.services.usage import Usage
 from builtin_plugins.models.settings import ModelsSettings
 from kernel.sdk import (
     Embedded,
+    GatewayTimeout,
     PlatformError,
     ResourceKey,
     Tracing,
@@ -171,6 +177,9 @@ class Models:
         except (GeneratorExit, asyncio.CancelledError):
             failed = False  # who asked has left: that is no fault of the model
             raise
+        except RuntimeTimeout as error:
+            note_span_error(span, error)
+            raise GatewayTimeout(error.detail) from None
         except ModelRuntimeError as error:
             note_span_error(span, error)
             raise Unavailable(error.detail) from None

@@ -6,10 +6,11 @@ from dataclasses import asdict
 
 from builtin_plugins.rag.answering.cited import count_citations
 from builtin_plugins.rag.answering.refusing import REFUSALS
+from builtin_plugins.rag.errors import AnswerFailed
 from builtin_plugins.rag.methods.decisions import by_rules
 from builtin_plugins.rag.methods.registry import METHODS
 from builtin_plugins.rag.questions.question import Question
-from builtin_plugins.rag.questions.ranked import cited_passage
+from builtin_plugins.rag.questions.ranked import Retrieved, cited_passage
 from builtin_plugins.rag.questions.rendering import Draft, render
 from builtin_plugins.rag.questions.running import prepared
 from builtin_plugins.rag.questions.writing import draft
@@ -21,15 +22,25 @@ from kernel.sdk import Caller, arguments_from_object, contracts
 async def ask_measured(
     caller: Caller, kb_id: str, text: str, configuration: contracts.AskConfiguration
 ) -> contracts.MeasuredAnswer:
-    """Ask a knowledge base that the caller may see.
+    """Ask a knowledge base that the caller may see. An answer that failed by itself is told as such.
 
     Raises KnowledgeBaseNotFound, Unprocessable, Unavailable.
     """
     base = await loading.knowledge_base(caller, kb_id)
     request = arguments_from_object(QueryRequest, {**asdict(configuration), "question": text})
     question = Question(caller, [base], request, hybrid_said=True)
-    ready = await prepared(caller.platform.resource(METHODS).named(request.method), question)
-    written = ready if isinstance(ready, Draft) else await draft(question, ready)
+    found: Retrieved | Draft | None = None
+    try:
+        found = await prepared(caller.platform.resource(METHODS).named(request.method), question)
+        written = found if isinstance(found, Draft) else await draft(question, found)
+    except AnswerFailed as error:
+        return _measured(question, found, Draft("", []), failed=str(error.detail))
+    return _measured(question, found, written)
+
+
+def _measured(
+    question: Question, found: Retrieved | Draft | None, written: Draft, *, failed: str | None = None
+) -> contracts.MeasuredAnswer:
     answer = render(question, written)
     cited, supported = count_citations(written.text, [item.passage for item in written.items])
     return contracts.MeasuredAnswer(
@@ -41,11 +52,12 @@ async def ask_measured(
             answer.tokens_used,
             answer.method,
         ),
-        passages=[cited_passage(item) for item in ready.items],
+        passages=None if found is None else [cited_passage(item) for item in found.items],
         refused=written.text.startswith(REFUSALS),
-        kind=by_rules(text).complexity,
+        kind=by_rules(question.text).complexity,
         citations=cited,
         citations_supported=supported,
         model_calls=answer.model_calls,
         degraded=question.trace.degraded,
+        failed=failed,
     )

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from builtin_plugins.rag.errors import GenerationFailed
+from builtin_plugins.rag.errors import AnswerFailed, GenerationFailed
 from builtin_plugins.rag.questions.budget import Budget
 from builtin_plugins.rag.questions.trace import Trace
 from builtin_plugins.rag.schemas import GenerationConfig
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Platform, PlatformError, contracts
+from kernel.sdk import GatewayTimeout, Platform, PlatformError, contracts
 
 log = logging.getLogger("platform.rag.generation")
 
@@ -170,13 +170,13 @@ class Model:
                 self._budget.end(_length(messages), written, reported, output)
 
 
-class _Overlong(GenerationFailed):
+class _Overlong(AnswerFailed):
     """Much more text than was asked for."""
 
     default_detail = "The model wrote much more than max_tokens allows; check the model runtime"
 
 
-class _Overdue(GenerationFailed):
+class _Overdue(AnswerFailed):
     """More time than there was."""
 
     default_detail = "The model took longer than a question may take; ask for less, or use a faster model"
@@ -188,6 +188,8 @@ async def _next(stream: contracts.Generation, seconds: float) -> str | contracts
             return await anext(stream, None)
     except TimeoutError:
         raise _Overdue from None
+    except GatewayTimeout as error:
+        raise AnswerFailed(error.detail) from None
     except PlatformError:
         raise
     except Exception:  # boundary: another plugin's runtime may fail in any way

@@ -10,7 +10,7 @@ from builtin_plugins.rag.answering.citations import CitationFilter
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.prompting import build_prompt
 from builtin_plugins.rag.answering.refusing import refusal_in
-from builtin_plugins.rag.errors import GenerationFailed
+from builtin_plugins.rag.errors import AnswerFailed
 from builtin_plugins.rag.questions.compressing import compressed
 from builtin_plugins.rag.questions.events import Found, Piece
 from builtin_plugins.rag.questions.extracted import extracted
@@ -123,4 +123,4 @@ async def _checked(
                 anything = True
                 yield text
     if not anything:
-        raise GenerationFailed("The model gave an empty answer; raise max_tokens or choose another model")
+        raise AnswerFailed("The model gave an empty answer; raise max_tokens or choose another model")
