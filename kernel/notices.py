@@ -113,6 +113,8 @@ class Notices:
         reading = True
         while not self._stopping:
             woken = await self._wait(self._wakeups.patience if reading else _AFTER_AN_ERROR)
+            if self._stopping:
+                return
             try:
                 if woken or changes.since_last_time() or not reading:
                     await self._look(database)

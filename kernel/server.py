@@ -28,7 +28,7 @@ _MAX_FIELD = 16 * 1024
 _KEEPALIVE = 75.0
 _MOST_WAITING = 1024  # connections that are let in when the door is closed: as many as the system queues
 _LET_IN = 0.5  # seconds for that
-_LAST_WORDS = 0.1  # seconds for requests that are on their way when the door is closed
+LAST_WORDS = 0.1  # seconds for requests that are on their way when the door is closed
 _MOST_WORDS = 10  # times as long for a first request: its client may be starved of a processor
 
 
@@ -121,10 +121,13 @@ class _Server(web.Server):
 class Listener:
     """One application listening on one address."""
 
-    def __init__(self, app: Application, *, patience: float, grace: float) -> None:
+    def __init__(
+        self, app: Application, *, patience: float, grace: float, last_words: float = LAST_WORDS
+    ) -> None:
         self._app = app
         self._patience = patience
         self._grace = grace
+        self._last_words = last_words
         self._runner: web.ServerRunner | None = None
         self._bound: socket.socket | None = None
         self.port = 0
@@ -180,7 +183,7 @@ class Listener:
                 if loop.time() > until:
                     break
         for _ in range(_MOST_WORDS):
-            await asyncio.sleep(_LAST_WORDS)
+            await asyncio.sleep(self._last_words)
             if not any(_awaits_head(connection) for connection in server.connections):
                 break
 

@@ -42,9 +42,9 @@ from kernel.db.units import off_the_loop
 from kernel.jobs.runner import drain
 from kernel.offers import OFFERS
 from kernel.platform import Platform, Role
-from kernel.plugins import Candidate, given
 from kernel.server import Listener, bind
 from kernel.settings import SettingsLoader
+from kernel.testing_databases import candidates_of as candidates_of
 from kernel.testing_databases import migrated_home as migrated_home
 from kernel.testing_databases import pytest_configure as pytest_configure
 from kernel.testing_databases import pytest_configure_node as pytest_configure_node
@@ -221,9 +221,11 @@ def platform_home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def postgres_url() -> Iterator[str]:
-    """A fresh PostgreSQL database with the kernel's tables, dropped afterwards; skips where none answers."""
-    with postgres_database() as url:
+def postgres_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A fresh PostgreSQL database with the kernel's tables, dropped afterwards; skips where none answers.
+    In a test with `start_platform`, the first platform to use it makes it, with its plugins' tables.
+    """
+    with postgres_database(by_first="start_platform" in request.fixturenames) as url:
         yield url
 
 
@@ -235,14 +237,18 @@ def empty_postgres_url() -> Iterator[str]:
 
 
 @contextmanager
-def postgres_database(*, plain: bool = False) -> Iterator[str]:
+def postgres_database(*, plain: bool = False, by_first: bool = False) -> Iterator[str]:
     """What `postgres_url` gives, for fixtures whose database many tests share.
     With `plain` it is what an operator makes: without any table, and each commit waits for the server's disk.
+    With `by_first` it is there once a platform of `platforms` has started on it.
     """
     server = os.environ.get("PLATFORM_TEST_POSTGRES", POSTGRES)
     name = ""
     try:
-        name = testing_databases.create(server, plain=plain)
+        if by_first:
+            name = testing_databases.promise(server)
+        else:
+            name = testing_databases.create(server, plain=plain)
     except OSError as error:
         missing(f"PostgreSQL does not answer at {server}: {error}")
     try:
@@ -314,8 +320,9 @@ async def platforms(platform_home: Path) -> AsyncIterator[Start]:
             migrated: bool = True,
         ) -> Running:
             values = environment(home or platform_home, env)
+            names = [plugin for plugin in plugins if isinstance(plugin, str) and migrated]
+            testing_databases.keep_promise(values, names)
             if migrated and not testing_databases.has_database(values):
-                names = [plugin for plugin in plugins if isinstance(plugin, str)]
                 testing_databases.copy_sqlite(home or platform_home, names)
             candidates = candidates_of(*plugins)
             if not any(candidate.name == "manifest_webhooks" for candidate in candidates):
@@ -325,7 +332,8 @@ async def platforms(platform_home: Path) -> AsyncIterator[Start]:
             )
             offered = platform.resource(OFFERS).services
             app = gateway_app(platform) if only is None else service_app(platform, offered[only][1])
-            listener = Listener(app, patience=platform.settings.header_timeout, grace=2)
+            patience = platform.settings.header_timeout
+            listener = Listener(app, patience=patience, grace=2, last_words=0)  # the session is closed first
             await listener.start(bind("127.0.0.1", 0, send_timeout=platform.settings.send_timeout))
             stack.push_async_callback(listener.stop)
             session = await stack.enter_async_context(
@@ -382,19 +390,3 @@ def environment(home: Path, extra: Mapping[str, str | None] | None = None) -> di
         **(extra or {}),
     }
     return {key: value for key, value in values.items() if value is not None}
-
-
-def candidates_of(*plugins: Any) -> list[Candidate]:
-    """Plugins by the names of installed ones, or as classes or objects."""
-    found = []
-    for plugin in plugins:
-        if isinstance(plugin, str):
-            candidate = testing_databases.by_name().get(plugin)
-            if candidate is None:
-                raise LookupError(f"no installed plugin is called '{plugin}'")
-            found.append(candidate)
-        elif isinstance(plugin, Candidate):
-            found.append(plugin)
-        else:
-            found += given([plugin])
-    return found

@@ -20,11 +20,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from kernel.boot import open_platform
-from kernel.plugins import Candidate, installed
+from kernel.plugins import Candidate, given, installed
 from kernel.settings import SettingsLoader
 from kernel.version import DISTRIBUTION
 
@@ -75,12 +76,37 @@ def create(server: str, *, plain: bool) -> str:
     A `plain` one is what an operator makes. The others have the kernel's tables, and no commit waits for the
     disk: a server that goes on running loses nothing by it.
     """
-    name = f"platform_test_{secrets.token_hex(6)}"
+    name = _new_name()
     if plain:
         administer(server, f"CREATE DATABASE {name}")
     else:
-        _create_quick(server, name, _template(_templates(), server))
+        _create_quick(server, name, _template(_templates(), server, frozenset()))
     return name
+
+
+def promise(server: str) -> str:
+    """The name of a database that `keep_promise` makes, when its tables are known. Raises OSError."""
+    _template(_templates(), server, frozenset())
+    name = _new_name()
+    _promised()[name] = server
+    return name
+
+
+def keep_promise(values: Mapping[str, str], plugins: Iterable[str]) -> None:
+    """Make the database of this environment with the plugins' tables, if it was promised."""
+    name = urlsplit(values.get("DATABASE_URL", "")).path.removeprefix("/")
+    server = _promised().pop(name, None)
+    if server is not None:
+        _create_quick(server, name, _template(_templates(), server, frozenset(plugins)))
+
+
+@cache
+def _promised() -> dict[str, str]:
+    return {}
+
+
+def _new_name() -> str:
+    return f"platform_test_{secrets.token_hex(6)}"
 
 
 def _create_quick(server: str, name: str, template: str) -> None:
@@ -91,6 +117,8 @@ def _create_quick(server: str, name: str, template: str) -> None:
 def drop(server: str, name: str, *, plain: bool) -> None:
     """Drop a database. The server makes a checkpoint for it, which no test waits for unless it is `plain`."""
     statement = f"DROP DATABASE {name} WITH (FORCE)"
+    if _promised().pop(name, None):
+        return
     if plain:
         administer(server, statement)
     else:
@@ -161,14 +189,15 @@ def pytest_unconfigure() -> None:
 
 
 @cache
-def _template(templates: _Templates, server: str) -> str:
-    key = hashlib.sha256(server.encode()).hexdigest()[:12]
+def _template(templates: _Templates, server: str, plugins: frozenset[str]) -> str:
+    key = hashlib.sha256("\n".join([server, *sorted(plugins)]).encode()).hexdigest()[:12]
     with templates.making(f"{_ON_SERVER}{key}.name") as file:
         if not file.exists():
-            name = f"platform_test_{secrets.token_hex(6)}"
-            _create_quick(server, name, "template0")
+            name = _new_name()
+            _create_quick(server, name, _template(templates, server, frozenset()) if plugins else "template0")
             with tempfile.TemporaryDirectory(prefix="platform-") as home:
-                _migrate(Path(home), (), {"DATABASE_URL": server.rpartition("/")[0] + f"/{name}"})
+                url = server.rpartition("/")[0] + f"/{name}"
+                _migrate(Path(home), _installed(plugins), {"DATABASE_URL": url})
             file.write_text(f"{server}\n{name}\n", encoding="utf-8")
         return file.read_text(encoding="utf-8").splitlines()[1]
 
@@ -183,6 +212,22 @@ def has_database(values: Mapping[str, str]) -> bool:
 def by_name() -> Mapping[str, Candidate]:
     """The installed plugins. Finding them takes as long as half of a platform's start."""
     return {candidate.name: candidate for candidate in installed()}
+
+
+def candidates_of(*plugins: Any) -> list[Candidate]:
+    """Plugins by the names of installed ones, or as classes or objects."""
+    found = []
+    for plugin in plugins:
+        if isinstance(plugin, str):
+            candidate = by_name().get(plugin)
+            if candidate is None:
+                raise LookupError(f"no installed plugin is called '{plugin}'")
+            found.append(candidate)
+        elif isinstance(plugin, Candidate):
+            found.append(plugin)
+        else:
+            found += given([plugin])
+    return found
 
 
 def copy_sqlite(home: Path, plugins: Iterable[str]) -> None:
@@ -209,9 +254,13 @@ def _sqlite_template(templates: _Templates, plugins: frozenset[str]) -> Path:
     with templates.making(f"sqlite-{key}.db") as file:
         if not file.exists():
             home = Path(tempfile.mkdtemp(prefix="making-", dir=file.parent))
-            _migrate(home, [candidate for name, candidate in by_name().items() if name in plugins], {})
+            _migrate(home, _installed(plugins), {})
             (home / DATABASE).rename(file)
         return file
+
+
+def _installed(plugins: frozenset[str]) -> list[Candidate]:
+    return [candidate for name, candidate in by_name().items() if name in plugins]
 
 
 def _migrate(home: Path, candidates: Sequence[Candidate], extra: Mapping[str, str]) -> None:

@@ -14,6 +14,7 @@ from kernel.db.engine import Database
 from kernel.db.migrate import alembic_config, kernel_owner
 from kernel.settings import KernelSettings, SettingsLoader
 from kernel.testing import environment
+from kernel.testing_databases import keep_promise
 
 PASSWORD = "correct horse battery"
 _CHEAP = PasswordHasher(time_cost=1, memory_cost=64)
@@ -25,6 +26,7 @@ async def make_earlier_release(home: Path, database_url: str | None, **roles: st
     await asyncio.to_thread(home.mkdir, parents=True, exist_ok=True, mode=0o700)
     if database_url is None:  # the tables of this release may be there already
         await asyncio.to_thread((home / "platform.db").unlink, missing_ok=True)
+    await asyncio.to_thread(keep_promise, env, ())
     database = Database(SettingsLoader(env).load("kernel", KernelSettings).sqlalchemy_url)
     try:
         async with database.schema_change() as connection:

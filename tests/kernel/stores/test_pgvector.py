@@ -328,12 +328,12 @@ async def test_a_server_without_the_extension_is_searched_with_faiss(
     start_platform: Start, postgres_url: str
 ) -> None:
     """`auto` goes on without it; asking for pgvector names what to install."""
+    running = await start_platform(env={"DATABASE_URL": postgres_url})
     connection = await asyncpg.connect(postgres_url)
     offered = await connection.fetchval("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'")
     await connection.close()
     if offered:
         pytest.skip("the PostgreSQL of this machine has pgvector")
-    running = await start_platform(env={"DATABASE_URL": postgres_url})
     assert type(running.platform.vectors) is SqlVectorStore
     with pytest.raises(StartupError, match="install pgvector"):
         await start_platform(env={"DATABASE_URL": postgres_url, "PLATFORM_VECTOR_STORE": "pgvector"})
