@@ -6,16 +6,19 @@ import os
 import resource
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from hypothesis import HealthCheck, settings
 
 from kernel import collector_timing
 from kernel.testing import Start, platforms
 from tests.fakes import prepared
 from tests.fakes.elsewhere import elsewhere
+from tests.fakes.kept import Kept
 from tests.fakes.loaded_once import languages_loaded_once
 from tests.fakes.small_model import SmallModel, serving
 
@@ -47,6 +50,13 @@ async def start_platform(platform_home: Path, request: pytest.FixtureRequest) ->
         yield start
 
 
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def kept(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Kept]:
+    """Platforms that many files share, on both databases; see `tests.fakes.kept`."""
+    async with AsyncExitStack() as stack:
+        yield Kept(stack, tmp_path_factory)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _languages() -> Iterator[None]:
     with languages_loaded_once():
@@ -61,8 +71,8 @@ def small_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallModel
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One more than there are cores: many tests wait for processes, for disks, or for a limit to pass."""
-    return (os.cpu_count() or 1) + 1
+    """Two more than there are cores: many tests wait for processes, for disks, or for a limit to pass."""
+    return (os.cpu_count() or 1) + 2
 
 
 def pytest_sessionfinish() -> None:
@@ -84,13 +94,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("against"):
         left_out = [item for item in items if not _goes_elsewhere(item)]
     elif not config.getoption("nightly"):
-        left_out = [item for item in items if item.get_closest_marker("either_database") and _on_server(item)]
+        left_out = [item for item in items if _is_for_the_night(item)]
     else:
         left_out = []
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+
+
+def _is_for_the_night(item: pytest.Item) -> bool:
+    if item.get_closest_marker("nightly"):
+        return True
+    return item.get_closest_marker("either_database") is not None and _on_server(item)
 
 
 def _on_server(item: pytest.Item) -> bool:

@@ -155,6 +155,7 @@ def document(number: int) -> str:
     return "\n".join(line.format(n=n, number=number, w=n * 7 % 91, h=n % 9) for n in range(250))
 
 
+@pytest.mark.either_database
 async def test_kills_at_random_moments_lose_and_double_nothing(
     platform_home: Path, database_url: str | None, request: pytest.FixtureRequest
 ) -> None:

@@ -12,14 +12,15 @@ import pytest
 
 from kernel.testing import eventually
 from tests.durability.test_kills import Client, Server
+from tests.fakes.paced_embeddings import paced
 
 pytestmark = pytest.mark.durability
 
 
 @pytest.fixture
-async def busy(platform_home: Path) -> AsyncIterator[tuple[Server, Client]]:
+async def busy(platform_home: Path, tmp_path: Path) -> AsyncIterator[tuple[Server, Client]]:
     """A server whose worker is in the middle of ingesting, and the client that asked for it."""
-    server = Server(platform_home, None)
+    server = Server(platform_home, None, plugins=("models", "rag"), **paced(tmp_path / "packages"))
     await server.start()
     async with aiohttp.ClientSession() as session:
         client = Client(server, session)

@@ -1,8 +1,7 @@
 """Vectors of hashed words that take a moment but no processor, for processes in which they don't matter.
 
-`paced` makes it a package that other processes find; the built-in `embeddings` is then left out. Where work
-is interrupted at random it would hide defects: documents wait beside each other and are done sooner than with
-a model, and a kill finds nothing under way.
+`paced` makes it a package that other processes find; the built-in `embeddings` is then left out. Texts take
+turns, as with a model, so that a stop finds documents under way.
 """
 
 from __future__ import annotations
@@ -24,9 +23,14 @@ class PacedEmbeddings(HashEmbeddings):
     name = "paced_embeddings"
     version = "1.0"
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._turn = asyncio.Lock()
+
     @hookimpl
     async def embed_texts(self, model: str, texts: Sequence[str]) -> Embedded | None:
-        await asyncio.sleep(len(texts) * _SECONDS)
+        async with self._turn:
+            await asyncio.sleep(len(texts) * _SECONDS)
         return await super().embed_texts(model, texts)
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ BUCKET = "uploads"
 _PATIENCE = 60.0
 
 
+@cache
 def client_of(url: str) -> Any:
-    """botocore's own client, past everything of ours."""
+    """botocore's own client, past everything of ours; making one takes a tenth of a second."""
     from botocore.config import Config
     from botocore.session import Session
 

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import ExitStack
-
 import pytest
 import pytest_asyncio
 
-from kernel.testing import Running, platforms, postgres_database
+from kernel.testing import Running
 from tests.builtin_plugins.conversations.talk_support import Talk, open_talk
+from tests.fakes.kept import Kept
 from tests.fakes.loaded_once import LoadedOnce
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session", params=["sqlite", "postgresql"])
-async def running(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Running]:
+async def running(request: pytest.FixtureRequest, kept: Kept) -> Running:
     """A platform with conversations, and no model runtime."""
-    with ExitStack() as stack:
-        url = stack.enter_context(postgres_database()) if request.param == "postgresql" else None
-        async with platforms(tmp_path_factory.mktemp("talk")) as start:
-            yield await start(LoadedOnce, "models", "rag", "conversations", env={"DATABASE_URL": url})
+    return await kept.platform("talk", request.param, LoadedOnce, "models", "rag", "conversations")
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

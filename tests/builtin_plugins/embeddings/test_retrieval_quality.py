@@ -20,7 +20,10 @@ def test_hybrid_is_not_below_the_better_leg(name: str, openvino_engine: OpenVino
     assert measure(load(name), openvino_engine).margin >= -0.005
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize(
+    "name",
+    ["handbook", *(pytest.param(name, marks=pytest.mark.nightly) for name in SETS if name != "handbook")],
+)
 def test_openvino_ranks_as_well_as_the_reference(
     name: str, openvino_engine: OpenVinoEngine, reference_engine: SentenceTransformersEngine
 ) -> None:

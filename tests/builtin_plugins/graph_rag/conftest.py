@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import ExitStack
-
 import pytest
 import pytest_asyncio
 
-from kernel.testing import Running, platforms, postgres_database
+from kernel.testing import Running
 from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.kept import Kept
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session", params=["sqlite", "postgresql"])
-async def running(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Running]:
+async def running(request: pytest.FixtureRequest, kept: Kept) -> Running:
     """A platform with knowledge bases and graphs."""
-    with ExitStack() as stack:
-        url = stack.enter_context(postgres_database()) if request.param == "postgresql" else None
-        async with platforms(tmp_path_factory.mktemp("graph_rag")) as start:
-            yield await start("rag", "graph_rag", HashEmbeddings(), env={"DATABASE_URL": url})
+    return await kept.platform("graph_rag", request.param, "rag", "graph_rag", HashEmbeddings())

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import ExitStack
 
 import pytest
 import pytest_asyncio
 
-from kernel.testing import Running, platforms, postgres_database
+from kernel.testing import Running
 from tests.builtin_plugins.licensing.licensing_support import Counter
 from tests.fakes.checkout import Provider, checkout_provider, provider_plugin
+from tests.fakes.kept import Kept
 
 PLUGINS = ("tenancy", "marketplace", "licensing", "plugin_registry")
 
@@ -23,11 +23,7 @@ async def provider() -> AsyncIterator[Provider]:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session", params=["sqlite", "postgresql"])
-async def licensing(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, provider: Provider
-) -> AsyncIterator[Running]:
+async def licensing(request: pytest.FixtureRequest, kept: Kept, provider: Provider) -> Running:
     """A platform with a catalog, licences and a payment provider."""
-    with ExitStack() as stack:
-        url = stack.enter_context(postgres_database()) if request.param == "postgresql" else None
-        async with platforms(tmp_path_factory.mktemp("licensing")) as start:
-            yield await start(*PLUGINS, Counter(), provider_plugin(provider.url), env={"DATABASE_URL": url})
+    plugins = (*PLUGINS, Counter(), provider_plugin(provider.url))
+    return await kept.platform("licensing", request.param, *plugins)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import pytest
 import pytest_asyncio
 
-from kernel.testing import Actor, Running, platforms, postgres_database
+from kernel.testing import Actor, Running
 from tests.builtin_plugins.marketplace.marketplace_support import Requires, graph
 from tests.builtin_plugins.tenancy.tenancy_support import somebody
+from tests.fakes.kept import Kept
 
 
 @dataclass
@@ -31,15 +30,15 @@ class Market:
         return await somebody(self.running, role="admin")
 
 
+@pytest.fixture(scope="session")
+def requires() -> Requires:
+    """What requires what, on either database."""
+    return {}
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session", params=["sqlite", "postgresql"])
-async def market(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Market]:
+async def market(request: pytest.FixtureRequest, kept: Kept, requires: Requires) -> Market:
     """A catalog, with a cap of five installs for each account."""
-    with ExitStack() as stack:
-        url = stack.enter_context(postgres_database()) if request.param == "postgresql" else None
-        requires: Requires = {}
-        async with platforms(tmp_path_factory.mktemp("market")) as start:
-            env = {"DATABASE_URL": url, "MAX_PLUGINS_PER_USER": "5"}
-            running = await start("tenancy", "marketplace", graph(requires), env=env)
-            yield Market(running, await somebody(running, role="admin"), requires)
+    plugins, env = ("tenancy", "marketplace", graph(requires)), {"MAX_PLUGINS_PER_USER": "5"}
+    running = await kept.platform("market", request.param, *plugins, env=env)
+    return Market(running, await somebody(running, role="admin"), requires)

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import ExitStack
-
 import pytest
 import pytest_asyncio
 
-from kernel.testing import Running, platforms, postgres_database
+from kernel.testing import Running
 from tests.builtin_plugins.published_chat.page_support import PLUGINS, ROOMY, Shop, open_shop
+from tests.fakes.kept import Kept
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session", params=["sqlite", "postgresql"])
-async def running(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Running]:
+async def running(request: pytest.FixtureRequest, kept: Kept) -> Running:
     """A platform with the plugins of the chat, no model runtime, and roomy general limits."""
-    with ExitStack() as stack:
-        url = stack.enter_context(postgres_database()) if request.param == "postgresql" else None
-        async with platforms(tmp_path_factory.mktemp("chat")) as start:
-            yield await start(*PLUGINS, env={"DATABASE_URL": url, **ROOMY})
+    return await kept.platform("chat", request.param, *PLUGINS, env=ROOMY)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

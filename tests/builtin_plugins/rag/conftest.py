@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import ExitStack
 
 import pytest
 import pytest_asyncio
 
-from kernel.testing import Running, platforms, postgres_database
+from kernel.testing import Running
 from tests.builtin_plugins.rag.rag_support import Memberships
 from tests.fakes.elsewhere import elsewhere
+from tests.fakes.kept import Kept
 from tests.fakes.loaded_once import LoadedOnce
 
 
@@ -23,9 +23,7 @@ def members(request: pytest.FixtureRequest) -> Memberships:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session", params=["sqlite", "postgresql"])
-async def running(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Running]:
+async def running(request: pytest.FixtureRequest, kept: Kept) -> AsyncIterator[Running]:
     """A platform with the plugins of the main job, and no model runtime; with `--against` the one there."""
     against = request.config.getoption("against")
     if against:
@@ -35,7 +33,4 @@ async def running(
             yield await start(LoadedOnce, "models", "rag")
         return
     members = request.getfixturevalue("members")
-    with ExitStack() as stack:
-        url = stack.enter_context(postgres_database()) if request.param == "postgresql" else None
-        async with platforms(tmp_path_factory.mktemp("rag")) as start:
-            yield await start(LoadedOnce, "models", "rag", members, env={"DATABASE_URL": url})
+    yield await kept.platform("rag", request.param, LoadedOnce, "models", "rag", members)

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import ExitStack
-
 import pytest
 import pytest_asyncio
 
-from kernel.testing import Running, platforms, postgres_database
+from kernel.testing import Running
 from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.kept import Kept
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session", params=["sqlite", "postgresql"])
-async def running(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Running]:
+async def running(request: pytest.FixtureRequest, kept: Kept) -> Running:
     """A platform with tenancy alone."""
-    with ExitStack() as stack:
-        url = stack.enter_context(postgres_database()) if request.param == "postgresql" else None
-        async with platforms(tmp_path_factory.mktemp("tenancy")) as start:
-            yield await start("tenancy", env={"DATABASE_URL": url})
+    return await kept.platform("tenancy", request.param, "tenancy")
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session", params=["sqlite", "postgresql"])
-async def sharing(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Running]:
+async def sharing(request: pytest.FixtureRequest, kept: Kept) -> Running:
     """A platform with tenancy and with knowledge bases to share, embedded by a quick fake."""
-    with ExitStack() as stack:
-        url = stack.enter_context(postgres_database()) if request.param == "postgresql" else None
-        async with platforms(tmp_path_factory.mktemp("sharing")) as start:
-            yield await start("tenancy", "rag", HashEmbeddings(), env={"DATABASE_URL": url})
+    return await kept.platform("sharing", request.param, "tenancy", "rag", HashEmbeddings())
