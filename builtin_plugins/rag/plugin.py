@@ -32,6 +32,7 @@ from builtin_plugins.rag.parsing.runner import parser_processes
 from builtin_plugins.rag.permissions import PERMISSIONS
 from builtin_plugins.rag.questions.measuring import ask_measured
 from builtin_plugins.rag.questions.rerankers import RERANKER, open_reranker
+from builtin_plugins.rag.questions.thread import QUESTION_THREAD, open_question_thread
 from builtin_plugins.rag.services import feeding, graphs, lookup, reading
 from builtin_plugins.rag.services.health import health_fields
 from builtin_plugins.rag.services.ingestion_jobs import INGEST
@@ -115,6 +116,7 @@ class RagPlugin(Plugin):
             Resource(LANGUAGES, _open_languages),
             Resource(RERANKER, open_reranker),
             Resource(SENTENCE_VECTORS, _open_sentence_vectors),
+            Resource(QUESTION_THREAD, open_question_thread),
             Resource(SIGNER, open_signer),
         ]
 

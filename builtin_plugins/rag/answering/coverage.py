@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.answering.reading import MOST_READ
 from builtin_plugins.rag.answering.words import (
     LEAST_SHARED,
     Initials,
     content_forms,
     content_words,
     fold,
-    forms,
+    forms_in,
     found_in,
     named_terms,
 )
@@ -22,29 +23,31 @@ _NAME_JOINTS = re.compile(r"[\W_]+")
 
 
 class Coverage:
-    """The share of a question's content words that a passage has; each text is read once."""
+    """The share of a question's content words that a passage has."""
 
     def __init__(self, question: str) -> None:
         self.wanted = content_words(question)
         self._names = named_terms(question)
-        self._read: dict[str, _Read] = {}
 
     def of(self, passage: Passage) -> float:
         """Of a passage with its document's name."""
-        read = self._reading(passage)
+        read = _reading(passage)
         return sum(map(read.means, self.wanted)) / len(self.wanted) if self.wanted else 0.0
 
     def unnamed(self, passages: Sequence[Passage]) -> float:
         """The share of the question's names, codes and numbers that none of the passages has."""
-        read = [self._reading(passage) for passage in passages]
+        read = [_reading(passage) for passage in passages]
         missing = [name for name in self._names if not any(one.has(name) for one in read)]
         return len(missing) / len(self._names) if self._names else 0.0
 
-    def _reading(self, passage: Passage) -> _Read:
-        context = _context(passage)
-        if context not in self._read:
-            self._read[context] = _Read(context, passage.language)
-        return self._read[context]
+
+def _reading(passage: Passage) -> _Read:
+    return _read(passage.chunk_id, _context(passage), passage.language)
+
+
+@lru_cache(maxsize=MOST_READ)  # by the id, too: see `reading`
+def _read(_chunk_id: str, context: str, language: str | None) -> _Read:
+    return _Read(context, language)
 
 
 class _Read:
@@ -57,7 +60,7 @@ class _Read:
 
     def means(self, word: str) -> bool:
         """Whether any form of a word, as written, is there."""
-        return any(map(self.has, forms(word, [self._language] if self._language else [])))
+        return any(map(self.has, forms_in(word, self._language)))
 
     def has(self, word: str) -> bool:
         """Whether a form of the word is there, or its long form."""

@@ -14,11 +14,10 @@ from builtin_plugins.rag.answering.candidate import Candidate
 from builtin_plugins.rag.answering.expectations import fits
 from builtin_plugins.rag.answering.passages import Answer, Passage
 from builtin_plugins.rag.answering.quoting import pick, quoted
+from builtin_plugins.rag.answering.reading import read
 from builtin_plugins.rag.answering.refusing import refusal_in
-from builtin_plugins.rag.answering.sentences import Sentence, split_sentences
 from builtin_plugins.rag.answering.weighing import Weighed
 from builtin_plugins.rag.answering.words import (
-    content_forms,
     content_stems,
     content_words,
     forms,
@@ -99,7 +98,7 @@ def compose(
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A sentence on its way to a candidate; ``before`` and ``heading`` are what it may refer to."""
+    """A sentence on its way to a candidate; ``around`` are its words and those that it may refer to."""
 
     text: str
     passage: int
@@ -124,22 +123,13 @@ def _quotable(pieces: Sequence[_Piece]) -> Iterator[_Piece]:
 
 
 def _pieces(question: str, number: int, passage: Passage) -> Iterator[_Piece]:
-    """The sentences of one passage, each with the words of its heading, of the sentence that opens the
-    paragraph, which says what it is about, and of the one before it.
-    """
-    heading, before, topic, first = Sentence("", 0), frozenset[str](), frozenset[str](), False
-    for order, sentence in enumerate(split_sentences(passage.text, passage.language)):
-        stems = content_forms(sentence.text, passage.language)
-        if sentence.is_heading:
-            heading, before, topic, first = sentence, frozenset(), frozenset(), True
-            yield _Piece(sentence.text, number, sentence.start, stems, stems, False, order, quotable=False)
-            continue
-        text = sentence.text
-        if first and not sentence.is_row and len(heading.text) <= _LONGEST_HEADING:
-            text = _below(question, heading.text, text)
-        around = stems | before | topic | content_forms(heading.text, passage.language)
-        yield _Piece(text, number, sentence.start, stems, around, sentence.is_row, order, bool(stems))
-        before, topic, first = stems, topic or stems, False
+    """The sentences of one passage; the first below a heading stands with it."""
+    for order, one in enumerate(read(passage)):
+        text, heading = one.text, one.opened_by
+        if heading is not None and not one.is_row and len(heading) <= _LONGEST_HEADING:
+            text = _below(question, heading, text)
+        quotable = bool(one.stems) and not one.is_heading
+        yield _Piece(text, number, one.start, one.stems, one.around, one.is_row, order, quotable)
 
 
 def _below(question: str, heading: str, text: str) -> str:

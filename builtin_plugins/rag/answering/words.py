@@ -168,6 +168,12 @@ def forms(word: str, languages: Collection[str]) -> set[str]:
     return {stem(word), *roots} - {""}
 
 
+@lru_cache(maxsize=65_536)  # every sentence of five passages asks
+def forms_in(word: str, language: str | None) -> frozenset[str]:
+    """The same for texts of one language."""
+    return frozenset(forms(word, [] if language is None else [language]))
+
+
 def content_words(text: str, language: str | None = None) -> list[str]:
     """The words that carry meaning in a language, as written, in order, each once."""
     return list({one: word for word in words(text) if (one := _content_stem(word, language))}.values())
@@ -175,8 +181,7 @@ def content_words(text: str, language: str | None = None) -> list[str]:
 
 def content_forms(text: str, language: str | None) -> frozenset[str]:
     """What the words of a text that carry meaning are known by, beside texts of its language."""
-    languages = [] if language is None else [language]
-    return frozenset().union(*(forms(word, languages) for word in content_words(text)))
+    return frozenset().union(*[forms_in(word, language) for word in content_words(text)])
 
 
 @lru_cache(maxsize=65_536)

@@ -9,31 +9,49 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 
-from builtin_plugins.rag.answering.words import content_stems, same_word, stem, words
+from builtin_plugins.rag.answering.reading import places
+from builtin_plugins.rag.answering.words import content_stems, same_word, stem
 
 _COVERAGE, _NEARNESS, _ORDER = 0.6, 0.25, 0.15
 _WINDOW = 40
 
 
+class Closeness:
+    """Texts that are compared with a question, by the places of their words."""
+
+    def __init__(self, question: str, texts: Sequence[Mapping[str, Sequence[int]]]) -> None:
+        self._wanted = content_stems(question)
+        meant = _meant(self._wanted, frozenset[str]().union(*texts))
+        self._lines = [
+            sorted((at, meant[word]) for word in text.keys() & meant.keys() for at in text[word])
+            for text in texts
+        ]
+
+    def scores(self, first: int | None = None) -> list[float]:
+        """Of each text, or each of the `first` so many as if there were no others, a score from 0 (no word of
+        the question) to 1 (all of them, side by side, in order).
+        """
+        lines, count = self._lines[:first], len(self._wanted)
+        weights = _weights(count, lines)
+        return [round(_score(count, weights, line), 6) for line in lines]
+
+
 def closeness(question: str, texts: Sequence[str]) -> list[float]:
-    """For each text a score from 0 (no word of the question) to 1 (all of them, side by side, in order)."""
-    wanted = content_stems(question)
-    if not wanted:
-        return [0.0] * len(texts)
-    texts_words = [words(text) for text in texts]
-    meant = _meant(wanted, frozenset[str]().union(*texts_words))
-    lines = [[(at, meant[word]) for at, word in enumerate(line) if word in meant] for line in texts_words]
-    weights = _weights(len(wanted), lines)
-    return [round(_score(len(wanted), weights, line), 6) for line in lines]
+    """The scores of texts that are compared once."""
+    return Closeness(question, [places(text) for text in texts]).scores()
 
 
 def _meant(wanted: Sequence[str], known: Collection[str]) -> dict[str, int]:
     """Of those words that are forms of one of the question's, which one that is."""
-    found = ((word, _which(wanted, stem(word))) for word in known)
-    return {word: which for word, which in found if which is not None}
+    found, heads = dict[str, int](), {one[:1] for one in wanted}
+    for word in known:
+        root = stem(word)
+        if root[:1] in heads and (which := _which(wanted, root)) is not None:
+            found[word] = which
+    return found
 
 
 def _weights(count: int, lines: Sequence[Sequence[tuple[int, int]]]) -> list[float]:
@@ -58,11 +76,14 @@ def _which(wanted: Sequence[str], word: str) -> int | None:
 
 def _nearness(at: Sequence[tuple[int, int]], weights: Sequence[float]) -> float:
     """The greatest weight of different words within one window of the text."""
-    best, first = 0.0, 0
-    for last, (place, _) in enumerate(at):
+    best, first, held = 0.0, 0, Counter[int]()
+    for place, which in at:
         while place - at[first][0] > _WINDOW:
+            held[at[first][1]] -= 1
             first += 1
-        best = max(best, sum(weights[which] for which in {one for _, one in at[first : last + 1]}))
+        held[which] += 1
+        if held[which] == 1:
+            best = max(best, sum(weights[one] for one, count in held.items() if count))
     return best
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 
@@ -19,8 +18,7 @@ async def extracted(question: Question, found: Retrieved) -> AsyncGenerator[Foun
     """Yields Found, a Piece, the Draft."""
     with question.trace.step("answer", "Choosing the sentences that answer"):
         judged, shown = await weighed(question, found), found.items
-        language = await asyncio.to_thread(lambda: question.language)
-        compose = partial(extractive.compose, judged, language=language)
+        compose = partial(extractive.compose, judged, language=await question.language())
         made = compose(_places(found, shown))
         if made.unshown is not None:
             # A source that answers is worth more to whoever sees few than the last of them.

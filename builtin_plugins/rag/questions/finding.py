@@ -33,6 +33,7 @@ async def find(inquiry: Inquiry, plan: contracts.SearchPlan) -> Retrieved:
         plan.imagined,
         plan.trees,
         request.question,
+        await inquiry.language(),
     )
     with trace.step("search", f"Searching {_count(len(inquiry.bases), 'knowledge base')}"):
         found = await retrieve(inquiry.platform, inquiry.bases, sought)
@@ -41,7 +42,7 @@ async def find(inquiry: Inquiry, plan: contracts.SearchPlan) -> Retrieved:
             found = await enhanced(inquiry, found, depth)
     if request.rerank:
         with trace.step("rerank", f"Looking closer at {_count(len(found.items), 'passage')}"):
-            found = await reranked(inquiry, found, _pool(inquiry))
+            found = await reranked(inquiry, found, _pool(inquiry), top_k)
     found = replace(found, items=found.items[:top_k], first=found.first or found.items[:DEPTH])
     if request.parent_context:
         with trace.step("widen", "Reading around the passages"):

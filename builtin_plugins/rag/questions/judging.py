@@ -10,9 +10,11 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.prompting import defused, passage_blocks
+from builtin_plugins.rag.answering.reading import MOST_READ
 from builtin_plugins.rag.answering.words import fold
 from kernel.sdk import contracts
 
@@ -131,4 +133,9 @@ def _gives_order(text: str) -> bool:
 
 
 def _plain(passage: Passage) -> Passage:
-    return replace(passage, text=without_orders(defused(passage.text)))
+    return replace(passage, text=_judged(passage.chunk_id, passage.text))
+
+
+@lru_cache(maxsize=MOST_READ)  # by the id, too: see `answering.reading`
+def _judged(_chunk_id: str, text: str) -> str:
+    return without_orders(defused(text))

@@ -11,9 +11,9 @@ from builtin_plugins.rag.answering.weighing import Weighed
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.questions.budget import Budget
 from builtin_plugins.rag.questions.model import MAX_TOKENS, Model
+from builtin_plugins.rag.questions.thread import language_of
 from builtin_plugins.rag.questions.trace import Trace
 from builtin_plugins.rag.schemas import GenerationConfig, QueryRequest, SearchRequest
-from builtin_plugins.rag.services.languages import LANGUAGES
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Caller, Platform
 
@@ -34,12 +34,11 @@ class Inquiry:
     weighed: dict[tuple[str, tuple[Passage, ...]], Weighed] = field(default_factory=dict, repr=False)
     languages: dict[str, str | None] = field(default_factory=dict, repr=False)
 
-    @property
-    def language(self) -> str | None:
-        """The question's, by its ISO 639 code; None where it can't be told. Takes a thread's time."""
+    async def language(self) -> str | None:
+        """The question's, by its ISO 639 code; None where it can't be told."""
         asked = self.request.question
         if asked not in self.languages:
-            self.languages[asked] = self.platform.resource(LANGUAGES).of(asked)
+            self.languages[asked] = await language_of(self.platform, asked)
         return self.languages[asked]
 
     @property

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
 from builtin_plugins.rag.answering.extractive import DEPTH
-from builtin_plugins.rag.questions.closeness import closeness
+from builtin_plugins.rag.answering.reading import places_of
+from builtin_plugins.rag.questions.closeness import Closeness
 from builtin_plugins.rag.questions.question import Inquiry
 from builtin_plugins.rag.questions.ranked import Ranked, Retrieved
 from builtin_plugins.rag.questions.rerankers import RERANKER, RerankFailed, within
+from builtin_plugins.rag.questions.thread import in_thread
 
 log = logging.getLogger("platform.rag.reranking")
 
@@ -19,26 +20,23 @@ LEXICAL_SHARE = 0.3
 """How much the words count beside the search's own score: enough to part near equals, which it leaves."""
 
 
-async def reranked(inquiry: Inquiry, found: Retrieved, pool: int) -> Retrieved:
-    """All passages in their new order; fewer than two stay as they are.
+async def reranked(inquiry: Inquiry, found: Retrieved, pool: int, top_k: int) -> Retrieved:
+    """The best `top_k` in their new order; fewer than two stay as they are.
 
     What decides whether there is an answer are the best of the first `pool` that the search found: how many
     more are looked at follows the number of sources that was asked for.
     """
     if len(found.items) < 2:
         return found
-    everything = await _scored(inquiry, found.items)
-    few = found.items[:pool]
-    if everything is not None:
+    scores = await _scored(inquiry, found.items)
+    if scores is not None:
         inquiry.trace.details["reranker"] = "cross_encoder"
-        items, first = _ordered(found.items, within(everything)), _ordered(few, within(everything[:pool]))
+        everything, few = within(scores), within(scores[:pool])
     else:
         inquiry.trace.details["reranker"] = "lexical"
         question = inquiry.request.question
-        items = first = await asyncio.to_thread(_by_words, question, found.items)
-        if len(few) < len(items):  # how rare a word is depends on what it is counted in
-            first = await asyncio.to_thread(_by_words, question, few)
-    return replace(found, items=items, first=first[:DEPTH])
+        everything, few = await in_thread(inquiry.platform, _by_words, question, found.items, pool)
+    return replace(found, items=_best(found.items, everything, top_k), first=_best(found.items, few, DEPTH))
 
 
 async def _scored(inquiry: Inquiry, items: Sequence[Ranked]) -> list[float] | None:
@@ -54,15 +52,22 @@ async def _scored(inquiry: Inquiry, items: Sequence[Ranked]) -> list[float] | No
         return None
 
 
-def _by_words(question: str, items: Sequence[Ranked]) -> list[Ranked]:
-    near = closeness(question, [item.passage.text for item in items])
-    mixed = [
+def _by_words(question: str, items: Sequence[Ranked], pool: int) -> tuple[list[float], list[float]]:
+    """Scores of all, and of the first `pool` by themselves: how rare a word is depends on what it is counted
+    in.
+    """
+    near = Closeness(question, [places_of(item.passage) for item in items])
+    return _mixed(items, near.scores()), _mixed(items[:pool], near.scores(pool))
+
+
+def _mixed(items: Sequence[Ranked], near: Sequence[float]) -> list[float]:
+    return [
         (1.0 - LEXICAL_SHARE) * max(item.passage.score, 0.0) + LEXICAL_SHARE * one
         for item, one in zip(items, near, strict=True)
     ]
-    return _ordered(items, mixed)
 
 
-def _ordered(items: Sequence[Ranked], scores: Sequence[float]) -> list[Ranked]:
-    best = sorted(zip(items, scores, strict=True), key=lambda pair: -round(pair[1], 6))
-    return [item.scored(score, rerank=round(score, 6)) for item, score in best]
+def _best(items: Sequence[Ranked], scores: Sequence[float], most: int) -> list[Ranked]:
+    """The first of the items have scores."""
+    order = sorted(range(len(scores)), key=lambda at: -round(scores[at], 6))[:most]
+    return [items[at].scored(scores[at], rerank=round(scores[at], 6)) for at in order]

@@ -17,7 +17,6 @@ from builtin_plugins.rag.questions.merging import Found, as_asked, merged
 from builtin_plugins.rag.questions.ranked import Ranked, Retrieved
 from builtin_plugins.rag.schemas import MetadataFilter
 from builtin_plugins.rag.services.embedding import embed, engine_changed
-from builtin_plugins.rag.services.languages import LANGUAGES
 from kernel.sdk import LANGUAGE, Among, Embedded, EngineMismatch, Hit, Ids, Platform, Prepared, Query
 
 _DOCUMENT: Any = Document.__table__
@@ -33,7 +32,7 @@ class Sought:
     """What to search for. `imagined` is a passage whose meaning counts as much as the text's.
 
     `trees` searches the summaries of the documents' trees beside the passages. `question` is what
-    similarities refer to if other words than its own are searched for.
+    similarities refer to if other words than its own are searched for, `language` that of the question.
     """
 
     text: str
@@ -43,6 +42,7 @@ class Sought:
     imagined: str | None = None
     trees: bool = False
     question: str | None = None
+    language: str | None = None
 
 
 async def retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> Retrieved:
@@ -64,8 +64,7 @@ async def _asked(platform: Platform, model: str, sought: Sought) -> Embedded:
     found = await embed(platform, model, [sought.text], "query")
     if not sought.hybrid or found.languages is None:
         return found
-    language = await asyncio.to_thread(platform.resource(LANGUAGES).of, sought.question or sought.text)
-    return replace(found, meaning=found.share_in(language))
+    return replace(found, meaning=found.share_in(sought.language))
 
 
 async def _caught_up(platform: Platform, bases: Sequence[KnowledgeBase]) -> bool:

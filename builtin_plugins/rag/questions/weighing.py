@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from builtin_plugins.rag.answering import extractive
@@ -12,6 +11,7 @@ from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.weighing import Weighed, weigh
 from builtin_plugins.rag.questions.question import Inquiry
 from builtin_plugins.rag.questions.ranked import Retrieved
+from builtin_plugins.rag.questions.thread import in_thread
 from builtin_plugins.rag.services.sentence_vectors import SENTENCE_VECTORS, PassageSentence
 
 
@@ -24,9 +24,10 @@ async def weighed(inquiry: Inquiry, found: Retrieved) -> Weighed:
     key = (inquiry.request.question, tuple(passages))
     made = inquiry.weighed.get(key)
     if made is None:
-        language, candidates = await asyncio.to_thread(_candidates, inquiry, passages)
+        platform, language = inquiry.platform, await inquiry.language()
+        candidates = await in_thread(platform, _candidates, inquiry, passages, language)
         near = await _similarities(inquiry, found, passages, candidates)
-        made = await asyncio.to_thread(_weighed, inquiry, passages, language, candidates, near)
+        made = await in_thread(platform, _weighed, inquiry, passages, language, candidates, near)
         inquiry.weighed[key] = made
     return made
 
@@ -51,14 +52,14 @@ async def is_supported(inquiry: Inquiry, found: Retrieved) -> bool:
     Raises Unavailable.
     """
     passages = [item.passage for item in found.judged]
-    glanced = await asyncio.to_thread(_glanced, inquiry, passages)
+    glanced = await in_thread(inquiry.platform, _glanced, inquiry, passages, await inquiry.language())
     if glanced.is_clear:
         return glanced.supported
     return (await weighed(inquiry, found)).supported
 
 
-def _glanced(inquiry: Inquiry, passages: Sequence[Passage]) -> Weighed:
-    return _weighed(inquiry, passages, *_candidates(inquiry, passages), None)
+def _glanced(inquiry: Inquiry, passages: Sequence[Passage], language: str | None) -> Weighed:
+    return _weighed(inquiry, passages, language, _candidates(inquiry, passages, language), None)
 
 
 def _weighed(
@@ -72,6 +73,5 @@ def _weighed(
     return weigh(inquiry.request.question, passages, candidates, near, how, language=language)
 
 
-def _candidates(inquiry: Inquiry, passages: Sequence[Passage]) -> tuple[str | None, list[Candidate]]:
-    language = inquiry.language
-    return language, extractive.candidates(inquiry.request.question, passages, language=language)
+def _candidates(inquiry: Inquiry, passages: Sequence[Passage], language: str | None) -> list[Candidate]:
+    return extractive.candidates(inquiry.request.question, passages, language=language)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
@@ -19,6 +18,7 @@ from builtin_plugins.rag.questions.question import Question
 from builtin_plugins.rag.questions.ranked import Retrieved, told
 from builtin_plugins.rag.questions.refusals import RefusalGate
 from builtin_plugins.rag.questions.rendering import Draft
+from builtin_plugins.rag.questions.thread import in_thread
 from builtin_plugins.rag.questions.weighing import weighed
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import contracts
@@ -33,7 +33,7 @@ async def write(question: Question, found: Retrieved) -> AsyncGenerator[Written,
     """
     passages = await _shown(question, found)
     limit = question.platform.settings_of(RagSettings).answer_chars
-    refusal = refusal_in(await asyncio.to_thread(lambda: question.language))
+    refusal = refusal_in(await question.language())
     prompt = build_prompt(question.text, passages, question.history, max_chars=limit, refusal=refusal)
     stream = question.model.answer(prompt.messages)
     if stream is None:
@@ -76,7 +76,7 @@ async def _shown(question: Question, found: Retrieved) -> list[Passage]:
     if not question.request.compress or not passages:
         return passages
     with question.trace.step("compress", "Keeping the sentences that fit"):
-        kept = await asyncio.to_thread(compressed, question.text, passages)
+        kept = await in_thread(question.platform, compressed, question.text, passages)
     question.trace.details["compressor"] = {
         "original_length": sum(len(passage.text) for passage in passages),
         "compressed_length": sum(len(passage.text) for passage in kept),
@@ -85,7 +85,7 @@ async def _shown(question: Question, found: Retrieved) -> list[Passage]:
 
 
 async def _refusal(question: Question) -> AsyncGenerator[Written, None]:
-    text = refusal_in(await asyncio.to_thread(lambda: question.language))
+    text = refusal_in(await question.language())
     yield Found([])
     yield Piece(text)
     yield Draft(text, [])

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.questions.ranked import cited_passage as ranked_passage
 from builtin_plugins.rag.questions.retrieval import Sought, named, retrieve
+from builtin_plugins.rag.questions.thread import language_of
 from builtin_plugins.rag.schemas import QueryAnswer, Source
 from builtin_plugins.rag.services import documents, knowledge_bases
 from builtin_plugins.rag.services.lookup import ENTRY
@@ -28,7 +29,8 @@ async def search_passages(
     bases = await caller.platform.database.read(_bases, scope, knowledge_base_ids)
     if not bases:
         return []
-    found = await retrieve(caller.platform, bases, Sought(question, top_k))
+    language = await language_of(caller.platform, question)
+    found = await retrieve(caller.platform, bases, Sought(question, top_k, language=language))
     return [ranked_passage(item) for item in found.items]
 
 

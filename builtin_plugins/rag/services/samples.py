@@ -9,6 +9,7 @@ from builtin_plugins.rag.answering import extractive
 from builtin_plugins.rag.answering.sentences import split_sentences
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.questions.retrieval import Sought, retrieve
+from builtin_plugins.rag.questions.thread import language_of
 from kernel.sdk import Platform, PlatformError
 
 MOST_SAMPLES = 5
@@ -26,7 +27,8 @@ async def sample_answers(platform: Platform) -> dict[str, str]:
         if question is None:
             continue
         try:
-            best = await retrieve(platform, [base], Sought(question, 1))
+            language = await language_of(platform, question)
+            best = await retrieve(platform, [base], Sought(question, 1, language=language))
         except PlatformError:
             continue
         # Without the passage's name: equal passages of two documents may change places.

@@ -1,0 +1,80 @@
+"""A passage as its sentences are compared, whatever is asked: the same few passages are asked about again.
+
+Kept by the passage's id and not by its text alone: how long an answer takes must not tell whether somebody
+else's document says the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.answering.sentences import Sentence, split_sentences
+from builtin_plugins.rag.answering.words import content_forms, words
+
+MOST_READ = 256
+"""Passages kept, of some 30 KB each."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSentence:
+    """A sentence and the words that carry its meaning.
+
+    `around` adds those of its heading, of the sentence that opens the paragraph, which says what it is about,
+    and of the one before it. `opened_by` is the heading that it stands under as the first.
+    """
+
+    text: str
+    start: int
+    stems: frozenset[str]
+    around: frozenset[str]
+    is_heading: bool
+    is_row: bool
+    opened_by: str | None
+
+
+def read(passage: Passage) -> tuple[ReadSentence, ...]:
+    """The sentences of a passage, in order."""
+    return _read(passage.chunk_id, passage.text, passage.language)
+
+
+@lru_cache(maxsize=MOST_READ)
+def _read(_chunk_id: str, text: str, language: str | None) -> tuple[ReadSentence, ...]:
+    return tuple(_sentences(text, language))
+
+
+def places_of(passage: Passage) -> Mapping[str, Sequence[int]]:
+    """Where each word of a passage stands, counted in words."""
+    return _places(passage.chunk_id, passage.text)
+
+
+@lru_cache(maxsize=MOST_READ)
+def _places(_chunk_id: str, text: str) -> Mapping[str, Sequence[int]]:
+    return places(text)
+
+
+def places(text: str) -> Mapping[str, Sequence[int]]:
+    """Where each word of a text stands."""
+    found: dict[str, list[int]] = {}
+    for at, word in enumerate(words(text)):
+        found.setdefault(word, []).append(at)
+    return found
+
+
+def _sentences(text: str, language: str | None) -> Iterator[ReadSentence]:
+    nothing = frozenset[str]()
+    heading: Sentence | None = None
+    above = before = topic = nothing
+    first = False
+    for one in split_sentences(text, language):
+        stems = content_forms(one.text, language)
+        if one.is_heading:
+            heading, above, before, topic, first = one, stems, nothing, nothing, True
+            yield ReadSentence(one.text, one.start, stems, stems, True, False, None)
+            continue
+        opened_by = heading.text if heading is not None and first else None
+        around = stems | before | topic | above
+        yield ReadSentence(one.text, one.start, stems, around, False, one.is_row, opened_by)
+        before, topic, first = stems, topic or stems, False

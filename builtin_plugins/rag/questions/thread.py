@@ -1,0 +1,45 @@
+"""The thread in which questions compute: one for all of them, in the order in which they came.
+
+Only one thread has the interpreter at a time, so several that compute in Python do no more than one; but each
+keeps the event loop waiting for its turn, and with it every other request. Of fifty questions that come at
+once, one computes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import ParamSpec, TypeVar
+
+from builtin_plugins.rag.services.languages import LANGUAGES
+from kernel.sdk import Platform, ResourceKey
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+QUESTION_THREAD: ResourceKey[ThreadPoolExecutor] = ResourceKey("rag question thread")
+
+
+async def in_thread(platform: Platform, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call `fn` there, in the caller's context (contextvars)."""
+    work = partial(contextvars.copy_context().run, fn, *args, **kwargs)
+    return await asyncio.get_running_loop().run_in_executor(platform.resource(QUESTION_THREAD), work)
+
+
+async def language_of(platform: Platform, question: str) -> str | None:
+    """The language of a question, by its ISO 639 code; None where it can't be told."""
+    return await in_thread(platform, platform.resource(LANGUAGES).of, question)
+
+
+@asynccontextmanager
+async def open_question_thread(_platform: Platform) -> AsyncIterator[ThreadPoolExecutor]:
+    """The thread of this process, which starts with the first question."""
+    threads = ThreadPoolExecutor(1, "platform-questions")
+    try:
+        yield threads
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
