@@ -10,6 +10,7 @@ from typer.testing import Result
 
 from kernel.testing import Start
 from tests.builtin_plugins.evaluation.evaluation_support import QUESTIONS, boot, nordlys
+from tests.builtin_plugins.rag.rag_support import path_of
 from tests.cli.conftest import Cli
 
 
@@ -39,6 +40,12 @@ async def test_demands(cli: Cli, start_platform: Start, tmp_path: Path) -> None:
     assert same.exit_code == 0, same.output
     other = await evaluate("--compare-with", runs[-1]["id"], "-c", "hybrid=false")
     assert other.exit_code == 1 and "no such configuration" in other.stderr
+    for one in (await ann.get(f"/v1/rag/knowledge-bases/{base}/documents")).json()["items"]:
+        if one["filename"] != "travel.md":
+            assert (await ann.delete(path_of(base, one["document_id"]))).status == 200
+    worse = await evaluate("--compare-with", runs[-1]["id"])
+    assert worse.exit_code == 1 and "quality changed by -" in worse.stderr, worse.output
+    assert "WORST QUESTIONS" in worse.stdout
 
 
 async def test_wrong_use(cli: Cli, start_platform: Start, tmp_path: Path) -> None:

@@ -41,6 +41,12 @@ class Budget:
     def seconds_left(self) -> float:
         return self._settings.question_seconds - (time.monotonic() - self._started)
 
+    @property
+    def step_seconds(self) -> float:
+        """How long a call may take that helps to find an answer, for which half of the time is kept."""
+        kept = self._settings.question_seconds / 2
+        return max(0.0, min(self._settings.step_seconds, self.seconds_left - kept))
+
     def lacks(self, prompt_chars: int, tokens: int, *, keep: int = 1) -> str | None:
         """What a further call would overspend, `keep` calls being kept for the answer; None if nothing."""
         settings = self._settings

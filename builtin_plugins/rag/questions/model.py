@@ -85,7 +85,7 @@ class Model:
         stream = self._ask(messages, temperature, max_tokens, options or {})
         if stream is None:
             return None
-        seconds = min(self._platform.settings_of(RagSettings).step_seconds, self._budget.seconds_left)
+        seconds = self._budget.step_seconds
         text: list[str] = []
         try:
             async with aclosing(self._counted(stream, messages, max_tokens, seconds)) as pieces:

@@ -102,6 +102,21 @@ async def test_the_runtime_dies(server: ModelServer, talk: Talk) -> None:
     assert await unanswered(talk) == 0
 
 
+async def test_it_dies_in_the_second_of_three_calls(server: ModelServer, talk: Talk) -> None:
+    """The question is made whole, a passage is to be imagined, an answer never asked for: nothing stays."""
+    mine = fresh()
+    play(server, WHOLE)
+    await talk.ask(talk.ann, mine)
+    play(server, WHOLE, Refusal(500))
+    refused = await ask_raw(talk.ann, talk.pipeline, "and in Bergen?", conversation_id=mine, method="hyde")
+    assert refused.status == 503
+    systems = [str(body["messages"][0]["content"]) for body in prompts(server)]
+    assert is_rewriting(prompts(server)[0]) and systems[-1].startswith("Write one short paragraph")
+    assert not any(one.startswith("You answer questions") for one in systems)
+    assert [one["question"] for one in await turns(talk.ann, mine)] == [OSLO]
+    assert await unanswered(talk) == 0
+
+
 async def test_a_first_question_that_fails_makes_no_conversation(server: ModelServer, talk: Talk) -> None:
     """Neither in the list nor in the tables."""
     mine = fresh()

@@ -1,0 +1,58 @@
+"""`auto` after a run: the cheapest configuration that is not significantly worse, in its own words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from builtin_plugins.evaluation.plugin import EvaluationPlugin
+from kernel.sdk import Plugin, contracts, hookimpl
+from kernel.testing import Start
+from tests.builtin_plugins.evaluation.evaluation_support import make_set, measure, nordlys
+from tests.builtin_plugins.rag.rag_support import ask, make_base, make_pipeline
+from tests.fakes.hash_embeddings import HashEmbeddings
+
+QUESTION = "What is the daily allowance for meals?"
+DEAR, CHEAP = {"method": "hyde", "top_k": 10}, {"method": "standard", "top_k": 10}
+
+
+class Agreeing(Plugin):
+    """A model that says the same of everything, and imagines nothing new."""
+
+    name = "agreeing"
+
+    @hookimpl
+    def generate_text(
+        self, messages: Sequence[contracts.ChatMessage], options: Mapping[str, Any]
+    ) -> contracts.Generation:
+        return self._text(messages)
+
+    async def _text(self, messages: Sequence[contracts.ChatMessage]) -> contracts.Generation:
+        asked = messages[-1].content
+        text = "It is so [1]." if "Question:" in asked else asked
+        yield text
+        yield contracts.Generated(text, 10, "agreeing", "stop")
+
+
+async def test_the_cheapest_of_equals(start_platform: Start) -> None:
+    """The dearer way, named first, finds the same: the cheaper is taken, and the decision has the figures.
+
+    Over a second knowledge base, where nothing was measured together, the rules decide.
+    """
+    running = await start_platform("rag", HashEmbeddings(), Agreeing(), EvaluationPlugin)
+    ann, base = await nordlys(running)
+    run = await measure(running, ann, await make_set(ann, base), DEAR, CHEAP)
+    dear, cheap = (one["measures"] for one in run["summaries"])
+    assert dear["quality"] == cheap["quality"]
+    assert (dear["model_calls"]["mean"], cheap["model_calls"]["mean"] < 2) == (2, True)
+    pipeline = await make_pipeline(ann, base)
+    details = (await ask(ann, pipeline, QUESTION, method="auto"))["method_details"]
+    assert details["requested"] == "auto"
+    measured = details["decision"]["measured"]
+    assert (measured["run_id"], measured["taken"]) == (run["id"], "standard hybrid k10")
+    assert measured["best"] == "hyde hybrid k10" and measured["p"] >= 0.05 and measured["questions"] >= 10
+    assert measured["quality"] == measured["best_quality"]
+    assert details["decision"]["applied"]["method"] == "standard"
+    both = await make_pipeline(ann, base, await make_base(ann, embedding_model="all-minilm"))
+    decision = (await ask(ann, both, QUESTION, method="auto"))["method_details"]["decision"]
+    assert "measured" not in decision and decision["complexity"]

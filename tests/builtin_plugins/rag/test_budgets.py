@@ -1,0 +1,49 @@
+"""What one question may cost in tokens and in seconds; calls are counted in `test_methods`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from kernel.testing import platforms
+from tests.builtin_plugins.rag.rag_support import ingest, make_base, make_pipeline, somebody
+from tests.builtin_plugins.rag.scripted import Brain
+from tests.builtin_plugins.rag.test_methods import ANSWER, Remembering, Stage, notes
+from tests.fakes.model_server import model_server
+
+
+@asynccontextmanager
+async def staged(folder: Path, **env: str) -> AsyncIterator[Stage]:
+    """A stage with these settings."""
+    async with model_server() as server, platforms(folder) as start:
+        embeddings = Remembering()
+        running = await start("models", "rag", embeddings, env={"OPENAI_BASE_URL": server.url, **env})
+        ann = await somebody(running)
+        base = await make_base(ann)
+        await ingest(running, ann, base)
+        yield Stage(running, Brain(server), ann, base, await make_pipeline(ann, base), embeddings)
+
+
+async def test_tokens(tmp_path: Path) -> None:
+    """Calls on the way are left out while too little would be left for the answer, which gets the rest."""
+    async with staged(tmp_path, PLATFORM_RAG_QUESTION_TOKENS="1000") as stage:
+        stage.brain.play(imagine="It costs 99 EUR.")
+        for method in ("hyde", "corrective", "auto"):
+            answer = await stage.ask(method)
+            assert (answer["answer"], answer["model_calls"]) == (ANSWER, 1), method
+            assert "at most 1000 tokens" in notes(answer)
+        assert set(stage.brain.calls) == {"answer"}
+        assert all(64 <= body["max_tokens"] < 1000 for body in stage.brain.bodies)
+
+
+async def test_seconds(tmp_path: Path) -> None:
+    """A call on the way is stopped when half of the time is over; an answer that never comes is a 503."""
+    async with staged(tmp_path, PLATFORM_RAG_QUESTION_SECONDS="2") as stage:
+        stage.brain.play(imagine="It costs 99 EUR.", faults={"imagine": "hang"})
+        answer = await stage.ask("hyde")
+        assert (answer["answer"], answer["method"]) == (ANSWER, "standard")
+        assert "longer than 1 second" in notes(answer)
+        stage.brain.play(faults={"answer": "hang"})
+        refused = await stage.raw("standard")
+        assert refused.status == 503 and "longer than a question may take" in refused.detail
