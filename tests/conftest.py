@@ -174,6 +174,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Fill in what the command line leaves open. The short walks go the same way each time."""
     collector_timing.seldom()
+    # Torch's threads would spin while they wait for cores that other tests use: twice the processor time.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     nightly = config.getoption("nightly")
     usual = {walk.option: walk.nightly if nightly else walk.ordinary for walk in WALKS}
     usual["leak-seed"] = 0 if nightly else 1

@@ -208,15 +208,28 @@ def test_interrupted_setup_is_finished(tmp_path: Path, wheels: Path) -> None:
     assert "waiting" not in result.stderr
 
 
-def test_moved_checkout_gets_a_new_environment(checkout: Checkout, tmp_path: Path) -> None:
-    """An environment knows its place: in another one it is made anew, scripts included."""
+def test_moved_and_light(checkout: Checkout, tmp_path: Path) -> None:
+    """An environment knows its place: in another one it is made anew, scripts included.
+
+    `--light` installs its own lock there, without torch, until `--full`, which serves as light, too.
+    """
     moved = Checkout.__new__(Checkout)
     moved.root, moved.wheels = tmp_path / "moved", checkout.wheels
     shutil.copytree(checkout.root, moved.root, symlinks=True)
-    result = moved.run("--version")
-    assert (result.returncode, "making" in result.stderr) == (0, True)
-    script = (moved.root / ".venv" / "bin" / "platformctl").read_text()
+    torch = "lib/python*/site-packages/torch.py"
+    venv = moved.root / ".venv"
+    assert list(venv.glob(torch))
+    result = moved.run("--light", "--version")
+    assert (result.returncode, "making" in result.stderr, "torch" in result.stderr) == (0, True, False), (
+        result.stderr
+    )
+    script = (venv / "bin" / "platformctl").read_text()
     assert script.startswith(f"#!{moved.root}")
+    assert not list(venv.glob(torch))
+    assert moved.run("--version").stderr == ""
+    assert moved.run("--full", "--version").returncode == 0
+    assert list(venv.glob(torch))
+    assert moved.run("--light", "--version").stderr == ""
 
 
 def test_no_python_is_explained(tmp_path: Path, wheels: Path) -> None:
@@ -234,17 +247,3 @@ def test_no_python_is_explained(tmp_path: Path, wheels: Path) -> None:
     assert "error: no usable Python from 3.11 to 3.14 was found" in result.stderr
     wrong = checkout.run("--version", PYTHON=str(old))
     assert f"error: PYTHON={old} is no Python" in wrong.stderr
-
-
-def test_a_light_environment(tmp_path: Path, wheels: Path) -> None:
-    """`--light` installs its own lock, without torch, until `--full`, which serves as light, too."""
-    checkout = Checkout(tmp_path / "platform", wheels)
-    torch = "lib/python*/site-packages/torch.py"
-    venv = checkout.root / ".venv"
-    result = checkout.run("--light", "--version")
-    assert (result.returncode, "torch" in result.stderr) == (0, False), result.stderr
-    assert not list(venv.glob(torch))
-    assert checkout.run("--version").stderr == ""
-    assert checkout.run("--full", "--version").returncode == 0
-    assert list(venv.glob(torch))
-    assert checkout.run("--light", "--version").stderr == ""

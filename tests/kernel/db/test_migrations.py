@@ -102,24 +102,11 @@ class TestFromNothing:
 
         async def upgrade(number: int) -> tuple[int, str]:
             log = tmp_path / f"upgrade-{number}.log"
-            async with running_process("-c", _OPEN, env=env, log=log) as process:
+            async with running_process("-m", "tests.fakes.opened_process", env=env, log=log) as process:
                 return await process.wait(120), process.output()
 
         results = await asyncio.gather(*map(upgrade, range(4)))
         assert [code for code, _ in results] == [0, 0, 0, 0], results
-
-
-_OPEN = """
-import asyncio
-from kernel.boot import open_platform
-from kernel.settings import SettingsLoader
-
-async def main():
-    async with open_platform(SettingsLoader.from_home(), role="api", candidates=[]):
-        pass
-
-asyncio.run(main())
-"""
 
 
 class TestOwners:
