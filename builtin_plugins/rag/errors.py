@@ -56,7 +56,7 @@ class UnsupportedDocument(UnsupportedMediaType):
     code = "unsupported_document"
     default_detail = (
         "This type of file is not supported; send PDF, DOCX, PPTX, XLSX, ODT, RTF, EPUB, HTML, e-mail "
-        "(.eml), Markdown, text, CSV or JSON"
+        "(.eml, .msg), Markdown, text, CSV, JSON, pictures (PNG, JPEG, TIFF), or a ZIP archive of these"
     )
 
 

@@ -129,7 +129,7 @@ class DocumentOut(BaseModel):
     vector_count: int
     page_count: int | None
     error: str | None
-    notice: str | None = Field(description="What of a completed document could not be read, and the remedy.")
+    notice: str | None = Field(description="What of a completed document was left out, and why.")
     uploaded_at: datetime
     completed_at: datetime | None
     tree_nodes_created: int = Field(description="Summaries in the document's tree; 0 if it has none.")

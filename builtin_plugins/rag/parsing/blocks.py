@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 SEPARATOR: Final = "\n\n"
 """Stands between two blocks in the parsed text, at page breaks too."""
 
-Code = Literal["encrypted", "corrupt", "no_text", "no_ocr", "too_large", "timeout", "memory"]
+Code = Literal["encrypted", "corrupt", "no_text", "no_ocr", "too_large", "too_deep", "timeout", "memory"]
 
 
 class Block(NamedTuple):
@@ -46,6 +46,8 @@ DETAILS: Final[dict[Code, str]] = {
     "PLATFORM_RAG_OCR_LANGUAGES on the server (Debian: apt install tesseract-ocr tesseract-ocr-deu for "
     "English and German). Then upload the document again.",
     "too_large": "The document is too large when unpacked. Split it and upload the parts.",
+    "too_deep": "The document has lists or objects inside one another, too many levels deep to be read. "
+    "Flatten it and upload it again.",
     "timeout": "Reading the document took too long. Split it or simplify it and upload it again.",
     "memory": "Reading the document needs more memory than is allowed. Split it and upload the parts.",
 }

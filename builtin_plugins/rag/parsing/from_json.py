@@ -18,7 +18,7 @@ def parse(path: Path) -> Iterator[Block]:
     """Yield a block per record: an item of the top list, a container in the top object, the scalars between.
 
     Numbers keep their spelling. Raises `UnparsableDocument`: `too_large` beyond 32 million characters (a
-    JSON text has to be held whole) or when nested too deeply, `corrupt` when it is not JSON.
+    JSON text has to be held whole), `too_deep` beyond about a thousand levels, `corrupt` when it is not JSON.
     """
     with open_text(path) as file:
         text = repair(file.read(MAX_JSON_CHARS + 1))
@@ -43,7 +43,7 @@ def _load(text: str) -> Any:
     try:
         return json.loads(text, parse_int=str, parse_float=str)
     except RecursionError as error:
-        raise UnparsableDocument("too_large", "json: nested too deeply") from error
+        raise UnparsableDocument("too_deep", "json: nested too deeply") from error
     except ValueError as error:
         raise UnparsableDocument("corrupt", f"json: {error}") from error
 

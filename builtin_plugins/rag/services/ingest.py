@@ -85,19 +85,24 @@ class _Gone(Exception):
     """The document was deleted in the meantime."""
 
 
-async def ingest(platform: Platform, payload: IngestPayload, progress: Progress) -> str | None:
-    """Bring a document from `processing` to `completed` or `failed`; answers its path."""
+async def ingest(
+    platform: Platform, payload: IngestPayload, progress: Progress, left_out: str | None = None
+) -> str | None:
+    """Bring a document from `processing` to `completed` or `failed`; answers its path.
+
+    `left_out` says which of the files inside did not become documents.
+    """
     found = await platform.database.read(load, payload.document_id)
     if found is None:
         return None
     document, base = found
     path = path_of(document)
     try:
-        await Ingestion(platform, document, base, progress, payload).run()
+        await Ingestion(platform, document, base, progress, payload, left_out).run()
     except _Large:
         raise JobMoved("large", payload.model_copy(update={"large": True})) from None
     except _Reembedded:
-        return await ingest(platform, payload, progress)
+        return await ingest(platform, payload, progress, left_out)
     except _Gone:
         log.info("document %s was deleted while it was ingested", document.id)
     except UnparsableDocument as error:
@@ -180,12 +185,14 @@ class Ingestion:
         base: KnowledgeBase,
         progress: Progress,
         payload: IngestPayload,
+        left_out: str | None,
     ) -> None:
         self._platform = platform
         self._document = document
         self._base = base
         self._progress = progress
         self._payload = payload
+        self._left_out = left_out
         self._settings = platform.settings_of(RagSettings)
         self._language: str | None = None
 
@@ -308,8 +315,8 @@ class Ingestion:
         count = self._platform.vectors.publish(unit, self._base.collection, document.id)
         if count == 0:
             raise UnparsableDocument("no_text")
-        if parsed.unread_pages:
-            document.notice = unread_pages(parsed.unread_pages, parsed.page_count)
+        unread = unread_pages(parsed.unread_pages, parsed.page_count) if parsed.unread_pages else None
+        document.notice = " ".join(filter(None, (unread, self._left_out))) or None
         complete(unit, document, self._base, count, parsed.page_count)
         note_outcome(unit, "success")
 

@@ -32,15 +32,15 @@ _LARGE_TEXT_BYTES: Final = 256 * 1024
 
 async def _read(platform: Platform, payload: IngestPayload, progress: Progress) -> str | None:
     """Ingest the document; the files inside it are documents of their own."""
-    told = None
+    inside = None
     found = await platform.database.read(load, payload.document_id)
     if found is not None and payload.depth < DEEPEST:
         queue = partial(_queue_member, platform, payload.depth + 1)
         with suppress(UnparsableDocument):  # reading it will say what is wrong
-            told = await take_out(platform, *found, queue)
-    result = await ingest(platform, payload, progress)
-    if told is not None:
-        progress.report(message=told)
+            inside = await take_out(platform, *found, queue)
+    result = await ingest(platform, payload, progress, inside.left_out if inside else None)
+    if inside is not None:
+        progress.report(message=inside.told)
     return result
 
 

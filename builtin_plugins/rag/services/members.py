@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +27,21 @@ _MEGABYTE: Final = 1024 * 1024
 _PORTION: Final = 1024 * 1024
 
 
-async def take_out(platform: Platform, document: Document, base: KnowledgeBase, queue: Queue) -> str | None:
+_TOLD_CHARS: Final = 360
+"""Of names, so that a job's message, which is cut off at 500, has room for all of it."""
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What became of the files inside a document, in words; `left_out` where not all became documents."""
+
+    told: str
+    left_out: str | None
+
+
+async def take_out(
+    platform: Platform, document: Document, base: KnowledgeBase, queue: Queue
+) -> Inside | None:
     """Make documents of the files inside; answers what became of them, None for a document without any.
 
     Runs again after a kill: the same bytes are one document. Raises `UnparsableDocument`.
@@ -81,12 +96,28 @@ def _keep(unit: Unit, platform: Platform, base: KnowledgeBase, file: Arrived, qu
             queue(unit, document)
 
 
-def _told(members: list[Member], taken: list[str | None]) -> str | None:
+def _told(members: list[Member], taken: list[str | None]) -> Inside | None:
     if not members:
         return None
-    left = [f"{member.name} ({why})" for member, why in zip(members, taken, strict=True) if why]
+    left = [f"{member.name[-100:]} ({why})" for member, why in zip(members, taken, strict=True) if why]
     text = f"{len(members) - len(left)} of {len(members)} files inside became documents"
-    return text + (f"; left out: {', '.join(left[:20])}" if left else "")
+    if not left:
+        return Inside(text, None)
+    names = _listed(left)
+    were = "was" if len(left) == 1 else "were"
+    return Inside(
+        f"{text}; left out: {names}", f"{len(left)} of {len(members)} files inside {were} left out: {names}."
+    )
+
+
+def _listed(left: list[str]) -> str:
+    """The first ones; of an archive of thousands, not all."""
+    shown, length = 0, 0
+    while shown < len(left) and length + len(left[shown]) <= _TOLD_CHARS:
+        length += len(left[shown]) + 2
+        shown += 1
+    more = len(left) - shown
+    return ", ".join(left[:shown]) + (f", and {more} more" if more else "")
 
 
 async def _portions(path: Path) -> AsyncIterator[bytes]:

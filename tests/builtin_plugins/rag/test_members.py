@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 import struct
 import zipfile
 from collections.abc import AsyncIterator, Callable
@@ -80,6 +81,8 @@ async def test_an_archive(desk: Desk, tmp_path: Path) -> None:
     assert set(inside) == {"june.txt", "plan.pdf"} and inside["plan.pdf"]["page_count"] == 1
     assert told.startswith("2 of 4 files") and "program.exe (no supported type)" in told
     assert "empty.txt (empty)" in told
+    left = "program.exe (no supported type), empty.txt (empty)"
+    assert own["notice"] == f"2 of 4 files inside were left out: {left}."
 
 
 async def test_names_are_no_paths(desk: Desk) -> None:
@@ -124,11 +127,15 @@ async def test_a_bomb_in_a_bomb(desk: Desk) -> None:
 async def test_too_many_files(desk: Desk) -> None:
     """Beyond the limit files are left out; a directory of more than 10,000 entries is refused as a whole."""
 
-    def fill(count: int) -> Callable[[zipfile.ZipFile], object]:
-        return lambda archive: [archive.writestr(f"{n}.txt", f"File {n} of many.") for n in range(count)]
+    def fill(count: int, name: str = "") -> Callable[[zipfile.ZipFile], object]:
+        return lambda archive: [
+            archive.writestr(f"{name}{n}.txt", f"File {n} of many.") for n in range(count)
+        ]
 
     _, inside, told = await desk.upload("many.zip", zipped(fill(25)))
     assert len(inside) == 20 and "beyond the limit of files" in told
+    _, inside, told = await desk.upload("names.zip", zipped(fill(80, "a long name of a file " * 3)))
+    assert len(inside) == 20 and re.search(r", and \d+ more$", told)
     own, inside, _ = await desk.upload("crowd.zip", zipped(fill(10_001)))
     assert own["status"] == "failed" and "too large" in own["error"] and inside == {}
 
@@ -193,6 +200,7 @@ async def test_attachments(desk: Desk, tmp_path: Path) -> None:
     message.add_attachment(letter("an older plan"))
     own, inside, told = await desk.upload("plan.eml", message.as_bytes())
     assert own["content_type"] == "message/rfc822" and told == "3 of 3 files inside became documents"
+    assert own["notice"] is None
     assert set(inside) == {"budget.pdf", "box.zip", "an older plan.eml", "notes.txt"}
 
 

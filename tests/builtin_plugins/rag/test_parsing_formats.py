@@ -405,10 +405,10 @@ def test_json_paths(tmp_path: Path) -> None:
 
 
 def test_json_nested_deeply(tmp_path: Path) -> None:
-    """A hundred thousand brackets end as `too_large`, not in a crash."""
+    """A hundred thousand brackets end as `too_deep`, not in a crash."""
     with pytest.raises(UnparsableDocument) as caught:
         list(from_json.parse(write(tmp_path, "[" * 100_000 + "]" * 100_000)))
-    assert caught.value.code == "too_large"
+    assert caught.value.code == "too_deep" and "Flatten it" in caught.value.detail
 
 
 def test_json_limits_and_errors(tmp_path: Path) -> None:

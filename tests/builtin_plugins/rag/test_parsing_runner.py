@@ -343,7 +343,7 @@ async def test_more_hostile_texts(parse: Parse, tmp_path: Path) -> None:
     folder.mkdir()
     path = folder / "blob"
     path.write_bytes(b"[" * 100_000 + b"]" * 100_000)
-    assert (await failure(parse, path, parser_for(path), limits)).code == "too_large"
+    assert (await failure(parse, path, parser_for(path), limits)).code == "too_deep"
     path.write_bytes(b" \n\t" * 10_000)
     assert (await failure(parse, path, parser_for(path), limits)).code == "no_text"
     path.write_bytes(b"a;b\n1;" + b"x" * 10_000_000 + b"\n")
