@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from kernel.sdk import READABLE, example
 
@@ -25,7 +25,13 @@ Said = Annotated[str, AfterValidator(_not_blank)]
 DocumentId = Annotated[str, Field(min_length=1, max_length=255), READABLE]
 
 
-class ExtractRequest(BaseModel):
+class Body(BaseModel):
+    """What clients send. A field that nobody reads is refused: it was meant to be another one."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ExtractRequest(Body):
     """A text to find entities in."""
 
     model_config = example(text="Ada Lindqvist leads the Nordlys Institute in Tromsø.")
@@ -68,7 +74,7 @@ class Extracted(BaseModel):
     relationship_count: int
 
 
-class ConstructRequest(BaseModel):
+class ConstructRequest(Body):
     """A document to build a graph of. Fields that are left out keep what an earlier graph of it has."""
 
     model_config = example(
@@ -96,7 +102,7 @@ class Constructed(BaseModel):
     message: str
 
 
-class RetrieveRequest(BaseModel):
+class RetrieveRequest(Body):
     """A question to start from."""
 
     model_config = example(query="Who leads the Nordlys Institute?")
@@ -130,7 +136,7 @@ class Retrieved(BaseModel):
     retrieval_time_ms: float
 
 
-class ContextRequest(BaseModel):
+class ContextRequest(Body):
     """An entity to tell of."""
 
     model_config = example(entity_text="Nordlys Institute")
@@ -179,7 +185,7 @@ class EntityContext(BaseModel):
     context_window: int
 
 
-class SearchRequest(BaseModel):
+class SearchRequest(Body):
     """Words to find entities by."""
 
     model_config = example(query="nordlys")

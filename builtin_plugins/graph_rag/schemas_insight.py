@@ -8,10 +8,10 @@ from pydantic import BaseModel, Field
 
 from kernel.sdk import example
 
-from .schemas import DocumentId, Query
+from .schemas import Body, DocumentId, Query
 
 
-class CorrelateRequest(BaseModel):
+class CorrelateRequest(Body):
     """Of what to find correlations: a document, an entity, or everything. With both, of the entity."""
 
     model_config = example(document_id="minutes-7", limit=10)
@@ -48,7 +48,7 @@ class Correlations(BaseModel):
     total: int
 
 
-class OverviewRequest(BaseModel):
+class OverviewRequest(Body):
     """What to tell of: everything that the caller sees, or one knowledge base."""
 
     model_config = example(limit=5)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from kernel.sdk import example
 
 from .rdf.queries import LONGEST
-from .schemas import DocumentId
+from .schemas import Body, DocumentId
 
 RdfFormat = Literal["turtle", "n-quads", "json-ld"]
 
@@ -18,7 +18,7 @@ def _absent(value: object) -> bool:
     return value is None
 
 
-class SparqlRequest(BaseModel):
+class SparqlRequest(Body):
     """A SPARQL 1.1 query: SELECT, ASK, CONSTRUCT or DESCRIBE."""
 
     model_config = example(
@@ -46,7 +46,7 @@ class ExportQuery(BaseModel):
     format: RdfFormat = Field("turtle", description="N-Quads and JSON-LD name the graph of each statement.")
 
 
-class ImportRequest(BaseModel):
+class ImportRequest(Body):
     """RDF to keep as a graph of one's own. Statements between things become relations."""
 
     model_config = example(
