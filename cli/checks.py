@@ -73,8 +73,8 @@ async def examine() -> AsyncIterator[Finding]:
 
 @contextmanager
 def _home_or_scratch(home: Path) -> Iterator[dict[str, str]]:
-    """A home that does not exist yet is not made by looking at it."""
-    if home.exists():
+    """A home that does not exist yet, or is empty, stays so."""
+    if not running.is_unused(home):
         yield {}
         return
     with tempfile.TemporaryDirectory() as folder:

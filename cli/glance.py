@@ -32,7 +32,7 @@ async def take() -> dict[str, Any]:
     found["address"] = running.own_address(settings)
     found["api"] = await asyncio.to_thread(_ask, found["address"])
     found["disk"] = {"free_bytes": disk.free_bytes(), "is_short": disk.is_short()}
-    if not settings.home.exists():
+    if running.is_unused(settings.home):
         found["problems"].append("no platform has been started in this home yet")
         return found
     try:

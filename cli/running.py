@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -45,6 +46,11 @@ def kernel_settings(overrides: Mapping[str, str] | None = None) -> KernelSetting
     from kernel.settings import KernelSettings
 
     return make_loader(overrides).load("kernel", KernelSettings)
+
+
+def is_unused(home: Path) -> bool:
+    """Whether no platform has been started in this home yet: looking at it leaves nothing there."""
+    return not home.is_dir() or not any(home.iterdir())
 
 
 def own_address(settings: KernelSettings) -> str:

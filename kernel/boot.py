@@ -102,6 +102,7 @@ async def open_platform(
     """
     candidates = installed() if candidates is None else candidates
     settings = _read_settings(loader)
+    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     quarantine = Quarantine(settings.home)
     apply = settings.migrate_on_start if apply_migrations is None else apply_migrations
     plugins = _load_plugins(loader, settings, candidates, quarantine)
@@ -170,7 +171,6 @@ def _read_settings(loader: SettingsLoader) -> KernelSettings:
             raise StartupError(
                 f"PLATFORM_SERVICE_URLS: '{name}' is not a service; there are {', '.join(known)}"
             )
-    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     return settings
 
 
@@ -337,13 +337,12 @@ def _assemble(
 
 def _add_accounts(platform: Platform, stack: AsyncExitStack) -> None:
     settings, database, add = platform.settings, platform.database, platform.resources.add
-    secret = settings.jwt_secret
-    signing = secret.get_secret_value() if secret else platform.secrets.ensure("jwt-secret")
+    tokens = add(TOKENS, Tokens(settings, partial(platform.secrets.ensure, "jwt-secret")))
     ring = KeyRing(platform.secrets)
-    if platform.role != "tool":
+    if platform.role != "tool":  # a tool makes none: whoever explains a home may not be whom it belongs to
+        tokens.prepare()
         ring.newest()  # made now: other machines get a copy of the secrets once the first has started
     add(OWNER_SECRETS, OwnerSecrets(ring))
-    tokens = add(TOKENS, Tokens(settings, signing))
     limits = add(RATE_LIMITS, RateLimits(platform.cache, enabled=settings.rate_limit_enabled))
     add(ATTEMPTS, Attempts(limits))
     passwords = add(PASSWORDS, Passwords(settings.password_memory_mb))

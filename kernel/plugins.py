@@ -45,7 +45,8 @@ class Plugin:
     If an `essential` plugin fails, the platform does not start. One that is `off_by_default` is disabled
     until an administrator enables it. `capabilities`, `data_sources` and `databases` are shown to clients
     unchanged (wire-facts 6.1). `outgoing_hosts` names the hosts that the plugin calls (``api.example.org``,
-    ``*.example.org``); operators see them before they install it.
+    ``*.example.org``); operators see them before they install it. One that `may_start_slowly`, since
+    operators have it get something ready first, is not reported as slow.
     """
 
     name: str = ""
@@ -61,6 +62,7 @@ class Plugin:
     outgoing_hosts: Sequence[str] = ()
     essential: bool = False
     off_by_default: bool = False
+    may_start_slowly: bool = False
 
 
 @dataclass

@@ -15,13 +15,12 @@ from kernel.errors import ANY_ERROR
 from kernel.hooks import Implementation
 from kernel.platform import Platform
 from kernel.plugin_states import PluginStates
+from kernel.plugins import SLOW
 from kernel.resource_keys import Resources
 from kernel.resources import Resource
 from kernel.watchdog import StartWatch
 
 log = logging.getLogger("platform.plugins")
-
-_SLOW = 2.0
 
 
 class Starter:
@@ -78,8 +77,10 @@ class Starter:
         started = time.monotonic()
         yield
         elapsed = time.monotonic() - started
-        if elapsed > _SLOW:
-            log.warning("plugin %s: %s took %.1f s", plugin, what, elapsed)
+        if elapsed > SLOW:
+            wanted = getattr(self._states.records[plugin].instance, "may_start_slowly", False)
+            level = logging.INFO if wanted else logging.WARNING
+            log.log(level, "plugin %s: %s took %.1f s", plugin, what, elapsed)
 
 
 @asynccontextmanager

@@ -35,6 +35,7 @@ class EmbeddingsPlugin(Plugin):
     version = "0.1.0"
     description = "Local text embeddings (multilingual-e5-small, all-MiniLM-L6-v2)"
     author = "Platform"
+    may_start_slowly = True  # with PLATFORM_EMBEDDINGS_PRELOAD
 
     @hookimpl
     def register_settings(self) -> type[EmbeddingsSettings]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import jwt
@@ -40,12 +41,23 @@ class Tokens:
     3.1).
     """
 
-    def __init__(self, settings: KernelSettings, secret: str) -> None:
-        self._secret = secret
-        previous = settings.jwt_previous_secret
-        self._secrets = (secret, previous.get_secret_value()) if previous else (secret,)
+    def __init__(self, settings: KernelSettings, kept: Callable[[], str]) -> None:
+        """`kept` answers the secret of this home, where the settings have none."""
+        self._settings = settings
+        self._kept = kept
         self._lifetime = settings.jwt_expiration_minutes * 60
         self._verified: dict[bytes, tuple[dict[str, Any], float]] = {}
+
+    def prepare(self) -> None:
+        """Have the secret at hand. Without this it is read, or made, for the first token."""
+        _ = self._secrets
+
+    @cached_property
+    def _secrets(self) -> tuple[str, ...]:
+        """The one that signs comes first."""
+        given, previous = self._settings.jwt_secret, self._settings.jwt_previous_secret
+        secret = given.get_secret_value() if given else self._kept()
+        return (secret, previous.get_secret_value()) if previous else (secret,)
 
     @property
     def lifetime(self) -> int:
@@ -69,13 +81,13 @@ class Tokens:
             "jti": uuid.uuid4().hex,
         }
         payload.setdefault("teams", [])
-        return jwt.encode(payload, self._secret, ALGORITHM)
+        return jwt.encode(payload, self._secrets[0], ALGORITHM)
 
     def mint_service(self, name: str, days: int) -> str:
         """A service token (decisions.md); it can't be refreshed."""
         now = int(time.time())
         payload = {"sub": f"service:{name}", "role": "service", "username": name, "jti": uuid.uuid4().hex}
-        return jwt.encode({**payload, "iat": now, "exp": now + days * 86400}, self._secret, ALGORITHM)
+        return jwt.encode({**payload, "iat": now, "exp": now + days * 86400}, self._secrets[0], ALGORITHM)
 
     def verify(self, token: str) -> dict[str, Any]:
         """The claims of a valid token. Raises Unauthorized; the text tells expired from invalid."""

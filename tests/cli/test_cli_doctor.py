@@ -52,6 +52,7 @@ def test_fresh_machine_is_sound(bare_cli: Cli, platform_home: Path) -> None:
 def test_used_home_is_sound(cli: Cli) -> None:
     """After a migration the database is up to date and the secrets are closed."""
     cli("db", "upgrade")
+    cli("secret", "set", "deploy", input="s3cret")
     code, found = examined(cli)
     assert code == 0
     assert found["database"]["text"] == "SQLite, up to date"
@@ -69,6 +70,7 @@ def test_shown_for_people(cli: Cli) -> None:
 def test_pending_migrations(bare_cli: Cli, platform_home: Path) -> None:
     """A home whose database lacks tables is a warning that names the command."""
     platform_home.mkdir(mode=0o700)
+    (platform_home / "platform.db").touch(0o600)
     code, found = examined(bare_cli)
     assert (code, found["database"]["status"]) == (0, "warning")
     assert "platformctl db upgrade" in found["database"]["remedy"]

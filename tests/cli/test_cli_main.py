@@ -173,3 +173,21 @@ def test_completion_script(tmp_path: Path) -> None:
     asked = {"COMP_WORDS": "platformctl plug", "COMP_CWORD": "1", "_PLATFORMCTL_COMPLETE": "complete_bash"}
     result = platformctl(env={"PLATFORM_HOME": str(tmp_path), **asked})
     assert result.stdout.split() == ["plugins"]
+
+
+@pytest.mark.parametrize(
+    "arguments", ["backup list", "settings", "hooks", "plugins list", "doctor", "secret list", "status"]
+)
+def test_looking_leaves_nothing(bare_cli: Cli, platform_home: Path, arguments: str) -> None:
+    """What only tells makes no home, and no secrets, which the platform's own account couldn't read."""
+    result = bare_cli(*arguments.split())
+    assert not isinstance(result.exception, (OSError, AssertionError)), result.output
+    assert not platform_home.exists()
+
+
+@pytest.mark.parametrize("arguments", ["backup list", "settings", "doctor", "status"])
+def test_looking_into_an_empty_home(bare_cli: Cli, platform_home: Path, arguments: str) -> None:
+    """It stays empty."""
+    platform_home.mkdir(mode=0o700)
+    bare_cli(*arguments.split())
+    assert list(platform_home.iterdir()) == []

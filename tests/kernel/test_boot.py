@@ -371,6 +371,29 @@ class TestOnStart:
         assert called == ["terse"]
         assert running.platform.resource(PLUGIN_STATES).records["terse"].status == "loaded"
 
+    @pytest.mark.parametrize("wanted", [True, False])
+    async def test_a_slow_one(
+        self,
+        start_platform: Start,
+        caplog: pytest.LogCaptureFixture,
+        monkeypatch: pytest.MonkeyPatch,
+        wanted: bool,
+    ) -> None:
+        """The log warns of it, unless operators ask for it."""
+        monkeypatch.setattr("kernel.starting.SLOW", -1)
+
+        class Slow(Plugin):
+            name = "slow"
+            may_start_slowly = wanted
+
+            @hookimpl
+            async def on_start(self) -> None: ...
+
+        caplog.set_level("INFO", "platform.plugins")
+        await start_platform(Slow)
+        (told,) = [record for record in caplog.records if "slow: on_start took" in record.getMessage()]
+        assert told.levelname == ("INFO" if wanted else "WARNING")
+
     @pytest.mark.parametrize("error", [RuntimeError, SystemExit])
     async def test_one_that_raises(self, start_platform: Start, error: type[BaseException]) -> None:
         """A plugin that fails at its last step is out of service, with its routes."""
