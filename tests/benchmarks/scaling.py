@@ -147,11 +147,11 @@ async def town(folder: Path, passages: int) -> AsyncIterator[tuple[Town, Passage
             "RATE_LIMIT_ENABLED": "true",  # as in service: each request is counted in Redis
             "RATE_LIMIT_PER_MINUTE": "1000000000",
             "RATE_LIMIT_ACCOUNT_PER_MINUTE": "1000000000",
-            "PLATFORM_WEB_CLIENT_PORT": "0",
             **s3.environment("scaling"),
         }
         (folder / "machines").mkdir()
-        async with machines(folder / "machines", shared, apis=3, workers=3, at_once=1) as cluster:
+        cluster_env = {**shared, "PLATFORM_WEB_CLIENT_PORT": "0"}
+        async with machines(folder / "machines", cluster_env, apis=3, workers=3, at_once=1) as cluster:
             assert s3.process is not None
             store = s3.process.pid
             kinds: dict[str, Pids] = {
