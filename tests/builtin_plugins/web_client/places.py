@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import io
+import uuid
+import zipfile
+from pathlib import Path
 from typing import Any
 
 from kernel.sdk import Account, Unit
 from kernel.testing import Actor, Running
-from tests.builtin_plugins.web_client.visits import HANDBOOK, STATION, evaluate, knowledge_base, publish
+from tests.builtin_plugins.web_client.visits import (
+    HANDBOOK,
+    STATION,
+    completed,
+    evaluate,
+    knowledge_base,
+    publish,
+)
+
+SAMPLE = Path(__file__).parents[3] / "cli/samples/travel-policy.pdf"
 
 PAGES = {
     "ask": "",
+    "conversation": "/ask/{conversation}",
     "documents": "/documents",
     "new-knowledge-base": "/documents?new=1",
     "knowledge-base": "/documents/{base}",
+    "document": "/documents/{base}/{document}?from=40&to=80",
+    "document-pdf": "/documents/{base}/{pdf}?at=2",
+    "document-passages": "/documents/{base}/{document}?tab=passages",
+    "document-details": "/documents/{base}/{document}?tab=details",
     "pipelines": "/pipelines",
     "chats": "/chats",
     "chat": "/chats/{chat}",
@@ -27,6 +45,7 @@ PAGES = {
     "plugins": "/plugins",
     "plugin": "/plugins/rag",
     "marketplace": "/plugins/marketplace",
+    "listing": "/plugins/marketplace/{listing}",
     "licences": "/plugins/licences",
     "teams": "/people",
     "team": "/people/teams/{team}",
@@ -58,15 +77,43 @@ async def one_of_everything(site: Running) -> tuple[Actor, dict[str, Any]]:
         "/v1/rag/pipeline",
         json={"name": "Everything about Senja Station", "knowledge_base_ids": [base["id"]]},
     )
-    chat = await publish(root, answer.json()["pipeline_id"])
+    pipeline = answer.json()["pipeline_id"]
+    chat = await publish(root, pipeline)
+    conversation = await _talk(root, pipeline)
     questions, run = await evaluate(root, base["id"])
     team = (await root.post("/v1/teams", json={"name": f"Field crew {root.user['id']}"})).json()
     organization = (
         await root.post("/v1/organizations", json={"name": "Nordlys", "slug": f"nordlys-{root.user['id']}"})
     ).json()
     await root.post("/v1/auth/tokens", json={"name": "agent"})
-    ids = {"base": base["id"], "chat": chat, "set": questions, "run": run}
-    return root, {**ids, "team": team["id"], "organization": organization["id"]}
+    ids = {"base": base["id"], "chat": chat, "set": questions, "run": run, "conversation": conversation}
+    ids |= await _files(root, base["id"])
+    listings = (await root.get("/v1/marketplace/plugins")).json()["plugins"]
+    ids |= {"team": team["id"], "organization": organization["id"], "listing": listings[0]["id"]}
+    return root, ids
+
+
+async def _talk(root: Actor, pipeline: str) -> str:
+    """A conversation with an answer and a refusal."""
+    conversation = str(uuid.uuid4())
+    for question in ("How much may a hotel in Oslo cost per night?", "Who wins the football championship?"):
+        body = {"question": question, "conversation_id": conversation}
+        assert (await root.post(f"/v1/rag/pipeline/{pipeline}/query", json=body)).status == 200
+    return conversation
+
+
+async def _files(root: Actor, base: str) -> dict[str, str]:
+    """A text and a PDF, and an archive of which something was left out."""
+    path = f"/v1/rag/knowledge-bases/{base}"
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as box:
+        box.writestr("program.exe", b"MZ" + bytes(range(256)))
+    for name, content in (("travel-policy.pdf", SAMPLE.read_bytes()), ("box.zip", archive.getvalue())):
+        answer = await root.upload(f"{path}/upload", name, content)
+        await completed(root, f"{path}/documents/{answer.json()['document_id']}")
+    items = (await root.get(f"{path}/documents")).json()["items"]
+    listed = {one["filename"]: one["document_id"] for one in items}
+    return {"document": listed["handbook.md"], "pdf": listed["travel-policy.pdf"]}
 
 
 def _promote(unit: Unit, account_id: int) -> None:

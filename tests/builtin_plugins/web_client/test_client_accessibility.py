@@ -25,6 +25,7 @@ SIZES: dict[str, ViewportSize] = {
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 # Where screenshots go, for people to look at; without it none are taken.
 SHOTS = os.environ.get("PLATFORM_TEST_SCREENSHOTS")
+LOCALE = os.environ.get("PLATFORM_TEST_LOCALE", "en-GB")
 FINDINGS = """async (options) => {
   const { violations } = await axe.run(document, options);
   return violations.filter(({ impact }) => ["serious", "critical"].includes(impact)).map(
@@ -66,7 +67,7 @@ async def test_every_page(
     One visit of each page serves all schemes and sizes, and the next page is gone to as by a link.
     """
     root, ids = places
-    context = await browser.new_context(bypass_csp=True, reduced_motion="reduce", locale="en-GB")
+    context = await browser.new_context(bypass_csp=True, reduced_motion="reduce", locale=LOCALE)
     visitor = Visitor(site, context)
     page = await (visitor.arrive(root) if pages is PAGES else visitor.open("/login"))
     await page.evaluate(axe)

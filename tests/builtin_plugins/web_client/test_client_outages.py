@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Route, expect
 
 from kernel.testing import Running
 from tests.builtin_plugins.web_client.visits import Visitor, knowledge_base
@@ -71,3 +72,29 @@ async def test_a_session_ends_in_a_form(site: Running, visitor: Visitor) -> None
     await again.get_by_role("button", name="Sign in", exact=True).click()
     await expect(page.get_by_role("heading", name="Harbours of Senja", level=1)).to_be_visible()
     await expect(page.get_by_text("Half a page of careful words")).to_be_visible()
+
+
+async def test_conversations_come_back(site: Running, browser: Browser) -> None:
+    """Where the list of conversations is out of service for a while, answers are kept again after that."""
+    ana = await site.user()
+    await knowledge_base(ana)
+    context = await browser.new_context(locale="en-GB")
+    await context.clock.install()
+    listed = re.compile(r"/v1/conversations/mine\?")
+
+    async def away(route: Route) -> None:
+        await route.fulfill(status=503, json={"detail": "It is out of service", "code": "unavailable"})
+
+    await context.route(listed, away)
+    visitor = Visitor(site, context)
+    page = await visitor.arrive(ana)
+    await visitor.ask(QUESTION)
+    await expect(page.locator(".turn")).to_contain_text("185 euro")
+    assert "/ask/" not in page.url
+    await context.unroute(listed)
+    async with page.expect_response(listed):
+        await page.clock.run_for(LONGEST_PAUSE * 2)
+    await visitor.ask("How many days a week may employees work from home?")
+    await expect(page.get_by_role("navigation", name="Conversations").get_by_role("link")).to_have_count(1)
+    assert "/ask/" in page.url
+    await context.close()

@@ -58,7 +58,7 @@ async def test_comparing_runs(site: Running, visitor: Visitor) -> None:
     await page.get_by_label("With the run of").select_option(run)
     await expect(page.get_by_label("The other run")).to_have_value("1")
     differences = page.get_by_role("region", name="Differences")
-    await expect(differences.get_by_role("row", name=re.compile("^quality"))).to_contain_text(
+    await expect(differences.get_by_role("row", name=re.compile("^Quality"))).to_contain_text(
         "no clear difference"
     )
 

@@ -74,7 +74,8 @@ export function bytes(count) {
     index += 1;
   }
   const digits = index && value < 10 ? 1 : 0;
-  return number(value, { style: "unit", unit: units[index], unitDisplay: "short", maximumFractionDigits: digits });
+  const unitDisplay = index ? "short" : "long"; // "3 byte" is no English
+  return number(value, { style: "unit", unit: units[index], unitDisplay, maximumFractionDigits: digits });
 }
 
 export const dateTime = (text) =>

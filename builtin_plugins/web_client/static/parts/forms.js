@@ -4,12 +4,12 @@ import { html, useId } from "../lib/html.js";
 import { t } from "../lib/words.js";
 import { Button, Failure } from "./basics.js";
 
-/** A labelled field; `as` is input, textarea or select. */
-export function Field({ label, hint, error, as: Kind = "input", children, onInput, optional, ...rest }) {
+/** A labelled field; `as` is input, textarea or select. One to `pick` what a page shows is no wider than a name. */
+export function Field({ label, hint, error, as: Kind = "input", children, onInput, optional, pick, ...rest }) {
   const id = useId();
   const told = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(" ") || undefined;
   const take = (event) => onInput?.(event.target.value);
-  return html`<div class="field">
+  return html`<div class=${pick ? "field pick" : "field"}>
     <label for=${id}>${label}${optional && html` <span class="faint">${t("optional")}</span>`}</label>
     <${Kind} id=${id} onInput=${take} aria-describedby=${told} aria-invalid=${error ? "true" : undefined} ...${rest}>${children}<//>
     ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}

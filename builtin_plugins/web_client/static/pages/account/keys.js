@@ -37,7 +37,7 @@ export default function Keys() {
                 <td><span class="name">${key.name}</span> <code class="faint">…${key.last_four}</code></td>
                 <td><div class="row start">${key.scopes.map((scope) => html`<${Badge}>${t(SCOPES[scope]?.[0] ?? scope)}<//>`)}</div></td>
                 <td>${key.last_used_at ? ago(key.last_used_at) : t("never")}</td>
-                <td>${key.expires_at ? day(key.expires_at) : t("revoked")}</td>
+                <td>${key.expires_at ? day(key.expires_at) : t("no end")}</td>
                 <td class="right"><${Button} small onClick=${() => setRevoking(key)}>${t("Revoke")}<//></td>
               </tr>`,
             )}</tbody></table></div>`

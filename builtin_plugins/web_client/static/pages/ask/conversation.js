@@ -17,7 +17,7 @@ export const answering = signal(false);
 /** Goes up with each stored turn: lists of conversations are loaded again. */
 export const changed = signal(0);
 
-/** Whether this server keeps conversations; known once it was asked. */
+/** Whether this server keeps conversations at the moment; known once it was asked. */
 export const kept = signal(true);
 
 let stop = null;

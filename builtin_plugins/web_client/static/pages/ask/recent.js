@@ -1,8 +1,8 @@
 /** Recent conversations, in the navigation. */
 
-import { html, useEffect } from "../../lib/html.js";
+import { html, signal, useEffect } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
-import { useResource } from "../../lib/resource.js";
+import { usePolling, useResource, useReturning } from "../../lib/resource.js";
 import { Link, path } from "../../lib/router.js";
 import { t } from "../../lib/words.js";
 import { Failure } from "../../parts/basics.js";
@@ -10,13 +10,22 @@ import { changed, kept } from "./conversation.js";
 
 const SHOWN = 20;
 
+const PAUSE = 15_000;
+
+/** Whether the part of the server that keeps conversations is out of service: it may come back. */
+const away = signal(false);
+
 /** A server without the plugin keeps none: then there is no list, and nothing is sent along. */
 async function load(signal) {
   try {
-    return (await api.conversations({ query: { limit: SHOWN }, signal })).items;
+    const { items } = await api.conversations({ query: { limit: SHOWN }, signal });
+    kept.value = true;
+    away.value = false;
+    return items;
   } catch (error) {
     if (![404, 503].includes(error.status)) throw error;
     kept.value = false;
+    away.value = error.status === 503;
     return [];
   }
 }
@@ -26,6 +35,8 @@ export function Recent() {
   useEffect(() => {
     if (changed.value) found.reload();
   }, [changed.value]);
+  usePolling(found.reload, PAUSE, away.value);
+  useReturning(found.reload, !kept.value);
   const items = found.data ?? [];
   if (!items.length && !found.error) return null;
   return html`<nav class="recent" aria-label=${t("Conversations")}>

@@ -39,6 +39,7 @@ function Steps({ turn }) {
   if (turn.state === "searching") {
     return html`<p class="steps" role="status"><${Spinner} />${turn.steps.at(-1)?.message ?? plural(bases, "Searching one knowledge base …", "Searching {n} knowledge bases …")}</p>`;
   }
+  if (turn.stored && !turn.sources.length) return null;
   const seconds = turn.took ? number(turn.took / 1000, { maximumFractionDigits: 1 }) : "";
   const read = turn.stored ? plural(turn.sources.length, "Cites one passage", "Cites {n} passages") : plural(turn.sources.length, "Read one passage", "Read {n} passages");
   return html`<details class="steps-done">

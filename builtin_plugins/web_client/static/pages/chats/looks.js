@@ -31,6 +31,8 @@ export function Looks({ chat, onSaved }) {
         <${Field} label=${t("Hint in the field for questions")} value=${texts.placeholder} onInput=${set("placeholder")} error=${wrong.placeholder} maxlength="100" optional />
         <${Field} label=${t("Sites that may show it")} value=${texts.origins} onInput=${set("origins")} hint=${t("Origins, separated by commas.")} error=${wrong.allowed_origins} optional />
       <//>
+      <h2>${t("Look")}</h2>
+      <p class="muted">${t("What you choose here goes into the line for the site.")}</p>
       <${Field} as="select" label=${t("Colours")} value=${style.theme} onInput=${dress("theme")}>
         <option value="auto">${t("As the visitor’s system")}</option><option value="light">${t("Light")}</option><option value="dark">${t("Dark")}</option><//>
       <${Field} label=${t("Colour of buttons")} type="color" value=${style.accent} onInput=${dress("accent")} />

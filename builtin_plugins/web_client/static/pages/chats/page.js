@@ -12,7 +12,7 @@ import { Confirm, Dialog, Menu, say } from "../../parts/layers.js";
 import { sitesOf } from "./sites.js";
 
 const STATES = {
-  open: { title: "Open", tone: "good" },
+  open: { title: "Open for visitors", tone: "good" },
   disabled: { title: "Off", tone: "neutral" },
   owner_inactive: { title: "Its owner’s account is deactivated", tone: "bad" },
   pipeline_gone: { title: "Its pipeline is gone", tone: "bad" },

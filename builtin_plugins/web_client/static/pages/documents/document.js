@@ -30,13 +30,13 @@ export default function DocumentPage({ base, id }) {
       <${Failure} error=${home.error} onRetry=${home.reload} />
       ${document.status === "failed" && html`<${Notice} tone="bad" title=${t("This document could not be read")} onRetry=${mine && (() => readAgain(base, document).then(found.set, (error) => say(error.message, "bad")))}>${document.error}<//>`}
       ${document.status === "processing" && html`<${Notice} title=${t("This document is being read")}><${State} document=${document} /><//>`}
-      ${document.notice && html`<${Notice} title=${t("This document was read in part")}>${document.notice}<//>`}
+      ${document.notice && html`<${Notice} tone="warn" title=${t("This document was read in part")}>${document.notice}<//>`}
       <${Tabs} label=${t("Views of this document")} current=${`${here}?tab=${tab}`} tabs=${[
         { title: t("Read"), to: `${here}?tab=read` },
         { title: t("Passages"), to: `${here}?tab=passages`, count: document.chunk_count },
         { title: t("Details"), to: `${here}?tab=details` },
       ]} />
-      ${document.status === "completed" && tab === "read" && html`<${Reader} base=${base} document=${document} passage=${passage} />`}
+      ${document.status === "completed" && tab === "read" && html`<${Reader} base=${base} document=${document} passage=${passage} at=${Number(query.value.get("at")) || null} onTurn=${(page) => setQuery({ at: page })} />`}
       ${tab === "passages" && html`<${Passages} base=${base} id=${id} />`}
       ${tab === "details" && html`<${Details} document=${document} />`}
       ${deleting && html`<${DeleteDocument} base=${base} document=${document} onDeleted=${() => go(`/documents/${base}`)} onClose=${() => setDeleting(false)} />`}
@@ -79,7 +79,7 @@ function Details({ document }) {
     [t("Size"), bytes(document.size_bytes)],
     [t("Passages"), number(document.chunk_count)],
     [t("Uploaded"), dateTime(document.uploaded_at)],
-    document.completed_at && [t("Read"), dateTime(document.completed_at)],
+    document.completed_at && [t("Read at"), dateTime(document.completed_at)],
     ["SHA-256", html`<code>${document.sha256}</code>`],
     [t("Id"), html`<code>${document.document_id}</code>`],
   ].filter(Boolean);

@@ -63,7 +63,7 @@ export function DropZone({ onFiles, large, busy }) {
     <button type="button" disabled=${busy} onClick=${() => input.current.click()}>
       ${busy ? html`<${Spinner} />` : html`<${Icon} name="upload" size=${large ? 28 : 20} />`}
       <strong>${over ? t("Drop them anywhere") : t("Drop files here, or choose them")}</strong>
-      <small>${t("PDF, Word, PowerPoint, Excel, OpenDocument, EPUB, RTF, e-mail, HTML, Markdown, text, CSV, JSON, and ZIP archives of these")}</small>
+      <small>${t("PDF, Word, PowerPoint, Excel, OpenDocument, EPUB, RTF, e-mail, HTML, Markdown, text, CSV, JSON, pictures, and ZIP archives of these")}</small>
     </button>
   </div>`;
 }

@@ -8,7 +8,8 @@ import { Button, Failure, Loaded, Skeleton } from "../../parts/basics.js";
 
 const AROUND = 40_000; // characters shown before and after a passage in a very long text
 
-export function Reader({ base, document, passage }) {
+/** `at` is the page to begin with, `onTurn` hears of each that is turned to. */
+export function Reader({ base, document, passage, at, onTurn }) {
   const isPdf = document.content_type === "application/pdf";
   const [original, setOriginal] = useState(isPdf);
   return html`<div class="reader">
@@ -16,7 +17,7 @@ export function Reader({ base, document, passage }) {
       <${Button} small aria-pressed=${original} class=${original ? "pressed" : ""} onClick=${() => setOriginal(true)}>${t("Page")}<//>
       <${Button} small aria-pressed=${!original} class=${original ? "" : "pressed"} onClick=${() => setOriginal(false)}>${t("Text")}<//>
     </div>`}
-    ${original ? html`<${Pages} base=${base} document=${document} passage=${passage} />` : html`<${Text} base=${base} document=${document} passage=${passage} />`}
+    ${original ? html`<${Pages} base=${base} document=${document} passage=${passage} at=${at} onTurn=${onTurn} />` : html`<${Text} base=${base} document=${document} passage=${passage} />`}
   </div>`;
 }
 
@@ -56,7 +57,7 @@ function Text({ base, document, passage }) {
   }}<//>`;
 }
 
-function Pages({ base, document, passage }) {
+function Pages({ base, document, passage, at, onTurn }) {
   const file = useResource(
     async (signal) => {
       const [{ openPdf }, answer] = await Promise.all([
@@ -67,11 +68,15 @@ function Pages({ base, document, passage }) {
     },
     [base, document.document_id],
   );
-  const [page, setPage] = useState(passage?.page ?? 1);
+  const [page, setPage] = useState(at ?? passage?.page ?? 1);
+  const turn = (to) => {
+    setPage(to);
+    onTurn?.(to);
+  };
   const [problem, setProblem] = useState(null);
   const canvas = useRef(null);
   const marks = useRef(null);
-  useEffect(() => setPage(passage?.page ?? 1), [passage?.char_start, passage?.page]);
+  useEffect(() => setPage(at ?? passage?.page ?? 1), [passage?.char_start, passage?.page]);
   useEffect(() => () => file.data?.close(), [file.data]);
   useEffect(() => {
     if (!file.data || !canvas.current) return undefined;
@@ -87,9 +92,9 @@ function Pages({ base, document, passage }) {
   if (!file.data) return html`<${Skeleton} lines=${10} />`;
   return html`<div class="pdf">
     <div class="row center">
-      <${Button} small icon="back" aria-label=${t("Previous page")} disabled=${page <= 1} onClick=${() => setPage(page - 1)} />
+      <${Button} small icon="back" aria-label=${t("Previous page")} disabled=${page <= 1} onClick=${() => turn(page - 1)} />
       <span class="muted" aria-live="polite">${t("Page {n} of {total}", { n: number(page), total: number(file.data.pages) })}</span>
-      <${Button} small icon="next" aria-label=${t("Next page")} disabled=${page >= file.data.pages} onClick=${() => setPage(page + 1)} />
+      <${Button} small icon="next" aria-label=${t("Next page")} disabled=${page >= file.data.pages} onClick=${() => turn(page + 1)} />
     </div>
     <${Failure} error=${problem} />
     <div class="pdf-page"><canvas ref=${canvas} role="img" aria-label=${t("Page {n} of {total}", { n: page, total: file.data.pages })}></canvas><div class="pdf-marks" ref=${marks}></div></div>

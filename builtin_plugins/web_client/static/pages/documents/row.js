@@ -58,7 +58,7 @@ const about = (document) =>
 
 export function State({ document, job }) {
   if (document.status === "failed") return html`<${Badge} tone="bad">${t("Failed")}<//>`;
-  if (document.status === "completed") return html`<span class="faint wide-only nowrap">${plural(document.chunk_count, "one passage", "{n} passages")}</span>`;
+  if (document.status === "completed") return html`${document.notice && html`<span title=${document.notice}><${Badge} tone="warn">${t("Read in part")}<//></span>`}<span class="faint wide-only nowrap">${plural(document.chunk_count, "one passage", "{n} passages")}</span>`;
   const { done = 0, total = null } = job?.progress ?? {};
   return html`<span class="document-progress">
     <small class="faint clip">${job?.status === "running" ? job.message || t("Reading") : t("Waiting")}</small>

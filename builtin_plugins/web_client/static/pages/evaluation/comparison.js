@@ -6,7 +6,7 @@ import { useResource } from "../../lib/resource.js";
 import { number, t } from "../../lib/words.js";
 import { Badge, Loaded } from "../../parts/basics.js";
 import { Field } from "../../parts/forms.js";
-import { COSTS, figure, MEASURES } from "./measures.js";
+import { COSTS, figure, MEASURES, titleOf } from "./measures.js";
 
 const SIGNIFICANT = 0.05;
 
@@ -34,7 +34,7 @@ function Differences({ of }) {
   const names = MEASURES.filter((name) => of[name]);
   return html`<div class="table-box" tabindex="0" role="region" aria-label=${t("Differences")}><table>
     <thead><tr><th>${t("Measure")}</th><th class="number">${t("Difference")}</th><th class="number">${t("95 % interval")}</th><th class="number">p</th><th></th></tr></thead>
-    <tbody>${names.map((name) => html`<tr key=${name}><td>${name}</td><td class="number">${signed(name, of[name].difference)}</td>
+    <tbody>${names.map((name) => html`<tr key=${name}><td>${titleOf(name)}</td><td class="number">${signed(name, of[name].difference)}</td>
       <td class="number">${figure(name, of[name].low)} – ${figure(name, of[name].high)}</td><td class="number">${number(of[name].p, { maximumFractionDigits: 3 })}</td>
       <td><${Verdict} name=${name} of=${of[name]} /></td></tr>`)}</tbody></table></div>`;
 }

@@ -38,7 +38,7 @@ function Base({ bases }) {
   const add = html`<${Button} kind="primary" icon="plus" onClick=${() => setQuery({ new: 1 })}>${t("New set of questions")}<//>`;
   return html`
     <${Head} title=${t("Evaluation")} about=${ABOUT()}>${add}<//>
-    <${Field} as="select" label=${t("Knowledge base")} value=${base.id} onInput=${(id) => setQuery({ base: id })}>
+    <${Field} as="select" pick label=${t("Knowledge base")} value=${base.id} onInput=${(id) => setQuery({ base: id })}>
       ${bases.map((item) => html`<option key=${item.id} value=${item.id}>${item.name}</option>`)}
     <//>
     <${Loaded} of=${found}>${({ sets, runs }) => html`

@@ -9,7 +9,7 @@ import { Badge, Button, Failure, Head, Loaded, Meter, Notice } from "../../parts
 import { Field } from "../../parts/forms.js";
 import { saveBlob } from "../../parts/save.js";
 import { Comparison } from "./comparison.js";
-import { figure, MEASURES } from "./measures.js";
+import { figure, MEASURES, titleOf } from "./measures.js";
 
 const PAUSE = 1_500;
 
@@ -47,7 +47,7 @@ export default function Run({ id }) {
 function Summaries({ run }) {
   const names = MEASURES.filter((name) => run.summaries.some((one) => one.measures[name]));
   return html`<div class="table-box" tabindex="0" role="region" aria-label=${t("What was measured")}><table>
-    <thead><tr><th>${t("Way of asking")}</th>${names.map((name) => html`<th class="number" key=${name}>${name}</th>`)}</tr></thead>
+    <thead><tr><th>${t("Way of asking")}</th>${names.map((name) => html`<th class="number" key=${name}>${titleOf(name)}</th>`)}</tr></thead>
     <tbody>${run.summaries.map((one) => html`<tr key=${one.label}><td class="nowrap"><span class="name">${one.label}</span></td>
       ${names.map((name) => html`<td class="number" key=${name}><${Mean} name=${name} of=${one.measures[name]} /></td>`)}</tr>`)}</tbody></table></div>`;
 }
@@ -56,7 +56,7 @@ function Summaries({ run }) {
 function Picture({ id }) {
   const found = useResource(async () => URL.createObjectURL(await (await api.evaluationPlot({ run_id: id })).blob()), [id]);
   useEffect(() => () => URL.revokeObjectURL(found.data), [found.data]);
-  return html`<${Loaded} of=${found}>${(address) => html`<div class="table-box" tabindex="0" role="region" aria-label=${t("Plot")}><img class="plot" src=${address} alt=${t("The measures as bars, with their intervals")} /></div>`}<//>`;
+  return html`<${Loaded} of=${found}>${(address) => html`<div class="table-box on-paper" tabindex="0" role="region" aria-label=${t("Plot")}><img class="plot" src=${address} alt=${t("The measures as bars, with their intervals")} /></div>`}<//>`;
 }
 
 const Mean = ({ name, of }) =>
@@ -89,7 +89,7 @@ function Worst({ run }) {
     ${run.summaries.length > 1 && html`<div class="filters"><${Field} as="select" label=${t("Way of asking")} value=${String(position)} onInput=${(value) => setPosition(Number(value))}>
       ${run.summaries.map((one, index) => html`<option key=${one.label} value=${String(index)}>${one.label}</option>`)}<//></div>`}
     <${Loaded} of=${found}>${({ items }) => html`<div class="table-box" tabindex="0" role="region" aria-label=${t("The worst answered questions")}><table>
-      <thead><tr><th>${t("Question")}</th>${MEASURES.slice(0, 5).map((name) => html`<th class="number" key=${name}>${name}</th>`)}</tr></thead>
+      <thead><tr><th>${t("Question")}</th>${MEASURES.slice(0, 5).map((name) => html`<th class="number" key=${name}>${titleOf(name)}</th>`)}</tr></thead>
       <tbody>${items.map((item) => html`<tr key=${item.question_id}><td>${item.question}</td>${MEASURES.slice(0, 5).map((name) => html`<td class="number" key=${name}>${figure(name, item.values[name])}</td>`)}</tr>`)}</tbody></table></div>`}<//>
   </section>`;
 }

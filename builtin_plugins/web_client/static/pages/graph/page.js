@@ -24,7 +24,7 @@ export default function Graph() {
       return html`
         <${Head} title=${t("Graph")} about=${t("The people, places and things that your documents name, and what connects them.")} />
         ${!base ? html`<${Empty} icon="graph" title=${t("Nothing to draw yet")} action=${html`<${Button} kind="primary" to="/documents">${t("Add documents")}<//>`}>${t("First make a knowledge base and add documents to it.")}<//>`
-          : html`<${Field} as="select" label=${t("Knowledge base")} value=${base.id} onInput=${(id) => setQuery({ base: id, entity: null })}>
+          : html`<${Field} as="select" pick label=${t("Knowledge base")} value=${base.id} onInput=${(id) => setQuery({ base: id, entity: null })}>
               ${list.map((item) => html`<option key=${item.id} value=${item.id}>${item.name}</option>`)}<//>
             ${base.graph ? html`<${Base} key=${base.id} base=${base} />` : html`<${TurnOn} base=${base} onChanged=${bases.reload} />`}`}`;
     }}<//>

@@ -9,6 +9,7 @@ const STEPS_A_FRAME = 3;
 const MILLISECONDS = 5; // after which no further step is begun in a frame
 const NEAR = 14; // pixels around an entity that count as a click on it
 const LABELS = 60;
+const HALF_LABEL = 60; // pixels beside an entity for half of its name
 const TOKENS = { PERSON: "--accent", ORG: "--good", GPE: "--warn", LOC: "--warn", FAC: "--warn", DATE: "--text-3" };
 
 const radiusOf = (entity) => Math.min(14, 3 + 1.6 * Math.sqrt(entity.documents));
@@ -127,9 +128,12 @@ function pick(entities, { x, y }, place, px, py, onChoose) {
 }
 
 function fit(canvas, { x, y }, place) {
-  let farthest = 60;
-  for (let i = 0; i < x.length; i += 1) farthest = Math.max(farthest, Math.abs(x[i]), Math.abs(y[i]));
-  place.scale = Math.min(2, (Math.min(canvas.clientWidth, canvas.clientHeight) * 0.46) / farthest);
+  let [wide, high] = [60, 60];
+  for (let i = 0; i < x.length; i += 1) {
+    wide = Math.max(wide, Math.abs(x[i]));
+    high = Math.max(high, Math.abs(y[i]));
+  }
+  place.scale = Math.min(2, (canvas.clientWidth / 2 - HALF_LABEL) / wide, (canvas.clientHeight * 0.46) / high);
 }
 
 function draw(canvas, { entities, connections, layout: { x, y }, place, chosen }) {

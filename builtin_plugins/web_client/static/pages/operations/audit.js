@@ -25,7 +25,7 @@ export default function Audit() {
       !entries.length
         ? html`<${Empty} icon="audit" title=${t("No entries")}>${t("Nothing matches these filters, or nothing has happened yet.")}<//>`
         : html`<div class="table-box" tabindex="0" role="region" aria-label=${t("Audit log")}><table>
-            <thead><tr><th>${t("When")}</th><th>${t("Action")}</th><th>${t("By")}</th><th>${t("On")}</th><th><span class="hidden">${t("Details")}</span></th></tr></thead>
+            <thead><tr><th>${t("When")}</th><th>${t("Action")}</th><th>${t("By")}</th><th>${t("Concerning")}</th><th><span class="hidden">${t("Details")}</span></th></tr></thead>
             <tbody>${entries.map(
               (entry) => html`<tr key=${entry.id}>
                 <td class="nowrap">${dateTime(entry.created_at)}</td><td class="nowrap"><code>${entry.action}</code></td>
@@ -46,7 +46,7 @@ export default function Audit() {
 const Entry = ({ entry, onClose }) => html`<${Dialog} title=${entry.action} onClose=${onClose} wide>
   <dl class="facts">
     <dt>${t("When")}</dt><dd>${dateTime(entry.created_at)}</dd>
-    <dt>${t("On")}</dt><dd>${entry.target_type} ${entry.target_id}</dd>
+    <dt>${t("Concerning")}</dt><dd>${entry.target_type} ${entry.target_id}</dd>
     ${entry.ip_address && html`<dt>${t("From")}</dt><dd>${entry.ip_address}</dd>`}
     ${entry.user_agent && html`<dt>${t("Program")}</dt><dd>${entry.user_agent}</dd>`}
   </dl>

@@ -44,8 +44,7 @@ function Lines({ name, follow }) {
     box.current.scrollTop = box.current.scrollHeight;
   }, [lines]);
   return html`<${Failure} error=${error} />
-    <pre class="log" ref=${box} tabindex="0" role="log" aria-label=${t("Log of {name}", { name })}>${lines.map((line) => html`<span>${`${line.text}\n`}</span>`)}</pre>
-    ${!lines.length && !error && html`<p class="muted">${t("Nothing has been written yet.")}</p>`}`;
+    <pre class="log" ref=${box} tabindex="0" role="log" aria-label=${t("Log of {name}", { name })}>${lines.map((line) => html`<span>${`${line.text}\n`}</span>`)}${!lines.length && !error && html`<span class="muted">${t("Nothing has been written yet.")}</span>`}</pre>`;
 }
 
 async function read(name, follow, signal, take) {

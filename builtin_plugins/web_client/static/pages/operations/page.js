@@ -7,6 +7,7 @@ import { owns } from "../../lib/session.js";
 import { ago, plural, t } from "../../lib/words.js";
 import { Badge, Button, Empty, Loaded, Meter, Notice } from "../../parts/basics.js";
 import { say } from "../../parts/layers.js";
+import { titleOf } from "./jobs.js";
 import { OperationsHead } from "./tabs.js";
 
 const PAUSE = 5_000;
@@ -64,9 +65,9 @@ function JobRow({ job, onChanged }) {
   });
   const going = ["queued", "running"].includes(job.status);
   return html`<tr>
-    <td><span class="name">${job.title}</span>${job.error && html`<small class="bad block">${job.error}</small>`}</td>
+    <td><span class="name">${titleOf(job)}</span>${job.error && html`<small class="bad block">${job.error}</small>`}</td>
     <td><${StateBadge} state=${job.status} /></td>
-    <td class="wide-only">${job.status === "running" && html`<${Meter} value=${job.progress.done} max=${job.progress.total} label=${job.title} />`}<small class="faint">${going ? job.message : ""}</small></td>
+    <td class="wide-only">${job.status === "running" && html`<${Meter} value=${job.progress.done} max=${job.progress.total} label=${titleOf(job)} />`}<small class="faint">${going ? job.message : ""}</small></td>
     <td class="nowrap">${ago(job.created_at)}</td>
     <td class="right">${going && owns(job) && html`<${Button} small busy=${cancel.busy} disabled=${job.cancel_requested} onClick=${cancel.run}>${t("Cancel")}<//>`}</td>
   </tr>`;

@@ -17,13 +17,22 @@ export function Roles({ id, rights }) {
   return html`<${Loaded} of=${roles}>${(list) => html`
     <div class="row"><span class="grow muted">${t("A role gives rights once it is given to a member.")}</span>${rights.roles && html`<${Button} icon="plus" onClick=${() => setEditing({})}>${t("New role")}<//>`}</div>
     <div class="cards">${list.map(
-      (role) => html`<${RightsCard} key=${role.id} of=${role} parts=${role.permission_groups} fixed=${role.is_builtin ? t("Built in") : role.inherited_from && t("From above")} onChange=${() => setEditing(role)} onDelete=${rights.roles && (() => setDeleting(role))} />`,
+      (role) => html`<${RightsCard} key=${role.id} of=${inWords(role)} parts=${role.permission_groups} fixed=${role.is_builtin ? t("Built in") : role.inherited_from && t("From above")} onChange=${() => setEditing(role)} onDelete=${rights.roles && (() => setDeleting(role))} />`,
     )}</div>
     ${editing && html`<${Edit} org=${id} role=${editing} onSaved=${roles.reload} onClose=${() => setEditing(null)} />`}
     ${deleting && html`<${Confirm} title=${t("Delete “{name}”?", { name: deleting.name })} confirm=${t("Delete")} onClose=${() => setDeleting(null)}
       onConfirm=${async () => { await api.deleteRole({ org_id: id, role_id: deleting.id }); roles.reload(); }}><p>${t("Members who have it lose its rights.")}</p><//>`}
   `}<//>`;
 }
+
+const BUILT_IN = {
+  owner: "Everything in the organization and in those below it.",
+  admin: "Members, settings and the audit log of the organization and of those below it.",
+  member: "Sees the organization and what its members share.",
+};
+
+/** The built-in roles are described in the reader's language. */
+const inWords = (role) => (role.is_builtin ? { ...role, description: t(BUILT_IN[role.name] ?? role.description) } : role);
 
 /** A new role, or the one that has an id. */
 function Edit({ org, role, onSaved, onClose }) {
