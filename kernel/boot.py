@@ -337,7 +337,7 @@ def _assemble(
 
 def _add_accounts(platform: Platform, stack: AsyncExitStack) -> None:
     settings, database, add = platform.settings, platform.database, platform.resources.add
-    tokens = add(TOKENS, Tokens(settings, partial(platform.secrets.ensure, "jwt-secret")))
+    tokens = add(TOKENS, Tokens(settings, platform.secrets))
     ring = KeyRing(platform.secrets)
     if platform.role != "tool":  # a tool makes none: whoever explains a home may not be whom it belongs to
         tokens.prepare()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ import jwt
 from kernel.auth.models import Account
 from kernel.errors import Unauthorized
 from kernel.resource_keys import ResourceKey
+from kernel.secrets import SecretStore
 from kernel.settings import KernelSettings
 
 ALGORITHM = "HS256"
@@ -41,8 +42,8 @@ class Tokens:
     3.1).
     """
 
-    def __init__(self, settings: KernelSettings, kept: Callable[[], str]) -> None:
-        """`kept` answers the secret of this home, where the settings have none."""
+    def __init__(self, settings: KernelSettings, kept: SecretStore) -> None:
+        """`kept` has the secret of this home, where the settings have none."""
         self._settings = settings
         self._kept = kept
         self._lifetime = settings.jwt_expiration_minutes * 60
@@ -56,7 +57,7 @@ class Tokens:
     def _secrets(self) -> tuple[str, ...]:
         """The one that signs comes first."""
         given, previous = self._settings.jwt_secret, self._settings.jwt_previous_secret
-        secret = given.get_secret_value() if given else self._kept()
+        secret = given.get_secret_value() if given else self._kept.ensure("jwt-secret")
         return (secret, previous.get_secret_value()) if previous else (secret,)
 
     @property

@@ -95,3 +95,21 @@ class TestTexts:
         ann = await somebody(running)
         refused = await ann.post(f"{API}/construct-graph", json={"document_id": name, "text": "Ada"})
         assert refused.status == 422
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("extract", {"text": "Ada Lindqvist leads it."}),
+        ("construct-graph", {"document_id": "a", "text": "Ada Lindqvist leads it."}),
+        ("retrieve", {"query": "Ada"}),
+        ("entity-context", {"entity_text": "Ada"}),
+        ("graph/search", {"query": "Ada"}),
+        ("graph/correlate", {}),
+    ],
+)
+async def test_a_field_that_nobody_reads(running: Running, path: str, body: dict[str, object]) -> None:
+    """A misspelled field is refused by its name, and not ignored."""
+    ann = await somebody(running)
+    refused = await ann.post(f"{API}/{path}", json={**body, "limt": 5})
+    assert refused.status == 422 and refused.detail[0]["loc"] == ["body", "limt"]
