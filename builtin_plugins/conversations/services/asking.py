@@ -9,19 +9,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import delete, exists
+from sqlalchemy import bindparam, delete, exists, insert, update
 from sqlalchemy.exc import IntegrityError
 
 from builtin_plugins.conversations.answers import Piece, cut, without
 from builtin_plugins.conversations.models import Citation, Thread, Turn
 from builtin_plugins.conversations.services.reading import known, load, shown
-from builtin_plugins.conversations.services.threads import Reach, find, reach_for
+from builtin_plugins.conversations.services.threads import Reach, find_id, reach_for
 from builtin_plugins.conversations.settings import ConversationsSettings
 from kernel.sdk import Caller, Unit, Unprocessable, contracts, utc_now
 
 RESERVED = "mine"
 _EXTRACTIVE = "extractive"  # quotes passages of its own, and nothing of the history
+
+Record = dict[str, Any]
+
+# Past the ORM, whose part in a write takes longer than the database's: questions come all at once.
+_THREAD: Any = Thread.__table__
+_TURN: Any = Turn.__table__
+_CITATION: Any = Citation.__table__
+_NEW_THREAD = insert(_THREAD).returning(_THREAD.c.id)
+_NEW_TURN = insert(_TURN).returning(_TURN.c.id)
+_ANSWERED = update(_TURN).where(_TURN.c.id == bindparam("turn")).returning(_TURN.c.thread_id)
+_ACTIVE = update(_THREAD).where(_THREAD.c.id == bindparam("thread")).values(last_activity=bindparam("now"))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, and where."""
+
+    pipeline_id: str
+    question: str
 
 
 @dataclass(frozen=True)
@@ -39,10 +59,10 @@ class PendingTurn:
         rows = [_citation(self.id, number, one) for number, one in enumerate(answer.passages, 1)]
         if answer.model != _EXTRACTIVE:
             rows += [_earlier(self.id, -at, *one) for at, one in enumerate(sorted(self.earlier.items()), 1)]
-        seen = await known(self.caller, {one.document_id for one in rows})
-        gone = [one for one in rows if seen is not None and one.document_id not in seen]
+        seen = await known(self.caller, {one["document_id"] for one in rows})
+        gone = [one for one in rows if seen is not None and one["document_id"] not in seen]
         kept = [one for one in rows if one not in gone]
-        pieces = without(cut(answer.text), [one.number for one in gone])
+        pieces = without(cut(answer.text), [one["number"] for one in gone])
         await self.caller.platform.database.write(_close, self.id, answer, method, pieces, kept)
 
     async def drop(self) -> None:
@@ -60,29 +80,29 @@ async def open_turn(
         reach = await reach_for(caller, conversation_id, pipeline_id)
     else:
         reach = Reach(holder, ())
-    asked = Turn(asked_by=reach.holder, pipeline_id=pipeline_id, question=question, pieces=[])
-    database = caller.platform.database
+    asked, database = Asked(pipeline_id, question), caller.platform.database
     try:
         thread_id, turn_id, begun = await database.write(_open, reach, conversation_id, asked)
     except IntegrityError:
         # The same conversation was begun at the same time: the other question made it.
-        asked = Turn(asked_by=reach.holder, pipeline_id=pipeline_id, question=question, pieces=[])
         thread_id, turn_id, begun = await database.write(_open, reach, conversation_id, asked)
     history, earlier = ([], {}) if begun else await _history(caller, thread_id)
     return PendingTurn(caller, thread_id, turn_id, history, earlier)
 
 
-def _open(unit: Unit, reach: Reach, conversation_id: str, asked: Turn) -> tuple[int, int, bool]:
+def _open(unit: Unit, reach: Reach, conversation_id: str, asked: Asked) -> tuple[int, int, bool]:
     """The ids of thread and turn, and whether the thread begins with it."""
-    found = find(unit.session, reach, conversation_id)
-    thread = found or Thread(holder=reach.holder, conversation_id=conversation_id)
-    if found is None:
-        unit.session.add(thread)
-        unit.session.flush()
-    asked.thread_id = thread.id
-    unit.session.add(asked)
-    unit.session.flush()
-    return thread.id, asked.id, found is None
+    connection, now = unit.session.connection(), utc_now()
+    known = find_id(unit.session, reach, conversation_id)
+    if known is None:
+        new = {"holder": reach.holder, "conversation_id": conversation_id, "created_at": now}
+        thread_id = connection.execute(_NEW_THREAD, new).scalar_one()
+    else:
+        thread_id = known
+    turn = {"thread_id": thread_id, "asked_by": reach.holder, "pipeline_id": asked.pipeline_id}
+    turn |= {"question": asked.question, "pieces": [], "asked_at": now}
+    turn_id = connection.execute(_NEW_TURN, turn).scalar_one()
+    return thread_id, turn_id, known is None
 
 
 async def _history(caller: Caller, thread_id: int) -> tuple[list[contracts.PastTurn], dict[str, str | None]]:
@@ -99,48 +119,55 @@ def _close(
     answer: contracts.PipelineAnswer,
     method: str,
     pieces: list[Piece],
-    citations: list[Citation],
+    citations: list[Record],
 ) -> None:
-    turn = unit.session.get(Turn, turn_id, with_for_update=True)
-    if turn is None:  # the conversation was deleted while its answer was written
+    connection, now = unit.session.connection(), utc_now()
+    values = {
+        "pieces": [list(piece) for piece in pieces],
+        "withheld": any(text is None for text, _ in pieces),
+        "model_used": answer.model[:255],
+        "method": method,
+        "sources_count": len(answer.passages),
+        "confidence": answer.confidence,
+        "tokens_used": answer.tokens_used,
+        "answered_at": now,
+    }
+    thread_id = connection.execute(_ANSWERED.values(values), {"turn": turn_id}).scalar()
+    if thread_id is None:  # the conversation was deleted while its answer was written
         return
-    thread = unit.session.get_one(Thread, turn.thread_id, with_for_update=True)
-    turn.pieces = [list(piece) for piece in pieces]
-    turn.withheld = any(text is None for text, _ in pieces)
-    turn.model_used, turn.method = answer.model[:255], method
-    turn.sources_count, turn.confidence = len(answer.passages), answer.confidence
-    turn.tokens_used = answer.tokens_used
-    turn.answered_at = thread.last_activity = utc_now()
-    unit.session.add_all(citations)
+    connection.execute(_ACTIVE, {"thread": thread_id, "now": now})
+    if citations:
+        connection.execute(insert(_CITATION), citations)
 
 
-def _citation(turn_id: int, number: int, passage: contracts.CitedPassage) -> Citation:
-    return Citation(
-        turn_id=turn_id,
-        number=number,
-        document_id=passage.document_id,
-        knowledge_base_id=passage.knowledge_base_id,
-        chunk_id=passage.chunk_id,
-        source=passage.source,
-        page=passage.page,
-        char_start=passage.char_start,
-        char_end=passage.char_end,
-        score=passage.score,
-    )
+def _citation(turn_id: int, number: int, passage: contracts.CitedPassage) -> Record:
+    return {
+        "turn_id": turn_id,
+        "number": number,
+        "document_id": passage.document_id,
+        "knowledge_base_id": passage.knowledge_base_id,
+        "chunk_id": passage.chunk_id,
+        "source": passage.source,
+        "page": passage.page,
+        "char_start": passage.char_start,
+        "char_end": passage.char_end,
+        "score": passage.score,
+    }
 
 
-def _earlier(turn_id: int, number: int, document_id: str, knowledge_base_id: str | None) -> Citation:
-    return Citation(
-        turn_id=turn_id,
-        number=number,
-        document_id=document_id,
-        knowledge_base_id=knowledge_base_id,
-        chunk_id="",
-        source="",
-        char_start=0,
-        char_end=0,
-        score=0.0,
-    )
+def _earlier(turn_id: int, number: int, document_id: str, knowledge_base_id: str | None) -> Record:
+    return {
+        "turn_id": turn_id,
+        "number": number,
+        "document_id": document_id,
+        "knowledge_base_id": knowledge_base_id,
+        "chunk_id": "",
+        "source": "",
+        "page": None,
+        "char_start": 0,
+        "char_end": 0,
+        "score": 0.0,
+    }
 
 
 def _drop(unit: Unit, turn_id: int, thread_id: int) -> None:

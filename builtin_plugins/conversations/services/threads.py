@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TypeVar
 
-from sqlalchemy import ColumnElement, or_, select
+from sqlalchemy import ColumnElement, Select, or_, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.conversations.errors import ConversationNotFound
 from builtin_plugins.conversations.models import Thread
 from kernel.sdk import Caller, contracts
+
+Found = TypeVar("Found")
 
 _MOST_CANDIDATES = 500
 _NO_PIPELINE = "-"  # so that one statement serves who may ask a pipeline and who may not
@@ -59,14 +62,19 @@ def _pipelines_sharing(session: Session, conversation_id: str, pipeline_id: str 
 
 def find(session: Session, reach: Reach, conversation_id: str, *, lock: bool = False) -> Thread | None:
     """The caller's own conversation of this id, else the oldest shared one; None where there is none."""
-    query = (
-        select(Thread)
-        .where(Thread.conversation_id == conversation_id, reach.threads)
-        .order_by(Thread.holder != reach.holder, Thread.id)
-        .limit(1)
-    )
+    query = _first(select(Thread), reach, conversation_id)
     found: Thread | None = session.scalar(query.with_for_update() if lock else query)
     return found
+
+
+def find_id(session: Session, reach: Reach, conversation_id: str) -> int | None:
+    """The id of the same."""
+    return session.connection().execute(_first(select(Thread.id), reach, conversation_id)).scalar()
+
+
+def _first(query: Select[Found], reach: Reach, conversation_id: str) -> Select[Found]:
+    wanted = query.where(Thread.conversation_id == conversation_id, reach.threads)
+    return wanted.order_by(Thread.holder != reach.holder, Thread.id).limit(1)
 
 
 def find_begun(session: Session, reach: Reach, conversation_id: str, *, lock: bool = False) -> Thread:

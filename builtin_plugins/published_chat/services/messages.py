@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import BigInteger, Update, bindparam, case, insert, select, update
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session
 
 from builtin_plugins.published_chat.errors import ChatClosed, DailyLimit
 from builtin_plugins.published_chat.models import Day, Endpoint, VisitorSession, VisitorTurn
@@ -34,6 +33,36 @@ log = logging.getLogger("platform.published_chat")
 
 _SHOWN = 300
 _CITED = re.compile(r"\[(\d{1,3})\]")
+
+_COUNTS = ("questions", "answered", "refused", "tokens", "up", "down")
+_MOST = 2**31 - 1
+_ENDPOINT: Any = Endpoint.__table__
+_DAY: Any = Day.__table__
+_SESSION: Any = VisitorSession.__table__
+_TURN: Any = VisitorTurn.__table__
+# Past the ORM, whose part in a write takes longer than the database's: visitors come all at once.
+_TODAY = (_DAY.c.endpoint_id == bindparam("endpoint")) & (_DAY.c.day == bindparam("today"))
+_DAY_EXISTS = select(_DAY.c.day).where(_TODAY)
+_ENDPOINT_EXISTS = select(_ENDPOINT.c.id).where(_ENDPOINT.c.id == bindparam("endpoint"))
+_SESSION_EXISTS = select(_SESSION.c.id).where(_SESSION.c.id == bindparam("session"))
+_SEE_SESSION = (
+    update(_SESSION).where(_SESSION.c.id == bindparam("session")).values(last_activity=bindparam("now"))
+)
+_COUNT_QUESTION = (
+    update(_DAY)
+    .where(_TODAY, _DAY.c.questions < bindparam("most_questions"), _DAY.c.tokens < bindparam("most_tokens"))
+    .values(questions=_DAY.c.questions + 1)
+)
+_TOKENS = _DAY.c.tokens + bindparam("more_tokens", type_=BigInteger)
+_COUNT_ANSWER = (
+    update(_DAY)
+    .where(_TODAY)
+    .values(
+        answered=_DAY.c.answered + bindparam("more_answered"),
+        refused=_DAY.c.refused + bindparam("more_refused"),
+        tokens=case((_TOKENS > _MOST, _MOST), else_=_TOKENS),
+    )
+)
 
 Pieces = AsyncGenerator[str | ChatAnswer, None]
 
@@ -151,35 +180,20 @@ async def _count(platform: Platform, door: Door, visitor: Visitor) -> None:
 
 def _count_one(unit: Unit, door: Door, visitor: Visitor) -> None:
     endpoint, now = door.endpoint, utc_now()
-    day = day_row(unit.session, endpoint.id, now)
-    if day.questions >= endpoint.daily_questions or day.tokens >= endpoint.daily_tokens:
-        raise DailyLimit(headers={"Retry-After": str(_seconds_of_today(now))})
-    day.questions += 1
-    session = unit.session.get(VisitorSession, visitor.session_id)
-    if session is None:
-        unit.session.add(
-            VisitorSession(
-                id=visitor.session_id, endpoint_id=endpoint.id, origin=door.origin, last_activity=now
-            )
-        )
-    else:
-        session.last_activity = now
-    unit.session.flush()
-
-
-def day_row(session: Session, endpoint_id: str, now: datetime) -> Day:
-    """The row of this day, made if it is new, locked until the end of the unit."""
-    wanted = (Day.endpoint_id == endpoint_id) & (Day.day == now.date())
-    found: Day | None = session.scalar(select(Day).where(wanted).with_for_update())
-    if found is None:
-        found = Day(
-            endpoint_id=endpoint_id,
-            day=now.date(),
-            **dict.fromkeys(("questions", "answered", "refused", "tokens", "up", "down"), 0),
-        )
-        session.add(found)
-        session.flush()
-    return found
+    values = {
+        "endpoint": endpoint.id,
+        "today": now.date(),
+        "most_questions": endpoint.daily_questions,
+        "most_tokens": endpoint.daily_tokens,
+    }
+    if not _changes(unit, _COUNT_QUESTION, values):
+        if unit.session.connection().execute(_DAY_EXISTS, values).first() is not None:
+            raise DailyLimit(headers={"Retry-After": str(_seconds_of_today(now))})
+        unit.session.connection().execute(insert(_DAY), _new_day(endpoint.id, now, questions=1))
+    seen = {"session": visitor.session_id, "now": now}
+    if not _changes(unit, _SEE_SESSION, seen):
+        made = {"id": visitor.session_id, "endpoint_id": endpoint.id, "origin": door.origin}
+        unit.session.connection().execute(insert(_SESSION), {**made, "started_at": now, "last_activity": now})
 
 
 def _seconds_of_today(now: datetime) -> int:
@@ -196,23 +210,27 @@ async def _record(asked: Question, answer: contracts.PipelineAnswer) -> None:
 
 
 def _record_one(unit: Unit, asked: Question, answer: contracts.PipelineAnswer) -> None:
-    session, now = unit.session, utc_now()
-    if session.get(Endpoint, asked.door.endpoint.id) is None:
+    connection, now, endpoint_id = unit.session.connection(), utc_now(), asked.door.endpoint.id
+    if connection.execute(_ENDPOINT_EXISTS, {"endpoint": endpoint_id}).first() is None:
         return
-    day = day_row(session, asked.door.endpoint.id, now)
-    day.tokens = min(2**31 - 1, day.tokens + (answer.tokens_used or 0))
-    if answer.passages:
-        day.answered += 1
-    else:
-        day.refused += 1
-    if session.get(VisitorSession, asked.visitor.session_id) is not None:
-        values: dict[str, Any] = {"turn_id": asked.turn.id, "session_id": asked.visitor.session_id}
-        session.add(
-            VisitorTurn(
-                **values,
-                conversation_id=asked.conversation_id,
-                day=now.date(),
-                refused=not answer.passages,
-            )
-        )
-    session.flush()
+    answered, tokens = int(bool(answer.passages)), answer.tokens_used or 0
+    counted = {"endpoint": endpoint_id, "today": now.date(), "more_tokens": tokens}
+    counted |= {"more_answered": answered, "more_refused": 1 - answered}
+    if not _changes(unit, _COUNT_ANSWER, counted):
+        first = {"answered": answered, "refused": 1 - answered, "tokens": min(_MOST, tokens)}
+        connection.execute(insert(_DAY), _new_day(endpoint_id, now, **first))
+    session_id = asked.visitor.session_id
+    if connection.execute(_SESSION_EXISTS, {"session": session_id}).first() is not None:
+        turn = {"turn_id": asked.turn.id, "session_id": session_id}
+        turn |= {"conversation_id": asked.conversation_id, "day": now.date()}
+        connection.execute(insert(_TURN), {**turn, "refused": not answered})
+
+
+def _changes(unit: Unit, statement: Update, values: Mapping[str, Any]) -> bool:
+    """Whether there was a row to change."""
+    return bool(unit.session.connection().execute(statement, dict(values)).rowcount)
+
+
+def _new_day(endpoint_id: str, now: datetime, **counts: int) -> dict[str, Any]:
+    none = dict.fromkeys(_COUNTS, 0)
+    return {"endpoint_id": endpoint_id, "day": now.date(), **none, **counts}
