@@ -13,13 +13,13 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import pytest
@@ -27,9 +27,11 @@ import pytest
 from kernel.boot import open_platform
 from kernel.plugins import Candidate, given, installed
 from kernel.settings import SettingsLoader
+from kernel.testing_spares import Spare, Spares, look, put_back
 from kernel.version import DISTRIBUTION
 
 DATABASE = "platform.db"
+T = TypeVar("T")
 
 
 def run_apart(work: Coroutine[Any, Any, None]) -> None:
@@ -96,13 +98,66 @@ def keep_promise(values: Mapping[str, str], plugins: Iterable[str]) -> None:
     """Make the database of this environment with the plugins' tables, if it was promised."""
     name = urlsplit(values.get("DATABASE_URL", "")).path.removeprefix("/")
     server = _promised().pop(name, None)
-    if server is not None:
-        _create_quick(server, name, _template(_templates(), server, frozenset(plugins)))
+    if server is None:
+        return
+    template = _template(_templates(), server, frozenset(plugins))
+    spare = _spares().take(template)
+    if spare is not None:
+        administer(server, f"ALTER DATABASE {spare.name} RENAME TO {name}")
+        _used()[name] = replace(spare, name=name)
+    else:
+        _create_quick(server, name, template)
+        _used()[name] = Spare(server, name, template, _on(server, name, look))
 
 
 @cache
 def _promised() -> dict[str, str]:
     return {}
+
+
+@cache
+def _used() -> dict[str, Spare]:
+    return {}
+
+
+@cache
+def _spares() -> Spares:
+    return Spares()
+
+
+def _on(server: str, name: str, work: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
+    """What `work(connection)` answers on a database of this server."""
+    import asyncpg
+
+    found: list[T] = []
+
+    async def run() -> None:
+        connection = await asyncpg.connect(server.rpartition("/")[0] + f"/{name}", timeout=5)
+        try:
+            found.append(await work(connection))
+        finally:
+            await connection.close()
+
+    run_apart(run())
+    return found[0]
+
+
+def _use_again(spare: Spare) -> None:
+    """Put a database back among the spare ones; drop it where that can't be done."""
+    import asyncpg
+
+    again = replace(spare, name=_new_name())
+    leave = f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{spare.name}'"
+    unwanted: Spare | None = spare
+    try:
+        administer(spare.server, leave, f"ALTER DATABASE {spare.name} RENAME TO {again.name}")
+        unwanted = again
+        if _on(again.server, again.name, lambda connection: put_back(connection, again.made)):
+            unwanted = _spares().keep(again)
+    except (OSError, asyncpg.PostgresError):
+        pass  # somebody goes on using it, or the test has left it closed
+    if unwanted is not None:
+        administer(unwanted.server, f"DROP DATABASE {unwanted.name} WITH (FORCE)")
 
 
 def _new_name() -> str:
@@ -119,7 +174,10 @@ def drop(server: str, name: str, *, plain: bool) -> None:
     statement = f"DROP DATABASE {name} WITH (FORCE)"
     if _promised().pop(name, None):
         return
-    if plain:
+    spare = _used().pop(name, None)
+    if spare is not None:
+        _behind().submit(_use_again, spare)
+    elif plain:
         administer(server, statement)
     else:
         _behind().submit(administer, server, statement)
@@ -183,6 +241,8 @@ def pytest_configure_node(node: Any) -> None:
 def pytest_unconfigure() -> None:
     """Take away what the tests of this process shared; its last call here."""
     _behind().shutdown()
+    for spare in _spares().take_all():
+        drop(spare.server, spare.name, plain=True)
     templates = _shared().pop()
     if templates.own:
         templates.take_away()
