@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
+from functools import cache
 from typing import Any
+
+from builtin_plugins.rag.answering.refusing import SPOKEN
 
 _SURE = 0.45
 _NO_LANGUAGE = "zxx"
 """What the library calls text without any: random letters, codes."""
-_NAMES = {"wuu": "zh", "yue": "zh", "nb": "no", "nn": "no"}
+_NAMES = {"arz": "ar", "wuu": "zh", "yue": "zh", "nb": "no", "nn": "no"}
 """Written languages by the names that stop words, stemmers and refusals know."""
+_LATIN = "Latn"
+_LETTERS = {"Hans": r"\p{Han}", "Jpan": r"[\p{Han}\p{Hiragana}\p{Katakana}]", "Kore": r"\p{Hangul}"}
+"""Scripts of several alphabets."""
 
 ALIKE = (
     frozenset({"be", "bg", "mk", "ru", "sr", "uk"}),
@@ -35,11 +42,18 @@ class LanguageDetector:
     def of(self, text: str) -> str | None:
         """The language of a text; None where it can't be told, as of a single word, or where it has none,
         as random letters.
+
+        A few words in a script of few languages, such as Thai or Cyrillic, are taken for the most likely of
+        those that refusals speak.
         """
-        found, confidence = self._loaded().classify(text[:_ENOUGH_CHARS])
-        if confidence < _SURE or found == _NO_LANGUAGE:
-            return None
-        return _NAMES.get(found, str(found))
+        likely = Counter[str]()
+        for name, probability in self._loaded().rank(text[:_ENOUGH_CHARS]):
+            likely[_NAMES.get(name, name)] += probability
+        ranked = likely.most_common()
+        found, confidence = ranked[0]
+        if confidence >= _SURE:
+            return None if found == _NO_LANGUAGE else found
+        return next((name for name, _ in ranked if name in SPOKEN and _is_written(text, name)), None)
 
     def _loaded(self) -> Any:
         with self._loading:
@@ -48,3 +62,28 @@ class LanguageDetector:
 
                 self._identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
             return self._identifier
+
+
+def _is_written(text: str, language: str) -> bool:
+    """Whether a text is in the script of a language, but for Latin words such as names and codes."""
+    letters = _letters_of(language)
+    return letters is not None and len(letters.findall(text)) > len(_latin_words().findall(text))
+
+
+@cache
+def _letters_of(language: str) -> Any:
+    """None for Latin script, which tells no language."""
+    import regex
+    from babel.core import get_global
+
+    script = get_global("likely_subtags")[language].split("_")[1]
+    if script == _LATIN:
+        return None
+    return regex.compile(_LETTERS.get(script, rf"\p{{Script={script}}}"))
+
+
+@cache
+def _latin_words() -> Any:
+    import regex
+
+    return regex.compile(r"\p{Latin}+")

@@ -34,6 +34,9 @@ _REFUSALS: Final = {
     "vi": "Các tài liệu không có câu trả lời cho câu hỏi này.",
     "zh": "文档中没有这个问题的答案。",
 }
+SPOKEN: Final = frozenset({"en", *_REFUSALS})
+"""The languages that refusals speak, by their ISO 639 codes."""
+
 REFUSALS: Final = (NOT_SUPPORTED, *_REFUSALS.values())
 
 

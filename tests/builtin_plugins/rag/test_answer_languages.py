@@ -58,6 +58,11 @@ async def test_the_sentence_with_the_pronoun_is_quoted(shelf: Shelf, question: s
         ("Wer hat die Schacholympiade im Jahr 1972 gewonnen?", "Die Dokumente enthalten keine"),
         ("¿Quién ganó la olimpiada de ajedrez de 1972?", "Los documentos no contienen"),
         ("1972 satranç olimpiyatını hangi ülke kazandı?", "Belgeler bu soruya"),
+        ("多少人？", "文档中没有"),
+        ("Что такое E42?", "В документах нет"),
+        ("ما هو E42؟", "لا تحتوي المستندات"),
+        ("कौन?", "दस्तावेज़ों में"),
+        ("What does 茶道 mean?", "The documents do not contain"),
     ],
 )
 async def test_a_refusal_speaks_the_questions_language(shelf: Shelf, question: str, said: str) -> None:
