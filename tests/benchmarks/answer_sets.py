@@ -3,9 +3,10 @@
 Weights are chosen on half 0 and reported on half 1; paragraphs, subjects and files are not parted, so that
 what was learnt by heart does not help. `articles` are paragraphs about something else each; `subjects` are
 three or more about the same thing, so that a question whose paragraph is missing still finds its subject;
-`towns` differ in names alone; `across` asks in English over paragraphs in another language; `handbooks` are
-the fictional companies of the evaluation plugin; `support` has questions that nothing answers beside others
-about the same passages; `nonsense` is reported by itself.
+`towns` differ in names alone; `single` is one paragraph or sentence, asked for what it says, for what others
+say, and for letters without a meaning; `across` asks in English over paragraphs in another language;
+`handbooks` are the fictional companies of the evaluation plugin; `support` has questions that nothing answers
+beside others about the same passages; `nonsense` is reported by itself.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass, replace
 from string import ascii_lowercase
 from typing import Any
 
+from builtin_plugins.rag.answering.sentences import split_sentences
 from builtin_plugins.rag.chunking import chunk
 from builtin_plugins.rag.parsing.blocks import Block
 from tests.benchmarks.evaluation_sets import DATA
@@ -24,6 +26,7 @@ from tests.benchmarks.language_sets import ARTICLE_LANGUAGES, Asked, LanguageSet
 
 _EVERY = 7  # of the questions about towns, which are many and alike
 _ASPECTS = 7  # paragraphs about each town
+_SINGLES, _WHOLE, _STRANGE = 4, 2, 12
 _SYLLABLES = [one + other for one in "bdfgklmnprstvz" for other in "aeiou"]
 _PASSAGE, _REPEATED = 1500, 150
 
@@ -56,6 +59,7 @@ def answer_sets() -> Iterator[AnswerSet]:
         yield AnswerSet(f"{language} articles", found, asked)
         yield subjects(language)
         yield AnswerSet(f"{language} towns", *_some_towns(language, language))
+        yield from (single(language, place) for place in range(_SINGLES))
     for language in ("de", "zh"):
         yield AnswerSet(f"en-{language} across", *_some_towns("en", language))
     yield from (handbook("brattvik"), handbook("nordlys"), unanswered())
@@ -72,6 +76,23 @@ def subjects(language: str) -> AnswerSet:
             paragraphs.append(entry["text"])
     collection = LanguageSet(language, paragraphs, [one.asked for one in asked])
     return AnswerSet(f"{language} subjects", collection, asked)
+
+
+def single(language: str, place: int) -> AnswerSet:
+    """A knowledge base of one paragraph, or of one sentence: nothing in it can be compared with anything."""
+    found, half = articles(language), place % 2
+    text = found.paragraphs[place]
+    own = [one for one in found.questions if one.paragraph == place]
+    if place >= _WHOLE:
+        own = own[:1]
+        text = next(one.text for one in split_sentences(text, language) if own[0].expected in one.text)
+    elsewhere = [one.text for one in found.questions if one.paragraph % 2 == half and one.paragraph != place]
+    strange = [*elsewhere[:_STRANGE], *_meaningless(random.Random(100 + place), 2)]
+    asked = [*(replace(one, paragraph=0) for one in own), *(Asked(text, -1, "") for text in strange)]
+    collection = LanguageSet(language, [text], asked)
+    return AnswerSet(
+        f"{language} single {place}", collection, [Labelled(one, half, alone=True) for one in asked]
+    )
 
 
 def _some_towns(asking: str, language: str) -> tuple[LanguageSet, list[Labelled]]:
@@ -108,8 +129,14 @@ def handbook(name: str) -> AnswerSet:
 
 def nonsense() -> AnswerSet:
     """Letters without a meaning, asked of English articles: at random, in syllables, and as keys lie."""
-    chance, collection, texts = random.Random(7), articles("en"), list[str]()
-    for _ in range(40):
+    asked = [Labelled(Asked(text, -1, ""), 1, alone=True) for text in _meaningless(random.Random(7), 40)]
+    return AnswerSet("nonsense", articles("en"), asked)
+
+
+def _meaningless(chance: random.Random, times: int) -> list[str]:
+    """Three texts each time."""
+    texts = list[str]()
+    for _ in range(times):
         count = chance.randint(2, 6)
         made = (
             ["".join(chance.choices(ascii_lowercase, k=chance.randint(3, 9))) for _ in range(count)],
@@ -117,8 +144,7 @@ def nonsense() -> AnswerSet:
             chance.choices(["asdf", "qwer", "zxcv", "hjkl", "uiop", "mnbv", "poiu"], k=count),
         )
         texts += [" ".join(words) for words in made]
-    asked = [Labelled(Asked(text, -1, ""), 1, alone=True) for text in texts]
-    return AnswerSet("nonsense", collection, asked)
+    return texts
 
 
 def _holds(text: str, wanted: str) -> bool:

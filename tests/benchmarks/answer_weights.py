@@ -23,7 +23,7 @@ _HELD_BACK = 2.0
 _LOST = 0.01
 """The share of questions with an answer that no model is asked about."""
 
-_WRONG_SENTENCE = 12.0
+_WRONG_SENTENCE = 6.0
 """How much more a wrong answer counts for `sure` where the right one is there: these are few."""
 
 

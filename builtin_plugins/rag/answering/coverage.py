@@ -16,6 +16,7 @@ from builtin_plugins.rag.answering.words import (
     fold,
     forms_in,
     found_in,
+    has_number,
     named_terms,
 )
 
@@ -34,11 +35,16 @@ class Coverage:
         read = _reading(passage)
         return sum(map(read.means, self.wanted)) / len(self.wanted) if self.wanted else 0.0
 
-    def unnamed(self, passages: Sequence[Passage]) -> float:
-        """The share of the question's names, codes and numbers that none of the passages has."""
+    def unnamed(self, passages: Sequence[Passage], *, translated: bool = False) -> float:
+        """The share of the question's names, codes and numbers that none of the passages has.
+
+        Of names in a text that is `translated`, those with digits alone are looked for: others are spelt
+        otherwise there.
+        """
         read = [_reading(passage) for passage in passages]
-        missing = [name for name in self._names if not any(one.has(name) for one in read)]
-        return len(missing) / len(self._names) if self._names else 0.0
+        names = {name for name in self._names if has_number(name)} if translated else self._names
+        missing = [name for name in names if not any(one.has(name) for one in read)]
+        return len(missing) / len(names) if names else 0.0
 
 
 def _reading(passage: Passage) -> _Read:

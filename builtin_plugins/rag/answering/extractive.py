@@ -29,11 +29,15 @@ from builtin_plugins.rag.answering.words import (
 DEPTH = 5
 """Passages that an answer is made from, however many are shown."""
 
-MAX_CANDIDATES = 4  # two more would answer no better, and take half as long again
+MAX_CANDIDATES = 8
+"""Half of them hold 78 instead of 82 % of the answers to paraphrased questions. Most questions need four."""
+
 _LAGGING = 0.8
 """How far behind the best a sentence is when it is not worth a vector: it was not chosen on the sets."""
 
-_RANK_PRICE = 0.05
+_NEARNESS = 2.5
+"""How much the rank of its passage speaks for a sentence: with less, twice as many are worth a vector."""
+
 _LONGEST_HEADING = 80
 
 
@@ -180,7 +184,7 @@ class _Words:
 
 def _promise(one: Candidate) -> float:
     """What speaks for scoring a sentence, before its meaning is known."""
-    return one.overlap + one.joined + 0.3 * one.fits - _RANK_PRICE * 4 * (one.passage - 1)
+    return one.overlap + one.joined + 0.3 * one.fits + _NEARNESS * one.nearness
 
 
 def _numbers(question: str) -> frozenset[str]:

@@ -32,11 +32,11 @@ class Signs:
     `agreed` is 1 where both legs put the home first. `joined` and `overlap` are shares of the question's
     words in the sentence, with and without what stands before it, `coverage` that in the home. `unnamed` is
     the share of its names, codes and numbers that no passage has, `home_unnamed` that the home lacks; where
-    question and home are in different languages both are 0, as words can't tell. `share` is that of the best
-    sentence among all by their worths, as probabilities. `fit`
-    and `unfit` tell whether the sentence has the kind of thing that is asked for; both are 0 for any kind.
+    question and home are in different languages both are of those with digits alone. `share` is that of the
+    best sentence among all by their worths, as probabilities. `fit` and `unfit` tell whether the sentence has
+    the kind of thing that is asked for; both are 0 for any kind.
     `foreign` is above 0 where question and home are in different languages, as far as their words don't match
-    all the same and the home is near.
+    all the same, the home is near, and it lacks no code or number.
     """
 
     similarity: float
@@ -83,6 +83,7 @@ class Signs:
         similarity, alone = similarities[order[0]], len(passages) == 1
         unrivalled = _margin_alone(similarity) if alone else _MOST_MARGIN
         abroad = _differ(language, home.language)
+        home_unnamed = covered.unnamed([home], translated=abroad)
         return cls(
             similarity=similarity,
             ahead=similarity - sum(similarities) / len(similarities),
@@ -97,13 +98,13 @@ class Signs:
             joined=best.joined,
             overlap=best.overlap,
             coverage=covered.of(home),
-            unnamed=0.0 if abroad else covered.unnamed(passages),
-            home_unnamed=0.0 if abroad else covered.unnamed([home]),
+            unnamed=covered.unnamed(passages, translated=abroad),
+            home_unnamed=home_unnamed,
             fit=float(best.fits > 0),
             unfit=float(best.fits < 0),
             row=float(best.is_row),
             brief=1.0 / max(1, len(covered.wanted)),
-            foreign=_foreign(by_words[place], near[place]) if abroad else 0.0,
+            foreign=(1.0 - home_unnamed) * _foreign(by_words[place], near[place]) if abroad else 0.0,
             share=1.0 / sum(math.exp(score - scores[order[0]]) for score in scores),
         )
 

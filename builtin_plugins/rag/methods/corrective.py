@@ -27,6 +27,7 @@ from kernel.sdk import contracts
 Grade = Literal["incorrect", "ambiguous", "correct"]
 _GRADES: tuple[Grade, ...] = ("incorrect", "ambiguous", "correct")
 _SURE = 0.5
+_ALIKE = 0.02  # the same passages differ as much when a word is added to what was searched for
 _REWRITE_TOKENS = 80
 _MOST_CHARS = 400
 _RULES = (
@@ -102,7 +103,7 @@ async def _is_worse(question: Question, more: Retrieved, found: Retrieved) -> bo
     """Whether a second search loses an answer, or shows passages that answer less."""
     if (await weighed(question, found)).supported and not (await weighed(question, more)).supported:
         return True
-    return await _shown(question, more) < await _shown(question, found)
+    return await _shown(question, more) < await _shown(question, found) - _ALIKE
 
 
 async def _shown(question: Question, found: Retrieved) -> float:
@@ -115,7 +116,7 @@ async def calibrated(question: Question, found: Retrieved) -> Grade:
     measured = await weighed(question, found)
     if measured.supported and measured.sure >= _SURE:
         return "correct"
-    return "ambiguous" if measured.hopeful else "incorrect"
+    return "ambiguous" if measured.enough >= measured.how.least / 2 else "incorrect"
 
 
 def keywords(text: str) -> str:

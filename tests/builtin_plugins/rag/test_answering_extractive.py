@@ -153,6 +153,21 @@ def test_one_passage_alone_answers_what_it_is_about(model: str, text: str, near:
         assert weigh(question, found, pieces, near_all, calibration_of(model)).supported is answers
 
 
+@pytest.mark.parametrize("model", ["multilingual-e5-small", "all-minilm"])
+def test_a_code_is_the_same_in_every_language(model: str) -> None:
+    """Words of another language can't speak against an answer; a code that is another one does."""
+    lines = ("E17: Der Motor ist zu heiß.", "E18: Der Akku ist leer.", "E19: Das Messer steht still.")
+    found = [replace(one, near=0.5, language="de") for one in passages(*lines)]
+    worth = {}
+    for code in ("E17", "E42"):
+        question = f"What does the error {code} mean?"
+        pieces = candidates(question, found, language="en")
+        near = [0.6 if code in one.text else 0.5 for one in pieces]
+        worth[code] = weigh(question, found, pieces, near, calibration_of(model), language="en")
+    assert worth["E17"].supported and not worth["E42"].supported
+    assert worth["E17"].enough > 2 * worth["E42"].enough
+
+
 @pytest.mark.parametrize(
     "question", ["What is the capital of Mongolia?", "asdf qwer", "???", "", "Who won in 2018?"]
 )
