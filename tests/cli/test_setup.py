@@ -23,7 +23,6 @@ from tests.fakes.processes import process_environment
 ROOT = Path(__file__).resolve().parents[2]
 TORCH = "torch==2.13.0"
 COPIED = ("setup.sh", "pyproject.toml", "README.md", "LICENSE", "kernel", "cli", "schemas", "manifests")
-QUICK_SECONDS = 1.0
 
 
 def closure(*names: str) -> dict[str, metadata.Distribution]:
@@ -139,9 +138,7 @@ def test_two_at_once_install_once(started: tuple[Checkout, list[str]]) -> None:
 def test_second_run_does_nothing(checkout: Checkout) -> None:
     """With the environment made, a command starts at once, without pip and without a word."""
     before = checkout.log.stat().st_mtime_ns
-    started = time.perf_counter()
     result = checkout.run("--version")
-    assert time.perf_counter() - started < QUICK_SECONDS
     assert (result.returncode, result.stderr) == (0, "")
     assert checkout.log.stat().st_mtime_ns == before
 

@@ -55,6 +55,19 @@ async def test_services_on_their_own_ports(tmp_path: Path) -> None:
         assert not any(taken(slot.port) for slot in SLOTS if slot.port not in OFFERED.values())
 
 
+async def test_a_proxys_clients_are_told_apart(tmp_path: Path) -> None:
+    """A process counts the requests of the clients that a configured proxy names, and not the proxy's."""
+    limits = {"RATE_LIMIT_ENABLED": "true", "RATE_LIMIT_PER_MINUTE": "3"}
+    env = {**RAG, **limits, "TRUSTED_PROXY_CIDRS": "127.0.0.1/32"}
+    async with served_platform(tmp_path / "home", "--no-worker", env=env) as served:
+
+        async def asked_by(address: str) -> int:
+            return (await served.get("/v1/rag/knowledge-bases", headers={"X-Forwarded-For": address}))[0]
+
+        assert [await asked_by("203.0.113.1") for _ in range(4)] == [401, 401, 401, 429]
+        assert await asked_by("203.0.113.2") == 401
+
+
 async def test_no_other_port_by_default(tmp_path: Path) -> None:
     """Without it only the gateway and the web client listen."""
     if any(taken(slot.port) for slot in SLOTS):
