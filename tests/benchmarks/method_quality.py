@@ -2,6 +2,7 @@
 
 python -m tests.benchmarks.method_quality                     # all 62 questions, without a model
 python -m tests.benchmarks.method_quality --model -n 6        # six of them, with the small real model
+python -m tests.benchmarks.method_quality --scripted          # a model that answers at once: the longest ways
 python -m tests.benchmarks.method_quality --set nordlys       # the small set
 python -m tests.benchmarks.method_quality --chunk-size 300    # with trees, which need six passages
 """
@@ -20,6 +21,7 @@ from typing import Any
 from builtin_plugins.embeddings.plugin import EmbeddingsPlugin
 from builtin_plugins.evaluation.plugin import EvaluationPlugin
 from kernel.testing import Actor, Running, platforms
+from tests.benchmarks.methods import QuickModel
 from tests.builtin_plugins.evaluation.evaluation_support import API, SETS, documents_of, make_set, measure
 from tests.fakes.small_model import SmallModel, serving
 
@@ -53,23 +55,32 @@ async def table(
 
 
 async def bench(
-    folder: Path, env: Mapping[str, str], name: str, count: int | None, chunk_size: int | None
+    folder: Path,
+    env: Mapping[str, str],
+    name: str,
+    count: int | None,
+    chunk_size: int | None,
+    *,
+    scripted: bool,
 ) -> str:
     """A platform with the set's documents, and its figures."""
     fields: dict[str, Any] = {"embedding_model": "multilingual-e5-small"}
     if chunk_size is not None:
         fields.update(chunk_size=chunk_size, chunk_overlap=0)
     plugins = [EmbeddingsPlugin, EvaluationPlugin, "rag", *(["models"] if env else [])]
+    plugins += [QuickModel()] if scripted else []
     async with platforms(folder) as start:
         running = await start(*plugins, env=dict(env))
         ann, base = await documents_of(running, name, **fields)
-        return await table(running, ann, base, questions(name, count), strategies=not env)
+        return await table(running, ann, base, questions(name, count), strategies=not env and not scripted)
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--model", action="store_true", help="with the small real model")
+    model_of = parser.add_mutually_exclusive_group()
+    model_of.add_argument("--model", action="store_true", help="with the small real model")
+    model_of.add_argument("--scripted", action="store_true", help="with a model that answers at once")
     parser.add_argument("--set", default="brattvik", help="folder in tests/benchmarks/data")
     parser.add_argument("-n", type=int, help="number of questions; all by default")
     parser.add_argument("--chunk-size", type=int, help="characters; trees need six passages of a document")
@@ -78,7 +89,8 @@ def main() -> None:
         folder = Path(made)
         with serving(folder) if wanted.model else nullcontext() as model:
             env = model.env if isinstance(model, SmallModel) else {}
-            print(asyncio.run(bench(folder / "home", env, wanted.set, wanted.n, wanted.chunk_size)))
+            asked = (wanted.set, wanted.n, wanted.chunk_size)
+            print(asyncio.run(bench(folder / "home", env, *asked, scripted=wanted.scripted)))
 
 
 if __name__ == "__main__":

@@ -47,6 +47,12 @@ class Coverage:
         return len(missing) / len(names) if names else 0.0
 
 
+def read_ahead(passages: Sequence[Passage]) -> None:
+    """Read passages now; what is asked of them soon after takes no time."""
+    for passage in passages:
+        _reading(passage).read()
+
+
 def _reading(passage: Passage) -> _Read:
     return _read(passage.chunk_id, _context(passage), passage.language)
 
@@ -63,6 +69,10 @@ class _Read:
         self._text, self._language = text, language
         self._folded = fold(text)
         self._initials = Initials(text)
+
+    def read(self) -> None:
+        """Do now what is otherwise done when it is needed."""
+        _ = self._stems
 
     def means(self, word: str) -> bool:
         """Whether any form of a word, as written, is there."""

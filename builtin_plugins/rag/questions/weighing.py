@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from builtin_plugins.rag.answering import extractive
 from builtin_plugins.rag.answering.calibration import calibration_of
 from builtin_plugins.rag.answering.candidate import Candidate
+from builtin_plugins.rag.answering.coverage import read_ahead
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.weighing import Weighed, weigh
 from builtin_plugins.rag.questions.question import Inquiry
@@ -27,7 +28,7 @@ async def weighed(inquiry: Inquiry, found: Retrieved) -> Weighed:
         platform, language = inquiry.platform, await inquiry.language()
         candidates = await in_thread(platform, _candidates, inquiry, passages, language)
         near = await _similarities(inquiry, found, passages, candidates)
-        made = await in_thread(platform, _weighed, inquiry, passages, language, candidates, near)
+        made = _weighed(inquiry, passages, language, candidates, near)
         inquiry.weighed[key] = made
     return made
 
@@ -74,4 +75,6 @@ def _weighed(
 
 
 def _candidates(inquiry: Inquiry, passages: Sequence[Passage], language: str | None) -> list[Candidate]:
+    """Reads the passages, so that weighing a few candidates takes less time than a way to a thread."""
+    read_ahead(passages)
     return extractive.candidates(inquiry.request.question, passages, language=language)
