@@ -37,8 +37,11 @@ Edge = tuple[str, str, float]
 
 @dataclass(frozen=True, slots=True)
 class _Community:
-    members: Sequence[str]  # the most central first
-    weights: Mapping[str, float]
+    weights: Mapping[str, float]  # of its members, the most central first
+
+    @property
+    def members(self) -> Sequence[str]:
+        return list(self.weights)
 
 
 async def overview(caller: Caller, request: schemas.OverviewRequest) -> schemas.Overview:
@@ -86,7 +89,7 @@ def _communities(edges: Sequence[Edge]) -> list[_Community]:
     groups = networkx.community.louvain_communities(graph, seed=_SEED) if edges else []
     found = [sorted(group, key=lambda key: (-weights[key], key)) for group in groups]
     found.sort(key=lambda group: (-sum(weights[key] for key in group), group[0]))
-    return [_Community(group, weights) for group in found]
+    return [_Community({key: weights[key] for key in group}) for group in found]
 
 
 def _topics(
@@ -128,12 +131,15 @@ def _places(session: Session, graphs: object, keys: Collection[str]) -> list[Pla
 
 
 def _summary(passages: Sequence[Shown], weights: Mapping[str, float]) -> str:
-    """The sentences that name the most central entities, in the order of the passages; none says it again."""
+    """The sentences that name the most central of these entities, in the order of the passages; none says
+    it again. Whatever else a sentence names counts for nothing.
+    """
     worth: list[tuple[float, int, int, str, frozenset[str]]] = []
     for number, passage in enumerate(passages):
         for start, end in all_of(passage.text):
-            keys = frozenset(str(key) for at, _, key, _ in passage.mentions if start <= int(str(at)) < end)
-            score = sum(weights.get(key, 0.0) for key in keys)
+            named = {str(key) for at, _, key, _ in passage.mentions if start <= int(str(at)) < end}
+            keys = frozenset(named & weights.keys())
+            score = sum(weights[key] for key in keys)
             worth.append((-score, number, start, " ".join(passage.text[start:end].split()), keys))
     chosen: list[tuple[int, int, str]] = []
     told: defaultdict[str, int] = defaultdict(int)

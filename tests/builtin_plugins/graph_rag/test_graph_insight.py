@@ -13,6 +13,11 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 HARBOUR = "Captain Ilse Brandt anchors the Polar Star in Hammerfest. The Polar Star carries copper ore."
 MUSEUM = "The Arctic Museum shows a model of the Polar Star. Ilse Brandt opened the Arctic Museum."
+HANDBOOK = (
+    "A hotel in Oslo may cost up to 185 euro per night.\n\n"
+    "Ada Lindqvist leads the Senja Station. Jonas Berg repairs the Aurora Sensor there.\n\n"
+    "The Senja Station sends its measurements to Tromsø. Ada Lindqvist checks them.\n"
+)
 BAKERY = "Emil Dahl bakes bread in Bergen. The Dahl Bakery opens at six."
 
 
@@ -121,6 +126,15 @@ class TestOverview:
         again = await call(ann, "overview")
         assert again["topics"] == found["topics"]
         assert len((await call(ann, "overview", limit=1))["topics"]) == 1
+
+    async def test_two_topics_of_one_document(self, running: Running) -> None:
+        """Each is told by sentences of its own, also where the other is named more."""
+        ann = await somebody(running)
+        await construct(ann, "handbook", HANDBOOK)
+        topics = (await call(ann, "overview"))["topics"]
+        oslo = next(topic for topic in topics if "Oslo" in topic["entities"])
+        assert "Senja Station" not in oslo["entities"]
+        assert oslo["summary"] == "A hotel in Oslo may cost up to 185 euro per night."
 
     async def test_nothing(self, running: Running) -> None:
         """Without graphs there are no topics; a knowledge base without a visible graph is 404."""
