@@ -76,6 +76,19 @@ def test_pending_migrations(bare_cli: Cli, platform_home: Path) -> None:
     assert "platformctl db upgrade" in found["database"]["remedy"]
 
 
+@pytest.mark.parametrize(
+    ("kept_free", "status", "text"),
+    [("0", "ok", "GB are free"), ("1000000000", "failed", "the disk is full")],
+)
+def test_room_on_the_disk(
+    bare_cli: Cli, monkeypatch: pytest.MonkeyPatch, kept_free: str, status: str, text: str
+) -> None:
+    """Less than is to be kept free is a failure, with what to do."""
+    monkeypatch.setenv("PLATFORM_MIN_FREE_DISK_MB", kept_free)
+    found = examined(bare_cli)[1]["disk"]
+    assert found["status"] == status and text in found["text"]
+
+
 def test_secret_that_others_can_read(cli: Cli, platform_home: Path) -> None:
     """A secret with loose permissions fails, with the command that closes it."""
     cli("secret", "set", "deploy", input="s3cret")
@@ -245,7 +258,7 @@ class TestWhatIsStored:
         assert "9 days old" in examined(cli)[1]["backups"]["text"]
 
     def test_what_is_lost_is_named(self, cli: Cli, home: Path) -> None:
-        """A missing upload, an orphan, a lost key, a clock set back, a log that grew."""
+        """A missing upload, an orphan, a lost key, a clock set back."""
         (upload,) = (path for path in (home / "blobs").rglob("*") if path.is_file() and len(path.name) == 62)
         orphan = upload.parent / ("0" * 62)
         orphan.write_bytes(b"nobody's")
@@ -261,6 +274,18 @@ class TestWhatIsStored:
         assert "1 of 1 uploaded files are missing" in found["files"]["text"]
         assert "plugin acme: key" in found["encryption"]["text"]
         assert "behind" in found["clock"]["text"]
+
+    def test_a_log_that_grew(self, cli: Cli, home: Path) -> None:
+        """Another program reads from long ago, so nothing of the log can be given back."""
+        with closing(sqlite3.connect(home / "platform.db")) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM kernel_account").fetchone()
+            with closing(sqlite3.connect(home / "platform.db")) as writer:
+                writer.execute("CREATE TABLE later (name TEXT)")
+            os.truncate(home / "platform.db-wal", 600 << 20)  # as if much more had been written
+            finding = examined(cli)[1]["write log"]
+        assert finding["status"] == "warning" and "has grown to" in finding["text"]
+        assert "holds a transaction open" in finding["remedy"]
 
     def test_a_newer_schema(self, cli: Cli, home: Path) -> None:
         """It says so, and not that the database should be started."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from sqlalchemy import text
 
 from builtin_plugins.platform_ops.backup.creating import create
 from builtin_plugins.platform_ops.backup.service import back_up, source_of
-from kernel.sdk import Plugin, Unit, hookimpl
+from kernel.jobs.schedules import Scheduler
+from kernel.sdk import Plugin, Unit, hookimpl, utc_now
 from kernel.testing import Start
 from tests.builtin_plugins.platform_ops.conftest import Open, Shop
 
@@ -59,6 +61,18 @@ async def test_second_archive_shares_with_the_first(open_shop: Open) -> None:
     listed = (await shop.admin.get("/v1/backups")).json()["archives"]
     assert [one["name"] for one in listed] == sorted((one["name"] for one in listed), reverse=True)
     assert listed[0]["size_bytes"] > first.objects.written / 2
+
+
+async def test_by_the_clock(open_shop: Open) -> None:
+    """With a schedule, backups are made by themselves."""
+    shop: Shop = await open_shop(env={"PLATFORM_BACKUP_SCHEDULE": "@daily"})
+    scheduler, now = Scheduler(shop.running.platform), utc_now()
+    await scheduler.turn(now)
+    await shop.running.run_jobs()
+    assert shop.archives.entries() == []
+    await scheduler.turn(now + timedelta(days=1))
+    await shop.running.run_jobs()
+    assert len(shop.archives.entries()) == 1
 
 
 async def test_keeps_the_newest(open_shop: Open) -> None:
