@@ -116,6 +116,7 @@ export default {
   "Ask again": "Noch einmal fragen",
   "Searching one knowledge base …": "Eine Wissenssammlung wird durchsucht …",
   "Searching {n} knowledge bases …": "{n} Wissenssammlungen werden durchsucht …",
+  "Found nothing that answers it": "Nichts gefunden, was darauf antwortet",
   "Cites one passage": "Zitiert eine Passage",
   "Cites {n} passages": "Zitiert {n} Passagen",
   "Read one passage": "Eine Passage gelesen",

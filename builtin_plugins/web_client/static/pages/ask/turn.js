@@ -39,13 +39,19 @@ function Steps({ turn }) {
   if (turn.state === "searching") {
     return html`<p class="steps" role="status"><${Spinner} />${turn.steps.at(-1)?.message ?? plural(bases, "Searching one knowledge base …", "Searching {n} knowledge bases …")}</p>`;
   }
-  if (turn.stored && !turn.sources.length) return null;
   const seconds = turn.took ? number(turn.took / 1000, { maximumFractionDigits: 1 }) : "";
-  const read = turn.stored ? plural(turn.sources.length, "Cites one passage", "Cites {n} passages") : plural(turn.sources.length, "Read one passage", "Read {n} passages");
+  const read = countOf(turn);
   return html`<details class="steps-done">
     <summary>${turn.state === "writing" ? html`<${Spinner} />` : html`<${Icon} name="check" size=${15} />`}${read}${seconds && ` · ${t("{n} s", { n: seconds })}`}</summary>
     <${Trace} turn=${turn} />
   </details>`;
+}
+
+/** How many passages an answer comes from. */
+function countOf({ stored, sources, state, withheld }) {
+  if (state === "done" && !sources.length && !withheld) return t("Found nothing that answers it");
+  if (stored) return plural(sources.length, "Cites one passage", "Cites {n} passages");
+  return plural(sources.length, "Read one passage", "Read {n} passages");
 }
 
 function Trace({ turn }) {

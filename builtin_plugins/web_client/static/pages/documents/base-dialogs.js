@@ -20,7 +20,7 @@ export function EditBase({ base, onSaved, onClose }) {
   });
   return html`<${Dialog} title=${base.name} onClose=${onClose}>
     <${Form} action=${action} submit=${t("Save")} onCancel=${onClose} disabled=${!name.trim()}>
-      <${Field} label=${t("Name")} value=${name} onInput=${setName} required />
+      <${Field} label=${t("Name")} value=${name} onInput=${setName} required autofocus />
       <${Field} label=${t("Description")} as="textarea" value=${description} onInput=${setDescription} optional />
       <${VisibilityChoice} value=${seen} onChange=${setSeen} />
     <//>

@@ -1,0 +1,243 @@
+"""What people do besides: passwords, traces, correlations, trees of organizations, visitors, addresses."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Locator, Page, Route, expect
+
+from kernel.testing import Actor, Running, eventually
+from tests.builtin_plugins.web_client.places import PAGES, one_of_everything
+from tests.builtin_plugins.web_client.visits import (
+    STATION,
+    Visitor,
+    completed,
+    evaluate,
+    knowledge_base,
+    publish,
+)
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+QUESTION = "How much may a hotel in Oslo cost per night?"
+SCREENS = ((3840, 2160), (360, 640))
+
+
+async def kept(page: Page, press: Locator) -> Any:
+    """The JSON that a button hands to the browser to keep."""
+    async with page.expect_download() as download:
+        await press.click()
+    return json.loads((await (await download.value).path()).read_text(encoding="utf-8"))
+
+
+async def test_changing_the_password(site: Running, visitor: Visitor) -> None:
+    """This session goes on, others end. Without a provider, no other way to sign in is offered."""
+    ana = await site.user()
+    page = await visitor.open("/login")
+    await expect(page.get_by_role("button", name="Sign in", exact=True)).to_be_visible()
+    await expect(page.get_by_role("button", name="Sign in with")).to_have_count(0)
+    await visitor.sign_in(ana, "/account")
+    await page.get_by_label("Current password").fill(ana.password)
+    await page.get_by_label("New password", exact=True).fill("another good one")
+    await page.get_by_label("New password, again").fill("another good two")
+    await expect(page.get_by_text("The two are not the same.")).to_be_visible()
+    await page.get_by_label("New password, again").fill("another good one")
+    await page.get_by_role("button", name="Change the password").click()
+    await expect(page.get_by_text("Your password is changed.")).to_be_visible()
+    assert (await ana.get("/v1/rag/knowledge-bases")).status == 401
+    await page.reload()
+    await expect(page.get_by_role("heading", name="Your account")).to_be_visible()
+    await site.sign_in(ana.user["username"], "another good one")
+
+
+async def test_the_trace_of_a_method(site: Running, visitor: Visitor) -> None:
+    """A method is chosen beside the question; what it did can be unfolded under the answer."""
+    ana = await site.user()
+    await knowledge_base(ana)
+    page = await visitor.arrive(ana)
+    await page.get_by_role("button", name="How to answer").click()
+    await page.get_by_label("Method").select_option("corrective")
+    await visitor.ask(QUESTION)
+    answer = page.locator(".turn")
+    await expect(answer).to_contain_text("185 euro")
+    await answer.locator("summary").click()
+    await expect(answer.locator(".trace")).to_contain_text("corrective")
+
+
+async def test_questions_that_got_worse(site: Running, visitor: Visitor) -> None:
+    """They stand below the comparison, with before and now."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    _, run = await evaluate(ana, base["id"])
+
+    async def worse(route: Route) -> None:
+        answer = await route.fetch()
+        found = await answer.json()
+        found["worse"] = [{"question": QUESTION, "before": {"quality": 1}, "now": {"quality": 0.25}}]
+        await route.fulfill(response=answer, json=found)
+
+    await visitor.context.route(re.compile(r"/comparison\?"), worse)
+    page = await visitor.arrive(ana, f"/evaluation/runs/{run}?with={run}")
+    row = page.get_by_role("region", name="Questions that got worse").get_by_role("row", name=QUESTION)
+    await expect(row).to_contain_text("0.25")
+
+
+async def test_correlations(site: Running, visitor: Visitor) -> None:
+    """Documents that name the same thing stand beside each other, with sentences, and lead to themselves."""
+    ana = await site.user()
+    base = await knowledge_base(ana, text=STATION, graph=True)
+    path = f"/v1/rag/knowledge-bases/{base['id']}"
+    text = b"# Repairs\n\nJonas Berg orders parts for the Aurora Sensor in Bergen.\n"
+    sent = (await ana.upload(f"{path}/upload", "parts.md", text, "text/markdown")).json()
+    await completed(ana, f"{path}/documents/{sent['document_id']}")
+
+    async def found() -> bool:
+        return bool((await ana.get("/v1/graph-rag/graph/correlations")).json()["total"])
+
+    await eventually(found)  # the graph is built after the document is read
+    page = await visitor.arrive(ana, f"/graph?base={base['id']}&show=correlations")
+    pair = page.locator("article", has_text="parts.md")
+    await expect(pair).to_contain_text("Aurora Sensor")
+    await pair.get_by_role("link", name="parts.md").click()
+    await expect(page.get_by_role("heading", name="parts.md", level=1)).to_be_visible()
+
+
+async def test_a_tree_of_organizations(site: Running, visitor: Visitor) -> None:
+    """One is made below another, is found there, and the whole is exported."""
+    ana = await site.user(role="admin")
+    body = {"name": "Nordlys", "slug": f"tree-{ana.user['id']}"}
+    made = (await ana.post("/v1/organizations", json=body)).json()["id"]
+    page = await visitor.arrive(ana, f"/people/organizations/{made}")
+    more = page.locator("main").get_by_role("button", name="More", exact=True)
+    await more.click()
+    await page.get_by_role("menuitem", name="New organization below").click()
+    form = page.get_by_role("dialog")
+    await form.get_by_label("Name", exact=True).fill("Senja Station")
+    await form.get_by_label("Short name").fill(f"senja-{ana.user['id']}")
+    await form.get_by_role("button", name="Create").click()
+    await expect(page.get_by_role("heading", name="Senja Station", level=1)).to_be_visible()
+    await visitor.go(f"/people/organizations/{made}/below")
+    await expect(page.get_by_role("link", name="Senja Station")).to_be_visible()
+    await more.click()
+    bundle = await kept(page, page.get_by_role("menuitem", name="Export"))
+    assert bundle["format"] == "platform.organization"
+
+
+async def test_exporting_a_team(site: Running, visitor: Visitor) -> None:
+    """As a file that an import takes."""
+    ana = await site.user()
+    team = (await ana.post("/v1/teams", json={"name": f"Crew {ana.user['id']}"})).json()["id"]
+    page = await visitor.arrive(ana, f"/people/teams/{team}")
+    await page.locator("main").get_by_role("button", name="More", exact=True).click()
+    bundle = await kept(page, page.get_by_role("menuitem", name="Export"))
+    assert bundle["format"] == "platform.team"
+
+
+async def test_status(site: Running, visitor: Visitor) -> None:
+    """Services with their checks, what doesn't work, and the work in the background."""
+    ana = await site.user()
+    await knowledge_base(ana)
+
+    async def ill(route: Route) -> None:
+        answer = await route.fetch()
+        found = await answer.json()
+        gateway = next(one for one in found["services"] if one["name"] == "api-gateway")
+        gateway["checks"]["disk"] = "unhealthy: only 12 MB are free"
+        await route.fulfill(response=answer, json=found)
+
+    await visitor.context.route("**/v1/status", ill)
+    page = await visitor.arrive(ana, "/operations")
+    await expect(page.get_by_role("alert")).to_contain_text("only 12 MB are free")
+    services = page.get_by_role("region", name="Services")
+    await expect(services.get_by_role("row", name=re.compile("rag-pipeline"))).to_contain_text("Healthy")
+    jobs = page.get_by_role("region", name="Background jobs")
+    await expect(jobs.get_by_role("row", name=re.compile("Read a document"))).to_contain_text("Done")
+
+
+async def test_what_visitors_asked(site: Running, visitor: Visitor) -> None:
+    """The owner of a published chat sees how often it was asked, and what."""
+    ana = await site.user(role="admin")
+    base = await knowledge_base(ana)
+    made = await ana.post("/v1/rag/pipeline", json={"name": "Help", "knowledge_base_ids": [base["id"]]})
+    pipeline = made.json()["pipeline_id"]
+    chat = await publish(ana, pipeline)
+    public = f"/v1/chat/help-{pipeline[:8]}"
+    origin = {"Origin": "https://www.example.org"}
+    session = (await site.anonymous.post(f"{public}/session", headers=origin)).json()
+    headers = {**origin, "Authorization": f"Bearer {session['token']}"}
+    asked = await site.anonymous.post(f"{public}/messages", json={"question": QUESTION}, headers=headers)
+    assert asked.status == 200, asked.body
+    page = await visitor.arrive(ana, f"/chats/{chat}")
+    await page.get_by_role("button", name=re.compile("One question")).click()
+    await expect(page.locator("main")).to_contain_text(QUESTION)
+    await expect(page.locator("main")).to_contain_text("185 euro")
+
+
+async def test_german(site: Running, browser: Browser) -> None:
+    """Texts, dates and numbers follow the browser's language, and a choice is kept over a reload."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    context = await browser.new_context(locale="de-DE")
+    visitor = Visitor(site, context)
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await expect(page.locator(".document")).to_contain_text("eine Passage")
+    await page.locator(".document a").click()
+    await page.get_by_role("link", name="Einzelheiten").click()
+    await expect(page.locator(".facts")).to_contain_text(re.compile(r"\d\d\.\d\d\.\d{4}, \d\d:\d\d"))
+    await page.locator(".sidebar-end button").click()
+    await page.get_by_role("menuitem", name="English").click()
+    await page.reload()
+    await expect(page.get_by_role("link", name="Details")).to_be_visible()
+    assert visitor.problems == []
+    await context.close()
+
+
+async def test_every_address_can_be_opened(site: Running, visitor: Visitor) -> None:
+    """Each view is there after a reload, too, by its address alone; on a wall of 4 K and on a small phone
+    nothing is wider than the screen.
+    """
+    root, ids = await one_of_everything(site)
+    page = await visitor.arrive(root)
+    lost, wide = [], []
+    for at, (name, path) in enumerate(PAGES.items()):
+        width, height = SCREENS[at % len(SCREENS)]
+        await page.set_viewport_size({"width": width, "height": height})
+        await visitor.open(path.format(**ids))
+        await page.locator("main h1, main h2, dialog h2").first.wait_for()
+        await page.locator(".skeleton").first.wait_for(state="detached")
+        if await page.locator(".notice-bad").count() or await page.get_by_text("There is no page").count():
+            lost.append(name)
+        if not await page.evaluate("document.documentElement.scrollWidth <= innerWidth"):
+            wide.append(f"{name} at {width}")
+    assert (lost, wide) == ([], [])
+
+
+async def test_without_a_mouse(site: Running, visitor: Visitor) -> None:
+    """By keys alone: to the content, through a menu and back to its button, into a dialog and out of it."""
+    ana: Actor = await site.user()
+    base = await knowledge_base(ana)
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await page.get_by_role("heading", name="Handbook").wait_for()
+    await page.keyboard.press("Tab")
+    await expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#main")).to_be_focused()
+    more = page.locator("main").get_by_role("button", name="More", exact=True)
+    for _ in range(4):
+        await page.keyboard.press("Tab")
+        if await more.evaluate("(one) => one === document.activeElement"):
+            break
+    rename = page.get_by_role("menuitem", name="Rename or describe")
+    await page.keyboard.press("Enter")
+    await expect(rename).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(more).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(rename).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("dialog").get_by_label("Name", exact=True)).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_have_count(0)
