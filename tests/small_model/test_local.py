@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import mmap
 import os
 import re
 import signal
@@ -28,6 +29,7 @@ Children = Callable[[], list[psutil.Process]]
 
 CHAT = "/v1/ai/chat/completions"
 MB = 1024 * 1024
+IN_USE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE
 WEATHER = {
     "type": "function",
     "function": {
@@ -252,9 +254,8 @@ async def test_unloaded_when_memory_is_short(tmp_path: Path) -> None:
         local = running.platform.resource(MODELS).local
         assert (await ask(await somebody(running), "Hello", 3)).status == 200
         assert local.loaded() == ["tiny"]
-        hungry = await asyncio.to_thread(lambda: bytearray(b"x" * (2_500 * MB)))
-        await eventually(lambda: local.loaded() == [], 15)
-        del hungry
+        with await asyncio.to_thread(mmap.mmap, -1, 2_500 * MB, flags=IN_USE):
+            await eventually(lambda: local.loaded() == [], 15)
 
 
 async def test_no_room_no_model(tmp_path: Path) -> None:
