@@ -99,7 +99,9 @@ def _keep(unit: Unit, platform: Platform, base: KnowledgeBase, file: Arrived, qu
 def _told(members: list[Member], taken: list[str | None]) -> Inside | None:
     if not members:
         return None
-    left = [f"{member.name[-100:]} ({why})" for member, why in zip(members, taken, strict=True) if why]
+    left = [
+        f"{clean_name(member.name)[-100:]} ({why})" for member, why in zip(members, taken, strict=True) if why
+    ]
     text = f"{len(members) - len(left)} of {len(members)} files inside became documents"
     if not left:
         return Inside(text, None)

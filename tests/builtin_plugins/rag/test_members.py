@@ -102,6 +102,23 @@ async def test_names_are_no_paths(desk: Desk) -> None:
     assert not await asyncio.to_thread(lambda: list(Path("/tmp").glob("escaped-*.txt")))
 
 
+async def test_names_that_are_told_are_clean(desk: Desk) -> None:
+    """What was left out is told without turns of direction, and without control characters: PostgreSQL can't
+    store all of them.
+    """
+    message = letter("the odd one")
+    message.add_attachment(b"\0\1" * 40, maintype="application", subtype="x", filename="QQQ.bin")
+    own, _, told = await desk.upload("odd.eml", message.as_bytes().replace(b"QQQ", b"no\0ne"))
+    assert own["notice"] == "1 of 1 files inside was left out: none.bin (no supported type)."
+    assert told.endswith("left out: none.bin (no supported type)")
+
+    def fill(archive: zipfile.ZipFile) -> None:
+        archive.writestr("harm\u202egpj.\x1b[31m\nexe", b"MZ" + bytes(range(256)))
+
+    own, _, _ = await desk.upload("odd.zip", zipped(fill))
+    assert own["notice"] == "1 of 1 files inside was left out: harmgpj.[31mexe (no supported type)."
+
+
 async def test_bombs(desk: Desk) -> None:
     """A member larger than an upload may be stays out, and so does what goes beyond the sum of all."""
 
