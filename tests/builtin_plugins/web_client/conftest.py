@@ -31,7 +31,7 @@ PLUGINS = (
 )
 
 
-TASKS = ("test_client_pages", "test_client_services", "test_client_details")
+TASKS = ("test_client_pages", "test_client_services", "test_client_details", "test_client_tasks")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

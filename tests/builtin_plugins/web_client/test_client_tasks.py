@@ -53,6 +53,17 @@ async def test_changing_the_password(site: Running, visitor: Visitor) -> None:
     await site.sign_in(ana.user["username"], "another good one")
 
 
+async def test_ones_own_comes_first(site: Running, visitor: Visitor) -> None:
+    """Whoever has asked nothing yet begins with what is theirs, not with what others share with everyone."""
+    ana, bob = await site.user(), await site.user()
+    await knowledge_base(ana, "For all of us", visibility="shared")
+    await knowledge_base(bob, "Logbook")
+    await knowledge_base(ana, "For all of us, too", visibility="shared")
+    page = await visitor.arrive(bob)
+    chosen = page.get_by_label("What to ask").locator("option:checked")
+    await expect(chosen).to_have_text("Logbook")
+
+
 async def test_the_trace_of_a_method(site: Running, visitor: Visitor) -> None:
     """A method is chosen beside the question; what it did can be unfolded under the answer."""
     ana = await site.user()
@@ -154,7 +165,7 @@ async def test_status(site: Running, visitor: Visitor) -> None:
     services = page.get_by_role("region", name="Services")
     await expect(services.get_by_role("row", name=re.compile("rag-pipeline"))).to_contain_text("Healthy")
     jobs = page.get_by_role("region", name="Background jobs")
-    await expect(jobs.get_by_role("row", name=re.compile("Read a document"))).to_contain_text("Done")
+    await expect(jobs.get_by_role("row", name=re.compile("Read a document")).first).to_contain_text("Done")
 
 
 async def test_what_visitors_asked(site: Running, visitor: Visitor) -> None:

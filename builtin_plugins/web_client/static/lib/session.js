@@ -29,8 +29,11 @@ export const isAdmin = computed(() => account.value?.role === "admin" || account
 /** The instance role alone: it sees and changes everything that has an owner (spec 5.7). */
 export const isAdministrator = computed(() => account.value?.role === "admin");
 
-/** Whether a knowledge base, pipeline or job may be changed: by its owner, and by administrators. */
-export const owns = (row) => isAdministrator.value || String(row.owner_id ?? row.owner_user_id) === String(account.value?.sub);
+/** Whether a knowledge base, pipeline or job is one's own. */
+export const isOwn = (row) => String(row.owner_id ?? row.owner_user_id) === String(account.value?.sub);
+
+/** Whether it may be changed: by its owner, and by administrators. */
+export const owns = (row) => isAdministrator.value || isOwn(row);
 
 export const isPlatformAdmin = computed(() => account.value?.platform_admin === true);
 

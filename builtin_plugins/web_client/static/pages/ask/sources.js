@@ -1,6 +1,7 @@
 /** What can be asked: pipelines, and knowledge bases through a pipeline of their own. */
 
 import { api } from "../../lib/api.js";
+import { isOwn } from "../../lib/session.js";
 
 const KEPT = "platform.ask";
 
@@ -16,9 +17,10 @@ export async function loadSources(signal) {
   };
 }
 
-/** The choice to begin with: the one of the address, the last one, the first one. */
+/** The choice to begin with: the one of the address, the last one, the first of one's own, the first one. */
 export function firstChoice({ pipelines, alone }, wanted) {
-  const known = [...pipelines.map((item) => `pipeline:${item.id}`), ...alone.map((base) => `base:${base.id}`)];
+  const all = [...pipelines.map((item) => ["pipeline", item]), ...alone.map((base) => ["base", base])];
+  const known = [...all.filter(([, item]) => isOwn(item)), ...all].map(([kind, { id }]) => `${kind}:${id}`);
   const asked = [wanted, localStorage.getItem(KEPT)].find((choice) => known.includes(choice));
   return asked ?? known[0] ?? "";
 }
