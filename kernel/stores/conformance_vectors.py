@@ -53,8 +53,9 @@ class VectorStoreConformance:
         def write(unit: Unit) -> None:
             store.ensure(unit, COLLECTION, DIMENSION, ENGINE)
             store.stage(unit, COLLECTION, points)
-            for group in sorted({point.group for point in points}) if publish else ():
-                store.publish(unit, COLLECTION, group)
+            groups = sorted({point.group for point in points})
+            if groups and publish:
+                store.publish(unit, COLLECTION, *groups)
 
         await database.write(write)
 
@@ -97,7 +98,7 @@ class VectorStoreConformance:
         assert await store.count(COLLECTION) == 0
 
     async def test_publishing_shows_a_group_and_no_other(self, database: Database, stores: Stores) -> None:
-        """It answers how many points the group has; what is staged later waits for its own publication."""
+        """It answers how many points the groups have; what is staged later waits for its own publication."""
         store = stores[0]
         await self.make(database, store, thing(1), thing(2), thing(3, "two"), publish=False)
         assert await database.write(store.publish, COLLECTION, "one") == 2
@@ -107,6 +108,9 @@ class VectorStoreConformance:
         assert await database.write(store.publish, COLLECTION, "one") == 3
         assert ids(await self.near(store)) == ["one-1", "one-2", "one-4"]
         assert await store.count(COLLECTION) == 3
+        await self.make(database, store, thing(5), thing(6, "three"), publish=False)
+        assert await database.write(store.publish, COLLECTION, "one", "two") == 5
+        assert ids(await self.near(store)) == ["one-1", "one-2", "two-3", "one-4", "one-5"]
 
     async def test_a_point_staged_twice_is_one(self, database: Database, stores: Stores) -> None:
         """A job that runs again repeats what it wrote, before and after the publication."""

@@ -55,9 +55,9 @@ class PgVectorStore(SqlVectorStore):
             ]
             unit.session.execute(_WRITE, rows)
 
-    def publish(self, unit: Unit, collection: str, group: str) -> int:
+    def publish(self, unit: Unit, collection: str, *groups: str) -> int:
         """See `VectorStore.publish`."""
-        count = super().publish(unit, collection, group)
+        count = super().publish(unit, collection, *groups)
         found = self.known(unit.session, collection)
 
         async def look() -> None:

@@ -90,10 +90,10 @@ class SqlVectorStore:
         mine = (CollectionRecord.name == collection) & (PointRecord.group_key == group)
         return await self._database.read(_number, mine)
 
-    def publish(self, unit: Unit, collection: str, group: str) -> int:
+    def publish(self, unit: Unit, collection: str, *groups: str) -> int:
         """See `VectorStore.publish`."""
         collection_id, version = self._next_version(unit, collection)
-        mine = (PointRecord.collection_id == collection_id) & (PointRecord.group_key == group)
+        mine = (PointRecord.collection_id == collection_id) & PointRecord.group_key.in_(groups)
         change = update(PointRecord).where(mine, PointRecord.version.is_(None)).values(version=version)
         unit.session.execute(change)
         return int(unit.session.scalar(select(func.count()).select_from(PointRecord).where(mine)) or 0)

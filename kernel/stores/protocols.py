@@ -127,8 +127,8 @@ class VectorStore(Protocol):
         """How many points of the group are written, seen or not."""
         ...
 
-    def publish(self, unit: Unit, collection: str, group: str) -> int:
-        """Let searches see the group, all at once with the commit; answers its number of points."""
+    def publish(self, unit: Unit, collection: str, *groups: str) -> int:
+        """Let searches see the groups, all at once with the commit; answers their number of points."""
         ...
 
     def annotate(self, unit: Unit, collection: str, group: str, values: Mapping[str, Any]) -> None:

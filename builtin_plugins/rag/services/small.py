@@ -66,6 +66,10 @@ def _model(small: _Small) -> str:
     return small.base.embedding_model
 
 
+def _collection(small: _Small) -> str:
+    return small.base.collection
+
+
 def _load(session: Session, jobs: Mapping[str, str]) -> list[_Small]:
     query = (
         select(Document, KnowledgeBase)
@@ -126,11 +130,12 @@ def _store(
     for collection, points in _points(small, embedded, held).items():
         vectors.ensure(unit, collection, embedded.vectors.shape[1], embedded.engine)
         vectors.stage(unit, collection, points)
+    for collection, some in groupby(sorted(kept, key=_collection), key=_collection):
+        vectors.publish(unit, collection, *(one.document.id for one in some))
     results: dict[str, str | None] = {}
     for one in kept:
         document = held[one.document.id]
-        count = vectors.publish(unit, one.base.collection, document.id)
-        complete(unit, document, one.base, count, None)
+        complete(unit, document, one.base, len(one.chunks), None)
         results[one.job_id] = path_of(document)
     if results:
         note_outcome(unit, "success", len(results))

@@ -47,10 +47,11 @@ class ShelfVectors:
     async def staged(self, collection: str, group: str) -> int:
         return await self._database.read(_number, _of(collection, group))
 
-    def publish(self, unit: Unit, collection: str, group: str) -> int:
-        change = update(ShelfPoint).where(_of(collection, group)).values(published=True)
-        unit.session.execute(change, execution_options={"synchronize_session": False})
-        return _number(unit.session, _of(collection, group))
+    def publish(self, unit: Unit, collection: str, *groups: str) -> int:
+        for group in groups:
+            change = update(ShelfPoint).where(_of(collection, group)).values(published=True)
+            unit.session.execute(change, execution_options={"synchronize_session": False})
+        return sum(_number(unit.session, _of(collection, group)) for group in groups)
 
     def annotate(self, unit: Unit, collection: str, group: str, values: Mapping[str, Any]) -> None:
         for row in unit.session.scalars(
