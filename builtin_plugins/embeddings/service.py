@@ -99,6 +99,8 @@ class LocalEmbeddings:
         """Let go of the threads."""
         if self._preloading is not None:
             self._preloading.cancel()
+        for engine in self._engines.values():
+            engine.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
@@ -109,17 +111,28 @@ class _Engine:
         self._model = model
         self._settings = settings
         self._threads = threads
-        self._loading = asyncio.Lock()
+        self._loading: asyncio.Task[EmbeddingEngine] | None = None
         self._engine: EmbeddingEngine | None = None
         self._problem: str | None = None
 
     async def loaded(self) -> EmbeddingEngine:
-        """The engine, loaded by the first who asks. Raises Unavailable."""
-        if self._engine is None:
-            async with self._loading:
-                if self._engine is None:
-                    self._engine = await self._load()
-        return self._engine
+        """The engine, loaded for the first who asks, also if they leave meanwhile. Raises Unavailable."""
+        if self._engine is not None:
+            return self._engine
+        if self._loading is None:
+            self._loading = asyncio.create_task(self._load(), name=f"loading {self._model.name}")
+            self._loading.add_done_callback(self._keep)
+        return await asyncio.shield(self._loading)
+
+    def _keep(self, loading: asyncio.Task[EmbeddingEngine]) -> None:
+        self._loading = None
+        if not loading.cancelled() and loading.exception() is None:
+            self._engine = loading.result()
+
+    def close(self) -> None:
+        """Wait no longer for an engine that is being loaded."""
+        if self._loading is not None:
+            self._loading.cancel()
 
     async def _load(self) -> EmbeddingEngine:
         loop = asyncio.get_running_loop()

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from builtin_plugins.embeddings.catalog import LocalModel
+from builtin_plugins.embeddings.engines.base import EmbeddingEngine
 from builtin_plugins.embeddings.engines.sentence_transformers import SentenceTransformersEngine
+from builtin_plugins.embeddings.service import load_engine
+from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from kernel.sdk import Unavailable, contracts
 from kernel.testing import Running, Start
 
@@ -47,6 +52,29 @@ async def test_many_at_once(start_platform: Start) -> None:
     assert len({one.vectors[0].tobytes() for one in found}) == 12
     metrics = (await running.anonymous.get("/metrics")).body.decode()
     assert 'embedding_generation_duration_seconds_count{model="all-minilm"} 12' in metrics
+
+
+async def test_who_leaves_while_it_is_loaded(start_platform: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine is loaded once, although whoever asked for it first did not wait."""
+    begun, go, loads = threading.Event(), threading.Event(), list[str]()
+
+    def held(model: LocalModel, settings: EmbeddingsSettings) -> EmbeddingEngine:
+        loads.append(model.name)
+        begun.set()
+        assert go.wait(60)
+        return load_engine(model, settings)
+
+    monkeypatch.setattr("builtin_plugins.embeddings.service.load_engine", held)
+    running = await start_platform("embeddings")
+    left, stays = (asyncio.create_task(embed(running, [text])) for text in ("First.", "Second."))
+    assert await asyncio.to_thread(begun.wait, 60)
+    left.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await left
+    late = asyncio.create_task(embed(running, ["Third."]))
+    go.set()
+    await asyncio.gather(stays, late)
+    assert loads == ["all-minilm"]
 
 
 async def test_any_text(start_platform: Start) -> None:
