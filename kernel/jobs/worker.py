@@ -138,7 +138,8 @@ class Worker:
         dead = self._watched.silent(beats, time.monotonic())
         if not dead:
             return
-        log.warning("taking over the jobs of unresponsive workers: %s", ", ".join(dead))
+        if silent := [name for name in dead if beats[name] != GONE]:
+            log.warning("taking over the jobs of unresponsive workers: %s", ", ".join(silent))
         await asyncio.to_thread(self._lanes.requeue, dead)
         await self._platform.database.write(_forget_workers, dead)
 

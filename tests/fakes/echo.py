@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import sys
 from typing import Any
 
@@ -98,6 +99,11 @@ class EchoPlugin(Plugin):
         async def boom(ctx: Context) -> None:
             """Fail in a way that nobody foresaw."""
             raise RuntimeError("the password of the database is hunter22")
+
+        @table.get("/v1/echo/unfit", access=PUBLIC)
+        async def unfit(ctx: Context) -> None:
+            """Let a library refuse what the client didn't send."""
+            ipaddress.ip_address("hunter22")
 
         @table.get("/v1/echo/exit", access=PUBLIC)
         async def leave(ctx: Context) -> None:

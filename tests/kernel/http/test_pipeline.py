@@ -137,12 +137,15 @@ class TestErrors:
         assert answer.headers["Allow"] == "POST"
         assert isinstance(answer.detail, str)
 
-    async def test_what_nobody_foresaw(self, shared: Running, caplog: pytest.LogCaptureFixture) -> None:
-        """An unexpected error is a plain 500; its text reaches the log alone."""
-        answer = await shared.anonymous.get("/v1/echo/boom")
+    @pytest.mark.parametrize(("route", "error"), [("boom", "RuntimeError"), ("unfit", "ValueError")])
+    async def test_what_nobody_foresaw(
+        self, shared: Running, caplog: pytest.LogCaptureFixture, route: str, error: str
+    ) -> None:
+        """An unexpected error, also a library's, is a plain 500; its text reaches the log alone."""
+        answer = await shared.anonymous.get(f"/v1/echo/{route}")
         assert answer.json() == {"detail": "Internal server error", "code": "internal_error"}
         assert answer.status == 500
-        assert "RuntimeError" in caplog.text
+        assert error in caplog.text
 
     async def test_a_handler_that_exits(self, shared: Running) -> None:
         """`sys.exit` in a handler ends its request, not the server."""

@@ -116,6 +116,7 @@ async def test_nothing_is_left_for_the_collector(running: Running, path: str, st
         left = _contexts() - before
     finally:
         gc.enable()
+        gc.unfreeze()
     assert left <= 1  # the last one's task may not be through yet
 
 

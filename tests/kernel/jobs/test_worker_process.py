@@ -117,14 +117,18 @@ async def test_who_is_dead_at_a_start(floor: Floor, platform_home: Path) -> None
 
 
 async def test_stopped_in_the_middle(floor: Floor) -> None:
-    """A worker that is asked to stop hands its jobs back; another one, already there, takes them over."""
+    """A worker that is asked to stop hands its jobs back; another one, already there, takes them over.
+
+    It was told: nobody is called unresponsive.
+    """
     first = await floor.worker()
     await floor.enqueue(range(4), seconds=1.0)
     await eventually(lambda: floor.written("started") >= 1, 60)
-    await floor.worker()
+    second = await floor.worker()
     first.signal(signal.SIGTERM)
     assert await first.wait(20) == 0
     await floor.until_done(4)
+    assert "unresponsive" not in second.output()
 
 
 @pytest.mark.either_database
