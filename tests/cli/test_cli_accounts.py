@@ -161,7 +161,7 @@ class TestSecrets:
 
     def test_the_platforms_own_is_not_removed_unasked(self, cli: Cli) -> None:
         """Removing the key of all tokens wants a yes."""
-        cli("users", "list")
+        cli("service-token", "create", "backup")
         assert cli("secret", "remove", "jwt-secret", input="n\n").exit_code == 1
         assert "jwt-secret" in cli("secret", "list").stdout
         assert cli("secret", "remove", "jwt-secret", "--yes").exit_code == 0

@@ -32,17 +32,16 @@ def test_terminal_of_these_tests() -> None:
     assert screen("one\r\ntwo\x1b[1A\r\x1b[2K1", 80) == ["1", "two"]
 
 
-def test_doctor_and_its_spinner(home: dict[str, str]) -> None:
+def test_doctor_and_its_spinner(used: dict[str, str]) -> None:
     """Each finding is on a line of its own: the spinner leaves nothing, long texts are indented."""
-    with socket.create_server(("127.0.0.1", int(home["PLATFORM_PORT"]))):
+    with socket.create_server(("127.0.0.1", int(used["PLATFORM_PORT"]))):
         pass
-    Path(home["PLATFORM_HOME"]).mkdir(mode=0o700)
-    code, shown = shown_by("doctor", env=home)
+    code, shown = shown_by("doctor", env=used)
     assert code == 0, shown
     assert "Checking" not in shown
     findings = [line for line in shown.splitlines() if line and not line.startswith(" ")]
     assert [line for line in findings[:-1] if not re.match(r"[✓!✗] [a-z ]{12} \S", line)] == []
-    assert "migrations" in shown
+    assert "encryption" in shown and "\n  " in shown
     assert max(map(len, shown.splitlines())) <= 80
 
 

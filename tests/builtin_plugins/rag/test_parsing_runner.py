@@ -381,5 +381,6 @@ async def test_damaged_sink_is_noticed(tmp_path: Path, broken: str) -> None:
 
 async def test_details_are_complete() -> None:
     """Every code has its sentence, and sentences are plain."""
-    assert set(DETAILS) == {"encrypted", "corrupt", "no_text", "no_ocr", "too_large", "timeout", "memory"}
+    codes = {"encrypted", "corrupt", "no_text", "no_ocr", "too_large", "too_deep", "timeout", "memory"}
+    assert set(DETAILS) == codes
     assert json.dumps(DETAILS, ensure_ascii=True) == json.dumps(DETAILS, ensure_ascii=False)

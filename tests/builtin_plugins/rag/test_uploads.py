@@ -184,7 +184,7 @@ class TestAccepted:
 
 class TestNames:
     @pytest.mark.parametrize(
-        ("sent", "kept"),
+        ("sent", "name"),
         [
             ("../../etc/passwd", "passwd"),
             ("..\\..\\windows\\win.ini", "win.ini"),
@@ -206,7 +206,7 @@ class TestNames:
             ("x" * 10_000 + ".txt", "x" * 251 + ".txt"),
         ],
     )
-    async def test_hostile_ones(self, running: Running, sent: str, kept: str) -> None:
+    async def test_hostile_ones(self, running: Running, sent: str, name: str) -> None:
         """No folder, no control character, no direction override, 255 characters at most; letters stay."""
         ann = await somebody(running)
         base = await make_base(ann)
@@ -214,7 +214,7 @@ class TestNames:
         for number, form in enumerate((f"filename*=UTF-8''{quote(sent, safe='')}", f'filename="{raw}"')):
             body = part(f'Content-Disposition: form-data; name="file"; {form}', f"{TEXT} {number}")
             answer = await send(ann, base, body + b"--XX--\r\n")
-            assert (answer.status, answer.json().get("filename")) == (202, kept), form[:200]
+            assert (answer.status, answer.json().get("filename")) == (202, name), form[:200]
         await running.run_jobs()
         for document in await documents(ann, base):
             content = await ann.get(path_of(base, str(document["document_id"]), "/content"))
@@ -222,7 +222,7 @@ class TestNames:
             disposition = content.headers["Content-Disposition"]
             assert disposition.startswith('attachment; filename="') and disposition.isascii()
             assert not {"\r", "\n", "/", "\\"} & set(disposition)
-            assert disposition.partition("''")[2] == quote(kept, safe="")
+            assert disposition.partition("''")[2] == quote(name, safe="")
 
     async def test_longer_than_a_header(self, running: Running) -> None:
         """A name that fits no header is refused, not cut somewhere."""
