@@ -177,7 +177,7 @@ def _stats(session: Session, sight: Sight) -> schemas.Stats:
 async def documents(caller: Caller, query: schemas.DocumentsQuery) -> schemas.GraphDocuments:
     """The documents with a graph that the caller sees, newest first."""
     sight = await sight_of(caller)
-    return await caller.platform.database.read(_listed, sight, query)
+    return await caller.platform.database.snapshot(_listed, sight, query)
 
 
 def _listed(session: Session, sight: Sight, query: schemas.DocumentsQuery) -> schemas.GraphDocuments:
