@@ -20,10 +20,9 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import uvloop
 
@@ -36,12 +35,13 @@ from builtin_plugins.rag.questions.question import Inquiry
 from builtin_plugins.rag.questions.reranking import reranked
 from builtin_plugins.rag.questions.retrieval import Sought, retrieve
 from builtin_plugins.rag.schemas import QueryRequest
-from kernel.sdk import Caller, Embedded, Plugin, Principal, contracts, hookimpl
+from kernel.sdk import Caller, Embedded, Principal, contracts, hookimpl
 from kernel.testing import Running, platforms, somebody
 from tests.benchmarks.table import Row, print_table
 from tests.benchmarks.texts import article
 from tests.builtin_plugins.rag.rag_support import make_base, make_pipeline, upload
 from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.saying_model import SayingModel
 
 METHODS = ("standard", "hyde", "self_rag", "corrective", "raptor", "auto")
 QUESTIONS = 60
@@ -112,22 +112,16 @@ class TimedEmbeddings(HashEmbeddings):
         return made
 
 
-class QuickModel(Plugin):
+class QuickModel(SayingModel):
     """A model that answers at once; every method takes its longest way with it."""
 
     name = "quick_model"
+    tokens = 100
 
-    @hookimpl
-    def generate_text(
-        self, messages: Sequence[contracts.ChatMessage], options: Mapping[str, Any]
-    ) -> contracts.Generation:
-        return self._text(messages)
-
-    async def _text(self, messages: Sequence[contracts.ChatMessage]) -> contracts.Generation:
+    def say(self, messages: Sequence[contracts.ChatMessage]) -> str:
+        """See `SayingModel`."""
         start = messages[0].content
-        text = next((said for known, said in _SAID.items() if start.startswith(known)), "It is repaired [1].")
-        yield text
-        yield contracts.Generated(text, 100, "quick", "stop")
+        return next((said for known, said in _SAID.items() if start.startswith(known)), "It is repaired [1].")
 
 
 @dataclass(frozen=True)

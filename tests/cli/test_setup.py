@@ -206,7 +206,7 @@ def test_interrupted_setup_is_finished(tmp_path: Path, wheels: Path) -> None:
 
 
 def test_moved_and_light(checkout: Checkout, tmp_path: Path) -> None:
-    """An environment knows its place: in another one it is made anew, scripts included.
+    """An environment that was moved is rebuilt in its new place, scripts included.
 
     `--light` installs its own lock there, without torch, until `--full`, which serves as light, too.
     """

@@ -23,7 +23,7 @@ _PATIENCE = 60.0
 
 @cache
 def client_of(url: str) -> Any:
-    """botocore's own client, past everything of ours; making one takes a tenth of a second."""
+    """botocore's own client, which uses none of our code. It takes a tenth of a second to create."""
     from botocore.config import Config
     from botocore.session import Session
 

@@ -1,8 +1,8 @@
-"""The thread in which questions compute: one for all of them, in the order in which they came.
+"""The thread in which questions are computed: one for all of them, first come, first served.
 
-Only one thread has the interpreter at a time, so several that compute in Python do no more than one; but each
-keeps the event loop waiting for its turn, and with it every other request. Of fifty questions that come at
-once, one computes.
+Only one thread can hold the interpreter at a time, so several threads that run Python get no more done than
+one; but each of them makes the event loop, and so every other request, wait its turn. When fifty questions
+arrive at once, only one is being computed at any moment.
 """
 
 from __future__ import annotations

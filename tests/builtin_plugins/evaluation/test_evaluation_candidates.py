@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 
 from builtin_plugins.evaluation.plugin import EvaluationPlugin
-from kernel.sdk import Plugin, Unavailable, contracts, hookimpl
+from kernel.sdk import Unavailable, contracts
 from kernel.testing import Actor, Running, Start
 from tests.builtin_plugins.evaluation.evaluation_support import API, boot, call, make_set, measure, nordlys
 from tests.builtin_plugins.rag.rag_support import make_pipeline, somebody
 from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.saying_model import SayingModel
 
 ALLOWANCE = "What is the daily allowance for meals?"
 NOWHERE = "Who painted the ceiling of the chapel?"
@@ -102,7 +102,7 @@ async def test_ratings_of_conversations(start_platform: Start) -> None:
         assert (shown["rating"], shown["rating_comment"]) == (rating, "Too old" if rating else None)
 
 
-class Scripted(Plugin):
+class Scripted(SayingModel):
     """A model that says the next line of its script; an exception is raised."""
 
     name = "scripted"
@@ -111,19 +111,13 @@ class Scripted(Plugin):
         self.script = list(script)
         self.asked: list[str] = []
 
-    @hookimpl
-    def generate_text(
-        self, messages: Sequence[contracts.ChatMessage], options: Mapping[str, Any]
-    ) -> contracts.Generation:
-        return self._text(messages)
-
-    async def _text(self, messages: Sequence[contracts.ChatMessage]) -> contracts.Generation:
+    def say(self, messages: Sequence[contracts.ChatMessage]) -> str:
+        """See `SayingModel`."""
         self.asked.append(messages[-1].content)
         said = self.script.pop(0) if self.script else "no JSON"
         if isinstance(said, Exception):
             raise said
-        yield said
-        yield contracts.Generated(said, 10, "scripted", "stop")
+        return said
 
 
 def _said(question: str, answer: str) -> str:

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from builtin_plugins.evaluation.plugin import EvaluationPlugin
-from kernel.sdk import Plugin, contracts, hookimpl
+from kernel.sdk import contracts
 from kernel.testing import Start
 from tests.builtin_plugins.evaluation.evaluation_support import make_set, measure, nordlys
 from tests.builtin_plugins.rag.rag_support import ask, make_base, make_pipeline
 from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.saying_model import SayingModel
 
 QUESTION = "What is the daily allowance for meals?"
 DEAR, CHEAP = {"method": "hyde", "top_k": 10}, {"method": "standard", "top_k": 10}
 
 
-class Agreeing(Plugin):
+class Agreeing(SayingModel):
     """A model that says the same of everything, and imagines nothing new."""
 
     name = "agreeing"
 
-    @hookimpl
-    def generate_text(
-        self, messages: Sequence[contracts.ChatMessage], options: Mapping[str, Any]
-    ) -> contracts.Generation:
-        return self._text(messages)
-
-    async def _text(self, messages: Sequence[contracts.ChatMessage]) -> contracts.Generation:
+    def say(self, messages: Sequence[contracts.ChatMessage]) -> str:
+        """See `SayingModel`."""
         asked = messages[-1].content
-        text = "It is so [1]." if "Question:" in asked else asked
-        yield text
-        yield contracts.Generated(text, 10, "agreeing", "stop")
+        return "It is so [1]." if "Question:" in asked else asked
 
 
 async def test_the_cheapest_of_equals(start_platform: Start) -> None:
