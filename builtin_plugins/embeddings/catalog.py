@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builtin_plugins.embeddings.e5.file import find_file, locate_file
-from builtin_plugins.embeddings.engines.base import EmbeddingEngine, EngineError, Vectors
+from builtin_plugins.embeddings.engines.base import EmbeddingEngine, EngineError, Network, Vectors
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.embeddings.weights import FULL_INSTALL, find_weights, is_packaged, locate_weights
 from kernel.sdk import Embedded, contracts
@@ -51,19 +51,24 @@ def _load_minilm(settings: EmbeddingsSettings) -> EmbeddingEngine:
         precision = "fp32" if settings.precision == "auto" else settings.precision
         return SentenceTransformersEngine(weights, precision=precision)
     from builtin_plugins.embeddings.engines.minilm import MiniLm
-    from builtin_plugins.embeddings.engines.openvino import OpenVinoEngine
 
-    return OpenVinoEngine(MiniLm(weights), precision=settings.precision, threads=settings.threads)
+    return _on_openvino(MiniLm(weights), settings)
 
 
 def _load_e5(settings: EmbeddingsSettings) -> EmbeddingEngine:
     if settings.engine == "sentence-transformers":
         raise EngineError("multilingual-e5-small runs on OpenVINO only: choose the engine auto or openvino")
     from builtin_plugins.embeddings.e5.network import E5
+
+    return _on_openvino(E5(*find_file(settings.e5_file)), settings)
+
+
+def _on_openvino(network: Network, settings: EmbeddingsSettings) -> EmbeddingEngine:
     from builtin_plugins.embeddings.engines.openvino import OpenVinoEngine
 
-    network = E5(*find_file(settings.e5_file))
-    return OpenVinoEngine(network, precision=settings.precision, threads=settings.threads)
+    return OpenVinoEngine(
+        network, precision=settings.precision, threads=settings.threads, batches=settings.batches or 1
+    )
 
 
 MINILM = LocalModel(

@@ -14,7 +14,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from builtin_plugins.embeddings.catalog import LocalModel, find_model, is_left_out
-from builtin_plugins.embeddings.engines.base import DeclaredWrongly, EmbeddingEngine, EngineError
+from builtin_plugins.embeddings.engines.base import DeclaredWrongly, EmbeddingEngine, EngineError, Vectors
+from builtin_plugins.embeddings.gathering import Gathered, are_few
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.embeddings.spans import embedding_span
 from builtin_plugins.embeddings.weights import WeightsError
@@ -41,13 +42,13 @@ class LocalEmbeddings:
     ) -> None:
         self._platform = platform
         self._models = models
-        self._settings = settings
+        self._settings = _for_role(settings, platform.role)
         self._durations = durations
-        # Three at a time: one document has two batches under way, and a question in the same process need not
+        # Three at a time: one document has two batches under way, and questions in the same process need not
         # wait for either.
         self._threads = ThreadPoolExecutor(3, "platform-embed", initializer=_yield_to_others)
         self._preloading: asyncio.Task[None] | None = None
-        self._engines = {model.name: _Engine(model, settings, self._threads) for model in models}
+        self._engines = {model.name: _Engine(model, self._settings, self._threads) for model in models}
 
     async def embed(self, model: str, texts: Sequence[str], purpose: contracts.Purpose) -> Embedded | None:
         """Vectors of `texts`; None for a model of another name.
@@ -59,14 +60,14 @@ class LocalEmbeddings:
             return None
         hooks, platform = self._platform.hooks, self._platform
         await hooks.ask(contracts.check_model_call, platform=platform, model=known.name)
-        engine = await self._engines[known.name].loaded()
+        engine = self._engines[known.name]
+        identity = (await engine.loaded()).identity
         prefix = known.prefixes[purpose]
         whole = [prefix + _HALVES.sub("\ufffd", text) for text in texts]
         started, failed = time.perf_counter(), True
-        loop = asyncio.get_running_loop()
         try:
             with embedding_span(platform, known.name, "platform"):
-                vectors = await loop.run_in_executor(self._threads, engine.encode, whole)
+                vectors = await engine.encode(whole, purpose)
             failed = False
         finally:
             seconds = time.perf_counter() - started
@@ -74,7 +75,7 @@ class LocalEmbeddings:
                 contracts.on_model_called, platform=platform, model=known.name, seconds=seconds, failed=failed
             )
         self._durations.labels(known.name).observe(seconds)
-        return known.embedded(vectors, engine.identity)
+        return known.embedded(vectors, identity)
 
     async def preload(self, seconds: float) -> None:
         """Load the models that the settings name. What takes longer goes on; what fails is in the log."""
@@ -113,7 +114,18 @@ class _Engine:
         self._threads = threads
         self._loading: asyncio.Task[EmbeddingEngine] | None = None
         self._engine: EmbeddingEngine | None = None
+        self._questions: Gathered | None = None
         self._problem: str | None = None
+
+    async def encode(self, texts: list[str], purpose: contracts.Purpose) -> Vectors:
+        """One vector for each text; short questions that come at once are computed together.
+
+        Raises Unavailable.
+        """
+        engine = await self.loaded()
+        if purpose == "query" and self._questions is not None and are_few(texts):
+            return await self._questions.encode(texts)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, engine.encode, texts)
 
     async def loaded(self) -> EmbeddingEngine:
         """The engine, loaded for the first who asks, also if they leave meanwhile. Raises Unavailable."""
@@ -128,11 +140,14 @@ class _Engine:
         self._loading = None
         if not loading.cancelled() and loading.exception() is None:
             self._engine = loading.result()
+            self._questions = Gathered(self._engine.encode, self._threads)
 
     def close(self) -> None:
-        """Wait no longer for an engine that is being loaded."""
+        """Wait no longer for an engine that is being loaded, nor for questions."""
         if self._loading is not None:
             self._loading.cancel()
+        if self._questions is not None:
+            self._questions.close()
 
     async def _load(self) -> EmbeddingEngine:
         loop = asyncio.get_running_loop()
@@ -153,6 +168,12 @@ class _Engine:
             except WeightsError as error:
                 return _problem_of(self._model, error)
         return self._problem
+
+
+def _for_role(settings: EmbeddingsSettings, role: str) -> EmbeddingsSettings:
+    if settings.batches is None and role == "worker":
+        return settings.model_copy(update={"batches": 2})
+    return settings
 
 
 def _yield_to_others() -> None:

@@ -85,6 +85,18 @@ def test_a_text_has_the_same_vector_in_any_company(openvino_engine: OpenVinoEngi
     assert cosines(together[picked], alone).min() > 0.9995
 
 
+def test_batches_side_by_side_give_the_same_vectors(
+    openvino_engine: OpenVinoEngine, weights: Weights
+) -> None:
+    """In whatever order they end, each row has its own; two callers at once, as in a worker."""
+    engine = OpenVinoEngine(MiniLm(weights), threads=2, batches=2)
+    many = [f"{text} {number}" for number in range(30) for text in TEXTS]
+    expected = openvino_engine.encode(many)
+    with ThreadPoolExecutor(2) as threads:
+        for found in threads.map(engine.encode, [many, many]):
+            assert cosines(found, expected).min() > 0.9995
+
+
 def test_threads_share_an_engine(openvino_engine: OpenVinoEngine) -> None:
     """Four callers at once get each their own vectors."""
     sets = [[f"text {number} of caller {caller}" for number in range(40)] for caller in range(4)]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
-from builtin_plugins.embeddings.catalog import LocalModel
-from builtin_plugins.embeddings.engines.base import EmbeddingEngine
+from builtin_plugins.embeddings.catalog import MINILM, LocalModel
+from builtin_plugins.embeddings.engines.base import EmbeddingEngine, EngineError
 from builtin_plugins.embeddings.engines.sentence_transformers import SentenceTransformersEngine
+from builtin_plugins.embeddings.plugin import EmbeddingsPlugin
 from builtin_plugins.embeddings.service import load_engine
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from kernel.sdk import Unavailable, contracts
@@ -103,6 +105,29 @@ async def test_nothing_is_loaded_before_the_first_text(start_platform: Start) ->
     assert health["checks"]["embeddings"] == "healthy" and health["status"] == "healthy"
     metrics = (await running.anonymous.get("/metrics")).body.decode()
     assert "embedding_generation_duration_seconds_count" not in metrics
+
+
+@pytest.mark.parametrize(
+    ("role", "env", "expected"),
+    [("worker", {}, 2), ("api", {}, None), ("worker", {"PLATFORM_EMBEDDINGS_BATCHES": "3"}, 3)],
+)
+async def test_a_worker_embeds_two_batches_side_by_side(
+    start_platform: Start, role: Literal["api", "worker"], env: dict[str, str], expected: int | None
+) -> None:
+    """Everyone else one at a time, and anyone as many as the setting says."""
+    asked: list[int | None] = []
+
+    def load(settings: EmbeddingsSettings) -> EmbeddingEngine:
+        asked.append(settings.batches)
+        raise EngineError("nothing runs here")
+
+    class Asked(EmbeddingsPlugin):
+        models = (replace(MINILM, load=load),)
+
+    running = await start_platform(Asked(), env=env, role=role)
+    with pytest.raises(Unavailable):
+        await embed(running, ["x"])
+    assert asked == [expected]
 
 
 async def test_preloaded_models(start_platform: Start, caplog: pytest.LogCaptureFixture) -> None:

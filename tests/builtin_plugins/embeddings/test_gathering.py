@@ -1,0 +1,151 @@
+"""Questions that come while others are computed: together, in order, each with its own vector."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from builtin_plugins.embeddings.engines.base import Vectors
+from kernel.sdk import Embedded, contracts
+from kernel.testing import Running, Start, platforms
+
+
+class HeldEngine:
+    """Waits before each batch until it may go on, and fails for one text."""
+
+    identity = "held/all-minilm/fp32/0"
+    dimension = 2
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+        self.begun, self.go = threading.Event(), threading.Event()
+        self.hold_at, self.held = 0, threading.Event()
+        """Which batch is held once more, and that it is."""
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """A vector that only its text has."""
+        self.batches.append(list(texts))
+        self.begun.set()
+        assert self.go.wait(60)
+        if len(self.batches) == self.hold_at:
+            self.go.clear()
+            self.held.set()
+            assert self.go.wait(60)
+        if any("broken" in text for text in texts):
+            raise ValueError("a text that this engine can't read")
+        return np.array([[float(len(text)), 1.0] for text in texts], np.float32).reshape(-1, 2)
+
+
+async def embedded(running: Running, texts: Sequence[str]) -> Embedded:
+    """The vectors of questions."""
+    found: Embedded | None = await running.platform.hooks.ask(
+        contracts.embed_texts, platform=running.platform, model="all-minilm", texts=texts, purpose="query"
+    )
+    assert found is not None
+    return found
+
+
+async def asked(running: Running, number: int, text: str = "") -> float:
+    """What tells a question's vector from others'."""
+    return float((await embedded(running, [text or "x" * number])).vectors[0][0])
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> HeldEngine:
+    """Instead of the real one."""
+    engine = HeldEngine()
+    monkeypatch.setattr("builtin_plugins.embeddings.service.load_engine", lambda *_: engine)
+    return engine
+
+
+async def waiting(running: Running, engine: HeldEngine, *texts: str) -> list[asyncio.Task[float]]:
+    """A question that is being computed, and those that came meanwhile."""
+    first = asyncio.create_task(asked(running, 1))
+    assert await asyncio.to_thread(engine.begun.wait, 60)
+    more = [asyncio.create_task(asked(running, at, text)) for at, text in enumerate(texts, 2)]
+    for _ in range(10):  # rounds of the event loop until each of them waits
+        await asyncio.sleep(0)
+    return [first, *more]
+
+
+async def test_fifty_at_once(start_platform: Start, engine: HeldEngine) -> None:
+    """Few runs for all of them, the longest waiting first; who leaves gives the place free."""
+    running = await start_platform("embeddings")
+    tasks = await waiting(running, engine, *[""] * 49)
+    tasks[5].cancel()
+    engine.go.set()
+    found = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(found.pop(5), asyncio.CancelledError)
+    numbers = [number for number in range(1, 51) if number != 6]
+    assert found == numbers
+    assert [len(batch) for batch in engine.batches] == [1, 8, 8, 8, 8, 8, 8]
+    assert [len(text) for batch in engine.batches for text in batch] == numbers
+
+
+async def test_a_long_question_among_short_ones(start_platform: Start, engine: HeldEngine) -> None:
+    """It is computed with few others, so that they need not wait for a batch of long texts."""
+    running = await start_platform("embeddings")
+    tasks = await waiting(running, engine, "", "y" * 3000, "z" * 3001, "")
+    engine.go.set()
+    assert await asyncio.gather(*tasks) == [1, 2, 3000, 3001, 5]
+    assert [len(batch) for batch in engine.batches] == [1, 2, 2]
+
+
+async def test_one_that_fails(start_platform: Start, engine: HeldEngine) -> None:
+    """Nobody fails for another's text."""
+    running = await start_platform("embeddings")
+    tasks = await waiting(running, engine, "", "broken", "")
+    engine.go.set()
+    found = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(found.pop(2), ValueError)
+    assert found == [1, 2, 4]
+
+
+@pytest.mark.parametrize("others", [("",), ("broken", "")])
+async def test_a_platform_that_closes(
+    platform_home: Path, engine: HeldEngine, others: tuple[str, ...]
+) -> None:
+    """Nobody waits on: not for the batch that is being computed, the next, or those tried one by one."""
+    async with platforms(platform_home) as start:
+        running = await start("embeddings")
+        tasks = await waiting(running, engine, *others)
+        if "broken" in others:
+            engine.hold_at = 3  # the first of those that are tried alone
+            engine.go.set()
+            assert await asyncio.to_thread(engine.held.wait, 60)
+    found = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 60)
+    engine.go.set()
+    assert all(isinstance(one, asyncio.CancelledError) for one in found[1:])
+
+
+async def test_many_texts_keep_no_question_waiting(start_platform: Start, engine: HeldEngine) -> None:
+    """They are computed beside questions: whoever sends two thousand would hold up everybody."""
+    running = await start_platform("embeddings")
+    many = asyncio.create_task(embedded(running, ["many"] * 9))
+    assert await asyncio.to_thread(engine.begun.wait, 60)
+    engine.begun.clear()
+    one = asyncio.create_task(asked(running, 1))
+    assert await asyncio.to_thread(engine.begun.wait, 60)
+    engine.go.set()
+    assert len((await many).vectors) == 9 and await one == 1
+
+
+async def test_passages_wait_for_no_question(start_platform: Start, engine: HeldEngine) -> None:
+    """A document is embedded beside questions, in a run of its own."""
+    running = await start_platform("embeddings")
+    tasks = await waiting(running, engine, "", "")
+    engine.begun.clear()
+    passages = asyncio.create_task(
+        running.platform.hooks.ask(
+            contracts.embed_texts, running.platform, model="all-minilm", texts=["p", "q"], purpose="passage"
+        )
+    )
+    assert await asyncio.to_thread(engine.begun.wait, 60)
+    assert engine.batches == [["x"], ["p", "q"]]
+    engine.go.set()
+    await asyncio.gather(passages, *tasks)
