@@ -2,7 +2,8 @@
 
 Weights are chosen on half 0 and reported on half 1; paragraphs, subjects and files are not parted, so that
 what was learnt by heart does not help. `articles` are paragraphs about something else each; `subjects` are
-three or more about the same thing, so that a question whose paragraph is missing still finds its subject;
+three or more about the same thing, so that a question whose paragraph is missing still finds its subject,
+those of `unseen` in half 1 alone: no weight was fitted on them, but signs were chosen with their total seen;
 `towns` differ in names alone; `single` is one paragraph or sentence, asked for what it says, for what others
 say, and for letters without a meaning; `across` asks in English over paragraphs in another language;
 `handbooks` are the fictional companies of the evaluation plugin; `support` has questions that nothing answers
@@ -23,6 +24,9 @@ from builtin_plugins.rag.chunking import chunk
 from builtin_plugins.rag.parsing.blocks import Block
 from tests.benchmarks.evaluation_sets import DATA
 from tests.benchmarks.language_sets import ARTICLE_LANGUAGES, Asked, LanguageSet, articles, towns
+
+HELD_OUT = 1
+"""The half that no weight is chosen on."""
 
 _EVERY = 7  # of the questions about towns, which are many and alike
 _ASPECTS = 7  # paragraphs about each town
@@ -62,20 +66,27 @@ def answer_sets() -> Iterator[AnswerSet]:
         yield from (single(language, place) for place in range(_SINGLES))
     for language in ("de", "zh"):
         yield AnswerSet(f"en-{language} across", *_some_towns("en", language))
+    yield AnswerSet("de unseen", *_subjects("de", "subjects_unseen.json", halves=(HELD_OUT, HELD_OUT)))
     yield from (handbook("brattvik"), handbook("nordlys"), unanswered())
 
 
 def subjects(language: str) -> AnswerSet:
     """Several paragraphs about each subject."""
-    entries = json.loads((DATA / "subjects.json").read_text(encoding="utf-8"))[language]
+    return AnswerSet(f"{language} subjects", *_subjects(language, "subjects.json", halves=(0, 1)))
+
+
+def _subjects(language: str, file: str, *, halves: tuple[int, int]) -> tuple[LanguageSet, list[Labelled]]:
+    """`halves` are those that every first and every second subject belongs to."""
+    entries = json.loads((DATA / file).read_text(encoding="utf-8"))[language]
     paragraphs, asked = list[str](), list[Labelled]()
     for number, subject in enumerate(entries):
         for entry in subject["paragraphs"]:
             place = len(paragraphs)
-            asked += [Labelled(Asked(text, place, answer), number % 2) for text, answer in entry["ask"]]
+            asked += [
+                Labelled(Asked(text, place, answer), halves[number % 2]) for text, answer in entry["ask"]
+            ]
             paragraphs.append(entry["text"])
-    collection = LanguageSet(language, paragraphs, [one.asked for one in asked])
-    return AnswerSet(f"{language} subjects", collection, asked)
+    return LanguageSet(language, paragraphs, [one.asked for one in asked]), asked
 
 
 def single(language: str, place: int) -> AnswerSet:

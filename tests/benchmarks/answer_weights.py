@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from builtin_plugins.rag.answering import extractive
 from builtin_plugins.rag.answering.calibration import Calibration, calibration_of
+from builtin_plugins.rag.answering.candidate import Near
 from builtin_plugins.rag.answering.coverage import Coverage
 from builtin_plugins.rag.answering.signs import Signs
 from builtin_plugins.rag.answering.weighing import features, worths
@@ -56,8 +57,8 @@ def _shown(model: tuple[float, Weights]) -> str:
 
 def signs_of(found: Found, how: Calibration, *, by_glance: bool = False) -> list[float]:
     """The signs of the best sentence, in the order of `NAMES`."""
-    own = [found.passages[one.passage - 1].near or 0.0 for one in found.candidates]
-    near = own if by_glance else found.similarities
+    own = Near([found.passages[one.passage - 1].near or 0.0 for one in found.candidates])
+    near = own if by_glance else found.near
     scores, covered = worths(how, found.candidates, near), Coverage(found.asked.asked.text)
     signs = Signs.read(covered, found.passages, found.candidates, near, scores, found.language)
     return [float(getattr(signs, name)) for name in NAMES]
@@ -74,7 +75,7 @@ def _worth(found: Sequence[Found]) -> tuple[float, ...]:
     for one in found:
         right = np.array([one.is_right(each.text, (each.passage,)) for each in one.candidates])
         if one.asked.asked.expected and any(right) and not all(right):
-            groups.append((np.array(features(one.candidates, one.similarities)), right))
+            groups.append((np.array(features(one.candidates, one.near)), right))
     return tuple(_choice(groups).round(2).tolist())
 
 

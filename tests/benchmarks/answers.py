@@ -25,7 +25,8 @@ from builtin_plugins.embeddings.engines.base import EmbeddingEngine, Vectors
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.rag.answering import extractive
 from builtin_plugins.rag.answering.calibration import Calibration, calibration_of
-from builtin_plugins.rag.answering.candidate import Candidate, count_words
+from builtin_plugins.rag.answering.candidate import Candidate, Near, count_words
+from builtin_plugins.rag.answering.coverage import subject_of
 from builtin_plugins.rag.answering.languages import LanguageDetector
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.weighing import Weighed, weigh
@@ -33,22 +34,21 @@ from kernel.sdk import contracts
 from kernel.stores.dense import DenseIndex
 from kernel.stores.fusion import hybrid, weight_for
 from kernel.stores.text import TextIndex
-from tests.benchmarks.answer_sets import AnswerSet, Labelled, answer_sets, nonsense
+from tests.benchmarks.answer_sets import HELD_OUT, AnswerSet, Labelled, answer_sets, nonsense
 from tests.benchmarks.language_sets import told
 
 TOP_K = 5
-HELD_OUT = 1
 
 
 @dataclass(frozen=True)
 class Found:
-    """What the answerer chooses from; `similarities` are the sentences', `there` is the paragraph's."""
+    """What the answerer chooses from; `there` tells whether its paragraph is."""
 
     asked: Labelled
     there: bool
     passages: Sequence[Passage]
     candidates: Sequence[Candidate]
-    similarities: Sequence[float]
+    near: Near
     language: str | None
 
     def is_right(self, text: str, passages: Sequence[int]) -> bool:
@@ -113,9 +113,11 @@ class Answerer:
             for label, score, cosine, matched in rows
         ]  # fmt: skip
         candidates = extractive.candidates(asked.text, passages, language=language)
-        cosines = self._of_sentences([one.text for one in candidates]) @ vector
-        similarities = [self._similarity(float(cosine)) for cosine in cosines]
-        return Found(labelled, there, passages, candidates, similarities, language)
+        subject = subject_of(asked.text, passages)
+        wanted = [vector, *(self._encode([subject], "query") if subject else ())]
+        cosines = np.array(wanted) @ self._of_sentences([one.text for one in candidates]).T
+        near = Near(*([self._similarity(cosine) for cosine in row] for row in cosines.tolist()))
+        return Found(labelled, there, passages, candidates, near, language)
 
     def _encode(self, texts: Sequence[str], purpose: contracts.Purpose) -> Vectors:
         return self._engine.encode([self._model.prefixes[purpose] + text for text in texts])
@@ -137,7 +139,7 @@ def every_found(one: AnswerSet, model: LocalModel, engine: EmbeddingEngine) -> l
 
 def weighed(found: Found, how: Calibration, *, by_glance: bool = False) -> Weighed:
     """What speaks for an answer; at a glance no sentence has a vector."""
-    near = None if by_glance else found.similarities
+    near = None if by_glance else found.near
     asked = found.asked.asked.text
     return weigh(asked, found.passages, found.candidates, near, how, language=found.language)
 

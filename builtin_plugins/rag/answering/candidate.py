@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _WIDE = "\u2e7f"  # ideographs and kana are above
@@ -27,6 +28,22 @@ class Candidate:
     fits: int
     nearness: float
     opens: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """How near each candidate is to the question, and to the question's subject (`coverage.subject_of`).
+
+    A sentence that is as near to the subject alone says nothing of what is asked about it. `subject` is empty
+    where the question has none.
+    """
+
+    question: Sequence[float]
+    subject: Sequence[float] = ()
+
+    def to_subject(self, at: int) -> float:
+        """Of the candidate at a place; that to the question where it has no subject."""
+        return self.subject[at] if self.subject else self.question[at]
 
 
 def count_words(text: str) -> int:

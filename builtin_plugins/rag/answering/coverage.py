@@ -47,6 +47,17 @@ class Coverage:
         return len(missing) / len(names) if names else 0.0
 
 
+def subject_of(question: str, passages: Sequence[Passage]) -> str:
+    """Those of a question's words that the best passage has: mostly what it is about, and not what it asks.
+
+    A script without spaces gives its pairs of letters. Empty where the passage has none.
+    """
+    if not passages:
+        return ""
+    read = _reading(passages[0])
+    return " ".join(word for word in content_words(question) if read.means(word))
+
+
 def read_ahead(passages: Sequence[Passage]) -> None:
     """Read passages now; what is asked of them soon after takes no time."""
     for passage in passages:

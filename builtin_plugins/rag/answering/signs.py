@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from builtin_plugins.rag.answering.candidate import Candidate
+from builtin_plugins.rag.answering.candidate import Candidate, Near
 from builtin_plugins.rag.answering.coverage import Coverage
 from builtin_plugins.rag.answering.languages import ALIKE
 from builtin_plugins.rag.answering.passages import Passage
@@ -35,6 +35,8 @@ class Signs:
     question and home are in different languages both are of those with digits alone. `share` is that of the
     best sentence among all by their worths, as probabilities. `fit` and `unfit` tell whether the sentence has
     the kind of thing that is asked for; both are 0 for any kind.
+    `subject` is the sentence's similarity to what the question is about (`Near`), `subject_ahead` how far it
+    lies above the mean, `subjectless` is 1 where that is nothing.
     `foreign` is above 0 where question and home are in different languages, as far as their words don't match
     all the same, the home is near, and it lacks no code or number.
     """
@@ -60,6 +62,9 @@ class Signs:
     brief: float
     foreign: float
     share: float
+    subject: float
+    subject_ahead: float
+    subjectless: float
 
     @classmethod
     def read(
@@ -67,11 +72,12 @@ class Signs:
         covered: Coverage,
         passages: Sequence[Passage],
         found: Sequence[Candidate],
-        similarities: Sequence[float],
+        nearness: Near,
         scores: Sequence[float],
         language: str | None,
     ) -> Signs:
-        """Of `found` sentences with their similarities and their worths; `language` is the question's."""
+        """Of `found` sentences with how near they are and their worths; `language` is the question's."""
+        similarities, subject = nearness.question, nearness.subject
         order = sorted(range(len(found)), key=lambda at: -scores[at])
         best, place = found[order[0]], found[order[0]].passage - 1
         home = passages[place]
@@ -106,6 +112,9 @@ class Signs:
             brief=1.0 / max(1, len(covered.wanted)),
             foreign=(1.0 - home_unnamed) * _foreign(by_words[place], near[place]) if abroad else 0.0,
             share=1.0 / sum(math.exp(score - scores[order[0]]) for score in scores),
+            subject=nearness.to_subject(order[0]),
+            subject_ahead=subject[order[0]] - sum(subject) / len(subject) if subject else 0.0,
+            subjectless=float(not subject),
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from builtin_plugins.rag.answering.calibration import Calibration
-from builtin_plugins.rag.answering.candidate import Candidate, count_words
+from builtin_plugins.rag.answering.candidate import Candidate, Near, count_words
 from builtin_plugins.rag.answering.coverage import Coverage
 from builtin_plugins.rag.answering.expectations import needs_reckoning
 from builtin_plugins.rag.answering.passages import Passage
@@ -62,23 +62,23 @@ def weigh(
     question: str,
     passages: Sequence[Passage],
     found: Sequence[Candidate],
-    similarities: Sequence[float] | None,
+    near: Near | None,
     how: Calibration,
     *,
     language: str | None = None,
 ) -> Weighed:
-    """Candidates of passages by their similarities to the question; `language` is the question's.
+    """Candidates of passages by how near they are to the question; `language` is the question's.
 
-    Without similarities the passages' own stand for those of their sentences, and a model of its own that was
-    fitted so decides: no vector needs to be computed.
+    Where that is not known the passages' own similarities stand for those of their sentences, and a model of
+    its own that was fitted so decides: no vector needs to be computed.
     """
-    near = [passages[one.passage - 1].near or 0.0 for one in found] if similarities is None else similarities
-    scores = worths(how, found, near)
+    measured = near or Near([passages[one.passage - 1].near or 0.0 for one in found])
+    scores = worths(how, found, measured)
     covered = Coverage(question)
     if not found or not covered.wanted:
         return Weighed(question, passages, found, scores, how)
-    signs = Signs.read(covered, passages, found, near, scores, language)
-    enough = how.enough if similarities is not None else how.glance
+    signs = Signs.read(covered, passages, found, measured, scores, language)
+    enough = how.enough if near is not None else how.glance
     return Weighed(
         *(question, passages, found, scores, how),
         enough=enough.probability(signs),
@@ -86,26 +86,25 @@ def weigh(
     )
 
 
-def worths(how: Calibration, found: Sequence[Candidate], similarities: Sequence[float]) -> list[float]:
+def worths(how: Calibration, found: Sequence[Candidate], near: Near) -> list[float]:
     """What each candidate is worth as an answer."""
-    rows = features(found, similarities)
+    rows = features(found, near)
     return [how.sentence(row) - _fragment_price(one) for row, one in zip(rows, found, strict=True)]
 
 
-def features(found: Sequence[Candidate], similarities: Sequence[float]) -> list[tuple[float, ...]]:
+def features(found: Sequence[Candidate], near: Near) -> list[tuple[float, ...]]:
     """Of each candidate: similarity, what it gains from the sentence before it, words, kind, rank, length,
-    and the similarity once more where it opens its passage.
+    the similarity once more where it opens its passage, and that to the question's subject.
     """
-    pairs = list(zip(found, similarities, strict=True))
+    pairs = list(zip(found, near.question, strict=True))
     known = {(one.passage, one.order): similarity for one, similarity in pairs}
     made = list[tuple[float, ...]]()
-    for one, similarity in pairs:
+    for at, (one, similarity) in enumerate(pairs):
         carried = max(0.0, known.get((one.passage, one.order - 1), 0.0) - similarity)
         size = min(count_words(one.text), _LONG) / _LONG
         opening = similarity if one.opens else 0.0
-        made.append(
-            (similarity, carried, one.overlap, one.joined, float(one.fits), one.nearness, size, opening)
-        )
+        shared = (one.overlap, one.joined, float(one.fits), one.nearness)
+        made.append((similarity, carried, *shared, size, opening, near.to_subject(at)))
     return made
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 from builtin_plugins.rag.answering import extractive
 from builtin_plugins.rag.answering.calibration import calibration_of
-from builtin_plugins.rag.answering.candidate import Candidate
-from builtin_plugins.rag.answering.coverage import read_ahead
+from builtin_plugins.rag.answering.candidate import Candidate, Near
+from builtin_plugins.rag.answering.coverage import read_ahead, subject_of
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.weighing import Weighed, weigh
 from builtin_plugins.rag.questions.question import Inquiry
 from builtin_plugins.rag.questions.ranked import Retrieved
 from builtin_plugins.rag.questions.thread import in_thread
+from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.services.sentence_vectors import SENTENCE_VECTORS, PassageSentence
 
 
@@ -27,24 +30,33 @@ async def weighed(inquiry: Inquiry, found: Retrieved) -> Weighed:
     if made is None:
         platform, language = inquiry.platform, await inquiry.language()
         candidates = await in_thread(platform, _candidates, inquiry, passages, language)
-        near = await _similarities(inquiry, found, passages, candidates)
+        near = await _near(inquiry, found, passages, candidates)
         made = _weighed(inquiry, passages, language, candidates, near)
         inquiry.weighed[key] = made
     return made
 
 
-async def _similarities(
+async def _near(
     inquiry: Inquiry, found: Retrieved, passages: Sequence[Passage], candidates: Sequence[Candidate]
-) -> list[float]:
+) -> Near:
     import numpy as np
 
     if not candidates:
-        return []
+        return Near([])
     model, asked = inquiry.bases[0].embedding_model, found.question
     sentences = [PassageSentence(passages[one.passage - 1].chunk_id, one.text) for one in candidates]
     known = inquiry.platform.resource(SENTENCE_VECTORS)
-    vectors = await known.of(inquiry.platform, model, asked.engine, sentences)
-    return [asked.similarity(cosine) for cosine in np.dot(vectors, asked.vectors[0]).tolist()]
+    subject, vectors = await asyncio.gather(
+        _subject(inquiry, model, passages), known.of(inquiry.platform, model, asked.engine, sentences)
+    )
+    cosines = np.dot(np.array([asked.vectors[0], *subject]), vectors.T).tolist()
+    return Near(*([asked.similarity(cosine) for cosine in row] for row in cosines))
+
+
+async def _subject(inquiry: Inquiry, model: str, passages: Sequence[Passage]) -> Sequence[Any]:
+    """The vector of what the question is about, as float32; none where that is nothing."""
+    subject = subject_of(inquiry.request.question, passages)
+    return list((await embed(inquiry.platform, model, [subject], "query")).vectors) if subject else []
 
 
 async def is_supported(inquiry: Inquiry, found: Retrieved) -> bool:
@@ -68,7 +80,7 @@ def _weighed(
     passages: Sequence[Passage],
     language: str | None,
     candidates: Sequence[Candidate],
-    near: Sequence[float] | None,
+    near: Near | None,
 ) -> Weighed:
     how = calibration_of(inquiry.bases[0].embedding_model)
     return weigh(inquiry.request.question, passages, candidates, near, how, language=language)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 
 from builtin_plugins.rag.answering.calibration import calibration_of
+from builtin_plugins.rag.answering.candidate import Near
+from builtin_plugins.rag.answering.coverage import subject_of
 from builtin_plugins.rag.answering.extractive import candidates, compose
 from builtin_plugins.rag.answering.passages import Answer, Passage
 from builtin_plugins.rag.answering.weighing import Weighed, weigh
@@ -32,7 +34,8 @@ def by_words(question: str, sentences: Sequence[str]) -> list[float]:
 def judged(question: str, given: Sequence[Passage], score: Score = by_words) -> Weighed:
     """What speaks for an answer."""
     found = candidates(question, given)
-    near = score(question, [one.text for one in found])
+    texts, subject = [one.text for one in found], subject_of(question, given)
+    near = Near(score(question, texts), score(subject, texts) if subject else ())
     return weigh(question, given, found, near, calibration_of("all-minilm"))
 
 

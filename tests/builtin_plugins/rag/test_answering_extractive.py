@@ -9,6 +9,8 @@ from dataclasses import replace
 import pytest
 
 from builtin_plugins.rag.answering.calibration import calibration_of
+from builtin_plugins.rag.answering.candidate import Near
+from builtin_plugins.rag.answering.coverage import subject_of
 from builtin_plugins.rag.answering.expectations import fits
 from builtin_plugins.rag.answering.extractive import candidates, compose
 from builtin_plugins.rag.answering.refusing import NOT_SUPPORTED
@@ -128,7 +130,7 @@ def test_a_passage_that_is_not_shown_answers() -> None:
     found = passages("The observatory of Velmora stands on a hill.", "Anna Lorenz founded the observatory.")
     question, similarities = "Who founded the observatory of Velmora?", [0.5, 0.9]
     pieces = candidates(question, found)
-    near = [similarities[one.passage - 1] for one in pieces]
+    near = Near([similarities[one.passage - 1] for one in pieces])
     worth = weigh(question, found, pieces, near, calibration_of("all-minilm"))
     hidden = compose(worth, [1, None])
     assert (hidden.text, hidden.supported, hidden.unshown) == ("", False, 2)
@@ -149,8 +151,37 @@ def test_one_passage_alone_answers_what_it_is_about(model: str, text: str, near:
     ):
         found = [replace(only, near=similarity)]
         pieces = candidates(question, found)
-        near_all = [similarity] * len(pieces)
+        near_all = Near([similarity] * len(pieces))
         assert weigh(question, found, pieces, near_all, calibration_of(model)).supported is answers
+
+
+@pytest.mark.parametrize("model", ["multilingual-e5-small", "all-minilm"])
+def test_what_is_as_near_to_the_subject_alone_answers_less(model: str) -> None:
+    """A sentence that is about chlorophyll above all is near whatever is asked about it."""
+    (only,) = passages("Chlorophyll absorbs red and blue light. It reflects green. The rest is lost.")
+    question, found = "What is the chemical formula of chlorophyll?", [replace(only, near=0.4)]
+    pieces = candidates(question, found)
+    near = [0.4 if "Chlorophyll" in one.text else 0.1 for one in pieces]
+    asked, told = (
+        weigh(question, found, pieces, Near(near, subject), calibration_of(model)).enough
+        for subject in ([0.3] * len(pieces), [0.7 if one == 0.4 else 0.1 for one in near])
+    )
+    assert asked > 1.5 * told
+
+
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ("What is the formula of chlorophyll?", "chlorophyll"),
+        ("Welche Farbe haben die Blätter?", "Blätter"),
+        ("How long is the warranty?", ""),
+    ],
+)
+def test_the_subject_is_what_the_best_passage_speaks_of(question: str, subject: str) -> None:
+    """It leaves out stop words, and words that only other passages contain."""
+    found = passages("Chlorophyll is in each leaf. Ein Blatt, viele Blätter.", WARRANTY)
+    assert subject_of(question, found) == subject
+    assert not subject_of(question, [])
 
 
 @pytest.mark.parametrize("model", ["multilingual-e5-small", "all-minilm"])
@@ -162,7 +193,7 @@ def test_a_code_is_the_same_in_every_language(model: str) -> None:
     for code in ("E17", "E42"):
         question = f"What does the error {code} mean?"
         pieces = candidates(question, found, language="en")
-        near = [0.6 if code in one.text else 0.5 for one in pieces]
+        near = Near([0.6 if code in one.text else 0.5 for one in pieces])
         worth[code] = weigh(question, found, pieces, near, calibration_of(model), language="en")
     assert worth["E17"].supported and not worth["E42"].supported
     assert worth["E17"].enough > 2 * worth["E42"].enough
@@ -233,7 +264,8 @@ def test_composing_needs_a_score_for_each_candidate() -> None:
     """Too few scores are a mistake of the caller, not a worse answer."""
     found = candidates("How long is the warranty?", passages(WARRANTY))
     with pytest.raises(ValueError, match=r"shorter|longer"):
-        weigh("How long is the warranty?", passages(WARRANTY), found, [0.5], calibration_of("all-minilm"))
+        near, how = Near([0.5]), calibration_of("all-minilm")
+        weigh("How long is the warranty?", passages(WARRANTY), found, near, how)
 
 
 def test_turkish_words_match_through_their_endings() -> None:
