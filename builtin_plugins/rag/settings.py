@@ -72,7 +72,10 @@ class RagSettings(Settings):
         "reports none, they are estimated.",
     )
     question_seconds: float = Field(
-        240, gt=0, description="Longest time for one question in seconds. Half of it is kept for the answer."
+        240,
+        gt=0,
+        description="Longest time for one question in seconds, not counting the search itself. "
+        "Half of it is kept for the answer.",
     )
     step_seconds: float = Field(
         60, gt=0, description="Longest time in seconds for one model call that prepares an answer."

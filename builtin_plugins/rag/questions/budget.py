@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from builtin_plugins.rag.questions.trace import plural
 from builtin_plugins.rag.settings import RagSettings
 
 _CHARS_OF_A_TOKEN = 4
@@ -37,6 +40,15 @@ class Budget:
         """The output tokens among them; None where the runtime didn't report those of one."""
         return None if self._uncounted else self._output
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave out time that is not the language model's: a search may wait for its model to load."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self._started += time.monotonic() - started
+
     @property
     def seconds_left(self) -> float:
         return self._settings.question_seconds - (time.monotonic() - self._started)
@@ -53,11 +65,11 @@ class Budget:
         wanted = prompt_chars // _CHARS_OF_A_TOKEN + tokens
         kept = (settings.answer_chars // _CHARS_OF_A_TOKEN + self._answer_tokens) if keep else 0
         if self.calls + 1 + keep > settings.question_model_calls:
-            return f"{settings.question_model_calls} model calls"
+            return plural(settings.question_model_calls, "model call")
         if self._estimated + wanted + kept > settings.question_tokens:
             return f"{settings.question_tokens} tokens"
         if self.seconds_left < settings.question_seconds / 2:
-            return f"half of {settings.question_seconds:g} seconds"
+            return f"half of {plural(settings.question_seconds, 'second')}"
         return None
 
     def answer_tokens(self, prompt_chars: int) -> int:

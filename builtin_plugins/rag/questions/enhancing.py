@@ -18,6 +18,7 @@ from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.questions.question import Inquiry
 from builtin_plugins.rag.questions.ranked import Ranked, Retrieved, cited_passage
 from builtin_plugins.rag.questions.retrieval import documents_of, named
+from builtin_plugins.rag.questions.trace import plural
 from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import LANGUAGE, Platform, StoredPoint, contracts
@@ -61,7 +62,9 @@ async def _answer(
             answer = await pending if hasattr(pending, "__await__") else pending
             return [one for one in answer or () if 0.0 <= one.score <= 1.0]
     except TimeoutError:
-        inquiry.trace.degrade(f"graph: '{implementation.plugin}' took longer than {seconds:g} seconds")
+        inquiry.trace.degrade(
+            f"graph: '{implementation.plugin}' took longer than {plural(seconds, 'second')}"
+        )
     except Exception:  # boundary: another author's code
         log.exception("enhance_ranking of '%s' failed", implementation.plugin)
         inquiry.trace.degrade(f"graph: '{implementation.plugin}' failed; the server's log says why")

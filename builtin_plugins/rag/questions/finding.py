@@ -10,6 +10,7 @@ from builtin_plugins.rag.questions.question import Inquiry
 from builtin_plugins.rag.questions.ranked import Retrieved
 from builtin_plugins.rag.questions.reranking import reranked
 from builtin_plugins.rag.questions.retrieval import Sought, retrieve
+from builtin_plugins.rag.questions.trace import plural
 from builtin_plugins.rag.questions.widening import widened
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import contracts
@@ -35,13 +36,14 @@ async def find(inquiry: Inquiry, plan: contracts.SearchPlan) -> Retrieved:
         request.question,
         await inquiry.language(),
     )
-    with trace.step("search", f"Searching {_count(len(inquiry.bases), 'knowledge base')}"):
+    searching = f"Searching {plural(len(inquiry.bases), 'knowledge base')}"
+    with inquiry.paused(), trace.step("search", searching):
         found = await retrieve(inquiry.platform, inquiry.bases, sought)
     if request.graph:
         with trace.step("enhance", "Following the knowledge graph"):
             found = await enhanced(inquiry, found, depth)
     if request.rerank:
-        with trace.step("rerank", f"Looking closer at {_count(len(found.items), 'passage')}"):
+        with trace.step("rerank", f"Looking closer at {plural(len(found.items), 'passage')}"):
             found = await reranked(inquiry, found, _pool(inquiry), top_k)
     found = replace(found, items=found.items[:top_k], first=found.first or found.items[:DEPTH])
     if request.parent_context:
@@ -87,7 +89,3 @@ def _label(inquiry: Inquiry, plan: contracts.SearchPlan) -> str:
     if plan.trees:
         return "raptor"
     return "hybrid" if inquiry.hybrid else "dense"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from builtin_plugins.rag.errors import AnswerFailed, GenerationFailed
 from builtin_plugins.rag.questions.budget import Budget
-from builtin_plugins.rag.questions.trace import Trace
+from builtin_plugins.rag.questions.trace import Trace, plural
 from builtin_plugins.rag.schemas import GenerationConfig
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import GatewayTimeout, Platform, PlatformError, contracts
@@ -95,7 +95,9 @@ class Model:
         except _Overlong:
             self._trace.degrade(f"{what}: the model wrote too much and was stopped")
         except _Overdue:
-            self._trace.degrade(f"{what}: the model took longer than {seconds:.0f} seconds and was stopped")
+            self._trace.degrade(
+                f"{what}: the model took longer than {plural(round(seconds), 'second')} and was stopped"
+            )
             return None
         return "".join(text)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from builtin_plugins.rag.answering.passages import Passage
@@ -41,6 +42,10 @@ class Inquiry:
             self.languages[asked] = await language_of(self.platform, asked)
         return self.languages[asked]
 
+    def paused(self) -> AbstractContextManager[None]:
+        """While a search runs, which takes nothing from a budget."""
+        return nullcontext()
+
     @property
     def platform(self) -> Platform:
         return self.caller.platform
@@ -65,6 +70,10 @@ class Question(Inquiry):
         self.budget = Budget(settings, config.max_tokens or MAX_TOKENS)
         name = self.request.llm_model or config.model or self.bases[0].llm_model
         self.model = Model(self.platform, name, config, self.budget, self.trace)
+
+    def paused(self) -> AbstractContextManager[None]:
+        """See `Inquiry.paused`."""
+        return self.budget.paused()
 
     @property
     def text(self) -> str:

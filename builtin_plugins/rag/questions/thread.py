@@ -1,8 +1,8 @@
 """The thread in which questions are computed: one for all of them, first come, first served.
 
-Only one thread can hold the interpreter at a time, so several threads that run Python get no more done than
-one; but each of them makes the event loop, and so every other request, wait its turn. When fifty questions
-arrive at once, only one is being computed at any moment.
+Python code runs in one thread at a time, so extra threads would not finish questions any sooner. They would
+only slow down the event loop, and with it every other request. When fifty questions arrive at once, they are
+computed one after the other.
 """
 
 from __future__ import annotations

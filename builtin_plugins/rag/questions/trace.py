@@ -12,6 +12,11 @@ from builtin_plugins.rag.questions.events import Step
 from builtin_plugins.rag.schemas import StepTime
 
 
+def plural(number: float, noun: str) -> str:
+    """`1 second`, `2 seconds`, `0.5 seconds`."""
+    return f"{number:g} {noun}{'' if number == 1 else 's'}"
+
+
 class Trace:
     """Steps, notes and details of one question.
 

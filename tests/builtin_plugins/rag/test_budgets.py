@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
+
+from builtin_plugins.rag.questions import budget
 from kernel.testing import platforms
 from tests.builtin_plugins.rag.rag_support import ingest, make_base, make_pipeline, somebody
 from tests.builtin_plugins.rag.scripted import Brain
@@ -47,3 +52,16 @@ async def test_seconds(tmp_path: Path) -> None:
         stage.brain.play(faults={"answer": "hang"})
         refused = await stage.raw("standard")
         assert refused.status == 503 and "longer than a question may take" in refused.detail
+
+
+async def test_seconds_of_an_embedding_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that waits for its model to be loaded takes nothing from the language model's time."""
+    passed = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + sum(passed))
+    monkeypatch.setattr(budget, "time", clock)
+    async with staged(tmp_path, PLATFORM_RAG_QUESTION_SECONDS="20") as stage:
+        stage.brain.play()
+        stage.embeddings.before = lambda: passed.append(30)
+        answer = await stage.ask("standard")
+        assert (answer["answer"], answer["model_calls"]) == (ANSWER, 1)
+        assert len(passed) > 1
