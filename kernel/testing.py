@@ -29,12 +29,14 @@ from typing import Any
 import aiohttp
 import pytest
 import pytest_asyncio
+from argon2 import PasswordHasher
 from sqlalchemy import select
 
 from kernel import testing_databases
 from kernel.app import gateway_app, service_app
 from kernel.auth.accounts import ACCOUNTS
 from kernel.auth.models import Account, AuditEntry
+from kernel.auth.passwords import PASSWORDS
 from kernel.auth.tokens import TOKENS
 from kernel.boot import open_platform
 from kernel.db.engine import Database, Unit
@@ -52,6 +54,8 @@ from kernel.testing_databases import pytest_unconfigure as pytest_unconfigure
 
 POSTGRES = "postgresql://postgres@127.0.0.1:5432/postgres"
 REDIS = "redis://127.0.0.1:6379"
+# Next to no work. The least that the settings allow takes as long as half of a platform's start, each time.
+_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
 @dataclass
@@ -330,6 +334,8 @@ async def platforms(platform_home: Path) -> AsyncIterator[Start]:
             platform = await stack.enter_async_context(
                 open_platform(SettingsLoader.from_home(values), role=role, candidates=candidates)
             )
+            if "PLATFORM_PASSWORD_MEMORY_MB" not in (env or {}):
+                platform.resource(PASSWORDS).use(_HASHER)
             offered = platform.resource(OFFERS).services
             app = gateway_app(platform) if only is None else service_app(platform, offered[only][1])
             patience = platform.settings.header_timeout
@@ -385,7 +391,7 @@ def environment(home: Path, extra: Mapping[str, str | None] | None = None) -> di
         "PLATFORM_STRICT_ANSWERS": "true",
         "RATE_LIMIT_ENABLED": "false",
         "ENVIRONMENT": "test",
-        "PLATFORM_PASSWORD_MEMORY_MB": "12",  # a fifth of the usual time for each sign-in
+        "PLATFORM_PASSWORD_MEMORY_MB": "12",  # for servers of their own; `platforms` hash for less
         "PLATFORM_DATABASE_POOL_SIZE": "3",  # the platforms of many tests share one server
         **(extra or {}),
     }

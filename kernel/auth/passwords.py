@@ -44,14 +44,17 @@ class Passwords:
     """
 
     def __init__(self, memory_mb: int = 64) -> None:
-        kib = memory_mb * 1024
         # One lane: with argon2-cffi's four a single hash would take every core (the work is the same).
-        self._hasher = PasswordHasher(time_cost=_PASSES, memory_cost=kib, parallelism=1)
-        self._nobody = _NOBODY.format(kib=kib, passes=_PASSES)
+        self.use(PasswordHasher(time_cost=_PASSES, memory_cost=memory_mb * 1024, parallelism=1))
         threads = max(1, (os.cpu_count() or 2) // 2)
         self._threads = ThreadPoolExecutor(threads, "platform-password", initializer=_step_back)
         self._free = asyncio.Semaphore(threads)
         self._waiting = 0
+
+    def use(self, hasher: PasswordHasher) -> None:
+        """Hash with this from now on. Earlier hashes still verify: each says what it was made with."""
+        self._hasher = hasher
+        self._nobody = _NOBODY.format(kib=hasher.memory_cost, passes=hasher.time_cost)
 
     def refuse_when_full(self) -> None:
         """Raise TooManySignIns if there is no room for another anonymous caller to wait. Call it first."""

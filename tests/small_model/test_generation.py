@@ -10,11 +10,10 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
-from openai import AsyncOpenAI
 
 from kernel.testing import Actor, Running, eventually, platforms, somebody
 from tests.builtin_plugins.conversations.talk_support import fresh, turns
@@ -22,6 +21,9 @@ from tests.builtin_plugins.orchestrator.chat_support import CHAT, HOTEL, Office,
 from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_pipeline
 from tests.builtin_plugins.rag.test_generation import events_of
 from tests.fakes.small_model import model_file
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -51,6 +53,8 @@ class Stage:
 
     @property
     def sdk(self) -> AsyncOpenAI:
+        from openai import AsyncOpenAI  # it takes a second in each process of a run
+
         return AsyncOpenAI(
             base_url=f"{self.running.url}/v1/ai", api_key=str(self.ann.token), max_retries=0, timeout=60
         )

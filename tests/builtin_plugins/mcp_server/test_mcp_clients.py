@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
-import httpx2
 import pytest
-from mcp import MCPError
-from mcp.client import Client
-from mcp.client.streamable_http import streamable_http_client
 
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.mcp_server.mcp_support import LEGACY, MODERN, program, workshop_of
 from tests.builtin_plugins.mcp_server.test_mcp_contents import owner_of_a_library
 from tests.builtin_plugins.rag.rag_support import somebody
+
+if TYPE_CHECKING:
+    from mcp.client import Client
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -25,6 +25,10 @@ MODES = pytest.mark.parametrize(("mode", "version"), [("auto", MODERN), (MODERN,
 @asynccontextmanager
 async def connected(actor: Actor, mode: str) -> AsyncIterator[Client]:
     """The official client with somebody's token."""
+    import httpx2  # here and below, as these packages take a second in each process of a run
+    from mcp.client import Client
+    from mcp.client.streamable_http import streamable_http_client
+
     headers = {"Authorization": f"Bearer {actor.token}"}
     async with httpx2.AsyncClient(headers=headers) as http:
         transport = streamable_http_client(f"{actor.running.url}/mcp", http_client=http)
@@ -35,6 +39,8 @@ async def connected(actor: Actor, mode: str) -> AsyncIterator[Client]:
 @MODES
 async def test_a_session(mcp: Running, mode: str, version: str) -> None:
     """Connect, look around, search, ask, open what is cited, be refused, and go."""
+    from mcp import MCPError
+
     owner, _, _ = await owner_of_a_library(mcp)
     async with connected(await program(owner), mode) as client:
         assert client.protocol_version == version

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
-from openai import APIError, APIStatusError, AsyncOpenAI, AuthenticationError, NotFoundError
 from pydantic import BaseModel
 
 from tests.builtin_plugins.orchestrator.chat_support import HOTEL, Stage, tool_call
 from tests.fakes.model_server import Turn
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -37,6 +39,8 @@ class Price(BaseModel):
 
 
 def sdk(stage: Stage, **options: Any) -> AsyncOpenAI:
+    from openai import AsyncOpenAI  # here and below: it takes a second in each process of a run
+
     return AsyncOpenAI(
         base_url=f"{stage.running.url}/v1/ai", api_key=stage.ann.token, max_retries=0, **options
     )
@@ -131,6 +135,8 @@ async def test_pipeline(stage: Stage, client: AsyncOpenAI) -> None:
 
 async def test_models(stage: Stage, client: AsyncOpenAI) -> None:
     """Listed and retrieved, names with a slash and a space as well."""
+    from openai import NotFoundError
+
     stage.play()
     names = [model.id async for model in client.models.list()]
     assert {"llama3.2", "pipeline/Travel handbook"} <= set(names)
@@ -149,6 +155,8 @@ async def test_embeddings(stage: Stage, client: AsyncOpenAI) -> None:
 
 async def test_errors(stage: Stage, client: AsyncOpenAI) -> None:
     """Each as the SDK's own kind, with our code; one in mid-stream as well."""
+    from openai import APIError, APIStatusError, AsyncOpenAI, AuthenticationError, NotFoundError
+
     stage.play()
     with pytest.raises(NotFoundError) as unknown:
         await client.chat.completions.create(model="gpt-7", messages=ASKED)

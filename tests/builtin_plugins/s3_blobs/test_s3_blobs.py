@@ -422,6 +422,7 @@ class TestBackups:
                 assert [key.rpartition("/")[2] for key in contents(s3, store)] == [wanted[2:]]
                 assert (await store.local(wanted)).exists() and not (await store.local(gone)).exists()
 
+    @pytest.mark.either_database
     async def test_a_restore_waits_for_the_server(
         self, s3: S3Server, tmp_path: Path, database_url: str | None
     ) -> None:
@@ -451,6 +452,7 @@ class TestBackups:
             names = await running.platform.database.read(usernames)
             assert names == ["boss"]
 
+    @pytest.mark.either_database
     async def test_no_backup_before_an_upgrade_while_the_server_is_away(
         self, s3: S3Server, tmp_path: Path, database_url: str | None
     ) -> None:

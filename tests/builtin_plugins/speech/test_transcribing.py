@@ -18,7 +18,6 @@ import pytest
 import soundfile
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from scipy.signal import resample_poly
 
 from builtin_plugins.speech.settings import SpeechSettings
 from kernel.sdk import Platform, Plugin, hookimpl
@@ -84,6 +83,8 @@ async def test_decodes_every_format(
     ffmpeg: None, start_platform: Start, recording: tuple[np.ndarray, int]
 ) -> None:
     """An engine hears the same sound whatever it was packed in: stereo, other rates, what browsers record."""
+    from scipy.signal import resample_poly  # two seconds in each process of a run
+
     samples, rate = recording
     stereo = np.stack([samples, samples], axis=1)
     wav = packed(stereo, rate, "WAV")
