@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+from sqlalchemy import func, select
 
+from kernel.db.tables import RateWindow
 from kernel.stores.cache import MemoryCache
 from kernel.testing import Running, Start
 from tests.fakes.echo import EchoPlugin
 from tests.fakes.processes import listening, served_platform, without_plugins
-from tests.fakes.waiting import eventually
+from tests.fakes.waiting import eventually, room_in_the_minute
 from tests.kernel.test_outage import Server
 
 SECRET = {"JWT_SECRET": "a secret of at least thirty-two bytes, for tests"}
@@ -22,11 +24,10 @@ ON = {**SECRET, "RATE_LIMIT_ENABLED": "true", "RATE_LIMIT_PER_MINUTE": str(LIMIT
 SEVERAL = {**ON, "PLATFORM_WORKERS": "2"}
 
 
-async def wait_for_room(seconds: float) -> None:
-    """Do not begin just before the clock's minute ends: the window would start anew in mid-test."""
-    left = 60 - time.time() % 60
-    if left < seconds:
-        await asyncio.sleep(left)
+async def signed_in_is_told(running: Running) -> bool:
+    """Whether the table holds the note of a sign-in, the only window that lasts for days."""
+    lasting = select(func.count()).where(RateWindow.window_end > time.time() + 86_400)
+    return bool(await running.platform.database.read(lambda session: session.scalar(lasting)))
 
 
 async def status(running: Running) -> int:
@@ -51,7 +52,7 @@ async def until_refused(running: Running) -> int:
 class TestTwoPlatforms:
     async def test_one_allowance(self, start_platform: Start, database_url: str | None) -> None:
         """What one process let through is used up in the other, but for what came before it heard of it."""
-        await wait_for_room(15)
+        await room_in_the_minute(15)
         env = {**SEVERAL, "DATABASE_URL": database_url}
         one, two = await start_platform(EchoPlugin, env=env), await start_platform(EchoPlugin, env=env)
         assert [await status(one) for _ in range(LIMIT + 1)] == [200] * LIMIT + [429]
@@ -65,11 +66,12 @@ class TestTwoPlatforms:
         self, start_platform: Start, database_url: str | None
     ) -> None:
         """Who signed in through one process is not slowed down by guesses that reach another."""
-        await wait_for_room(20)
+        await room_in_the_minute(20)
         env = {**SEVERAL, "DATABASE_URL": database_url, "RATE_LIMIT_PER_MINUTE": "1000"}
         env["AUTH_RATE_LIMIT_PER_MINUTE"] = "1000"
         one, two = await start_platform(env=env), await start_platform(env=env)
         await one.user("ana")
+        await eventually(lambda: signed_in_is_told(two), 10)
         guess = {"username": "ana", "password": "a wrong guess"}
 
         async def guesses(running: Running) -> set[int]:
@@ -79,7 +81,7 @@ class TestTwoPlatforms:
 
     async def test_database_that_goes_away(self, start_platform: Start, postgres_url: str) -> None:
         """Each process goes on counting by itself, and nobody gets a 5xx for it."""
-        await wait_for_room(15)
+        await room_in_the_minute(15)
         running = await start_platform(EchoPlugin, env={**SEVERAL, "DATABASE_URL": postgres_url})
         server = Server(postgres_url)
         assert await status(running) == 200
@@ -111,7 +113,7 @@ async def test_processes_on_one_port(tmp_path: Path, database_url: str | None) -
     env = {**ON, **without_plugins(), **({"DATABASE_URL": database_url} if database_url else {})}
     async with served_platform(tmp_path / "home", "--workers", "2", "--no-worker", env=env) as served:
         await eventually(lambda: len(listening(served.process)) == 2, 30)
-        await wait_for_room(15)
+        await room_in_the_minute(15)
         url = f"{served.url}/v1/auth/capabilities"
         found = [await paced(url) for _ in range(LIMIT * 4)]
         last = [await fresh(url) for _ in range(LIMIT)]
