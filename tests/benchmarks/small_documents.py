@@ -41,14 +41,14 @@ async def small_documents(folder: Path, files: int, profile: str | None) -> list
         async with aiohttp.ClientSession(served.url, headers=headers) as session:
             base = await _base(session)
             await _upload_all(session, base, ["A first text, which loads the engine."])
-            await _settled(session, base)
+            await settled(session, base)
             before = await engine.seconds(texts[: files // 2])
             watched = Watched(served)
             async with _profiled(watched.worker, profile):
                 started = time.perf_counter()
                 await _upload_all(session, base, texts)
                 uploaded = time.perf_counter() - started
-                await _settled(session, base)
+                await settled(session, base)
                 seconds = time.perf_counter() - started
             shares = watched.milliseconds(files)
             peak = watched.peak
@@ -136,7 +136,8 @@ async def _upload_all(session: aiohttp.ClientSession, base: str, texts: list[str
     await asyncio.gather(*(some() for _ in range(CONNECTIONS)))
 
 
-async def _settled(session: aiohttp.ClientSession, base: str) -> None:
+async def settled(session: aiohttp.ClientSession, base: str) -> None:
+    """Until no document of the knowledge base is being processed."""
     path = f"/v1/rag/knowledge-bases/{base}/documents?status=processing&limit=1"
     while True:
         async with session.get(path) as answer:

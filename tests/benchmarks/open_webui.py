@@ -1,0 +1,201 @@
+"""The same texts and questions for Open WebUI and for us, on one machine, one after the other.
+
+python -m tests.benchmarks.open_webui COMMAND [--texts N] [--questions N]
+
+COMMAND is the program `open-webui` of an environment of its own (`pip install open-webui`). Both embed with
+all-MiniLM-L6-v2 from the same folder. Open WebUI is fed as its own page does it, a file and then its place in
+the knowledge base, and is asked for its vectors only, its quicker way; we search by words and vectors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import psutil
+
+from builtin_plugins.embeddings.weights import find_weights
+from tests.benchmarks.serving import Served, account, free_port, platform, process_of
+from tests.benchmarks.small_documents import settled
+from tests.benchmarks.table import Row, print_table
+from tests.benchmarks.texts import article
+
+_CHARS = 1_024
+_CONNECTIONS = 4
+_SOURCES = 5
+_WAIT = aiohttp.ClientTimeout(total=600)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one of them took."""
+
+    start: float
+    documents: float
+    milliseconds: float
+    memory: float
+
+
+async def open_webui(command: str, folder: Path, texts: Sequence[str], questions: Sequence[str]) -> Measured:
+    """Open WebUI, with a database and a key of its own."""
+    async with (
+        _open_webui_server(command, folder) as served,
+        aiohttp.ClientSession(served.url, timeout=_WAIT) as session,
+    ):
+        person = {"name": "bench", "email": "bench@example.org", "password": "a long enough password"}
+        token = (await _post(session, "/api/v1/auths/signup", person))["token"]
+        session.headers["Authorization"] = f"Bearer {token}"
+        base = (await _post(session, "/api/v1/knowledge/create", {"name": "bench", "description": ""}))["id"]
+
+        async def feed(number: int, text: str) -> None:
+            path = "/api/v1/files/?process_in_background=false"
+            file = await _post(session, path, _form(number, text))
+            await _post(session, f"/api/v1/knowledge/{base}/file/add", {"file_id": file["id"]})
+
+        async def search(question: str) -> int:
+            asked = {"collection_names": [base], "query": question, "k": _SOURCES}
+            found = await _post(session, "/api/v1/retrieval/query/collection", asked)
+            return len(found["documents"][0])
+
+        return await _measured(served, feed, search, texts, questions)
+
+
+@asynccontextmanager
+async def _open_webui_server(command: str, folder: Path) -> AsyncIterator[Served]:
+    port = free_port()
+    environment = {
+        **os.environ,
+        "DATA_DIR": str(folder),
+        "WEBUI_SECRET_KEY": "a key for this benchmark, and for nothing else",
+        "HF_HUB_OFFLINE": "1",
+        "RAG_EMBEDDING_MODEL": str(find_weights(None).folder),
+        "ENABLE_OLLAMA_API": "false",
+        "ENABLE_OPENAI_API": "false",
+        "GLOBAL_LOG_LEVEL": "ERROR",
+    }
+    serve = [command, "serve", "--host", "127.0.0.1", "--port", str(port)]
+    async with process_of(serve, environment, port, "/health") as served:
+        yield served
+
+
+async def ours(folder: Path, texts: Sequence[str], questions: Sequence[str]) -> Measured:
+    """Platform with its own database and worker."""
+    async with (
+        platform(folder) as served,
+        aiohttp.ClientSession(
+            served.url, headers={"Authorization": f"Bearer {await account(served)}"}
+        ) as session,
+    ):
+        body = {"name": "bench", "embedding_model": "all-minilm"}
+        base = (await _post(session, "/v1/rag/knowledge-bases", body))["id"]
+
+        async def feed(number: int, text: str) -> None:
+            await _post(session, f"/v1/rag/knowledge-bases/{base}/upload", _form(number, text))
+
+        async def search(question: str) -> int:
+            asked = {"question": question, "top_k": _SOURCES}
+            return len((await _post(session, f"/v1/rag/knowledge-bases/{base}/search", asked))["items"])
+
+        return await _measured(served, feed, search, texts, questions, lambda: settled(session, base))
+
+
+async def _nothing() -> None: ...
+
+
+async def _measured(
+    served: Served,
+    feed: Callable[[int, str], Awaitable[None]],
+    search: Callable[[str], Awaitable[int]],
+    texts: Sequence[str],
+    questions: Sequence[str],
+    settle: Callable[[], Awaitable[None]] = _nothing,
+) -> Measured:
+    await feed(0, "A first text, which loads the model.")
+    await settle()
+    started = time.perf_counter()
+    waiting = iter(enumerate(texts, 1))
+
+    async def some() -> None:
+        for number, text in waiting:
+            await feed(number, text)
+
+    await asyncio.gather(*(some() for _ in range(_CONNECTIONS)))
+    await settle()
+    seconds = time.perf_counter() - started
+    took = []
+    for question in ["first", *questions]:
+        asked = time.perf_counter()
+        assert await search(question) == _SOURCES
+        took.append(time.perf_counter() - asked)
+    root = psutil.Process(served.process.pid)
+    memory = sum(process.memory_full_info().pss for process in [root, *root.children(recursive=True)])
+    return Measured(
+        served.seconds_to_health, len(texts) / seconds, 1000 * statistics.median(took[1:]), memory / 2**20
+    )
+
+
+def _form(number: int, text: str) -> aiohttp.FormData:
+    form = aiohttp.FormData()
+    form.add_field("file", text.encode(), filename=f"{number}.txt", content_type="text/plain")
+    return form
+
+
+async def _post(session: aiohttp.ClientSession, path: str, body: object) -> dict[str, Any]:
+    sent = {"data": body} if isinstance(body, aiohttp.FormData) else {"json": body}
+    async with session.post(path, **sent) as answer:
+        assert answer.status < 300, f"{path}: {answer.status} {await answer.text()}"
+        found: dict[str, Any] = await answer.json()
+        return found
+
+
+def compared(mine: Measured, theirs: Measured) -> list[Row]:
+    """Each figure, and by how much ours is the better one."""
+    figures = [
+        ("seconds to the first healthy answer", mine.start, theirs.start, theirs.start / mine.start),
+        ("documents a second", mine.documents, theirs.documents, mine.documents / theirs.documents),
+        (
+            "p50 of a search, ms",
+            mine.milliseconds,
+            theirs.milliseconds,
+            theirs.milliseconds / mine.milliseconds,
+        ),
+        (
+            "memory of all processes, shared parts once, MB",
+            mine.memory,
+            theirs.memory,
+            theirs.memory / mine.memory,
+        ),
+    ]
+    return [
+        Row("B21", what, f"{better:.1f} x ({one:.1f}; Open WebUI {other:.1f})", ">= 3 x", better >= 3)
+        for what, one, other, better in figures
+    ]
+
+
+async def main() -> None:
+    """Both, one after the other."""
+    options = argparse.ArgumentParser()
+    options.add_argument("command")
+    options.add_argument("--texts", type=int, default=400)
+    options.add_argument("--questions", type=int, default=100)
+    given = options.parse_args()
+    texts = [article(number, 4)[:_CHARS].strip() for number in range(given.texts)]
+    questions = [texts[number % len(texts)].split(".")[1].strip() for number in range(given.questions)]
+    with tempfile.TemporaryDirectory() as name:
+        mine = await ours(Path(name) / "ours", texts, questions)
+        theirs = await open_webui(given.command, Path(name) / "theirs", texts, questions)
+    print_table(compared(mine, theirs))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
