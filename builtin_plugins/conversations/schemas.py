@@ -37,6 +37,9 @@ class ConversationItem(BaseModel):
     conversation_id: str
     last_activity: datetime
     snippet: str = Field(description="The last question, up to 200 characters.")
+    first_question: str = Field(
+        description="The first question, up to 200 characters: its name while it has no title."
+    )
     title: str | None
     shared: bool
 

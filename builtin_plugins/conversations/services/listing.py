@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, func, select
@@ -49,24 +49,25 @@ def _page(
 ) -> tuple[list[ConversationItem], int]:
     begun = wanted & Thread.last_activity.is_not(None)
     total = session.scalar(select(func.count()).select_from(Thread).where(begun))
-    last = (
-        select(func.max(Turn.id))
-        .where(Turn.thread_id == Thread.id, Turn.answered_at.is_not(None))
-        .correlate(Thread)
-        .scalar_subquery()
-    )
-    question = func.substr(Turn.question, 1, _SNIPPET).label("snippet")
-    query = select(Thread, question).join(Turn, Turn.id == last).where(begun)
+    query = select(Thread, _question(func.max), _question(func.min)).where(begun)
     ordered = query.order_by(Thread.last_activity.desc(), Thread.id.desc())
     rows = session.execute(ordered.limit(limit).offset(offset))
-    return [_item(row.Thread, row.snippet) for row in rows], int(total or 0)
+    return [_item(thread, last, first) for thread, last, first in rows], int(total or 0)
 
 
-def _item(thread: Thread, snippet: str) -> ConversationItem:
+def _question(which: Callable[[Any], ColumnElement[int]]) -> ColumnElement[str]:
+    """The beginning of a thread's last question, or of its first: the one with the `max` or `min` id."""
+    answered = (Turn.thread_id == Thread.id) & Turn.answered_at.is_not(None)
+    turn = select(which(Turn.id)).where(answered).correlate(Thread).scalar_subquery()
+    return select(func.substr(Turn.question, 1, _SNIPPET)).where(Turn.id == turn).scalar_subquery()
+
+
+def _item(thread: Thread, last: str, first: str) -> ConversationItem:
     return ConversationItem(
         conversation_id=thread.conversation_id,
         last_activity=thread.last_activity,
-        snippet=snippet,
+        snippet=last,
+        first_question=first,
         title=thread.title,
         shared=thread.shared_pipeline_id is not None,
     )

@@ -42,14 +42,15 @@ class TestKeeping:
         assert (turn["model_used"], turn["method"]) == ("extractive", "standard")
 
     async def test_the_list(self, talk: Talk) -> None:
-        """Id, time and last question; the latest first; only what the caller began."""
+        """Id, time, last and first question; the latest first; only what the caller began."""
         ann = await somebody(talk.running)
         first, second = fresh(), fresh()
-        for conversation in (first, second, first):
-            await talk.ask(ann, conversation, f"How much may a hotel in Oslo cost? {'x' * 300}")
+        for conversation, city in ((first, "Oslo"), (second, "Oslo"), (first, "Bergen")):
+            await talk.ask(ann, conversation, f"How much may a hotel in {city} cost? {'x' * 300}")
         body = (await ann.get(MINE + "?limit=1")).json()
         assert (body["total"], body["limit"], body["items"][0]["conversation_id"]) == (2, 1, first)
-        assert len(body["items"][0]["snippet"]) == 200
+        last, begun = body["items"][0]["snippet"], body["items"][0]["first_question"]
+        assert (len(last), "Bergen" in last, len(begun), "Oslo" in begun) == (200, True, 200, True)
         assert first not in await listed(talk.bob)
         assert (await ann.get(MINE + "?limit=101")).status == 422
         assert (await talk.running.anonymous.get(MINE)).status == 401

@@ -162,6 +162,20 @@ async def test_conversations(site: Running, visitor: Visitor) -> None:
     await expect(recent).to_have_count(0)
 
 
+async def test_a_conversation_keeps_its_name(site: Running, visitor: Visitor) -> None:
+    """It is listed by its first question, also after others."""
+    ana = await site.user()
+    await knowledge_base(ana)
+    page = await visitor.arrive(ana)
+    await visitor.ask(QUESTION)
+    recent = page.get_by_role("navigation", name="Conversations").get_by_role("link")
+    await expect(recent).to_have_text(QUESTION)
+    async with page.expect_response("**/v1/conversations/mine**"):
+        await visitor.ask("Who wins the football championship?")
+    await page.reload()
+    await expect(recent).to_have_text(QUESTION)
+
+
 async def test_many_files(site: Running, visitor: Visitor) -> None:
     """Each file shows what became of it: read, or failed with the reason; refused ones can be sent away."""
     ana = await site.user()

@@ -44,7 +44,7 @@ export function Recent() {
     <${Failure} error=${found.error} onRetry=${found.reload} />
     ${items.map((item) => {
       const to = `/ask/${encodeURIComponent(item.conversation_id)}`;
-      return html`<${Link} key=${item.conversation_id} to=${to} aria-current=${path.value === to ? "page" : undefined}><span class="clip">${item.title || item.snippet || t("Untitled")}</span><//>`;
+      return html`<${Link} key=${item.conversation_id} to=${to} aria-current=${path.value === to ? "page" : undefined}><span class="clip">${item.title || item.first_question || t("Untitled")}</span><//>`;
     })}
   </nav>`;
 }
