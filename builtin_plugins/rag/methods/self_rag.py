@@ -10,6 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from builtin_plugins.rag.errors import AnswerFailed
 from builtin_plugins.rag.methods.method import Method
 from builtin_plugins.rag.questions.finding import find
 from builtin_plugins.rag.questions.judging import verdict_messages
@@ -62,8 +63,10 @@ class SelfRag(Method):
         best: tuple[float, Draft] | None = None
         for iteration in range(1, ITERATIONS + 1):
             details["iterations"] = iteration
-            with question.trace.step("draft", "Drafting an answer"):
-                made = await draft(question, found)
+            made = await self._drafted(question, found, again=best is not None)
+            if made is None:
+                details["refined"] = False
+                break
             with question.trace.step("judge", "Judging the draft"):
                 judged = await self._judged(question, found, made)
             if judged is None:
@@ -78,6 +81,17 @@ class SelfRag(Method):
             found = _together(found, more, question.request.top_k)
         assert best is not None
         return best[1]
+
+    async def _drafted(self, question: Question, found: Retrieved, *, again: bool) -> Draft | None:
+        """A draft; None where a second one fails, for which the first need not be lost."""
+        try:
+            with question.trace.step("draft", "Drafting an answer"):
+                return await draft(question, found)
+        except AnswerFailed as error:
+            if not again:
+                raise
+            question.trace.degrade(f"{self.name}: not refined, the second draft failed: {error.detail}")
+            return None
 
     async def _judged(self, question: Question, found: Retrieved, made: Draft) -> Judged | None:
         messages = verdict_messages(_RULES, question.text, found.passages, draft=made.text)

@@ -76,8 +76,8 @@ class Model:
     ) -> str | None:
         """A text on the way to the answer, cut where it is too long.
 
-        None without a runtime, and, with a note of `what`, when the budget is spent. `keep` calls stay
-        reserved for the answer. Raises Unavailable when the runtime fails.
+        None without a runtime, and, with a note of `what`, when the budget is spent or the model takes too
+        long. `keep` calls stay reserved for the answer. Raises Unavailable when the runtime fails.
         """
         if lacking := self._budget.lacks(_length(messages), max_tokens, keep=keep):
             self._trace.degrade(f"{what}: left out, as a question may cost at most {lacking}")
@@ -98,6 +98,9 @@ class Model:
             self._trace.degrade(
                 f"{what}: the model took longer than {plural(round(seconds), 'second')} and was stopped"
             )
+            return None
+        except _Silent:
+            self._trace.degrade(f"{what}: the model did not respond in time and was stopped")
             return None
         return "".join(text)
 
@@ -154,7 +157,7 @@ class Model:
         max_tokens: int,
         seconds: float,
     ) -> contracts.Generation:
-        """The stream within its limits, its cost counted. Raises Unavailable, _Overlong, _Overdue."""
+        """The stream within its limits, and counted. Raises Unavailable, _Overlong, _Overdue, _Silent."""
         self._budget.begin()
         clock = asyncio.get_running_loop().time
         written, reported, output, until = 0, None, None, clock() + seconds
@@ -178,6 +181,10 @@ class _Overlong(AnswerFailed):
     default_detail = "The model wrote much more than max_tokens allows; check the model runtime"
 
 
+class _Silent(AnswerFailed):
+    """The runtime said nothing for so long that the call was given up."""
+
+
 class _Overdue(AnswerFailed):
     """More time than there was."""
 
@@ -191,7 +198,7 @@ async def _next(stream: contracts.Generation, seconds: float) -> str | contracts
     except TimeoutError:
         raise _Overdue from None
     except GatewayTimeout as error:
-        raise AnswerFailed(error.detail) from None
+        raise _Silent(error.detail) from None
     except PlatformError:
         raise
     except Exception:  # boundary: another plugin's runtime may fail in any way

@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from builtin_plugins.rag.questions import budget
 from kernel.testing import platforms
 from tests.builtin_plugins.rag.rag_support import ingest, make_base, make_pipeline, somebody
-from tests.builtin_plugins.rag.scripted import Brain
+from tests.builtin_plugins.rag.scripted import Brain, judged
 from tests.builtin_plugins.rag.test_methods import ANSWER, Remembering, Stage, notes
 from tests.fakes.model_server import model_server
 
@@ -52,6 +53,35 @@ async def test_seconds(tmp_path: Path) -> None:
         stage.brain.play(faults={"answer": "hang"})
         refused = await stage.raw("standard")
         assert refused.status == 503 and "longer than a question may take" in refused.detail
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"),
+    [("hyde", "imagine"), ("corrective", "grade"), ("self_rag", "judge"), ("auto", "decide")],
+)
+async def test_silence(tmp_path: Path, method: str, kind: str) -> None:
+    """A model that falls silent on the way is done without; in its answer that is a 503."""
+    async with staged(tmp_path, PLATFORM_MODELS_SILENCE_SECONDS="0.5") as stage:
+        stage.brain.play(faults={kind: "hang"})
+        answer = await stage.ask(method)
+        assert answer["answer"] == ANSWER
+        assert f"{method}: the model did not respond in time" in notes(answer)
+        stage.brain.play(faults={"answer": "hang"})
+        assert (await stage.raw("standard")).status == 503
+
+
+async def test_silence_in_a_second_draft(tmp_path: Path) -> None:
+    """The first one is the answer then."""
+    async with staged(tmp_path, PLATFORM_MODELS_SILENCE_SECONDS="0.5") as stage:
+
+        def weak(_: dict[str, Any]) -> str:
+            stage.brain.faults["answer"] = "hang"
+            return judged(0.2, 0.2, "hotel")
+
+        stage.brain.play(judge=weak)
+        answer = await stage.ask("self_rag")
+        assert (answer["answer"], stage.brain.calls) == (ANSWER, ["answer", "judge", "answer"])
+        assert "self_rag: not refined, the second draft failed" in notes(answer)
 
 
 async def test_seconds_of_an_embedding_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
