@@ -66,13 +66,18 @@ def answer_sets() -> Iterator[AnswerSet]:
         yield from (single(language, place) for place in range(_SINGLES))
     for language in ("de", "zh"):
         yield AnswerSet(f"en-{language} across", *_some_towns("en", language))
-    yield AnswerSet("de unseen", *_subjects("de", "subjects_unseen.json", halves=(HELD_OUT, HELD_OUT)))
+    yield unseen()
     yield from (handbook("brattvik"), handbook("nordlys"), unanswered())
 
 
 def subjects(language: str) -> AnswerSet:
     """Several paragraphs about each subject."""
     return AnswerSet(f"{language} subjects", *_subjects(language, "subjects.json", halves=(0, 1)))
+
+
+def unseen() -> AnswerSet:
+    """Ten more German subjects."""
+    return AnswerSet("de unseen", *_subjects("de", "subjects_unseen.json", halves=(HELD_OUT, HELD_OUT)))
 
 
 def _subjects(language: str, file: str, *, halves: tuple[int, int]) -> tuple[LanguageSet, list[Labelled]]:

@@ -14,6 +14,7 @@ often a model would be asked, where the paragraph is there and where it is not.
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -202,20 +203,31 @@ def _mean(values: Sequence[float]) -> float:
     return float(np.mean(values)) if len(values) else float("nan")
 
 
+def _group(name: str) -> str:
+    """Sets that are reported together: a language's paragraphs about something else each, and those alike."""
+    language, _, kind = name.partition(" ")
+    kind = kind.split(" ")[0]
+    if kind in ("articles", "towns"):
+        return f"{language} paragraphs"
+    return kind if kind in ("single", "across") else name
+
+
 def main() -> None:
     names = [one for one in sys.argv[1:] if one != "--fit"] or [model.name for model in MODELS]
     for model in (model for model in MODELS if model.name in names):
         engine = model.load(EmbeddingsSettings())
         print(f"\n{model.name:16}" + "".join(f"{head:>11}" for head in HEADS))
-        everything, chosen = list[Given](), list[Found]()
+        everything, chosen = defaultdict[str, list[Given]](list), list[Found]()
         for one in answer_sets():
             found = every_found(one, model, engine)
             made = [given(each, calibration_of(model.name)) for each in found]
             held = [each for each in made if each.half == HELD_OUT]
-            everything += held
+            everything[_group(one.name)] += held
             chosen += found
             print(report(one.name, held), flush=True)
-        print(report("all", everything), *curve(everything), sep="\n")
+        print("", *(report(name, made) for name, made in everything.items()), sep="\n")
+        both = [one for made in everything.values() for one in made]
+        print(report("all", both), *curve(both), sep="\n")
         made = [given(each, calibration_of(model.name)) for each in every_found(nonsense(), model, engine)]
         print(report("nonsense", made))
         if "--fit" in sys.argv:

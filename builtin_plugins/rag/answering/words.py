@@ -26,6 +26,8 @@ LEAST_SHARED = 5
 _LEAST_PART = 5
 _LEAST_REST = 3
 """Letters of a word within a compound, and of what is left of it: no shorter ones are told from chance."""
+_LEAST_END, _LEAST_BEFORE = 4, 6
+"""The same for a word that ends a long compound, its main part: Milbe (the stem is `milb`) and Varroamilbe."""
 _POSSESSIVE = re.compile(r"['’]")
 _DIGIT = re.compile(r"\d")
 
@@ -219,9 +221,13 @@ def meant_by(wanted: str, stems: Iterable[str]) -> Iterator[str]:
 def _in_compound(one: str, other: str) -> bool:
     """Whether one begins or ends the other: Arbeiter and Bauarbeiter, Glühbrand and Brand."""
     short, long = (one, other) if len(one) < len(other) else (other, one)
-    if len(short) < _LEAST_PART or len(long) < len(short) + _LEAST_REST:
+    if has_number(short):
         return False
-    return (long.endswith(short) or long.startswith(short)) and not has_number(short)
+    rest = len(long) - len(short)
+    if long.endswith(short) and len(short) >= _LEAST_END and rest >= _LEAST_BEFORE:
+        return True
+    alike = long.endswith(short) or long.startswith(short)
+    return alike and len(short) >= _LEAST_PART and rest >= _LEAST_REST
 
 
 def named_terms(question: str) -> set[str]:

@@ -124,6 +124,7 @@ def test_words_meet_through_their_forms() -> None:
     ("one", "other", "found"),
     [
         ("Arbeiter", "Bauarbeiter", True),
+        ("Milbe", "Varroamilbe", True),
         ("Bauarbeiter", "Arbeiter", True),
         ("Semmering", "Semmeringbahn", True),
         ("Glühbrand", "Brand", True),
