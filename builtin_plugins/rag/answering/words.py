@@ -27,7 +27,7 @@ _LEAST_PART = 5
 _LEAST_REST = 3
 """Letters of a word within a compound, and of what is left of it: no shorter ones are told from chance."""
 _LEAST_END, _LEAST_BEFORE = 4, 6
-"""The same for a word that ends a long compound, its main part: Milbe (the stem is `milb`) and Varroamilbe."""
+"""The same for the end of a long compound, its main part: Milbe (whose stem is `milb`) and Varroamilbe."""
 _POSSESSIVE = re.compile(r"['’]")
 _DIGIT = re.compile(r"\d")
 
