@@ -27,7 +27,8 @@ class MeasuredAnswer:
     `passages` are what the method found, best first, also where the answer is a refusal; None where it was
     not known when the answer failed. `kind` is how complex the question is, by rules (``simple`` …).
     `citations` counts the ``[n]`` of the answer, `citations_supported` those whose passage contains what
-    their sentence says. `failed` says why there is no answer, such as a model that took too long for it.
+    their sentence says. `failed` says why there is no answer, such as a model that took too long for it;
+    `unavailable`, that a runtime refused, which may be gone for other questions, too.
     """
 
     answer: PipelineAnswer
@@ -39,6 +40,7 @@ class MeasuredAnswer:
     model_calls: int
     degraded: Sequence[str]
     failed: str | None = None
+    unavailable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

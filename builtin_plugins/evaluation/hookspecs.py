@@ -16,7 +16,7 @@ def ask_knowledge_base(
 ) -> contracts.MeasuredAnswer | None:
     """Ask one knowledge base, and tell what was found and how the answer came about, or that it failed.
 
-    Raises NotFound for one that the caller may not see, Unavailable when embedding or a runtime fails.
+    Raises NotFound for one that the caller may not see, Unavailable when nothing can be asked now.
     """
 
 

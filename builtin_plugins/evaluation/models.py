@@ -70,7 +70,7 @@ class Run(Base):
 class Result(Base):
     """One question asked once in one configuration, by its position in the run's list.
 
-    Measures that don't apply to a question are null.
+    Measures that don't apply to a question are null. `failure` says why there is no answer.
     """
 
     __tablename__ = "evaluation_result"
@@ -90,6 +90,7 @@ class Result(Base):
     refused_wrong: Mapped[float | None] = mapped_column(Float)
     citations_supported: Mapped[float | None] = mapped_column(Float)
     failed: Mapped[float | None] = mapped_column(Float)
+    failure: Mapped[str | None] = mapped_column(Text)
     latency_ms: Mapped[float] = mapped_column(Float)
     tokens: Mapped[float] = mapped_column(Float)
     model_calls: Mapped[float] = mapped_column(Float)

@@ -214,6 +214,7 @@ class Summary(BaseModel):
         description="quality, ndcg@10, recall@5, mrr, contains, refused_right, refused_wrong, "
         "citations_supported, failed, latency_ms, tokens, model_calls."
     )
+    failures: dict[str, int] = Field(description="Why answers failed, and how many.")
 
 
 class RunOut(BaseModel):
@@ -251,6 +252,7 @@ class ResultOut(BaseModel):
     question: str
     kind: str
     values: dict[str, float | None] = Field(description="Measures that don't apply to the question are null.")
+    failure: str | None = Field(description="Why the answer failed.")
 
 
 class CompareQuery(BaseModel):

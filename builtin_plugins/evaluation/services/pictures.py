@@ -16,7 +16,7 @@ _LEFT, _WIDTH, _BAR, _GAP, _HEAD = 250, 420, 12, 18, 44
 
 
 def table(summaries: Sequence[Summary]) -> str:
-    """A row for each configuration: means, and in brackets the 95 % intervals."""
+    """A row for each configuration: means, and in brackets the 95 % intervals; then why answers failed."""
     lines = [
         "| configuration | asked | " + " | ".join(_COLUMNS) + " |",
         "| --- |" + " ---: |" * (len(_COLUMNS) + 1),
@@ -24,7 +24,8 @@ def table(summaries: Sequence[Summary]) -> str:
     for one in summaries:
         cells = [_cell(one.measures.get(name)) for name in _COLUMNS]
         lines.append(f"| {one.label} | {one.asked} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    told = [f"- {one.label}: {n} failed. {why}" for one in summaries for why, n in one.failures.items()]
+    return "\n".join([*lines, *([""] if told else []), *told]) + "\n"
 
 
 def _cell(found: Measure | None) -> str:

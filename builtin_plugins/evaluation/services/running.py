@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -29,11 +30,15 @@ from kernel.sdk import (
     Platform,
     Principal,
     Progress,
+    Unavailable,
     Unit,
     Unprocessable,
+    contracts,
     utc_now,
 )
 
+_IN_A_ROW = 3
+"""Different questions that a runtime refuses before it is asked one that it has answered."""
 _GONE = "The knowledge base is gone, or whoever began the run may not ask it any more"
 
 
@@ -52,10 +57,7 @@ async def run(platform: Platform, payload: RunPayload, progress: Progress) -> st
     configurations = configurations_of(found)
     missing, total = await platform.database.read(_missing, found)
     progress.report(total - len(missing), total=total, unit="questions", message="Asking")
-    for at, question in missing:
-        values = await _ask(caller, found.knowledge_base_id, configurations[at], question)
-        await platform.database.write(_store, found.id, at, question.id, values)
-        progress.advance()
+    await _ask_all(_Asking(caller, found, configurations, progress), missing)
     results = await platform.database.read(load, found.id)
     decided = await asyncio.to_thread(choices, configurations, results)
     await platform.database.write(_finish, found.id, "done", None, decided)
@@ -89,26 +91,92 @@ def _missing(session: Session, found: Run) -> tuple[list[tuple[int, Question]], 
     return [(at, one) for at, one in wanted if (at, one.id) not in there], len(wanted)
 
 
-async def _ask(caller: Caller, base: str, configuration: Configuration, question: Question) -> dict[str, Any]:
-    """The values of one result. Raises JobFailed; Unavailable, after which the job is tried again."""
-    started = time.perf_counter()
-    try:
-        answered = await caller.platform.hooks.ask(
-            hookspecs.ask_knowledge_base,
-            caller=caller,
-            knowledge_base_id=base,
-            question=question.question,
-            configuration=configuration.asked,
-        )
-    except NotFound:
-        raise JobFailed(_GONE) from None
-    except Unprocessable as error:
-        raise JobFailed(f"{configuration.label}: {error}") from None
-    if answered is None:
-        raise JobFailed("No active plugin answers from knowledge bases")
-    milliseconds = (time.perf_counter() - started) * 1000
-    expected = Expected(question.documents, question.passages, question.answers, question.unanswerable)
-    return {"kind": answered.kind, **measure(expected, answered, milliseconds)}
+async def _ask_all(asking: _Asking, missing: Sequence[tuple[int, Question]]) -> None:
+    """Ask and store. What a runtime refuses is asked once more after the others, and then counts as failed.
+
+    Raises JobFailed; Unavailable where the runtime is gone, after which the job is tried again.
+    """
+    behind, refused = list[tuple[int, Question]](), set[int]()
+    for at, question in missing:
+        if question.id in refused:
+            behind.append((at, question))
+            continue
+        answered, values = await asking.ask(at, question)
+        if not answered.unavailable:
+            refused.clear()
+            await asking.store(at, question, values)
+            continue
+        behind.append((at, question))
+        refused.add(question.id)
+        if len(refused) == _IN_A_ROW:
+            await asking.check_runtime(at, answered)
+            refused.clear()
+    for at, question in behind:
+        answered, values = await asking.ask(at, question)
+        if answered.unavailable:
+            await asking.check_runtime(at, answered)
+        await asking.store(at, question, values)
+
+
+class _Asking:
+    """A run's questions, asked of its knowledge base."""
+
+    def __init__(
+        self, caller: Caller, found: Run, configurations: Sequence[Configuration], progress: Progress
+    ) -> None:
+        self._caller = caller
+        self._run = found
+        self._configurations = configurations
+        self._progress = progress
+
+    async def ask(self, at: int, question: Question) -> tuple[contracts.MeasuredAnswer, dict[str, Any]]:
+        """An answer, and the values of its result. Raises JobFailed; Unavailable if nothing can be asked."""
+        started, configuration = time.perf_counter(), self._configurations[at]
+        try:
+            answered = await self._caller.platform.hooks.ask(
+                hookspecs.ask_knowledge_base,
+                caller=self._caller,
+                knowledge_base_id=self._run.knowledge_base_id,
+                question=question.question,
+                configuration=configuration.asked,
+            )
+        except NotFound:
+            raise JobFailed(_GONE) from None
+        except Unprocessable as error:
+            raise JobFailed(f"{configuration.label}: {error}") from None
+        if answered is None:
+            raise JobFailed("No active plugin answers from knowledge bases")
+        milliseconds = (time.perf_counter() - started) * 1000
+        expected = Expected(question.documents, question.passages, question.answers, question.unanswerable)
+        values = {"kind": answered.kind, "failure": answered.failed}
+        return answered, {**values, **measure(expected, answered, milliseconds)}
+
+    async def store(self, at: int, question: Question, values: dict[str, Any]) -> None:
+        """Write a result."""
+        await self._caller.platform.database.write(_store, self._run.id, at, question.id, values)
+        self._progress.advance()
+
+    async def check_runtime(self, at: int, refused: contracts.MeasuredAnswer) -> None:
+        """Whether it answers anything, by a question that it has answered. Raises Unavailable if not."""
+        read = self._caller.platform.database.read
+        witness = await read(_answered, self._run.id, at, refused.model_calls)
+        if witness is None or (await self.ask(*witness))[0].unavailable:
+            raise Unavailable(refused.failed)
+
+
+def _answered(session: Session, run_id: str, at: int, calls: int) -> tuple[int, Question] | None:
+    """The cheapest question that was answered in a run, with the model if `calls` went to it, and where.
+
+    One of the same configuration is preferred.
+    """
+    found = session.execute(
+        select(Result.configuration, Question)
+        .join(Question, Question.id == Result.question_id)
+        .where(Result.run_id == run_id, Result.failed == 0, Result.model_calls >= min(1, calls))
+        .order_by(Result.configuration != at, Result.model_calls, Result.question_id)
+        .limit(1)
+    ).one_or_none()
+    return None if found is None else (found.configuration, found.Question)
 
 
 def _store(unit: Unit, run_id: str, at: int, question_id: int, values: dict[str, Any]) -> None:

@@ -111,7 +111,7 @@ async def results(caller: Caller, run_id: str, query: ResultQuery) -> Page[Resul
     def read(session: Session) -> Page[ResultOut]:
         sight.run_of(session, run_id)
         of = (Result.run_id == run_id) & (Result.configuration == query.configuration)
-        columns = [getattr(Result, name) for name in ("question_id", "kind", *MEASURES)]
+        columns = [getattr(Result, name) for name in ("question_id", "kind", "failure", *MEASURES)]
         ordered = (
             select(Question.question, *columns)
             .join(Question, Question.id == Result.question_id)
@@ -125,6 +125,7 @@ async def results(caller: Caller, run_id: str, query: ResultQuery) -> Page[Resul
                 question=row["question"],
                 kind=row["kind"],
                 values=_values(row),
+                failure=row["failure"],
             )
             for row in rows
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,13 +16,14 @@ from builtin_plugins.evaluation.services.statistics import interval, paired_p
 
 Values = Mapping[str, float | None]
 ByQuestion = Mapping[str, Values]
+_TEXTS = ("kind", "failure")
 
 
 def load(session: Session, run_id: str) -> dict[int, dict[str, dict[str, Any]]]:
     """Results by configuration and by the question's text, which a set has once and several sets may share:
-    the measures, and `kind`.
+    the measures, `kind`, and `failure`.
     """
-    columns = [getattr(Result, name) for name in ("configuration", "kind", *MEASURES)]
+    columns = [getattr(Result, name) for name in ("configuration", *_TEXTS, *MEASURES)]
     query = (
         select(Question.question, *columns)
         .join(Question, Question.id == Result.question_id)
@@ -30,7 +32,7 @@ def load(session: Session, run_id: str) -> dict[int, dict[str, dict[str, Any]]]:
     )
     found: dict[int, dict[str, dict[str, Any]]] = {}
     for row in session.execute(query).mappings():
-        values = {name: row[name] for name in ("kind", *MEASURES)}
+        values = {name: row[name] for name in (*_TEXTS, *MEASURES)}
         found.setdefault(row["configuration"], {})[row["question"]] = values
     return found
 
@@ -40,7 +42,9 @@ def configurations_of(run: Run) -> list[Configuration]:
     return [Configuration.model_validate(one) for one in run.configurations]
 
 
-def summarize(configurations: Sequence[Configuration], results: Mapping[int, ByQuestion]) -> list[Summary]:
+def summarize(
+    configurations: Sequence[Configuration], results: Mapping[int, Mapping[str, Mapping[str, Any]]]
+) -> list[Summary]:
     """A summary for each configuration. Takes a moment: call it in a thread."""
     return [
         Summary(
@@ -48,6 +52,7 @@ def summarize(configurations: Sequence[Configuration], results: Mapping[int, ByQ
             label=one.label,
             asked=len(results.get(at, {})),
             measures=_measures(list(results.get(at, {}).values())),
+            failures=Counter(row["failure"] for row in results.get(at, {}).values() if row["failure"]),
         )
         for at, one in enumerate(configurations)
     ]

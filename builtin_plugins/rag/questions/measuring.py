@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from builtin_plugins.rag.answering.cited import count_citations
 from builtin_plugins.rag.answering.refusing import REFUSALS
@@ -16,15 +16,15 @@ from builtin_plugins.rag.questions.running import prepared
 from builtin_plugins.rag.questions.writing import draft
 from builtin_plugins.rag.schemas import QueryRequest
 from builtin_plugins.rag.services import loading
-from kernel.sdk import Caller, arguments_from_object, contracts
+from kernel.sdk import Caller, Unavailable, arguments_from_object, contracts
 
 
 async def ask_measured(
     caller: Caller, kb_id: str, text: str, configuration: contracts.AskConfiguration
 ) -> contracts.MeasuredAnswer:
-    """Ask a knowledge base that the caller may see. An answer that failed by itself is told as such.
+    """Ask a knowledge base that the caller may see. An answer that failed is told as such.
 
-    Raises KnowledgeBaseNotFound, Unprocessable, Unavailable.
+    Raises KnowledgeBaseNotFound, Unprocessable.
     """
     base = await loading.knowledge_base(caller, kb_id)
     request = arguments_from_object(QueryRequest, {**asdict(configuration), "question": text})
@@ -33,8 +33,9 @@ async def ask_measured(
     try:
         found = await prepared(caller.platform.resource(METHODS).named(request.method), question)
         written = found if isinstance(found, Draft) else await draft(question, found)
-    except AnswerFailed as error:
-        return _measured(question, found, Draft("", []), failed=str(error.detail))
+    except Unavailable as error:
+        failed = _measured(question, found, Draft("", []), failed=str(error.detail))
+        return replace(failed, unavailable=not isinstance(error, AnswerFailed))
     return _measured(question, found, written)
 
 
