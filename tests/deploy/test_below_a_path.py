@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
+from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from kernel.testing import Actor, Running, platforms
 from tests.builtin_plugins.oidc.identity_provider import (
@@ -21,9 +21,9 @@ from tests.builtin_plugins.oidc.identity_provider import (
     provider_process,
 )
 from tests.builtin_plugins.oidc.sso_support import settings_for
-from tests.builtin_plugins.web_client.conftest import ARGUMENTS, PATIENCE
 from tests.builtin_plugins.web_client.tls import tls_before
-from tests.builtin_plugins.web_client.visits import CHROMIUM, knowledge_base, missing_browser
+from tests.builtin_plugins.web_client.visits import knowledge_base
+from tests.fakes.browser import PATIENCE, launched
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.web_proxies import PROXIES, Certificate, behind, certificate_in
 
@@ -67,13 +67,8 @@ async def ada(site: Running) -> Actor:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser() -> AsyncIterator[Browser]:
     """Debian's Chromium."""
-    if not CHROMIUM.exists():
-        missing_browser()
-    expect.set_options(timeout=PATIENCE)
-    async with async_playwright() as playwright:
-        found = await playwright.chromium.launch(executable_path=str(CHROMIUM), args=[*ARGUMENTS])
+    async with launched() as found:
         yield found
-        await found.close()
 
 
 async def opened(context: BrowserContext, asked: list[str], problems: list[str]) -> Page:
@@ -153,9 +148,7 @@ async def test_trying_a_route_below_a_path(
         await context.close()
 
 
-async def test_single_sign_on_below_a_path(
-    browser: Browser, certificate: Certificate, tmp_path: Path
-) -> None:
+async def test_single_sign_on_below_a_path(certificate: Certificate, tmp_path: Path) -> None:
     """To the provider and back, to the page that was wanted below the path."""
     below = f"{PLATFORM}{BELOW}"
     env = {
@@ -175,14 +168,12 @@ async def test_single_sign_on_below_a_path(
                     "platform.example.org": urlsplit(proxied.url).port,
                 }
                 rules = ", ".join(f"MAP {host}:443 127.0.0.1:{port}" for host, port in ports.items())
-                named = await browser.browser_type.launch(
-                    executable_path=str(CHROMIUM), args=[*ARGUMENTS, f"--host-resolver-rules={rules}"]
-                )
-                context = await named.new_context(ignore_https_errors=True, locale="en-GB")
-                await context.add_cookies([{"name": "person", "value": "ada", "url": ISSUER}])
-                page = await opened(context, [], [])
-                await page.goto(f"{below}/app/keys")
-                await page.get_by_role("button", name="Sign in with").click()
-                await expect(page.get_by_role("heading", name="Keys for programs", level=1)).to_be_visible()
-                assert page.url == f"{below}/app/keys"
-                await named.close()
+                async with launched(f"--host-resolver-rules={rules}") as named:
+                    context = await named.new_context(ignore_https_errors=True, locale="en-GB")
+                    await context.add_cookies([{"name": "person", "value": "ada", "url": ISSUER}])
+                    page = await opened(context, [], [])
+                    await page.goto(f"{below}/app/keys")
+                    await page.get_by_role("button", name="Sign in with").click()
+                    heading = page.get_by_role("heading", name="Keys for programs", level=1)
+                    await expect(heading).to_be_visible()
+                    assert page.url == f"{below}/app/keys"

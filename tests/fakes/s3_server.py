@@ -98,7 +98,8 @@ class S3Server:
                 client.put_object(Bucket=BUCKET, Key="first", Body=b"1")
             client.get_object(Bucket=BUCKET, Key="first")["Body"].read()
         except (BotoCoreError, ClientError) as error:
-            code = getattr(error, "response", {}).get("Error", {}).get("Code", "")
+            answered = getattr(error, "response", None) or {}  # None where it did not answer
+            code = answered.get("Error", {}).get("Code", "")
             self.used = self.used or code.startswith("BucketAlready")
             return False
         self.used = True

@@ -3,45 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
-from playwright.async_api import Browser, Page, Route, async_playwright, expect
+from playwright.async_api import Page, Route, expect
 
-from kernel.testing import missing
 from tests.fakes.npm import npm_folder
 
-PATIENCE = 40_000  # ms, on a busy machine
-_ARGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 _PAGE = """<!doctype html><html lang="en"><head><title>A shop</title></head>
 <body><main><h1>A shop</h1><p>Words of the shop.</p></main>
 <script src="{script}"{attributes}></script></body></html>"""
-
-
-@asynccontextmanager
-async def open_browser() -> AsyncIterator[Browser]:
-    """Chromium; the test is skipped without it, or fails where services are required."""
-    program = shutil.which("chromium")
-    if program is None:
-        missing("chromium")
-    expect.set_options(timeout=PATIENCE)
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=program, args=list(_ARGS))
-        try:
-            yield browser
-        finally:
-            await browser.close()
 
 
 @asynccontextmanager

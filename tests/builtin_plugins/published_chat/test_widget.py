@@ -11,7 +11,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from kernel.testing import Running, platforms
-from tests.builtin_plugins.published_chat.browser_support import ShopSite, Watched, open_browser, shop_site
+from tests.builtin_plugins.published_chat.browser_support import ShopSite, Watched, shop_site
 from tests.builtin_plugins.published_chat.page_support import (
     HOTEL,
     PLUGINS,
@@ -20,6 +20,7 @@ from tests.builtin_plugins.published_chat.page_support import (
     open_shop,
     publish,
 )
+from tests.fakes.browser import launched
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -47,7 +48,7 @@ async def shop(running: Running, site: ShopSite) -> Shop:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser() -> AsyncIterator[Browser]:
-    async with open_browser() as opened:
+    async with launched() as opened:
         yield opened
 
 

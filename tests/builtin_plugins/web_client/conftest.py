@@ -8,19 +8,17 @@ from contextlib import AsyncExitStack, suppress
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, async_playwright, expect
+from playwright.async_api import Browser
 
 from kernel.jobs.kinds import CANCEL
 from kernel.jobs.runner import JOB_RUNNER
 from kernel.testing import Running, platforms, postgres_database
 from tests.builtin_plugins.web_client.gated_model import GatedModel
-from tests.builtin_plugins.web_client.visits import CHROMIUM, PLAIN_HOST, Visitor, missing_browser
+from tests.builtin_plugins.web_client.visits import PLAIN_HOST, Visitor
+from tests.fakes.browser import PATIENCE, launched
 from tests.fakes.loaded_once import LoadedOnce
 
-PATIENCE = 40_000  # ms, on a busy machine
 ARGUMENTS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"),
-    *("--disable-component-update", "--disable-sync"),
     f"--host-resolver-rules=MAP {PLAIN_HOST} 127.0.0.1",
     *("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"),
 )
@@ -77,13 +75,8 @@ async def _work(running: Running) -> None:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
     """Debian's Chromium, which calls nobody."""
-    if not CHROMIUM.exists():
-        missing_browser()
-    expect.set_options(timeout=PATIENCE)
-    async with async_playwright() as playwright:
-        found = await playwright.chromium.launch(executable_path=str(CHROMIUM), args=[*ARGUMENTS])
+    async with launched(*ARGUMENTS) as found:
         yield found
-        await found.close()
 
 
 @pytest_asyncio.fixture(loop_scope="session")

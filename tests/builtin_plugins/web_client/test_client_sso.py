@@ -6,14 +6,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.async_api import async_playwright, expect
+from playwright.async_api import expect
 
 from kernel.testing import platforms
 from tests.builtin_plugins.oidc.identity_provider import ISSUER, PLATFORM, in_front_of, provider_process
 from tests.builtin_plugins.oidc.sso_support import settings_for
-from tests.builtin_plugins.web_client.conftest import ARGUMENTS
 from tests.builtin_plugins.web_client.tls import tls_before
-from tests.builtin_plugins.web_client.visits import CHROMIUM, missing_browser
+from tests.fakes.browser import launched
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -23,8 +22,6 @@ async def test_single_sign_on(tmp_path: Path) -> None:
 
     A refusal of the provider is shown; without a provider the button isn't there (every other test).
     """
-    if not CHROMIUM.exists():
-        missing_browser()
     env = {"PLATFORM_CLIENT_BASE_URL": f"{PLATFORM}/app"}
     with provider_process() as process:
         async with in_front_of(process) as idp, platforms(tmp_path) as start:
@@ -33,11 +30,8 @@ async def test_single_sign_on(tmp_path: Path) -> None:
             async with tls_before(idp.url, tmp_path) as one, tls_before(running.url, tmp_path) as two:
                 ports = {urlsplit(ISSUER).hostname: one, urlsplit(PLATFORM).hostname: two}
                 rules = ", ".join(f"MAP {host}:443 127.0.0.1:{port}" for host, port in ports.items())
-                async with async_playwright() as playwright:
-                    arguments = [*ARGUMENTS, f"--host-resolver-rules={rules}"]
-                    browser = await playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
+                async with launched(f"--host-resolver-rules={rules}") as browser:
                     await _walk(await browser.new_context(ignore_https_errors=True, locale="en-GB"))
-                    await browser.close()
 
 
 async def _walk(context) -> None:  # type: ignore[no-untyped-def]

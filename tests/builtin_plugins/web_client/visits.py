@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any, Literal
 
-import pytest
 from playwright.async_api import BrowserContext, ConsoleMessage, Page
 
-from kernel.testing import Actor, Running, eventually, services_required
+from kernel.testing import Actor, Running, eventually
 
 Scheme = Literal["light", "dark"]
 
-CHROMIUM = Path("/usr/bin/chromium")
 # A host that browsers trust no more than any other without HTTPS; "localhost" is more to them.
 PLAIN_HOST = "box.example"
 HANDBOOK = (
@@ -42,12 +39,6 @@ SCHEME = """async (scheme) => {
   const wanted = matchMedia(`(prefers-color-scheme: ${scheme})`);
   if (!wanted.matches) await new Promise((done) => wanted.addEventListener("change", done, { once: true }));
 }"""
-
-
-def missing_browser() -> None:
-    """Skip for want of Chromium; fail where everything must be there (CI)."""
-    reason = f"{CHROMIUM} is missing; apt-get install chromium"
-    pytest.fail(reason) if services_required() else pytest.skip(reason)
 
 
 class Visitor:
