@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
@@ -183,6 +184,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Fill in what the command line leaves open. The short walks go the same way each time."""
     collector_timing.seldom()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell's background command is deaf to Ctrl-C, and so would be all the processes of the tests.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # Torch's threads would spin while they wait for cores that other tests use: twice the processor time.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     nightly = config.getoption("nightly")
