@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from kernel.testing import environment, eventually, migrated_home
+from tests.fakes.paced_embeddings import paced
 from tests.fakes.processes import Child, process_environment, start_python, without_plugins
 
 pytestmark = pytest.mark.durability
@@ -96,11 +97,15 @@ class Server:
 
 
 class Client:
-    """Uploads documents and remembers what was acknowledged."""
+    """Uploads documents of so many lines and remembers what was acknowledged."""
 
-    def __init__(self, server: Server, session: aiohttp.ClientSession) -> None:
+    def __init__(
+        self, server: Server, session: aiohttp.ClientSession, *, lines: int = 250, chunk_size: int = 300
+    ) -> None:
         self._server = server
         self._session = session
+        self.lines = lines
+        self._chunk_size = chunk_size
         self._headers: dict[str, str] = {}
         self.base = ""
         self.acknowledged: dict[str, str] = {}
@@ -111,7 +116,7 @@ class Client:
         await self._call("POST", "/v1/auth/register", json=account)
         await self.sign_in()
         answer = await self._call(
-            "POST", "/v1/rag/knowledge-bases", json={"name": "Kills", "chunk_size": 300}
+            "POST", "/v1/rag/knowledge-bases", json={"name": "Kills", "chunk_size": self._chunk_size}
         )
         self.base = answer["id"]
 
@@ -124,7 +129,7 @@ class Client:
     async def upload(self, number: int) -> None:
         """Send one document; it counts only if the answer arrives."""
         form = aiohttp.FormData()
-        form.add_field("file", document(number).encode(), filename=f"{number}.txt")
+        form.add_field("file", document(number, self.lines).encode(), filename=f"{number}.txt")
         with suppress(aiohttp.ClientError, TimeoutError, ConnectionError):
             answer = await self._call("POST", f"/v1/rag/knowledge-bases/{self.base}/upload", data=form)
             self.acknowledged[answer["document_id"]] = f"{number}.txt"
@@ -149,10 +154,10 @@ class Client:
             return await answer.json()
 
 
-def document(number: int) -> str:
+def document(number: int, lines: int) -> str:
     """A text of its own, long enough that its ingestion takes a while."""
     line = "Item {n} of list {number}: the part {n}-{number} weighs {w} grams and is kept in hall {h}."
-    return "\n".join(line.format(n=n, number=number, w=n * 7 % 91, h=n % 9) for n in range(250))
+    return "\n".join(line.format(n=n, number=number, w=n * 7 % 91, h=n % 9) for n in range(lines))
 
 
 @pytest.mark.either_database
@@ -175,6 +180,37 @@ async def test_kills_at_random_moments_lose_and_double_nothing(
         await server.stop()
     if database_url is None:
         _check_rows(platform_home)
+
+
+async def test_a_worker_killed_between_two_batches_loses_and_doubles_nothing(
+    platform_home: Path, tmp_path: Path
+) -> None:
+    """The next one goes on after what is written."""
+    server = Server(platform_home, None, plugins=("models", "rag"), **paced(tmp_path / "packages"))
+    await server.start()
+    try:
+        async with aiohttp.ClientSession() as session:
+            client = Client(server, session, lines=250, chunk_size=100)  # a line is a passage: three batches
+            await client.sign_up()
+            await client.upload(0)
+            await _until_partly_written(client)
+            server.kill_worker()
+            await _wait_until_done(client)
+            await _check(client, platform_home)
+    finally:
+        await server.stop()
+    _check_rows(platform_home)
+
+
+async def _until_partly_written(client: Client) -> None:
+    """Until the first batch of the only document is written, and not the last."""
+    async with asyncio.timeout(60):
+        while True:
+            (record,) = await client.documents()
+            assert record["status"] == "processing", "it was done before a worker could be killed"
+            if record["chunk_count"]:
+                return
+            await asyncio.sleep(0.02)  # polling is what clients do
 
 
 async def _kill_while_uploading(server: Server, client: Client, chance: random.Random, kills: int) -> None:
@@ -215,7 +251,7 @@ async def _check(client: Client, home: Path) -> None:
         chunks = await client.chunks(document_id)
         assert [chunk["chunk_index"] for chunk in chunks] == list(range(len(chunks)))
         assert len(chunks) == record["chunk_count"]
-        text = document(int(str(record["filename"]).partition(".")[0]))
+        text = document(int(str(record["filename"]).partition(".")[0]), client.lines)
         covered = sorted((int(str(c["char_start"])), int(str(c["char_end"]))) for c in chunks)
         assert covered[0][0] == 0 and covered[-1][1] == len(text)
         assert all(start <= end for (_, end), (start, _) in zip(covered[1:], covered, strict=False))
