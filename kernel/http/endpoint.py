@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from kernel.acting import Acting, acting_var
 from kernel.errors import PlatformError, PluginDisabled, Unauthorized
 from kernel.http.access_control import ACCESS_CONTROL
+from kernel.http.adapters import adapter_of
 from kernel.http.context import Context
 from kernel.http.paths import PathTemplate
 from kernel.http.request_limits import REQUEST_LIMITS
@@ -111,12 +112,12 @@ class Endpoint:
 def _body_adapter(route: Route) -> TypeAdapter[Any] | None:
     if route.body is None or isinstance(route.body, Upload | RawBody):
         return None
-    return TypeAdapter(route.body)
+    return adapter_of(route.body)
 
 
 def _renderer(route: Route, *, strict: bool) -> Callable[[Any], bytes]:
     """From the handler's answer to JSON. With `strict` one that does not fit the declared type raises."""
-    adapter = TypeAdapter[Any](Any if route.returns is None else route.returns)
+    adapter = adapter_of(Any if route.returns is None else route.returns)
     # The serializer itself: the adapter's own method costs as much again for a small answer.
     to_json = partial(adapter.serializer.to_json, by_alias=route.returns is not None)
     return _checked(adapter, to_json) if strict else to_json

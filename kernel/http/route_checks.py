@@ -6,9 +6,10 @@ import inspect
 import re
 from collections.abc import Iterable, Mapping
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel
 
 from kernel.auth.permissions import Permission
+from kernel.http.adapters import adapter_of
 from kernel.http.handler_checks import handler_problem
 from kernel.http.paths import PathTemplate
 from kernel.http.routes import Access, RawBody, Route, RouteTable, Upload
@@ -80,7 +81,7 @@ def _build(route: Route) -> None:
     PathTemplate(route.path)
     for declared in (route.body, route.returns):
         if not (declared is None or isinstance(declared, Upload | RawBody)):
-            TypeAdapter(declared)
+            adapter_of(declared)
     if not (route.query is None or (isinstance(route.query, type) and issubclass(route.query, BaseModel))):
         raise TypeError("its query must be a pydantic model")
 
