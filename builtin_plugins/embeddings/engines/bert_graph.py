@@ -73,22 +73,30 @@ class _BertBuilder:
         return self._layer_norm(self._op.add(outer, states), f"{prefix}output.LayerNorm")
 
     def _attention(self, states: Any, bias: Any, prefix: str) -> Any:
-        query, key, value = (
-            self._heads(self._linear(states, f"{prefix}attention.self.{name}"))
-            for name in ("query", "key", "value")
-        )
+        query, key, value = self._projected(states, f"{prefix}attention.self.")
         attended = self._op.scaled_dot_product_attention(query, key, value, bias)
         together = self._op.transpose(attended, self._integers([0, 2, 1, 3]))
         return self._op.reshape(together, self._integers([0, 0, self._shape.hidden]), True)
 
-    def _heads(self, states: Any) -> Any:
+    def _projected(self, states: Any, prefix: str) -> list[Any]:
+        """Queries, keys and values, each [batch, heads, tokens, width], from one product instead of three."""
+        names = ("query", "key", "value")
+        weight, bias = (
+            np.concatenate([self._weights[f"{prefix}{name}.{kind}"] for name in names])
+            for kind in ("weight", "bias")
+        )
+        product = self._affine(states, weight, bias)
         width = self._shape.hidden // self._shape.heads
-        apart = self._op.reshape(states, self._integers([0, 0, self._shape.heads, width]), True)
-        return self._op.transpose(apart, self._integers([0, 2, 1, 3]))
+        apart = self._op.reshape(product, self._integers([0, 0, 3 * self._shape.heads, width]), True)
+        together = self._op.transpose(apart, self._integers([0, 2, 1, 3]))
+        return list(self._op.split(together, self._integers(1), 3).outputs())
 
     def _linear(self, states: Any, name: str) -> Any:
-        product = self._op.matmul(states, self._constant(f"{name}.weight"), False, True)
-        return self._op.add(product, self._constant(f"{name}.bias"))
+        return self._affine(states, self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
+
+    def _affine(self, states: Any, weight: npt.NDArray[Any], bias: npt.NDArray[Any]) -> Any:
+        product = self._op.matmul(states, self._op.constant(weight), False, True)
+        return self._op.add(product, self._op.constant(bias))
 
     def _layer_norm(self, states: Any, name: str) -> Any:
         centred = self._op.mvn(states, self._integers([-1]), True, self._shape.epsilon, "inside_sqrt")
