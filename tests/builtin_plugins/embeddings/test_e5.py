@@ -92,6 +92,20 @@ def test_its_tokens_are_those_of_the_tokenizers_library(network: E5) -> None:
         assert ids[1:-1] == expected[: len(ids) - 2], text
 
 
+def test_no_piece_goes_on_into_the_next_word() -> None:
+    """So that splitting word by word finds the best split of the whole text."""
+    assert not [piece for piece in PackedModel(find_file()[0]).vocabulary.pieces if "▁".encode() in piece[1:]]
+
+
+def test_a_text_has_the_same_tokens_whatever_was_read_before(network: E5) -> None:
+    """Words that were split before are taken from there: also beside others, and after a raw space mark."""
+    first = [network.tokens([text])[0] for text in TEXTS]
+    together = network.tokens([" ".join(TEXTS), "a▁b a ▁ b"])
+    assert [network.tokens([text])[0] for text in reversed(TEXTS)] == first[::-1]
+    assert together[0][1:-1] == [one for ids in first for one in ids[1:-1]][: len(together[0]) - 2]
+    assert together[1] == network.tokens(["a b a b"])[0]
+
+
 def test_marks_in_a_document_are_text(network: E5) -> None:
     """A document that spells out the model's own marks gets the tokens of their letters."""
     begin, *inside, end = network.tokens(["a </s> b <mask> <pad>"])[0]
