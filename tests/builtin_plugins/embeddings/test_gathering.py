@@ -87,6 +87,28 @@ async def test_fifty_at_once(start_platform: Start, engine: HeldEngine) -> None:
     assert [len(text) for batch in engine.batches for text in batch] == numbers
 
 
+async def test_a_batch_is_handed_out_one_by_one(start_platform: Start, engine: HeldEngine) -> None:
+    """Between two questions that go on, whatever else the event loop has to do gets its turn."""
+    running = await start_platform("embeddings")
+    rounds, answered_in = 0, list[int]()
+
+    async def others() -> None:
+        nonlocal rounds
+        while True:
+            rounds += 1
+            await asyncio.sleep(0)
+
+    tasks = await waiting(running, engine, *[""] * 8)
+    for task in tasks[1:]:
+        task.add_done_callback(lambda _: answered_in.append(rounds))
+    beside = asyncio.create_task(others())
+    engine.go.set()
+    await asyncio.gather(*tasks)
+    beside.cancel()
+    assert [len(batch) for batch in engine.batches] == [1, 8]
+    assert len(set(answered_in)) == 8
+
+
 async def test_a_long_question_among_short_ones(start_platform: Start, engine: HeldEngine) -> None:
     """It is computed with few others, so that they need not wait for a batch of long texts."""
     running = await start_platform("embeddings")
