@@ -46,8 +46,9 @@ def serve(
         The first start creates PLATFORM_HOME with its secrets and updates the database. Everything is
     stored in that folder.
     """
-    from kernel import collector_timing
+    from kernel import allocator, collector_timing
 
+    allocator.save_memory()
     collector_timing.seldom()
     from cli.processes import Start, start
 

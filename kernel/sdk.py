@@ -1,6 +1,6 @@
 """All a plugin may import; the rest can change. CHANGELOG.md announces removals one release ahead."""
 
-from kernel import contracts
+from kernel import contracts, mapped
 from kernel.acting import Acting, acting
 from kernel.actions import Action
 from kernel.auth.accounts import ACCOUNTS
@@ -148,7 +148,7 @@ from kernel.tools.arguments import from_object as arguments_from_object
 from kernel.tools.arguments import query_values
 from kernel.tools.catalogue import TOOLS, ToolReply, Tools, failed_reply
 from kernel.tools.definitions import ToolDefinition, ToolDefinitions, definition_of
-from kernel.tools.tool import Tool, distinct_name, tool_name
+from kernel.tools.tool import Tool, tool_name
 from kernel.tracing import (
     NO_SPAN,
     TRACING,
@@ -346,7 +346,6 @@ __all__ = [
     "contracts",
     "data_folder",
     "definition_of",
-    "distinct_name",
     "end_external_sessions",
     "end_to_end_headers",
     "env",
@@ -369,6 +368,7 @@ __all__ = [
     "iter_body",
     "json_object",
     "json_type",
+    "mapped",
     "mask",
     "migrate_queue",
     "note_span_error",

@@ -6,12 +6,20 @@ import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from builtin_plugins.embeddings.e5.file import find_file, locate_file
 from builtin_plugins.embeddings.engines.base import EmbeddingEngine, EngineError, Network, Vectors
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.embeddings.weights import FULL_INSTALL, find_weights, is_packaged, locate_weights
 from kernel.sdk import Embedded, contracts
+
+
+class Load(Protocol):
+    """Makes a model's engine."""
+
+    def __call__(self, settings: EmbeddingsSettings, home: Path | None = None) -> EmbeddingEngine:
+        """In `home`, files that are derived from the weights are kept for all processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +39,7 @@ class LocalModel:
     prefixes: Mapping[contracts.Purpose, str]
     unrelated: float
     meaning: float
-    load: Callable[[EmbeddingsSettings], EmbeddingEngine]
+    load: Load
     locate: Callable[[EmbeddingsSettings], Path]
     languages: frozenset[str] | None = None
     elsewhere: float = 0.2
@@ -41,7 +49,7 @@ class LocalModel:
         return Embedded(vectors, engine, self.unrelated, self.meaning, self.languages, self.elsewhere)
 
 
-def _load_minilm(settings: EmbeddingsSettings) -> EmbeddingEngine:
+def _load_minilm(settings: EmbeddingsSettings, home: Path | None = None) -> EmbeddingEngine:
     weights = find_weights(settings.weights)
     if settings.engine == "sentence-transformers":
         if importlib.util.find_spec("sentence_transformers") is None:
@@ -52,15 +60,15 @@ def _load_minilm(settings: EmbeddingsSettings) -> EmbeddingEngine:
         return SentenceTransformersEngine(weights, precision=precision)
     from builtin_plugins.embeddings.engines.minilm import MiniLm
 
-    return _on_openvino(MiniLm(weights), settings)
+    return _on_openvino(MiniLm(weights, home), settings)
 
 
-def _load_e5(settings: EmbeddingsSettings) -> EmbeddingEngine:
+def _load_e5(settings: EmbeddingsSettings, home: Path | None = None) -> EmbeddingEngine:
     if settings.engine == "sentence-transformers":
         raise EngineError("multilingual-e5-small runs on OpenVINO only: choose the engine auto or openvino")
     from builtin_plugins.embeddings.e5.network import E5
 
-    return _on_openvino(E5(*find_file(settings.e5_file)), settings)
+    return _on_openvino(E5(*find_file(settings.e5_file), home), settings)
 
 
 def _on_openvino(network: Network, settings: EmbeddingsSettings) -> EmbeddingEngine:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from builtin_plugins.embeddings.catalog import LocalModel, find_model, is_left_out
@@ -48,7 +49,8 @@ class LocalEmbeddings:
         # wait for either.
         self._threads = ThreadPoolExecutor(3, "platform-embed", initializer=_yield_to_others)
         self._preloading: asyncio.Task[None] | None = None
-        self._engines = {model.name: _Engine(model, self._settings, self._threads) for model in models}
+        home = platform.settings.home
+        self._engines = {model.name: _Engine(model, self._settings, home, self._threads) for model in models}
 
     async def embed(self, model: str, texts: Sequence[str], purpose: contracts.Purpose) -> Embedded | None:
         """Vectors of `texts`; None for a model of another name.
@@ -108,9 +110,12 @@ class LocalEmbeddings:
 class _Engine:
     """A model's engine, once somebody needs it."""
 
-    def __init__(self, model: LocalModel, settings: EmbeddingsSettings, threads: ThreadPoolExecutor) -> None:
+    def __init__(
+        self, model: LocalModel, settings: EmbeddingsSettings, home: Path, threads: ThreadPoolExecutor
+    ) -> None:
         self._model = model
         self._settings = settings
+        self._home = home
         self._threads = threads
         self._loading: asyncio.Task[EmbeddingEngine] | None = None
         self._engine: EmbeddingEngine | None = None
@@ -152,7 +157,9 @@ class _Engine:
     async def _load(self) -> EmbeddingEngine:
         loop = asyncio.get_running_loop()
         try:
-            engine = await loop.run_in_executor(self._threads, load_engine, self._model, self._settings)
+            engine = await loop.run_in_executor(
+                self._threads, load_engine, self._model, self._settings, self._home
+            )
         except (WeightsError, EngineError) as error:
             log.exception("the engine of %s can't be loaded", self._model.name)
             self._problem = _problem_of(self._model, error)
@@ -187,13 +194,13 @@ def _yield_to_others() -> None:
         )
 
 
-def load_engine(model: LocalModel, settings: EmbeddingsSettings) -> EmbeddingEngine:
+def load_engine(model: LocalModel, settings: EmbeddingsSettings, home: Path | None = None) -> EmbeddingEngine:
     """The engine that the settings ask for, verified against the reference vectors.
 
     Raises WeightsError when the model files are missing or damaged, EngineError when no engine runs here.
     """
     started = time.monotonic()
-    engine = model.load(settings)
+    engine = model.load(settings, home)
     log.info("embedding engine %s ready after %.2f s", engine.identity, time.monotonic() - started)
     return engine
 

@@ -309,8 +309,8 @@ async def _open_methods(platform: Platform) -> AsyncIterator[Methods]:
 
 
 @asynccontextmanager
-async def _open_languages(_platform: Platform) -> AsyncIterator[LanguageDetector]:
-    yield LanguageDetector()
+async def _open_languages(platform: Platform) -> AsyncIterator[LanguageDetector]:
+    yield LanguageDetector(platform.settings.home)
 
 
 @asynccontextmanager

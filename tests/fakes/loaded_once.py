@@ -10,19 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from unittest.mock import patch
-
-from py3langid.langid import LanguageIdentifier
 
 from builtin_plugins.embeddings.catalog import MODELS, LocalModel
 from builtin_plugins.embeddings.plugin import EmbeddingsPlugin
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
+from builtin_plugins.rag.answering import languages
 
 
 def _once(model: LocalModel) -> LocalModel:
     load = cache(lambda: model.load(EmbeddingsSettings()))
-    return replace(model, load=lambda _settings: load())
+    return replace(model, load=lambda _settings, _home=None: load())
 
 
 class LoadedOnce(EmbeddingsPlugin):
@@ -34,6 +33,6 @@ class LoadedOnce(EmbeddingsPlugin):
 @contextmanager
 def languages_loaded_once() -> Iterator[None]:
     """The model that tells languages: half a second for each platform that reads a document."""
-    load = cache(LanguageIdentifier.from_model_file)
-    with patch.object(LanguageIdentifier, "from_model_file", load):
+    load = cache(partial(languages.load_identifier, None))
+    with patch.object(languages, "load_identifier", lambda _home: load()):
         yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy.typing as npt
 from builtin_plugins.embeddings.e5.packed import PackedModel
 from builtin_plugins.embeddings.e5.unigram import Unigram
 from builtin_plugins.embeddings.engines.base import Ids, Reference, Vectors, padded
-from builtin_plugins.embeddings.engines.bert_graph import build
+from builtin_plugins.embeddings.engines.bert_graph import build, projected_together
+from kernel.sdk import mapped
 
 REFERENCE_FILE = Path(__file__).with_name("reference.json")
 _LAYER = {  # the packed file's names, and those of `transformers.BertModel`
@@ -30,9 +32,11 @@ class E5:
 
     model = "multilingual-e5-small"
 
-    def __init__(self, file: Path, fingerprint: str) -> None:
+    def __init__(self, file: Path, fingerprint: str, home: Path | None = None) -> None:
         self._packed = PackedModel(file)
+        self._weights = mapped.derived(home, self.model, fingerprint, self._unpacked)
         self._unigram = Unigram(self._packed.vocabulary, self._packed.positions)
+        del self._packed.vocabulary  # 25 MB, in the tokenizer's own form now
         self.fingerprint = fingerprint
         self.dimension = self._packed.shape.hidden
 
@@ -41,7 +45,13 @@ class E5:
         return Reference.read(REFERENCE_FILE)
 
     def graph(self) -> Any:
-        return build(self.tensors(), self._packed.shape, words_given=True)
+        return build(self._weights, self._packed.shape)
+
+    def forget(self) -> None:
+        self._weights.forget()
+
+    def _unpacked(self) -> Mapping[str, Vectors]:
+        return projected_together(self.tensors(), self._packed.shape)
 
     def tensors(self) -> dict[str, Vectors]:
         """All but the word embeddings, in fp32, by the names of `transformers.BertModel` (86 MB)."""

@@ -8,6 +8,7 @@ and weight j + 16 in its high one, each stored as w / scale + 8.
 from __future__ import annotations
 
 import struct
+from array import array
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ class Vocabulary:
     """Pieces in the order of their ids with their log probabilities, and single-character replacements."""
 
     pieces: list[bytes]
-    scores: list[float]
+    scores: array[float]
     replacements: dict[int, str]
     begin: int
     end: int
@@ -75,7 +76,7 @@ class PackedModel:
         return self._bytes[start : start + size]
 
     def _plain(self, name: str) -> Vectors:
-        return self._raw(name).view(np.float32)
+        return self._raw(name).view(np.float32).copy()  # a graph takes no memory that can't be written to
 
 
 class _Reader:
@@ -106,7 +107,7 @@ def _vocabulary(reader: _Reader) -> Vocabulary:
     count, begin, end, _, unknown = reader.numbers("5i")
     (size,) = reader.numbers("Q")
     bounds = reader.array(np.uint32, count + 1).tolist()
-    scores = reader.array(np.float32, count).tolist()
+    scores = array("f", reader.array(np.float32, count).tobytes())
     text = reader.take(size)
     pieces = [text[bounds[i] : bounds[i + 1]] for i in range(count)]
     return Vocabulary(pieces, scores, _replacements(reader), begin, end, unknown)

@@ -28,11 +28,11 @@ class Unigram:
 
     def __init__(self, vocabulary: Vocabulary, most: int) -> None:
         """`most` is the greatest number of ids of one text, its two marks included."""
-        pairs = zip(vocabulary.pieces, vocabulary.scores, strict=True)
-        found = {piece.decode(): (score, number) for number, (piece, score) in enumerate(pairs)}
+        found = {piece.decode(): number for number, piece in enumerate(vocabulary.pieces)}
         for mark in _SPECIAL:  # a document that spells one out gets its letters, not the mark
             found.pop(mark, None)
         self._pieces = found
+        self._scores = vocabulary.scores
         self._longest = max(map(len, found))
         self._unknown = (min(vocabulary.scores) - _UNKNOWN_PENALTY, vocabulary.unknown)
         self._replacements = vocabulary.replacements
@@ -62,7 +62,7 @@ class Unigram:
 
     def _best(self, text: str) -> list[int]:
         """The most likely split (Viterbi 1967): at each place its best score and the piece before it."""
-        pieces, longest, size = self._pieces, self._longest, len(text)
+        pieces, likely, longest, size = self._pieces, self._scores, self._longest, len(text)
         unknown_score, unknown = self._unknown
         scores = [0.0] + [float("-inf")] * size
         steps = [(0, 0)] * (size + 1)
@@ -70,8 +70,8 @@ class Unigram:
             reached = scores[start]
             for end in range(start + 1, min(start + longest, size) + 1):
                 piece = pieces.get(text[start:end])
-                if piece is not None and reached + piece[0] > scores[end]:
-                    scores[end], steps[end] = reached + piece[0], (piece[1], start)
+                if piece is not None and reached + likely[piece] > scores[end]:
+                    scores[end], steps[end] = reached + likely[piece], (piece, start)
             if reached + unknown_score > scores[start + 1]:
                 scores[start + 1], steps[start + 1] = reached + unknown_score, (unknown, start)
         return _walked(steps)

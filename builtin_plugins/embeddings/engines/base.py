@@ -18,6 +18,8 @@ Precision = Literal["fp32", "bf16"]
 
 Ids = list[int]
 
+_STEP = 8
+
 
 @dataclass(frozen=True, slots=True)
 class BertShape:
@@ -86,6 +88,9 @@ class Network(Protocol):
     def graph(self) -> Any:
         """The `openvino.Model`."""
 
+    def forget(self) -> None:
+        """Give back the memory of the graph's weights: they are read again where they are needed."""
+
     def tokens(self, texts: list[str]) -> list[Ids]:
         """Token ids of each text, cut at the greatest length that the model reads."""
 
@@ -124,11 +129,20 @@ def normalised(vectors: Vectors) -> Vectors:
     return unit
 
 
+def padded_length(tokens: int) -> int:
+    """The length to which a text of so many tokens is padded at least.
+
+    A runtime makes kernels of its own for each length, and keeps them: that takes it milliseconds, and most
+    of a megabyte. Of eight lengths it sees one.
+    """
+    return -(-tokens // _STEP) * _STEP
+
+
 def padded(tokens: list[Ids]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-    """Token ids int32 and mask float32, both [texts, longest]."""
+    """Token ids int32 and mask float32, both [texts, padded length of the longest]."""
     import numpy as np
 
-    longest = max(len(ids) for ids in tokens)
+    longest = padded_length(max(len(ids) for ids in tokens))
     ids = np.zeros((len(tokens), longest), np.int32)
     mask = np.zeros((len(tokens), longest), np.float32)
     for row, own in enumerate(tokens):

@@ -15,17 +15,32 @@ import numpy.typing as npt
 from builtin_plugins.embeddings.engines.base import BertShape
 from builtin_plugins.embeddings.engines.openvino_runtime import opset, runtime
 
+_PROJECTIONS = ("query", "key", "value")
+_TOGETHER = "projections"
 _MASKED = np.float32(-1e4)  # far below any attention score, and representable in bf16 and fp16
 
 
-def build(weights: Mapping[str, npt.NDArray[Any]], shape: BertShape, *, words_given: bool = False) -> Any:
-    """The graph as an `openvino.Model`, from tensors by their names.
+def projected_together(weights: Mapping[str, npt.NDArray[Any]], shape: BertShape) -> Mapping[str, Any]:
+    """The tensors with those of queries, keys and values as one, since one product takes less time."""
+    found = dict(weights)
+    for index in range(shape.layers):
+        prefix = f"encoder.layer.{index}.attention.self."
+        for kind in ("weight", "bias"):
+            parts = [found.pop(f"{prefix}{name}.{kind}") for name in _PROJECTIONS]
+            found[f"{prefix}{_TOGETHER}.{kind}"] = np.concatenate(parts)
+    return found
 
-    Inputs: token ids, int32 [batch, tokens], or with `words_given` their word embeddings, float32 [batch,
-    tokens, hidden]; and mask, float32 [batch, tokens], 1 for a token, 0 for padding.
+
+def build(weights: Mapping[str, npt.NDArray[Any]], shape: BertShape) -> Any:
+    """The graph as an `openvino.Model`, from the tensors of `projected_together`.
+
+    It shares their memory and doesn't keep it: hold on to them.
+
+    Inputs: word embeddings, float32 [batch, tokens, hidden]; and mask, float32 [batch, tokens], 1 for a
+    token, 0 for padding.
     Output: float32 [batch, hidden], the mean over the tokens, not normalised.
     """
-    return _BertBuilder(weights, shape).model(words_given=words_given)
+    return _BertBuilder(weights, shape).model()
 
 
 class _BertBuilder:
@@ -34,21 +49,14 @@ class _BertBuilder:
         self._weights = weights
         self._shape = shape
 
-    def model(self, *, words_given: bool) -> Any:
+    def model(self) -> Any:
         mask = self._op.parameter([-1, -1], np.float32, name="mask")
-        tokens = self._words_input() if words_given else self._op.parameter([-1, -1], np.int32, name="ids")
-        words = tokens if words_given else self._words(tokens)
+        words = self._op.parameter([-1, -1, self._shape.hidden], np.float32, name="words")
         states = self._embeddings(words, mask)
         bias = self._attention_bias(mask)
         for index in range(self._shape.layers):
             states = self._layer(states, bias, f"encoder.layer.{index}.")
-        return runtime().Model([self._op.result(self._mean(states, mask))], [tokens, mask], "bert")
-
-    def _words_input(self) -> Any:
-        return self._op.parameter([-1, -1, self._shape.hidden], np.float32, name="words")
-
-    def _words(self, ids: Any) -> Any:
-        return self._op.gather(self._constant("embeddings.word_embeddings.weight"), ids, self._integers(0))
+        return runtime().Model([self._op.result(self._mean(states, mask))], [words, mask], "bert")
 
     def _embeddings(self, words: Any, mask: Any) -> Any:
         # Every text is a single segment, so its segment's vector is added to the positions once, here.
@@ -79,24 +87,16 @@ class _BertBuilder:
         return self._op.reshape(together, self._integers([0, 0, self._shape.hidden]), True)
 
     def _projected(self, states: Any, prefix: str) -> list[Any]:
-        """Queries, keys and values, each [batch, heads, tokens, width], from one product instead of three."""
-        names = ("query", "key", "value")
-        weight, bias = (
-            np.concatenate([self._weights[f"{prefix}{name}.{kind}"] for name in names])
-            for kind in ("weight", "bias")
-        )
-        product = self._affine(states, weight, bias)
+        """Queries, keys and values, each [batch, heads, tokens, width]."""
+        product = self._linear(states, f"{prefix}{_TOGETHER}")
         width = self._shape.hidden // self._shape.heads
         apart = self._op.reshape(product, self._integers([0, 0, 3 * self._shape.heads, width]), True)
         together = self._op.transpose(apart, self._integers([0, 2, 1, 3]))
         return list(self._op.split(together, self._integers(1), 3).outputs())
 
     def _linear(self, states: Any, name: str) -> Any:
-        return self._affine(states, self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
-
-    def _affine(self, states: Any, weight: npt.NDArray[Any], bias: npt.NDArray[Any]) -> Any:
-        product = self._op.matmul(states, self._op.constant(weight), False, True)
-        return self._op.add(product, self._op.constant(bias))
+        product = self._op.matmul(states, self._constant(f"{name}.weight"), False, True)
+        return self._op.add(product, self._constant(f"{name}.bias"))
 
     def _layer_norm(self, states: Any, name: str) -> Any:
         centred = self._op.mvn(states, self._integers([-1]), True, self._shape.epsilon, "inside_sqrt")
@@ -109,7 +109,7 @@ class _BertBuilder:
         return self._op.divide(total, self._op.reduce_sum(mask, self._integers([1]), True))
 
     def _constant(self, name: str) -> Any:
-        return self._op.constant(self._weights[name])
+        return self._op.constant(self._weights[name], shared_memory=True)
 
     def _integers(self, values: int | list[int]) -> Any:
         return self._op.constant(np.array(values, np.int64))

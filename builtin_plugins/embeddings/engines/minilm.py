@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
-from safetensors import safe_open
 from tokenizers import Tokenizer
 
-from builtin_plugins.embeddings.engines.base import BertShape, Ids, Reference, padded
-from builtin_plugins.embeddings.engines.bert_graph import build
-from builtin_plugins.embeddings.engines.mapped import mapped_tensor
+from builtin_plugins.embeddings.engines.base import BertShape, Ids, Reference, Vectors, padded
+from builtin_plugins.embeddings.engines.bert_graph import build, projected_together
 from builtin_plugins.embeddings.weights import Weights
+from kernel.sdk import mapped
 
 REFERENCE_FILE = Path(__file__).with_name("reference.json")
 _WORDS = "embeddings.word_embeddings.weight"
@@ -23,11 +23,12 @@ MAX_TOKENS = 256
 class MiniLm:
     """See `Network`."""
 
-    def __init__(self, weights: Weights) -> None:
-        self._weights = weights
+    def __init__(self, weights: Weights, home: Path | None = None) -> None:
         self._shape = BertShape.read(weights.config)
+        self._published = mapped.arrays_of(weights.tensors)
         # Half of the model's bytes, of which a text needs a few rows: in the graph each process had its own.
-        self._words = mapped_tensor(weights.tensors, _WORDS)
+        self._words = self._published[_WORDS]
+        self._weights = mapped.derived(home, weights.model, weights.fingerprint, self._together)
         self._tokenizer = Tokenizer.from_file(str(weights.tokenizer))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MAX_TOKENS)
@@ -40,10 +41,16 @@ class MiniLm:
         return Reference.read(REFERENCE_FILE)
 
     def graph(self) -> Any:
-        with safe_open(self._weights.tensors, framework="np") as file:
-            names = [name for name in file.keys() if name != _WORDS]  # noqa: SIM118 (not a dict)
-            tensors = {name: file.get_tensor(name) for name in names}
-        return build(tensors, self._shape, words_given=True)
+        return build(self._weights, self._shape)
+
+    def forget(self) -> None:
+        self._weights.forget()
+        self._published.forget()
+
+    def _together(self) -> Mapping[str, Vectors]:
+        tensors = {name: tensor for name, tensor in self._published.items() if tensor.dtype.kind == "f"}
+        del tensors[_WORDS]
+        return projected_together(tensors, self._shape)
 
     def tokens(self, texts: list[str]) -> list[Ids]:
         return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(texts)]

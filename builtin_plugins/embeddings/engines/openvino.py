@@ -19,13 +19,18 @@ from builtin_plugins.embeddings.engines.base import (
     Vectors,
     identity,
     normalised,
+    padded_length,
 )
 from builtin_plugins.embeddings.engines.openvino_runtime import runtime
 from builtin_plugins.embeddings.engines.verification import verify
 
 _WINDOW = 1024  # texts tokenized and sorted at once: bounds memory for a caller that hands over a whole book
-# Tokens per run, padding included: larger batches are not faster on a processor, and keep others waiting.
-_BATCH_TOKENS = 2048
+# Tokens per run, padding included. Larger batches are not faster on a processor, take more memory, and keep
+# others waiting.
+_BATCH_TOKENS = 512
+# Kernels that a stream keeps, some five for each shape of a batch. The runtime's own limit is 5,000, and with
+# it the memory of a process grows as long as new shapes come.
+_KERNELS = 200
 
 
 class _Running(NamedTuple):
@@ -56,7 +61,7 @@ class OpenVinoEngine:
         Args:
             precision: `auto` takes bf16 where the processor computes in it, else fp32.
             threads: processor threads in all; None takes every core.
-            batches: how many batches of 2,048 tokens are computed side by side, each with its share of the
+            batches: how many batches of 512 tokens are computed side by side, each with its share of the
                 threads. Two threads on one batch wait for each other at every layer: one batch at a time
                 answers a question sooner, several take less processor time for many passages.
 
@@ -72,6 +77,7 @@ class OpenVinoEngine:
         self._compiled = core.compile_model(network.graph(), "CPU", options)
         self._idle: queue.SimpleQueue[Any] = queue.SimpleQueue()
         verify(self, network.reference)
+        network.forget()  # the runtime has brought them into a form of its own meanwhile
 
     @property
     def identity(self) -> str:
@@ -143,6 +149,7 @@ def _options(precision: Precision, threads: int | None, streams: int) -> dict[st
         "INFERENCE_PRECISION_HINT": "bf16" if precision == "bf16" else "f32",
         "PERFORMANCE_HINT": "LATENCY" if streams == 1 else "THROUGHPUT",
         "NUM_STREAMS": streams,
+        "CPU_RUNTIME_CACHE_CAPACITY": _KERNELS,
         "ENABLE_CPU_PINNING": False,  # pinned threads would fight with the other processes for the same cores
     }
     if threads is not None or streams > 1:  # with several streams the runtime would not take every core
@@ -160,6 +167,6 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
     start = 0
     while start < len(order):
-        size = max(1, _BATCH_TOKENS // lengths[order[start]])
+        size = max(1, _BATCH_TOKENS // padded_length(lengths[order[start]]))
         yield order[start : start + size]
         start += size

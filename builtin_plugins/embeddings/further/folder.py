@@ -40,7 +40,7 @@ def folder_model(name: str, declared: FurtherModel) -> LocalModel:
         _prefixes(folder, declared),
         declared.unrelated,
         declared.meaning,
-        lambda settings: _load(name, declared, settings),
+        lambda settings, _home=None: _load(name, declared, settings),
         lambda _settings: _located(folder),
         declared.languages,
         declared.elsewhere,

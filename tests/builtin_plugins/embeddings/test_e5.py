@@ -73,7 +73,8 @@ def published(network: E5) -> Published:
             found = []
             for ids in network.tokens(list(texts)):
                 words, _ = network.inputs([ids])
-                states = model(inputs_embeds=torch.from_numpy(words)).last_hidden_state[0]
+                own = torch.from_numpy(words[:, : len(ids)])  # without padding
+                states = model(inputs_embeds=own).last_hidden_state[0]
                 found.append(states.mean(0).numpy())
         vectors: Vectors = np.stack(found)
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from builtin_plugins.embeddings.engines.base import EngineError, Reference, Vectors
+from builtin_plugins.embeddings.engines.base import EngineError, Reference, Vectors, padded_length
 from builtin_plugins.embeddings.engines.minilm import REFERENCE_FILE, MiniLm
 from builtin_plugins.embeddings.engines.openvino import OpenVinoEngine
 from builtin_plugins.embeddings.engines.sentence_transformers import SentenceTransformersEngine
@@ -136,3 +137,19 @@ def test_an_engine_that_computes_wrongly_is_refused(openvino_engine: OpenVinoEng
     good = Reference.read(REFERENCE_FILE)
     with pytest.raises(EngineError, match="choose another engine or precision"):
         verify(openvino_engine, Reference(good.texts, np.roll(good.vectors, 1, axis=0)))
+
+
+@pytest.mark.parametrize(("tokens", "padded"), [(1, 8), (8, 8), (9, 16), (255, 256), (512, 512)])
+def test_a_runtime_sees_few_lengths(tokens: int, padded: int) -> None:
+    """Lengths are padded in steps of eight, and never beyond what a model reads."""
+    assert padded_length(tokens) == padded
+
+
+def test_a_graph_reads_weights_that_were_let_go_of(weights: Weights, tmp_path: Path) -> None:
+    """Vectors over mapped weights are those over an engine's own, also in shapes that it meets later."""
+    texts = ["A short question?", "Some more words than that. " * 8, "A whole page of them. " * 60]
+    kept = OpenVinoEngine(MiniLm(weights, tmp_path), precision="fp32", threads=1)
+    own = OpenVinoEngine(MiniLm(weights), precision="fp32", threads=1)
+    for text in texts:
+        assert np.allclose(kept.encode([text]), own.encode([text]), atol=1e-5)
+    assert [path.suffix for path in tmp_path.rglob("*") if path.is_file()] == [".safetensors"]

@@ -60,11 +60,11 @@ async def test_who_leaves_while_it_is_loaded(start_platform: Start, monkeypatch:
     """The engine is loaded once, although whoever asked for it first did not wait."""
     begun, go, loads = threading.Event(), threading.Event(), list[str]()
 
-    def held(model: LocalModel, settings: EmbeddingsSettings) -> EmbeddingEngine:
+    def held(model: LocalModel, settings: EmbeddingsSettings, home: Path) -> EmbeddingEngine:
         loads.append(model.name)
         begun.set()
         assert go.wait(60)
-        return load_engine(model, settings)
+        return load_engine(model, settings, home)
 
     monkeypatch.setattr("builtin_plugins.embeddings.service.load_engine", held)
     running = await start_platform("embeddings")
@@ -117,7 +117,7 @@ async def test_a_worker_embeds_two_batches_side_by_side(
     """Everyone else one at a time, and anyone as many as the setting says."""
     asked: list[int | None] = []
 
-    def load(settings: EmbeddingsSettings) -> EmbeddingEngine:
+    def load(settings: EmbeddingsSettings, home: Path | None = None) -> EmbeddingEngine:
         asked.append(settings.batches)
         raise EngineError("nothing runs here")
 

@@ -1,0 +1,108 @@
+"""Arrays that are made once and mapped by every process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from kernel.sdk import mapped
+
+Made = dict[str, npt.NDArray[np.float32]]
+
+
+def numbers() -> Made:
+    return {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.zeros(0, np.float32)}
+
+
+def never() -> Made:
+    raise AssertionError("the arrays must come from the file")
+
+
+def only_file(home: Path) -> Path:
+    (found,) = (path for path in (home / "cache").rglob("*") if path.is_file())
+    return found
+
+
+def test_arrays_are_made_once(tmp_path: Path) -> None:
+    """Whoever comes later maps the file of the first."""
+    mapped.derived(tmp_path, "kind", "1", numbers)
+    found = mapped.derived(tmp_path, "kind", "1", never)
+    assert {name: array.tolist() for name, array in found.items()} == {"a": [[0, 1, 2], [3, 4, 5]], "b": []}
+    assert only_file(tmp_path).stat().st_mode & 0o077 == 0
+
+
+def test_a_file_that_is_not_whole_is_made_again(tmp_path: Path) -> None:
+    """Cut short, empty, of another format, or longer than it says."""
+    mapped.derived(tmp_path, "kind", "1", numbers)
+    file = only_file(tmp_path)
+    for damaged in (file.read_bytes()[:-1], b"", b"\xff" * 100, file.read_bytes() + b"x"):
+        file.write_bytes(damaged)
+        assert mapped.derived(tmp_path, "kind", "1", numbers)["a"][1, 2] == 5
+        mapped.derived(tmp_path, "kind", "1", never)
+
+
+def test_another_version_takes_the_place_of_the_last(tmp_path: Path) -> None:
+    """The old file is removed; processes that mapped it go on with it."""
+    mapped.derived(tmp_path, "kind", "1", numbers)
+    old = mapped.derived(tmp_path, "kind", "1", never)
+    mapped.derived(tmp_path, "kind", "2", numbers)
+    assert only_file(tmp_path).name == "2.safetensors"
+    assert old["a"][1, 2] == 5
+
+
+def test_other_kinds_stay(tmp_path: Path) -> None:
+    """Also one whose name begins alike."""
+    for kind, version in (("kind", "1"), ("kind-of", "1"), ("kind", "2")):
+        mapped.derived(tmp_path, kind, version, numbers)
+    mapped.derived(tmp_path, "kind-of", "1", never)
+
+
+def test_where_no_file_can_be_written_they_are_in_memory(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A full disk, or a home that can't be written to, costs memory and nothing else."""
+    (tmp_path / "cache").write_text("in the way")
+    assert mapped.derived(tmp_path, "kind", "1", numbers)["a"][1, 2] == 5
+    assert "every process needs memory of its own" in caplog.text
+
+
+def test_without_a_home_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a benchmark, which has none."""
+    monkeypatch.chdir(tmp_path)
+    mapped.derived(None, "kind", "1", numbers).forget()
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_written_into_an_array_stays_in_the_process(tmp_path: Path) -> None:
+    """And it is gone once the memory has been given back."""
+    mine = mapped.derived(tmp_path, "kind", "1", numbers)
+    mine["a"][0, 0] = 7
+    assert mapped.derived(tmp_path, "kind", "1", never)["a"][0, 0] == 0
+    mine.forget()
+    assert mine["a"][0, 0] == 0
+
+
+def test_those_who_come_together_agree(tmp_path: Path) -> None:
+    """Processes that start at once make the file several times, and one of them stays."""
+    together = threading.Barrier(4)
+    found: list[float] = []
+
+    def slow() -> Made:
+        together.wait()
+        return numbers()
+
+    def ask(make: Callable[[], Made]) -> None:
+        found.append(float(mapped.derived(tmp_path, "kind", "1", make)["a"][1, 2]))
+
+    threads = [threading.Thread(target=ask, args=(slow,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [5.0] * 4
+    assert only_file(tmp_path).name == "1.safetensors"
