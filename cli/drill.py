@@ -80,6 +80,9 @@ def _environment(platform: Platform, home: Path) -> dict[str, str]:
     }
     answering = variables(lambda name: name.startswith(_ANSWERING))
     _copy_config(platform.settings.home / "config.yaml", home / "config.yaml")
+    (home / "cache").symlink_to(
+        platform.settings.home.absolute() / "cache"
+    )  # 200 MB that need not be made again
     return {**found, **answering, **{f"{_BACKUP}{key}": str(value) for key, value in given.items() if value}}
 
 

@@ -66,7 +66,8 @@ async def start_python(
 
 def _share_cache(env: Mapping[str, str]) -> None:
     """One folder for what all homes derive from the same packages: it is two hundred megabytes in each."""
-    home, shared = Path(env.get("PLATFORM_HOME", "/none")), Path(gettempdir()) / "platform-tests-cache"
+    home = Path(env.get("PLATFORM_HOME", "/none"))
+    shared = Path(gettempdir()) / f"platform-tests-cache-{os.getuid()}"
     if home.is_dir() and not (home / "cache").exists():
         shared.mkdir(exist_ok=True)
         (home / "cache").symlink_to(shared)

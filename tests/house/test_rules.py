@@ -30,7 +30,10 @@ HOOKS = [
     for module in HOOK_MODULES
     for spec in specs_in(module)
 ]
-READS_ENVIRONMENT = {"kernel/settings.py", "kernel/secrets.py", "kernel/testing.py", "cli/instance.py"}
+READS_ENVIRONMENT = {
+    *("kernel/settings.py", "kernel/secrets.py", "kernel/testing.py", "cli/instance.py"),
+    "kernel/allocator.py",  # whether variables of the C library are set, which are no settings of ours
+}
 
 
 def sources(*folders: str) -> Iterator[tuple[str, ast.Module]]:

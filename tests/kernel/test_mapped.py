@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -36,14 +38,64 @@ def test_arrays_are_made_once(tmp_path: Path) -> None:
     assert only_file(tmp_path).stat().st_mode & 0o077 == 0
 
 
-def test_a_file_that_is_not_whole_is_made_again(tmp_path: Path) -> None:
-    """Cut short, empty, of another format, or longer than it says."""
+def damages(whole: bytes) -> Iterator[bytes]:
+    """Cut short, empty, of another format, longer than it says, and with one byte changed in many places."""
+    yield from (whole[:-1], b"", b"\xff" * 100, whole + b"x", (2).to_bytes(8, "little") + b"{}")
+    for place in range(0, len(whole), 3):
+        yield whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
+
+
+def test_a_damaged_file_is_made_again(tmp_path: Path) -> None:
+    """Whatever the damage, the arrays are right, and the next to come finds them in the file."""
     mapped.derived(tmp_path, "kind", "1", numbers)
     file = only_file(tmp_path)
-    for damaged in (file.read_bytes()[:-1], b"", b"\xff" * 100, file.read_bytes() + b"x"):
+    for damaged in damages(file.read_bytes()):
+        file.unlink()
         file.write_bytes(damaged)
-        assert mapped.derived(tmp_path, "kind", "1", numbers)["a"][1, 2] == 5
-        mapped.derived(tmp_path, "kind", "1", never)
+        assert mapped.derived(tmp_path, "kind", "1", numbers)["a"].tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    """But not what somebody may be writing just now."""
+    folder = tmp_path / "cache" / "kind"
+    folder.mkdir(parents=True)
+    old, young = folder / "1.safetensors.old.new", folder / "1.safetensors.young.new"
+    for path in (old, young):
+        path.touch()
+    os.utime(old, (0, 0))
+    mapped.derived(tmp_path, "kind", "1", numbers)
+    assert {path.name for path in folder.iterdir()} == {young.name, "1.safetensors"}
+
+
+def test_a_nearly_full_disk_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The database needs the rest of it more."""
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=50 * 2**20))
+    assert mapped.derived(tmp_path, "kind", "1", numbers)["a"][1, 2] == 5
+    assert "the disk has no room" in caplog.text
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("home", [True, False])
+def test_what_can_not_be_kept_is_refused(tmp_path: Path, home: bool) -> None:
+    """With a home and without one alike: other kinds of numbers, and names that lead elsewhere."""
+    place = tmp_path if home else None
+    with pytest.raises(ValueError, match="only F32"):
+        mapped.derived(place, "kind", "1", lambda: {"a": np.zeros(2, np.complex64)})
+    for kind, version in (("../kind", "1"), ("kind", "/1"), ("", "1"), ("kind", "..")):
+        with pytest.raises(ValueError, match="file's name"):
+            mapped.derived(place, kind, version, numbers)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_array_in_pieces_is_kept_whole(tmp_path: Path) -> None:
+    """A view of every other column."""
+    view = np.arange(12, dtype=np.float32).reshape(2, 6)[:, ::2]
+    for place in (tmp_path, tmp_path, None):
+        found = mapped.derived(place, "kind", "1", lambda: {"a": view})["a"]
+        assert found.tolist() == view.tolist() and found.flags.c_contiguous
 
 
 def test_another_version_takes_the_place_of_the_last(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from builtin_plugins.embeddings.e5.packed import PackedModel
 from builtin_plugins.embeddings.e5.unigram import Unigram
 from builtin_plugins.embeddings.engines.base import Ids, Reference, Vectors, padded
-from builtin_plugins.embeddings.engines.bert_graph import build, projected_together
+from builtin_plugins.embeddings.engines.bert_graph import FORM, build, projected_together
 from kernel.sdk import mapped
 
 REFERENCE_FILE = Path(__file__).with_name("reference.json")
@@ -34,7 +34,7 @@ class E5:
 
     def __init__(self, file: Path, fingerprint: str, home: Path | None = None) -> None:
         self._packed = PackedModel(file)
-        self._weights = mapped.derived(home, self.model, fingerprint, self._unpacked)
+        self._weights = mapped.derived(home, self.model, f"{fingerprint}-{FORM}", self._unpacked)
         self._unigram = Unigram(self._packed.vocabulary, self._packed.positions)
         del self._packed.vocabulary  # 25 MB, in the tokenizer's own form now
         self.fingerprint = fingerprint

@@ -95,7 +95,7 @@ class Network(Protocol):
         """Token ids of each text, cut at the greatest length that the model reads."""
 
     def inputs(self, tokens: list[Ids]) -> list[npt.NDArray[Any]]:
-        """The graph's inputs for one batch, padded to its longest text."""
+        """The graph's inputs for one batch, padded to its longest text and further (`padded_length`)."""
 
 
 class EmbeddingEngine(Protocol):

@@ -15,6 +15,8 @@ import numpy.typing as npt
 from builtin_plugins.embeddings.engines.base import BertShape
 from builtin_plugins.embeddings.engines.openvino_runtime import opset, runtime
 
+FORM = "1"
+"""Of what `projected_together` makes: another number makes files that keep it unusable."""
 _PROJECTIONS = ("query", "key", "value")
 _TOGETHER = "projections"
 _MASKED = np.float32(-1e4)  # far below any attention score, and representable in bf16 and fp16

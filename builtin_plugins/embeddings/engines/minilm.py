@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from builtin_plugins.embeddings.engines.base import BertShape, Ids, Reference, Vectors, padded
-from builtin_plugins.embeddings.engines.bert_graph import build, projected_together
+from builtin_plugins.embeddings.engines.bert_graph import FORM, build, projected_together
 from builtin_plugins.embeddings.weights import Weights
 from kernel.sdk import mapped
 
@@ -28,7 +29,7 @@ class MiniLm:
         self._published = mapped.arrays_of(weights.tensors)
         # Half of the model's bytes, of which a text needs a few rows: in the graph each process had its own.
         self._words = self._published[_WORDS]
-        self._weights = mapped.derived(home, weights.model, weights.fingerprint, self._together)
+        self._weights = mapped.derived(home, weights.model, f"{weights.fingerprint}-{FORM}", self._together)
         self._tokenizer = Tokenizer.from_file(str(weights.tokenizer))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MAX_TOKENS)
@@ -48,8 +49,11 @@ class MiniLm:
         self._published.forget()
 
     def _together(self) -> Mapping[str, Vectors]:
-        tensors = {name: tensor for name, tensor in self._published.items() if tensor.dtype.kind == "f"}
-        del tensors[_WORDS]
+        tensors = {
+            name: np.array(tensor)  # a graph takes no memory that can't be written to
+            for name, tensor in self._published.items()
+            if tensor.dtype.kind == "f" and name != _WORDS
+        }
         return projected_together(tensors, self._shape)
 
     def tokens(self, texts: list[str]) -> list[Ids]:

@@ -149,7 +149,7 @@ def _options(precision: Precision, threads: int | None, streams: int) -> dict[st
         "INFERENCE_PRECISION_HINT": "bf16" if precision == "bf16" else "f32",
         "PERFORMANCE_HINT": "LATENCY" if streams == 1 else "THROUGHPUT",
         "NUM_STREAMS": streams,
-        "CPU_RUNTIME_CACHE_CAPACITY": _KERNELS,
+        "CPU_RUNTIME_CACHE_CAPACITY": _KERNELS,  # undocumented, so a test names it and the release is pinned
         "ENABLE_CPU_PINNING": False,  # pinned threads would fight with the other processes for the same cores
     }
     if threads is not None or streams > 1:  # with several streams the runtime would not take every core

@@ -10,12 +10,15 @@ import hashlib
 import threading
 from collections import Counter
 from functools import cache, partial
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from builtin_plugins.rag.answering.refusing import SPOKEN
 from kernel.sdk import mapped
 
+_FORM = "1"
+"""Of what `_unpacked` makes: another number makes files that keep it unusable."""
 _SURE = 0.45
 _NO_LANGUAGE = "zxx"
 """What the library calls text without any: random letters, codes."""
@@ -82,11 +85,12 @@ def load_identifier(home: Path | None) -> Any:
 
     file = MODEL_DIR / MODEL_FILE
     with file.open("rb") as stream:
-        version = hashlib.file_digest(stream, "sha256").hexdigest()[:12]
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()[:12]
+    version = f"{digest}-{metadata.version('py3langid')}-{_FORM}"
     model = mapped.derived(home, "languages", version, partial(_unpacked, file))
     return LanguageIdentifier(
         model["probabilities"],
-        model["classes"],
+        model["priors"],
         bytes(model["names"]).decode().split(),
         model["moves"].data,
         model["features"].data,
@@ -100,10 +104,10 @@ def _unpacked(file: Path) -> dict[str, Any]:
     import numpy as np
     from py3langid.modelio import load_model
 
-    probabilities, classes, names, moves, rows, features = load_model(file)
+    probabilities, priors, names, moves, rows, features = load_model(file)
     return {
         "probabilities": probabilities,
-        "classes": classes,
+        "priors": priors,
         "names": np.frombuffer(" ".join(names).encode(), np.uint8),
         "moves": np.asarray(moves),
         "rows": np.asarray(rows),
