@@ -18,11 +18,11 @@ from builtin_plugins.rag.answering.reading import read
 from builtin_plugins.rag.answering.refusing import refusal_in
 from builtin_plugins.rag.answering.weighing import Weighed
 from builtin_plugins.rag.answering.words import (
+    Stems,
     content_stems,
     content_words,
     forms,
     has_number,
-    meant_by,
     words,
 )
 
@@ -151,11 +151,10 @@ class _Words:
         self, question: str, pieces: Sequence[_Piece], language: str | None, languages: Collection[str]
     ) -> None:
         self._question = question
-        known = frozenset().union(*(piece.around for piece in pieces))
+        known = Stems(frozenset().union(*(piece.around for piece in pieces)))
         wanted = content_words(question, language) or content_words(question)
         self._wanted = [
-            frozenset(one for form in forms(word, languages) for one in meant_by(form, known))
-            for word in wanted
+            frozenset().union(*(known.meant_by(form) for form in forms(word, languages))) for word in wanted
         ]
         held = [sum(not meant.isdisjoint(piece.stems) for piece in pieces) for meant in self._wanted]
         raw = [math.log1p((len(pieces) - count + 0.5) / (count + 0.5)) for count in held]

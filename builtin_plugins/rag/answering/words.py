@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache, cached_property, lru_cache
 from itertools import pairwise
@@ -216,6 +217,21 @@ def meant_by(wanted: str, stems: Iterable[str]) -> Iterator[str]:
         inflected = one.startswith(head) and len(wanted) >= least and same_word(wanted, one)
         if inflected or one == wanted or ((wanted in one or one in wanted) and _in_compound(wanted, one)):
             yield one
+
+
+class Stems:
+    """Many stems, of which those that may mean a word are found without a look at each."""
+
+    def __init__(self, stems: Iterable[str]) -> None:
+        self._begin, self._end = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+        for one in stems:
+            self._begin[one[:_LEAST_FOREIGN]].append(one)
+            self._end[one[-_LEAST_END:]].append(one)
+
+    def meant_by(self, wanted: str) -> frozenset[str]:
+        """As the function `meant_by`, by which all that share neither begin nor end are left out."""
+        begin, end = self._begin.get(wanted[:_LEAST_FOREIGN], ()), self._end.get(wanted[-_LEAST_END:], ())
+        return frozenset(meant_by(wanted, (*begin, *end)))
 
 
 def _in_compound(one: str, other: str) -> bool:

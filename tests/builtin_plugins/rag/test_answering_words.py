@@ -10,10 +10,12 @@ from builtin_plugins.rag.answering.coverage import Coverage
 from builtin_plugins.rag.answering.expectations import Expected, expected, offers
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.words import (
+    Stems,
     content_forms,
     content_stems,
     forms,
     found_in,
+    meant_by,
     named_terms,
     same_word,
     stem,
@@ -166,3 +168,26 @@ def test_names_of_a_question() -> None:
     assert named_terms("What's the dose?") == set()
     assert named_terms("How Long Is The Annual Leave Here") == set()
     assert content_stems("What is the warranty?") == [stem("warranty")]
+
+
+def test_stems_are_found_as_by_a_look_at_each() -> None:
+    """Inflected, compound, equal and foreign ones, of any length."""
+    parts = [
+        "",
+        "a",
+        "ab",
+        "bau",
+        "arbeit",
+        "arbeiter",
+        "brand",
+        "glühbrand",
+        "varroa",
+        "milb",
+        "1897",
+        "гор",
+    ]
+    parts += ["города", "天文", "stein", "brück", "en", "s"]
+    stems = [one + other for one in parts for other in parts if one + other]
+    found = Stems(stems)
+    for wanted in stems:
+        assert found.meant_by(wanted) == frozenset(meant_by(wanted, stems))
