@@ -65,7 +65,10 @@ def show(
 
 
 def _about(word: str | None, found: list[ShownSetting]) -> list[ShownSetting]:
-    """Those with a word that begins so in owner, name, variable or meaning. Raises Missing when none has."""
+    """Settings with a word that begins so in their owner, name, variable or description.
+
+    Raises Missing when none has.
+    """
     from cli.failures import Missing
 
     if word is None:

@@ -23,7 +23,7 @@ _SIGNIFICANT = 0.05
 
 @dataclass(frozen=True)
 class Demands:
-    """What must be met: least means by measure, and no significant loss against an earlier run."""
+    """What must be met: a least mean for each measure, no significant loss against an earlier run."""
 
     least: dict[str, float]
     earlier: str | None

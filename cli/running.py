@@ -76,7 +76,7 @@ async def stored_platform(
     overrides: Mapping[str, str] | None = None,
     kernel_only: bool = False,
 ) -> AsyncIterator[Platform]:
-    """A platform with its database, and none of its plugins' resources opened.
+    """A platform with its database open, and none of its plugins' resources.
 
     With `kernel_only` no plugin is even imported.
     """

@@ -32,7 +32,7 @@ def examples(*lines: tuple[str, str], after: str = "") -> Any:
 
 
 class WithExamples(_Base):
-    """Prints `Examples` below the help that typer makes, which knows running text only."""
+    """Prints `Examples` below typer's own help, which supports only running text."""
 
     def __init__(self, *args: Any, epilog: Any = None, help: str | None = None, **options: Any) -> None:
         self.examples: Examples | None = epilog

@@ -1,6 +1,6 @@
 """Numbers for processes that share a folder: each takes the first free one (`flock(2)`).
 
-A process that is killed lets go of its number.
+A killed process gives its number back.
 """
 
 from __future__ import annotations

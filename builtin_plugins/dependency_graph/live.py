@@ -150,7 +150,7 @@ def _read_refs(session: Session, platform: Platform, plugins: Sequence[str]) -> 
 
 
 def judge(platform: Platform, session: Session, plugin_id: str) -> contracts.DependencyVerdict:
-    """What the rows say of one plugin, for callers that have no graph open."""
+    """What the rows say about one plugin, for callers without an open graph."""
     links, names, _ = _read(session, None)
     index = Index()
     for source, found in links.items():

@@ -41,7 +41,7 @@ class Connection(Protocol):
 
 
 class Server:
-    """One server. Nothing that it does reaches further than its own tools."""
+    """One server. Whatever it does affects only its own tools."""
 
     def __init__(self, name: str, settings: ServerSettings, secret: str | None) -> None:
         self.name = name

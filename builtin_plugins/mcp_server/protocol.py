@@ -120,7 +120,7 @@ def _era(method: str, params: Mapping[str, Any], headers: Mapping[str, str], *, 
 
 
 def unsupported(version: str) -> RpcError:
-    """The refusal of a version, with those that are spoken here."""
+    """The refusal of a version, with the versions that are supported."""
     return RpcError(
         UNSUPPORTED_VERSION,
         "Unsupported protocol version",

@@ -1,4 +1,4 @@
-"""The blob store: contents as objects named by their SHA-256, and copies of those that are read here."""
+"""The blob store: objects named by the SHA-256 of their contents, and local copies of those that are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces: what a request or a job did, over processes and servers."""
+"""Traces: what a request or a job did, across processes and servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page, which is one for all addresses of the client, and the files that it loads."""
+"""The client's page, the same at all of its addresses, and the files that it loads."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ counted, so somebody else behind the owner's own router can't lock the owner out
 address is held by the limit of 10 a minute, from many by three tries each.
 
 Names are counted as they were written, known or not: counting by account would tell that a name and an e-mail
-address belong together. The try is counted before the password is looked at, so that tries at the same moment
-count too, and an unknown name costs the same calls.
+address belong together. The attempt is counted before the password is checked, so that simultaneous
+attempts count too, and an unknown name costs the same calls.
 """
 
 from __future__ import annotations

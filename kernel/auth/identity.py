@@ -110,7 +110,7 @@ class Identity:
     def decide_access(
         self, ctx: Context, principal: Principal, access: Access, params: Mapping[str, int | str]
     ) -> Awaitable[Decision | None] | Decision | None:
-        """The access kinds of the kernel; a permission goes by its default grant."""
+        """The kernel's own kinds of access; a permission goes by its default grant."""
         if access.kind == "platform_admin":
             return self._judge_platform_admin(principal)
         return self.decide(principal, access, params)

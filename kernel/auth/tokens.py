@@ -22,14 +22,14 @@ _MAX_TOKEN = 8192
 _CACHE_SIZE = 20_000
 _REQUIRED = ["exp", "iat", "sub"]
 _SET_BACK = 3 * 3600
-"""Seconds by which a token may be of the future: from before a clock was set back. It ends when it says."""
+"""Seconds that a token may be ahead of the clock, which may have been set back. It ends when it says."""
 
 
 _LARGEST_ID = 2**31 - 1
 
 
 def account_id(claims: Mapping[str, Any]) -> int | None:
-    """The account that verified claims are about; None when the subject can't be one."""
+    """The account that the verified claims name; None when the subject can't be one."""
     subject = claims.get("sub")
     if not (isinstance(subject, str) and subject.isascii() and subject.isdecimal() and len(subject) <= 10):
         return None

@@ -111,7 +111,7 @@ class OpenStreams:
     def stop(self, grace: float) -> None:
         """The server stops in `grace` seconds: what follows something ends now, other streams shortly before.
 
-        What is still under way then is cut.
+        Whatever is still running then is cut off.
         """
         for stream in self._all():
             if stream.endless:

@@ -84,7 +84,7 @@ class JobQueue:
     def call_carrier(self, session: Session, job: str, lane: Lane) -> Lane | None:
         """See that somebody takes up what waits together; answers the lane whose bell is to be rung.
 
-        A carrier that waits sees everything that is committed before it begins, so there need be only one.
+        A waiting carrier sees everything that is committed before it starts, so one is enough.
         """
         if _CARRIERS.first(session, {"carrier": next_carrier(job, lane)}) is not None:
             return None

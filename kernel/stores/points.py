@@ -202,7 +202,7 @@ class SqlVectorStore:
         return self._locks.setdefault(collection, AsyncSharedLock())
 
     def _look_after(self, collection: str, found: CollectionRecord) -> None:
-        """Begin, in the background, what the indexes have grown to want."""
+        """Start, in the background, what the indexes need at their present size."""
         indexes = self.indexes(found)
         dense, text = indexes.dense.index, indexes.text.index
         if dense is not None and dense.wants_approximate:

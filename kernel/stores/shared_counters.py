@@ -111,7 +111,7 @@ class SharedCounters:
         """Without the database each process counts on alone; the check of the database tells that."""
 
     async def close(self) -> None:
-        """Write what is not written yet: one more try, that a database which hangs can't draw out."""
+        """Write what isn't written yet: one last try, which a hanging database can't prolong."""
         self._closing.set()
         if self._flushing is not None:
             done, hanging = await asyncio.wait([self._flushing], timeout=_LAST_TRY)

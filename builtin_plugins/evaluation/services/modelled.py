@@ -1,7 +1,7 @@
 """Questions that a model makes of passages.
 
 A passage is data: it goes in between marks with a random key, and a question counts only if its answer is in
-the passage word for word, so neither an invention nor an order in a document gets into a set.
+the passage word for word, so neither inventions nor instructions in a document get into a set.
 """
 
 from __future__ import annotations

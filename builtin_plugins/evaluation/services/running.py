@@ -39,7 +39,7 @@ from kernel.sdk import (
 
 _IN_A_ROW = 3
 """Different questions that a runtime refuses before it is asked one that it has answered."""
-_GONE = "The knowledge base is gone, or whoever began the run may not ask it any more"
+_GONE = "The knowledge base is gone, or whoever started the run may no longer ask it"
 
 
 class RunPayload(BaseModel):

@@ -48,7 +48,7 @@ def named_in(session: Session, sight: Sight, query: str) -> list[Known]:
 
 
 def search(session: Session, sight: Sight, query: str, limit: int) -> list[Known]:
-    """Entities whose names hold the query, or which it names: exact, then beginnings, then the rest."""
+    """Entities whose names contain the query, or that it names: exact matches, beginnings, then the rest."""
     wanted = key_of(query) or folded(query).strip()
     names = {key for _, _, key in _spans(query)}
     match: ColumnElement[bool] = Entity.key.in_(names)

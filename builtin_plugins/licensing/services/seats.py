@@ -14,7 +14,7 @@ from .licenses import LOCK, organizations_of, seats_used
 
 
 async def list_seats(caller: Caller, organization_id: int, license_id: str) -> SeatList:
-    """Who has the seats, in the order in which they were given. Raises LicenseNotFound."""
+    """Who holds the seats, in the order in which they were assigned. Raises LicenseNotFound."""
     return await caller.platform.database.read(_list, organization_id, license_id)
 
 
@@ -28,7 +28,7 @@ def _list(session: Session, organization_id: int, license_id: str) -> SeatList:
 async def assign(caller: Caller, organization_id: int, license_id: str, user_id: int) -> SeatList:
     """Give a member a seat; one who has it keeps it. Raises LicenseNotFound, NoSeatsLeft.
 
-    An account that is no member answers as an unknown one.
+    An account that isn't a member is answered like an unknown one.
     """
     if organization_id not in await organizations_of(caller.platform, str(user_id)):
         raise LicenseNotFound("This account is not a member of this organization")

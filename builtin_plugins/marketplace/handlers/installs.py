@@ -42,8 +42,8 @@ _ONE = "/v1/marketplace/plugins/{plugin_id:uuid}"
 async def install(ctx: Context, plugin_id: str) -> InstallationOut:
     """Install a plugin for the caller; doing it twice is no error.
 
-    One that requires plugins which the caller has not installed stays installed but disabled, and the answer
-    is a 409 that names them.
+    If it requires plugins that the caller has not installed, it stays installed but disabled, and the
+    answer is a 409 that names them.
     """
     return await installing.install(ctx.caller, plugin_id)
 

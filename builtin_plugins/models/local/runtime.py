@@ -191,7 +191,7 @@ class LocalRuntime:
             self._freed.set()
 
     async def _ready(self, model: str) -> ModelProcess:
-        """The loaded model, with one more user. Who comes first is served first."""
+        """The loaded model, with one more user. First come, first served."""
         async with self._turn:
             if not self.knows(model):
                 await self.look()

@@ -24,7 +24,7 @@ class Characters:
 
 
 def mended(text: str) -> str:
-    """The text with halves put together, and U+FFFD for each that is alone, which can't be sent."""
+    """The text with halves joined, and U+FFFD for each lone one, which can't be sent."""
     try:
         text.encode()
     except UnicodeEncodeError:

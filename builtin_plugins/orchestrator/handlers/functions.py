@@ -79,7 +79,7 @@ async def call_function(ctx: Context, name: str) -> FunctionResult:
 async def tool_server(ctx: Context) -> dict[str, Any]:
     """An OpenAPI document of the read-only tools, for chat programs that take a tool server.
 
-    Its paths are those of the gateway. Below `/v1/ai/tools` they exist as well, for programs that put the
+    Its paths are those of the gateway. They also exist below `/v1/ai/tools`, for programs that put the
     document's own address before them.
     """
     return document(await ctx.resource(TOOLS).declared(), "/", API_VERSION)

@@ -53,7 +53,7 @@ def _keep(unit: Unit, subject: str, approvals: Sequence[Approval]) -> None:
 
 
 async def confirmed(ctx: Context, ids: Sequence[str]) -> list[ResolvedCall]:
-    """The calls that the sender confirms, which wait no longer, whatever becomes of them.
+    """The calls that the sender confirms. They no longer wait, whatever their result is.
 
     Raises NotWaiting.
     """

@@ -79,7 +79,7 @@ class Question:
 
 
 def holder_of(endpoint_id: str, session_id: str) -> str:
-    """Whose a session's conversations are, for the plugin that keeps them."""
+    """The holder of a session's conversations, for the plugin that stores them."""
     return f"published_chat:{endpoint_id}:{session_id}"
 
 

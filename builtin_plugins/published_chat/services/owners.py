@@ -46,7 +46,7 @@ async def state_of(platform: Platform, endpoint: Endpoint) -> tuple[State, Calle
 
 
 def missing_method(platform: Platform, method: str | None) -> Sequence[str] | None:
-    """The methods that there are, if this one is none of them: a plugin that brought it may be off."""
+    """The methods there are, if this isn't one of them: the plugin that brought it may be off."""
     known = platform.hooks.ask_now(contracts.list_methods, platform=platform)
     return None if method is None or known is None or method.lower() in known else known
 

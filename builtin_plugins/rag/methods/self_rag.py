@@ -83,7 +83,7 @@ class SelfRag(Method):
         return best[1]
 
     async def _drafted(self, question: Question, found: Retrieved, *, again: bool) -> Draft | None:
-        """A draft; None where a second one fails, for which the first need not be lost."""
+        """A draft; None if a second one fails, for which the first need not be lost."""
         try:
             with question.trace.step("draft", "Drafting an answer"):
                 return await draft(question, found)

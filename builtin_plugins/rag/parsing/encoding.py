@@ -44,7 +44,7 @@ def detect_encoding(head: bytes) -> str | None:
     """Return the Python codec of a text's first bytes, None when they are not text.
 
     A byte order mark decides; else UTF-8; else what charset-normalizer recognizes; else windows-1252. Many
-    control characters below U+0020 mean that it is no text.
+    control characters below U+0020 mean that it isn't text.
     """
     for mark, codec in _MARKS:
         if head.startswith(mark):

@@ -1,4 +1,4 @@
-"""Files inside a document (archives, attachments): each is written out under a number, within bounds.
+"""Files inside a document (archives, attachments): each is written to a numbered file, within limits.
 
 Runs in a parser process. Names are data and never paths; what comes out is checked by its content, as an
 upload is.

@@ -31,7 +31,7 @@ class Closeness:
         ]
 
     def scores(self, first: int | None = None) -> list[float]:
-        """Of each text, or each of the `first` so many as if there were no others, a score from 0 (no word of
+        """For each text, or each of the first `first` as if there were no others, a score from 0 (no word of
         the question) to 1 (all of them, side by side, in order).
         """
         lines, count = self._lines[:first], len(self._wanted)

@@ -26,7 +26,7 @@ _DATA = (
 
 @dataclass(frozen=True)
 class _Order:
-    """One way to order a grader about.
+    """One way of giving orders to a grader.
 
     A match has a word of each group of `needs`, folded: a text without them need not be searched.
     """

@@ -7,7 +7,7 @@ from kernel.sdk import Platform, Unprocessable, contracts
 
 
 async def check_embedding_model(platform: Platform, wanted: str | None) -> str:
-    """The model to embed with. Raises Unprocessable naming those there are, Unavailable."""
+    """The model to embed with. Raises Unprocessable, which names the models there are, and Unavailable."""
     default = platform.settings_of(RagSettings).embedding_model
     model = wanted or default
     hooks = platform.hooks

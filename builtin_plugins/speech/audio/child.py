@@ -36,7 +36,7 @@ def decode(recording: str, target: str, most_seconds: int) -> float:
 
 
 def _read(recording: str, most_seconds: int) -> tuple[NDArray[np.int16], int]:
-    """The first channel and its rate, read in blocks: a file may unpack to much."""
+    """The first channel and its rate, read in blocks: a file may unpack to a lot."""
     blocks: list[NDArray[np.int16]] = []
     with soundfile.SoundFile(recording) as file:
         left = most_seconds * file.samplerate

@@ -124,7 +124,7 @@ def _read_wav(said: bytes) -> Sound:
     try:
         with wave.open(io.BytesIO(said)) as file:
             if file.getsampwidth() != 2:
-                raise CannotSpeak("The speech server answered sound that is not 16 bits; change its settings")
+                raise CannotSpeak("The speech server sent sound that is not 16-bit; change its settings")
             samples = file.readframes(len(said))
             step = 2 * file.getnchannels()
             if step > 2:

@@ -233,7 +233,7 @@ def remove(
 
 
 def record(change: Change, kind: Kind[Out], what: str, old: Out, new: Out) -> None:
-    """Audit a change, which counts for everybody who has the role or group."""
+    """Audit a change; it affects everybody who has the role or group."""
     action = f"{kind.target_type}.{what}"
     change.audit(action, kind.target_type, new.id, _state(kind, old), _state(kind, new))
     changed_for_all(change.unit)

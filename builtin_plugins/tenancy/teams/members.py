@@ -91,7 +91,7 @@ def change_role(
 
 
 async def remove(caller: Caller, team_id: int, user_id: int) -> None:
-    """A manager removes a member, whom no pending invite brings back, or a member leaves.
+    """A manager removes a member, and no pending invite lets them back in; or a member leaves.
 
     Raises Forbidden, LastTeamAdmin.
     """

@@ -73,7 +73,7 @@ async def get(ctx: Context, org_id: int, role_id: int) -> RoleOut:
     ),
 )
 async def update(ctx: Context, org_id: int, role_id: int, body: RoleUpdate) -> RoleOut:
-    """Change a role of this organization, at once for everyone who has it.
+    """Change a role of this organization; it takes effect at once for everyone who has it.
 
     The caller must have all of its keys here, before and after the change.
     """
