@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from sqlalchemy import func, select, text
 
 from kernel.db.engine import Database
 from kernel.db.tables import RateWindow
-from kernel.stores.cache import MemoryCache, RedisCache
+from kernel.stores.cache import MemoryCache, RedisCache, open_cache
 from kernel.stores.conformance import CacheConformance
 from kernel.stores.protocols import Cache, CacheUnavailable
 from kernel.stores.shared_counters import SharedCounters
@@ -78,6 +80,19 @@ class TestSharedCounters(CacheConformance):
         await two.close()
         assert await one.count("shared", 86_400) == 50 + calls
 
+    async def test_calls_during_an_outage_are_told_after_it(
+        self, database: Database, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """What a process counted while the table could not be written reaches the others once it can."""
+        one, two = SharedCounters(database), SharedCounters(database)
+        await execute(database, text("ALTER TABLE kernel_rate_window RENAME TO out_of_reach"))
+        for _ in range(3):
+            await one.increment("meanwhile", 86_400)
+        await eventually(lambda: "until the database is back" in caplog.text, 10)
+        await execute(database, text("ALTER TABLE out_of_reach RENAME TO kernel_rate_window"))
+        await one.close()
+        assert await two.count("meanwhile", 86_400) == 3
+
     async def test_windows_gone_by_are_removed(self, database: Database) -> None:
         """The table keeps no window that is over, nor a name; one that ends soon is another process's."""
         now = int(time.time())
@@ -129,6 +144,29 @@ async def test_database_that_does_not_answer(caplog: pytest.LogCaptureFixture) -
     await cache.close()
     assert (await cache.increment("key", 86_400))[0] == 4
     assert [record.levelname for record in caplog.records if record.name == "platform.cache"] == ["WARNING"]
+
+
+class SilentDatabase(Database):
+    """A server that was there and says nothing more."""
+
+    async def read(self, *_arguments: Any, **_options: Any) -> Any:
+        await asyncio.Event().wait()
+
+
+async def test_database_that_falls_silent() -> None:
+    """A question to it ends soon, with what is known here."""
+    cache = SharedCounters(SilentDatabase("postgresql+asyncpg://nobody@127.0.0.1:1/nothing"))
+    async with asyncio.timeout(10):
+        assert await cache.count("key", 86_400) == 0
+
+
+async def test_several_processes_count_together(database: Database) -> None:
+    """Without Redis what one of several processes counted is known to the next; one alone needs no table."""
+    one, two = (open_cache(None, database, processes=2) for _ in range(2))
+    await one.increment("key", 86_400)
+    await one.close()
+    assert await two.count("key", 86_400) == 1
+    assert await open_cache(None, database, processes=1).count("key", 86_400) == 0
 
 
 @pytest.mark.parametrize("kind", ["memory", "shared"])

@@ -89,6 +89,7 @@ def test_removed_labels_are_gone() -> None:
     [
         ([1, 2], unit_vectors(1), "2 labels need vectors"),
         ([1], np.zeros((1, DIMENSION + 1)), "1 labels need vectors"),
+        ([1], np.ones((1, 1)), "1 labels need vectors"),
         ([1, 1], unit_vectors(2), "twice"),
         ([-4], unit_vectors(1), "negative"),
         ([1.5], unit_vectors(1), "integers"),

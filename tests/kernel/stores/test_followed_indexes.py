@@ -199,6 +199,16 @@ async def test_a_filter_may_name_more_groups_than_a_statement_takes(database: Da
     await store.close()
 
 
+@pytest.mark.parametrize("words", [None, "zebra"])
+async def test_more_points_of_one_commit_than_are_read_at_once(database: Database, words: str | None) -> None:
+    """An index that reads them in several turns misses none."""
+    store = SqlVectorStore(database)
+    await fill(database, store, cloud(5_002, "g"))
+    hits = await store.search("c", Query(question(), 6_000, text=words))
+    assert len({hit.point.id for hit in hits}) == 5_002
+    await store.close()
+
+
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 async def test_a_process_that_slept_past_the_purge_of_tombstones(database: Database) -> None:
     """It can't know what was removed meanwhile: its indexes are made anew, and hold nothing that is gone."""

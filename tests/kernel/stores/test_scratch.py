@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+import pytest
 
 from kernel.stores.scratch import Scratch
 
@@ -17,7 +20,7 @@ from kernel.stores.scratch import Scratch
 path = Scratch(Path(sys.argv[1])).new()
 path.touch()
 print(path, flush=True)
-time.sleep(60)
+time.sleep(float(sys.argv[2]))
 """
 
 
@@ -26,7 +29,7 @@ def test_of_a_process_that_lives(tmp_path: Path) -> None:
     scratch = Scratch(tmp_path)
     mine = scratch.new(".pdf")
     mine.touch()
-    command = [sys.executable, "-c", MAKE, str(tmp_path)]
+    command = [sys.executable, "-c", MAKE, str(tmp_path), "60"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         theirs = Path(process.stdout.readline().strip())
@@ -46,6 +49,29 @@ def test_of_another_machine(tmp_path: Path) -> None:
     os.utime(old, (yesterday, yesterday))
     assert Scratch(tmp_path).sweep() == 1
     assert (fresh.exists(), old.exists()) == (True, False)
+
+
+def test_of_another_container(tmp_path: Path) -> None:
+    """On this machine, but where processes have numbers of their own: they mean nothing here either."""
+    command = [
+        "unshare",
+        "--map-root-user",
+        "--pid",
+        "--fork",
+        sys.executable,
+        "-c",
+        MAKE,
+        str(tmp_path),
+        "0",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if not done.stdout:
+        pytest.skip(f"this machine makes no namespaces: {done.stderr}")
+    made = Path(done.stdout.strip())
+    of_nobody_here = made.with_name(re.sub("-[0-9]+-", "-4194000-", made.name))
+    made.rename(of_nobody_here)
+    assert Scratch(tmp_path).sweep() == 0
+    assert of_nobody_here.exists()
 
 
 def test_a_number_that_was_given_again(tmp_path: Path) -> None:

@@ -70,6 +70,12 @@ def test_a_question_without_a_known_word_finds_nothing(question: str) -> None:
     assert indexed("the pump failed").search(question, 5).size == 0
 
 
+def test_nothing_is_found_where_nothing_is_asked_for() -> None:
+    """No hits are an answer, with and without a filter; the index would end a search for none in a panic."""
+    index = indexed("the pump failed")
+    assert index.search("pump", 0).size == index.search("pump", 0, [0]).size == 0
+
+
 def test_a_question_of_stop_words_is_still_looked_up() -> None:
     """Stop words are left out only where another word remains."""
     assert indexed("to be or not to be", "pump").search("to be", 5).labels.tolist() == [0]
