@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.parsing import BUILTIN_PARSERS, parsed_text, read_blocks
 from builtin_plugins.rag.parsing.runner import ParseLimits, parse, parser_processes
+from kernel.db.tables import JobRecord
 from kernel.sdk import Event, Plugin, hookimpl
 from kernel.testing import Actor, Running, Start
 from tests.builtin_plugins.rag import documents
@@ -297,6 +300,20 @@ class TestDelete:
         second = await ingest(running, ann, base)
         assert second["document_id"] != first["document_id"]
         assert (await record(ann, base, second["document_id"]))["status"] == "completed"
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_which_documents_wait_with_the_large_ones(start_platform: Start) -> None:
+    """Those of more than the megabytes that the operator set, to the byte; others pass them."""
+    running = await start_platform("rag", HashEmbeddings(), env={"PLATFORM_RAG_LARGE_DOCUMENT_MB": "0.03125"})
+    ann = await somebody(running)
+    base = await make_base(ann)
+    lanes: dict[int, str] = {}
+    for size in (32 * 1024, 32 * 1024 + 1):
+        made = (await upload(ann, base, f"{size}.txt", b"a" * size)).json()
+        lane = select(JobRecord.lane).where(JobRecord.subject == made["document_id"])
+        lanes[size] = await running.platform.database.read(Session.scalar, lane)
+    assert lanes == {32 * 1024: "standard", 32 * 1024 + 1: "large"}
 
 
 class Listener(Plugin):

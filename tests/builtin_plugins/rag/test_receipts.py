@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.services.receipts import Signer
 from kernel.sdk import Point, Unit, utc_now
 from kernel.testing import Actor, Running, Start, audited
 from tests.builtin_plugins.rag.rag_support import (
@@ -78,6 +79,12 @@ async def test_of_a_document(start_platform: Start, cli: Cli, tmp_path: Path) ->
     assert set(answer["left"]) >= set(found)
     [entry] = await audited(running, "rag.document.receipt", record["document_id"])
     assert entry.after_state == {"receipt": receipt}
+
+
+def test_names_of_keys() -> None:
+    """A key has the same sixteen digits in every release, so that those of older receipts are found again."""
+    assert Signer("a key of the second release").key_id == "fc515a1c93d22684"
+    assert Signer("another key").key_id != Signer("a key of the second release").key_id
 
 
 async def test_of_nothing(start_platform: Start) -> None:

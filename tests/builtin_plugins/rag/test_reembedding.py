@@ -12,6 +12,9 @@ import pytest
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
+from builtin_plugins.rag.errors import EngineChanged
+from builtin_plugins.rag.models import KnowledgeBase
+from builtin_plugins.rag.questions.retrieval import Sought, retrieve
 from builtin_plugins.rag.services.telling import TellPayload, tell_languages
 from kernel.db.tables import CollectionRecord
 from kernel.sdk import Embedded, contracts, hookimpl
@@ -126,6 +129,27 @@ async def test_questions_uploads_and_deletions_meanwhile(
     assert (done["status"], done["result"]) == ("done", f"{BASES}/{base}")
     await running.platform.vectors.settled()  # type: ignore[attr-defined]
     assert await running.platform.database.read(collections) == 1
+
+
+async def test_a_question_that_began_before_the_switch(
+    start_platform: Start, database_url: str | None
+) -> None:
+    """It is asked once more by the new model; where nothing was switched, another engine is an error."""
+    models = TwoModels()
+    running = await start_platform("rag", models, env={"DATABASE_URL": database_url})
+    platform, ann = running.platform, await somebody(running)
+    kb_id = await shelf(ann)
+    bases = await platform.database.read(lambda session: session.scalars(select(KnowledgeBase)).all())
+    await reembed(ann, kb_id)
+    await running.run_jobs()
+    assert [base.embedding_model for base in bases] == [OLD]
+    sought = Sought("Senja", 50)
+    found = await retrieve(platform, bases, sought)
+    assert {item.passage.source for item in found.items} == {f"{topic}.txt" for topic in TOPICS}
+    assert [base.embedding_model for base in bases] == [NEW]
+    bases[0].embedding_model = OLD
+    with pytest.raises(EngineChanged):
+        await retrieve(platform, bases, sought)
 
 
 async def test_languages_that_are_told_meanwhile(start_platform: Start, database_url: str | None) -> None:
