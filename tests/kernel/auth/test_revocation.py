@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 import pytest
 from sqlalchemy import delete, insert, update
 
+from kernel.auth.identity import IDENTITY
 from kernel.auth.models import Account
-from kernel.auth.states import TOPIC
+from kernel.auth.states import ACCOUNT_STATES, TOPIC
 from kernel.db.tables import Notice
 from kernel.sdk import Unit, revoke_sessions
 from kernel.testing import Actor, Running, Start
@@ -37,6 +38,24 @@ async def until_refused(running: Running, token: str | None) -> float:
         return await status(running, token) == 401
 
     return await eventually(refused, 5)
+
+
+async def test_what_was_judged_before(start_platform: Start) -> None:
+    """A token holds without being verified anew as long as its account, read again, is as it was."""
+    running = await start_platform()
+    ana = await running.user("ana")
+    assert await status(running, ana.token) == 200
+    identity, states = running.platform.resource(IDENTITY), running.platform.resource(ACCOUNT_STATES)
+    number, sent = int(ana.user["id"]), f"Bearer {ana.token}"
+    states.invalidate(str(number))
+    assert identity.recall(sent) is None
+    await states.get(number)
+    found = identity.recall(sent)
+    assert found is not None and found.id == number
+    await execute(running.platform.database, update(Account).values(role="admin"))
+    states.invalidate(str(number))
+    await states.get(number)
+    assert identity.recall(sent) is None
 
 
 class TestRevocation:

@@ -235,7 +235,7 @@ def _execute(unit: Unit, change: Any) -> None:
     unit.session.execute(change)
 
 
-async def test_housekeeping_forgets(running: Running, clock: Clock) -> None:
+async def test_housekeeping_forgets(running: Running, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     """Old notices; ordinary jobs done a day ago, others when their time is over; in the queue's books too."""
     write, read = running.platform.database.write, running.platform.database.read
     ages = {"fresh": timedelta(hours=2), "done": timedelta(days=2), "long": timedelta(days=31)}
@@ -246,7 +246,9 @@ async def test_housekeeping_forgets(running: Running, clock: Clock) -> None:
         ended = {"finished_at": utc_now() - age, "status": "failed" if job_id == "long" else "done"}
         await write(_execute, update(JobRecord).where(JobRecord.id == job_id).values(**ended))
     await write(_execute, update(Notice).values(created_at=utc_now() - timedelta(hours=2)))
-    await HOUSEKEEP.handler(running.platform, HOUSEKEEP.payload())
+    with caplog.at_level("INFO", "platform"):
+        await HOUSEKEEP.handler(running.platform, HOUSEKEEP.payload())
+    assert "removed 2 old jobs" in caplog.messages
     table = "workflow_status" if running.platform.database.is_sqlite else "dbos.workflow_status"
     for query in (select(JobRecord.id), text(f"SELECT workflow_uuid FROM {table}")):
         assert await read(lambda session, query=query: list(session.scalars(query))) == ["fresh"]

@@ -37,11 +37,12 @@ class Floor:
         self._env = env
         self._stack = stack
 
-    async def worker(self) -> Process:
+    async def worker(self, at_once: int = AT_ONCE) -> Process:
         """Start a worker process."""
         log = self.folder / "worker.log"
         command = ("-m", "tests.fakes.worker_process")
-        return await self._stack.enter_async_context(running_process(*command, env=self._env, log=log))
+        env = {**self._env, "PLATFORM_WORKER_CONCURRENCY": str(at_once)}
+        return await self._stack.enter_async_context(running_process(*command, env=env, log=log))
 
     async def enqueue(
         self, numbers: range, seconds: float, lane: Lane = "standard", together: int = 0
@@ -73,7 +74,7 @@ class Floor:
 @pytest.fixture
 async def floor(start_platform: Start, platform_home: Path, database_url: str | None, tmp_path: Path):  # type: ignore[no-untyped-def]
     """Each database."""
-    extra = {"DATABASE_URL": database_url, "PLATFORM_WORKER_CONCURRENCY": str(AT_ONCE)}
+    extra = {"DATABASE_URL": database_url}
     running = await start_platform(StepsPlugin, env=extra)
     folder = tmp_path / "steps"
     folder.mkdir()
@@ -121,13 +122,17 @@ async def test_stopped_in_the_middle(floor: Floor) -> None:
 
     It was told: nobody is called unresponsive.
     """
-    first = await floor.worker()
-    await floor.enqueue(range(4), seconds=1.0)
-    await eventually(lambda: floor.written("started") >= 1, 60)
+    first, everybody = await floor.worker(), 3 * AT_ONCE
+    await floor.enqueue(range(AT_ONCE), seconds=0, together=everybody + 1)
+    await eventually(lambda: floor.written("started") == AT_ONCE, 60)
     second = await floor.worker()
+    # More than the first takes at a time: once they are done, the second is there.
+    await floor.enqueue(range(AT_ONCE, everybody), seconds=0, lane="quick", together=everybody)
+    await eventually(lambda: floor.written("done") == everybody - AT_ONCE, 60)
     first.signal(signal.SIGTERM)
     assert await first.wait(20) == 0
-    await floor.until_done(4)
+    (floor.folder / "go.started").touch()
+    await floor.until_done(everybody, 20)
     assert "unresponsive" not in second.output()
 
 
@@ -176,6 +181,14 @@ async def test_lanes(floor: Floor) -> None:
         return sum(number < 8 for number in numbers), sum(8 <= number < 16 for number in numbers)
 
     await eventually(lambda: under_way() == (AT_ONCE - 1, AT_ONCE))
+
+
+@pytest.mark.either_database
+async def test_one_job_at_a_time(floor: Floor) -> None:
+    """A worker of one place has it in each lane, also in that of huge jobs."""
+    await floor.enqueue(range(2), seconds=0, lane="large")
+    await floor.worker(at_once=1)
+    await floor.until_done(2, 30)
 
 
 @pytest.mark.either_database
