@@ -11,16 +11,18 @@ import hashlib
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +42,13 @@ class Bench:
 
     def __init__(self, folder: Path, python: str, files: list[str], settings: Row) -> None:
         self._folder, self._settings = folder, settings
-        self._tried = 0
+        self._tried, self._python = 0, python
         self._code, self._left, self._made = (folder / name for name in ("code", "left", "made"))
         for one in (self._code, self._left, self._made):
             one.mkdir()
         archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
         subprocess.run(["tar", "-x"], cwd=self._code, input=archive, check=True)
-        env = {**os.environ, "PYTHONPATH": str(self._code), "TMPDIR": str(self._made)}
+        env = self._env = {**os.environ, "PYTHONPATH": str(self._code), "TMPDIR": str(self._made)}
         env["MUTATION_LIBRARIES"] = str(Path(coverage.__file__).parents[1])
         if not settings["postgresql"]:
             env["PLATFORM_TEST_POSTGRES"] = "postgresql://nobody@127.0.0.1:9/none"  # their tests are skipped
@@ -96,6 +98,29 @@ class Bench:
         if hangs and answer["test"]:
             return "hangs", answer["test"]
         return {0: "survived"}.get(answer["status"], "unknown"), answer["test"]
+
+    def try_cold(self, mutant: Mutant, text: str, tests: list[str], seconds: float) -> tuple[str, str]:
+        """The same in a process of its own, which imports the defect: also what runs at an import has it."""
+        left = {"TMPDIR": str(self._left), "PYTEST_DEBUG_TEMPROOT": str(self._left)}
+        command = [self._python, "-m", "pytest", "-v", "-x", "-p", "no:cacheprovider", "--tb=no", *tests]
+        log, status = self._folder / "cold", None
+        with self._defect(mutant.module, text), log.open("w") as output:
+            env = self._env | left
+            with subprocess.Popen(
+                command, cwd=self._code, env=env, stdout=output, stderr=output, start_new_session=True
+            ) as cold:
+                with suppress(subprocess.TimeoutExpired):
+                    status = cold.wait(60 + 6 * seconds)
+                with suppress(ProcessLookupError):
+                    os.killpg(cold.pid, signal.SIGKILL)
+        shutil.rmtree(self._left, ignore_errors=True)
+        self._left.mkdir(exist_ok=True)
+        told = log.read_text(errors="replace")
+        running = re.search(r"^(tests/.+?) *\Z", told, re.MULTILINE)
+        if status is None and running:
+            return "hangs", running[1]
+        failed = re.search(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", told, re.MULTILINE)
+        return ("killed", failed[1]) if status and failed else ("survived", "")
 
     @contextmanager
     def _defect(self, module: str, text: str) -> Iterator[None]:
@@ -154,14 +179,25 @@ class Runner:
         if after is None:
             return {"outcome": "unknown", "by": "", "tests": 0, "diff": []}
         diff = list(difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm=""))[2:]
-        while True:
-            tests = self._tests(area, mutant)
+        outcome, by, tried = self._outcome(lambda: self._tests(area, mutant), mutant, after)
+        if outcome == "survived":
+            further = partial(self._further_tests, area, mutant, tried)
+            outcome, by, more = self._outcome(further, mutant, after, cold=True)
+            tried = [*tried, *more]
+        return {"outcome": outcome, "by": by, "tests": len(tried), "diff": diff}
+
+    def _outcome(
+        self, choose: Callable[[], list[str]], mutant: Mutant, text: str, *, cold: bool = False
+    ) -> tuple[str, str, list[str]]:
+        while tests := choose():
             expected = sum(self._covered.seconds.get(test, 1.0) for test in tests)
-            outcome, by = self._bench.try_out(mutant, after, tests, expected)
-            if not self._is_doubtful(outcome, by) or self._bench.passes(by, max(expected, 5)):
-                return {"outcome": outcome, "by": by, "tests": len(tests), "diff": diff}
+            attempt = self._bench.try_cold if cold else self._bench.try_out
+            outcome, by = attempt(mutant, text, tests, expected)
+            if not by or not self._is_doubtful(outcome, by) or self._bench.passes(by, max(expected, 5)):
+                return outcome, by, tests
             self._covered.failing.add(by)
             _say(f"unsteady {by}")
+        return "survived", "", []
 
     def _is_doubtful(self, outcome: str, test: str) -> bool:
         """Whether the test must yet be seen to pass without the defect; others did when mapped."""
@@ -187,6 +223,21 @@ class Runner:
             *chosen(known, covered.seconds, mutant, budget),
             *chosen(rest, covered.seconds, mutant, budget / (2 if known else 1)),
         ]
+
+    def _further_tests(self, area: Row, mutant: Mutant, tried: list[str]) -> list[str]:
+        """Of all files of the area, those that run the line and those of which it isn't known; else all."""
+        files = [file for file in self._by_file if file.startswith(tuple(area["tests"]))]
+        for file in files:
+            self._map(file)
+        covered = self._covered
+        known = covered.tests_of(mutant)
+        tests = {test for file in files for test in self._by_file[file]}
+        if known:
+            tests = {test for test in tests if test in known or test not in covered.seconds}
+        tests -= covered.failing
+        return chosen(
+            tests.difference(tried), covered.seconds, mutant, self._settings["seconds_of_a_survivor"]
+        )
 
     def _map(self, file: str) -> None:
         """Which tests of a file run which lines: as it is kept, where the file is as it was."""
