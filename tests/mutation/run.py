@@ -80,9 +80,9 @@ class Bench:
         enough = self._settings["seconds_of_a_file"]
         return self._ask(tests, 3 * enough, cover=modules, enough=enough)
 
-    def passes(self, test: str, seconds: float) -> bool:
-        """Whether a test passes without any defect."""
-        answer = self._ask([test], seconds)
+    def passes(self, tests: list[str], seconds: float) -> bool:
+        """Whether tests pass one after the other without any defect."""
+        answer = self._ask(tests, seconds)
         return bool(answer["in_time"] and answer["status"] == 0)
 
     def try_out(self, mutant: Mutant, text: str, tests: list[str], seconds: float) -> tuple[str, str]:
@@ -193,15 +193,17 @@ class Runner:
             expected = sum(self._covered.seconds.get(test, 1.0) for test in tests)
             attempt = self._bench.try_cold if cold else self._bench.try_out
             outcome, by = attempt(mutant, text, tests, expected)
-            if not by or not self._is_doubtful(outcome, by) or self._bench.passes(by, max(expected, 5)):
+            if not by or outcome == "survived" or self._passes(tests, by):
                 return outcome, by, tests
             self._covered.failing.add(by)
             _say(f"unsteady {by}")
         return "survived", "", []
 
-    def _is_doubtful(self, outcome: str, test: str) -> bool:
-        """Whether the test must yet be seen to pass without the defect; others did when mapped."""
-        return outcome == "hangs" or (outcome == "killed" and test not in self._covered.seconds)
+    def _passes(self, tests: list[str], last: str) -> bool:
+        """Whether the tests to the last one pass without the defect: some rely on others that came first."""
+        before = tests[: tests.index(last) + 1] if last in tests else [last]
+        expected = sum(self._covered.seconds.get(test, 1.0) for test in before)
+        return self._bench.passes(before, max(expected, 5))
 
     def _tests(self, area: Row, mutant: Mutant) -> list[str]:
         """Those that run the line; then those of the nearest files of which that isn't known.
