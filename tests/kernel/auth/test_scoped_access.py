@@ -1,15 +1,19 @@
-"""Routes with a permission of one organization: whom the kernel itself lets pass (`or_admin`, `or_self`)."""
+"""Routes with a permission, of one organization or of all: whom the kernel itself lets pass."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import pytest
 
 from kernel.sdk import Context, Message, Permission, Plugin, RouteTable, hookimpl, permission
-from kernel.testing import Start
+from kernel.testing import Actor, Start
 
 KEY = Permission("club.enter", "Enter a club.", granted_to="user", scope="organization")
+GRANTS: tuple[Literal["user", "admin", "nobody"], ...] = ("user", "admin", "nobody")
+KEYS = [Permission(f"club.{grant}", "Found clubs.", granted_to=grant) for grant in GRANTS]
+SERVICE = "a token that services share with the platform"
 routes = RouteTable("Clubs")
 
 
@@ -33,6 +37,15 @@ async def holders_and_oneself(ctx: Context, club_id: int, user_id: int) -> Messa
     return Message(message="in")
 
 
+async def founders(ctx: Context) -> Message:
+    """For holders of a key of the whole platform."""
+    return Message(message="in")
+
+
+for key in KEYS:
+    routes.get(f"/v1/founders/{key.granted_to}", access=permission(key))(founders)
+
+
 class Clubs(Plugin):
     """A plugin with an organization's key, while no plugin knows organizations."""
 
@@ -40,7 +53,7 @@ class Clubs(Plugin):
 
     @hookimpl
     def register_permissions(self) -> Sequence[Permission]:
-        return [KEY]
+        return [KEY, *KEYS]
 
     @hookimpl
     def register_routes(self) -> Sequence[RouteTable]:
@@ -56,6 +69,21 @@ async def test_who_passes(start_platform: Start) -> None:
     assert [(await one.post(place)).status for one in (root, ann, running.anonymous)] == [200, 403, 401]
     own = f"{place}/{ann.user['id']}"
     assert [(await one.delete(own)).status for one in (root, ann, running.anonymous)] == [403, 200, 401]
+
+
+async def test_whom_a_key_is_granted_to(start_platform: Start) -> None:
+    """Every account has what users have; administrators and services also what users don't have."""
+    running = await start_platform(Clubs, env={"SERVICE_SYNC_TOKEN": SERVICE})
+    root, ann = await running.user(role="admin"), await running.user()
+
+    async def passes(actor: Actor, **headers: str) -> list[int]:
+        answers = [await actor.get(f"/v1/founders/{grant}", headers=headers) for grant in GRANTS]
+        return [answer.status for answer in answers]
+
+    assert await passes(ann) == [200, 403, 403]
+    assert await passes(root) == [200, 200, 403]
+    assert await passes(running.anonymous, **{"X-Service-Token": SERVICE}) == [200, 200, 403]
+    assert await passes(running.anonymous) == [401, 401, 401]
 
 
 async def test_the_refusal_says_who_may(start_platform: Start) -> None:
