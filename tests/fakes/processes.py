@@ -69,7 +69,7 @@ def _share_cache(env: Mapping[str, str]) -> None:
     home = Path(env.get("PLATFORM_HOME", "/none"))
     shared = Path(gettempdir()) / f"platform-tests-cache-{os.getuid()}"
     if home.is_dir() and not (home / "cache").exists():
-        shared.mkdir(exist_ok=True)
+        shared.mkdir(exist_ok=True, mode=0o700)
         (home / "cache").symlink_to(shared)
 
 
