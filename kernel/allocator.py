@@ -1,8 +1,8 @@
-"""How the C library keeps the memory that the process has given back.
+"""How the C library keeps the memory that the process has freed.
 
-glibc has eight arenas for each core, and each keeps what was freed in it. Python holds its lock while it
-allocates, so that a process of ours needs few of them; and what takes up much memory for a moment, such as a
-batch of vectors or a file, comes from the system and goes back to it.
+glibc has up to eight arenas for each core, and each keeps what was freed in it. Python holds its lock while
+it allocates, so a few arenas are enough here. Large blocks that are needed only briefly, such as a batch of
+vectors or a file, come from the system and go back to it.
 """
 
 from __future__ import annotations

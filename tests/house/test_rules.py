@@ -32,7 +32,7 @@ HOOKS = [
 ]
 READS_ENVIRONMENT = {
     *("kernel/settings.py", "kernel/secrets.py", "kernel/testing.py", "cli/instance.py"),
-    "kernel/allocator.py",  # whether variables of the C library are set, which are no settings of ours
+    "kernel/allocator.py",  # whether the C library's own variables are set
 }
 
 

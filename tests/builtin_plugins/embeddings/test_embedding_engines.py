@@ -12,6 +12,7 @@ import pytest
 from builtin_plugins.embeddings.engines.base import EngineError, Reference, Vectors, padded_length
 from builtin_plugins.embeddings.engines.minilm import REFERENCE_FILE, MiniLm
 from builtin_plugins.embeddings.engines.openvino import OpenVinoEngine
+from builtin_plugins.embeddings.engines.openvino_runtime import opset, runtime
 from builtin_plugins.embeddings.engines.sentence_transformers import SentenceTransformersEngine
 from builtin_plugins.embeddings.engines.verification import verify
 from builtin_plugins.embeddings.weights import Weights
@@ -153,3 +154,12 @@ def test_a_graph_reads_weights_that_were_let_go_of(weights: Weights, tmp_path: P
     for text in texts:
         assert np.allclose(kept.encode([text]), own.encode([text]), atol=1e-5)
     assert [path.suffix for path in tmp_path.rglob("*") if path.is_file()] == [".safetensors"]
+
+
+def test_the_private_part_of_the_runtime_that_is_used() -> None:
+    """Its limit of kernels is undocumented: a release without it refuses the name, as it does any other."""
+    given = opset().parameter([1], np.float32, name="given")
+    graph = runtime().Model([opset().result(given)], [given], "nothing")
+    runtime().Core().compile_model(graph, "CPU", {"CPU_RUNTIME_CACHE_CAPACITY": 200})
+    with pytest.raises(RuntimeError, match="CPU_NOTHING_OF_THE_KIND"):
+        runtime().Core().compile_model(graph, "CPU", {"CPU_NOTHING_OF_THE_KIND": 200})

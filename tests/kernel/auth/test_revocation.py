@@ -41,7 +41,7 @@ async def until_refused(running: Running, token: str | None) -> float:
 
 
 async def test_what_was_judged_before(start_platform: Start) -> None:
-    """A token holds without being verified anew as long as its account, read again, is as it was."""
+    """A token isn't verified a second time as long as its account, read again, is unchanged."""
     running = await start_platform()
     ana = await running.user("ana")
     assert await status(running, ana.token) == 200
