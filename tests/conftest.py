@@ -7,7 +7,6 @@ import resource
 import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,8 +62,9 @@ async def start_platform(platform_home: Path, request: pytest.FixtureRequest) ->
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def kept(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Kept]:
     """Platforms that many files share, on both databases; see `tests.fakes.kept`."""
-    async with AsyncExitStack() as stack:
-        yield Kept(stack, tmp_path_factory)
+    platforms_of_files = Kept(tmp_path_factory)
+    yield platforms_of_files
+    await platforms_of_files.close()
 
 
 @pytest.fixture(scope="session", autouse=True)

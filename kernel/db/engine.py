@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from kernel.db.outbox import NoOutbox, Outbox
-from kernel.db.postgres import PostgresUnits, postgres_engine
+from kernel.db.postgres import PostgresUnits, postgres_engine, unpooled_engine
 from kernel.db.sqlite import SqliteUnits, prepare_sqlite
 from kernel.db.units import Unit as Unit
 
@@ -53,10 +53,10 @@ class Database:
         self._closed = False
         self._units: SqliteUnits | PostgresUnits
         if self.is_sqlite:
-            self._reader, self._writer = _sqlite_engines(url)
+            self._lasting, self._writer = _sqlite_engines(url)
             self._units = SqliteUnits(url, self._outbox)
         else:
-            self._reader = self._writer = postgres_engine(url, pool_size)
+            self._lasting, self._writer = unpooled_engine(url), postgres_engine(url, pool_size)
             self._units = PostgresUnits(self._writer, self._outbox)
 
     @property
@@ -141,8 +141,11 @@ class Database:
 
     @asynccontextmanager
     async def session_connection(self) -> AsyncIterator[AsyncConnection]:
-        """A connection outside any transaction, for locks and statements that need one of their own."""
-        autocommit = self._reader.execution_options(isolation_level="AUTOCOMMIT")
+        """A connection outside any transaction, for locks and statements that need one of their own.
+
+        On PostgreSQL it is a new one beside those of the pool, and is closed at the end.
+        """
+        autocommit = self._lasting.execution_options(isolation_level="AUTOCOMMIT")
         async with autocommit.connect() as connection:
             yield connection
 
@@ -175,8 +178,7 @@ class Database:
         self._closed = True
         await self._units.close()
         await self._writer.dispose()
-        if self._reader is not self._writer:
-            await self._reader.dispose()
+        await self._lasting.dispose()
 
 
 def _ping(session: Session) -> None:

@@ -147,8 +147,7 @@ async def _session_lock(
             yield
         finally:
             await _release(connection, f"SELECT pg_advisory_unlock{kind}(:key)", _KEYS[name])
-            if lost is not None:
-                await connection.invalidate()  # the listener must not stay with whoever has it next
+            await connection.invalidate()  # ends it at once, without a word to a server that may be gone
 
 
 async def _release(connection: AsyncConnection, statement: str, key: int) -> None:

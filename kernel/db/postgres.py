@@ -12,7 +12,7 @@ from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.exc import DBAPIError, InvalidatePoolError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.orm import Session
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 from sqlalchemy.util.concurrency import greenlet_spawn
 
 from kernel.db.connecting import NOT_FOR_THE_SERVER, Connector
@@ -30,15 +30,23 @@ def postgres_engine(url: str, pool_size: int) -> AsyncEngine:
     Connections that are made and closed again under load would cost more than those that stay.
     """
     address = make_url(url)
-    engine = create_async_engine(
-        address.set(query={}),
-        pool_size=2 * pool_size,
-        max_overflow=0,
-        hide_parameters=True,
-        connect_args=_options(address),
-    )
+    engine = _engine(address, pool_size=2 * pool_size, max_overflow=0)
     _replace_dead_connections(engine.sync_engine)
     return engine
+
+
+def unpooled_engine(url: str) -> AsyncEngine:
+    """An engine that opens each connection anew and closes it after use, for what holds one for long.
+
+    From a pool these would take the places of requests.
+    """
+    return _engine(make_url(url), poolclass=NullPool)
+
+
+def _engine(address: URL, **pool: Any) -> AsyncEngine:
+    return create_async_engine(
+        address.set(query={}), hide_parameters=True, connect_args=_options(address), **pool
+    )
 
 
 def _replace_dead_connections(engine: Engine) -> None:

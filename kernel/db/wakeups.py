@@ -168,8 +168,7 @@ class Notifications:
                 await self._end.wait()
             finally:
                 self._connected = False
-                # Not back into the pool: what listens there would be handed to somebody else.
-                await connection.invalidate()
+                await connection.invalidate()  # ends it at once, without a word to a server that may be gone
 
 
 async def ended(task: asyncio.Task[None]) -> None:

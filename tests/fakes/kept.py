@@ -1,4 +1,4 @@
-"""Platforms that stay open while pytest changes between the databases of a fixture.
+"""Platforms that stay open while pytest changes between the databases of a fixture, and from file to file.
 
 pytest has one value of a fixture with parameters at a time: after a file's tests on PostgreSQL, the next
 file's on SQLite would open another platform, so that each file would open two.
@@ -6,44 +6,51 @@ file's on SQLite would open another platform, so that each file would open two.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from typing import Any
 
 import pytest
 
 from kernel.testing import Running, platforms, postgres_database
 
-_FEW = {"PLATFORM_DATABASE_POOL_SIZE": "2"}  # of a server's connections, as they are held to the end
-
-T = TypeVar("T")
+_FEW = {"PLATFORM_DATABASE_POOL_SIZE": "1"}  # connections stay open as long as their platform
+_MOST = 6
 
 
 class Kept:
-    """What is opened once for all tests of a process, and closed at their end."""
+    """The platforms of a test process that were asked for last; the others are closed.
 
-    def __init__(self, stack: AsyncExitStack, folders: pytest.TempPathFactory) -> None:
-        self._stack = stack
+    Fixtures ask for each module: one kept for longer may be closed meanwhile.
+    """
+
+    def __init__(self, folders: pytest.TempPathFactory) -> None:
         self._folders = folders
-        self._open: dict[tuple[str, str], Any] = {}
-
-    async def once(self, name: str, kind: str, opened: Callable[[], AbstractAsyncContextManager[T]]) -> T:
-        """What `opened()` gave the first time that it was asked for."""
-        if (name, kind) not in self._open:
-            self._open[name, kind] = await self._stack.enter_async_context(opened())
-        found: T = self._open[name, kind]
-        return found
+        self._open: dict[tuple[str, str], tuple[Running, AsyncExitStack]] = {}
 
     async def platform(
         self, name: str, database: str, *plugins: Any, env: Mapping[str, str | None] | None = None
     ) -> Running:
         """The platform of this name on "sqlite" or "postgresql", with these plugins."""
+        found = self._open.pop((name, database), None)
+        while len(self._open) >= _MOST:
+            await self._close(next(iter(self._open)))
+        self._open[name, database] = found or await self._opened(name, database, plugins, env or {})
+        return self._open[name, database][0]
 
-        @asynccontextmanager
-        async def started() -> AsyncIterator[Running]:
-            with ExitStack() as stack:
-                url = stack.enter_context(postgres_database(by_first=True)) if database != "sqlite" else None
-                async with platforms(self._folders.mktemp(name)) as start:
-                    yield await start(*plugins, env={"DATABASE_URL": url, **_FEW, **(env or {})})
+    async def close(self) -> None:
+        """Close all, the last one first."""
+        for key in reversed(list(self._open)):
+            await self._close(key)
 
-        return await self.once(name, database, started)
+    async def _close(self, key: tuple[str, str]) -> None:
+        _, opened = self._open.pop(key)
+        await opened.aclose()
+
+    async def _opened(
+        self, name: str, database: str, plugins: tuple[Any, ...], env: Mapping[str, str | None]
+    ) -> tuple[Running, AsyncExitStack]:
+        async with AsyncExitStack() as stack:
+            url = None if database == "sqlite" else stack.enter_context(postgres_database(by_first=True))
+            start = await stack.enter_async_context(platforms(self._folders.mktemp(name)))
+            return await start(*plugins, env={"DATABASE_URL": url, **_FEW, **env}), stack.pop_all()

@@ -11,13 +11,13 @@ from tests.fakes.kept import Kept
 from tests.fakes.loaded_once import LoadedOnce
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session", params=["sqlite", "postgresql"])
+@pytest_asyncio.fixture(scope="module", loop_scope="session", params=["sqlite", "postgresql"])
 async def running(request: pytest.FixtureRequest, kept: Kept) -> Running:
     """A platform with conversations, and no model runtime."""
     return await kept.platform("talk", request.param, LoadedOnce, "models", "rag", "conversations")
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def talk(running: Running) -> Talk:
     """Ann with a shared pipeline over two documents, and Bob, who may ask it."""
     return await open_talk(running)

@@ -13,7 +13,7 @@ from tests.builtin_plugins.graph_rag.graph_support import API, call, construct, 
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
-    pytest.mark.parametrize("running", ["sqlite"], indirect=True, scope="session"),
+    pytest.mark.parametrize("running", ["sqlite"], indirect=True, scope="module"),
 ]
 
 HEBREW = 'ד״ר עדה לינדקוויסט מנהלת את "מכון נורדליס" בטרומסו מאז 2019.'

@@ -22,7 +22,7 @@ async def provider() -> AsyncIterator[Provider]:
         yield found
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session", params=["sqlite", "postgresql"])
+@pytest_asyncio.fixture(scope="module", loop_scope="session", params=["sqlite", "postgresql"])
 async def licensing(request: pytest.FixtureRequest, kept: Kept, provider: Provider) -> Running:
     """A platform with a catalog, licences and a payment provider."""
     plugins = (*PLUGINS, Counter(), provider_plugin(provider.url))

@@ -36,7 +36,7 @@ def requires() -> Requires:
     return {}
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session", params=["sqlite", "postgresql"])
+@pytest_asyncio.fixture(scope="module", loop_scope="session", params=["sqlite", "postgresql"])
 async def market(request: pytest.FixtureRequest, kept: Kept, requires: Requires) -> Market:
     """A catalog, with a cap of five installs for each account."""
     plugins, env = ("tenancy", "marketplace", graph(requires)), {"MAX_PLUGINS_PER_USER": "5"}

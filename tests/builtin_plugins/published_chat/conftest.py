@@ -10,13 +10,13 @@ from tests.builtin_plugins.published_chat.page_support import PLUGINS, ROOMY, Sh
 from tests.fakes.kept import Kept
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session", params=["sqlite", "postgresql"])
+@pytest_asyncio.fixture(scope="module", loop_scope="session", params=["sqlite", "postgresql"])
 async def running(request: pytest.FixtureRequest, kept: Kept) -> Running:
     """A platform with the plugins of the chat, no model runtime, and roomy general limits."""
     return await kept.platform("chat", request.param, *PLUGINS, env=ROOMY)
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def shop(running: Running) -> Shop:
     """An owner with a handbook, its pipeline, and a chat over it."""
     return await open_shop(running)

@@ -22,7 +22,7 @@ def members(request: pytest.FixtureRequest) -> Memberships:
     return Memberships()
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session", params=["sqlite", "postgresql"])
+@pytest_asyncio.fixture(scope="module", loop_scope="session", params=["sqlite", "postgresql"])
 async def running(request: pytest.FixtureRequest, kept: Kept) -> AsyncIterator[Running]:
     """A platform with the plugins of the main job, and no model runtime; with `--against` the one there."""
     against = request.config.getoption("against")

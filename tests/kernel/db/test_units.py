@@ -266,6 +266,14 @@ async def test_options_of_other_drivers(start_platform: Start, postgres_url: str
     await running.platform.database.ping()
 
 
+async def test_the_smallest_pool(start_platform: Start, postgres_url: str) -> None:
+    """What a process holds for good, its lock and what wakes it, takes no connection from requests."""
+    env = {"DATABASE_URL": postgres_url, "PLATFORM_DATABASE_POOL_SIZE": "1"}
+    running = await start_platform(env=env)
+    async with asyncio.timeout(10):
+        await asyncio.gather(*(running.platform.database.ping() for _ in range(20)))
+
+
 async def test_events_of_two_plugins(start_platform: Start) -> None:
     """One plugin's error in `on_event` stops no other's delivery, and is kept with its record."""
 
