@@ -34,7 +34,16 @@ _NAME = re.compile(r"[\w-][\w.-]*")
 _LENGTH = 8  # bytes that say how long the header is
 _ABOUT = "__metadata__"
 _DIGEST = "sha256"
-_KINDS = {"F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U32": "<u4", "U16": "<u2", "U8": "|u1"}
+_KINDS = {
+    "F32": "<f4",
+    "F16": "<f2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "U32": "<u4",
+    "U16": "<u2",
+    "U8": "|u1",
+    "I8": "|i1",
+}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 _SPARE = 100 * 2**20  # bytes that are left free on the disk
 _LEFT_BEHIND = 600.0  # seconds after which nobody writes a file any more

@@ -18,7 +18,11 @@ Made = dict[str, npt.NDArray[np.float32]]
 
 
 def numbers() -> Made:
-    return {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.zeros(0, np.float32)}
+    return {
+        "a": np.arange(6, dtype=np.float32).reshape(2, 3),
+        "b": np.zeros(0, np.float32),
+        "c": np.arange(-3, 4, dtype=np.int8),
+    }
 
 
 def never() -> Made:
@@ -34,7 +38,11 @@ def test_arrays_are_made_once(tmp_path: Path) -> None:
     """Whoever comes later maps the file of the first."""
     mapped.derived(tmp_path, "kind", "1", numbers)
     found = mapped.derived(tmp_path, "kind", "1", never)
-    assert {name: array.tolist() for name, array in found.items()} == {"a": [[0, 1, 2], [3, 4, 5]], "b": []}
+    assert {name: array.tolist() for name, array in found.items()} == {
+        "a": [[0, 1, 2], [3, 4, 5]],
+        "b": [],
+        "c": [-3, -2, -1, 0, 1, 2, 3],
+    }
     assert only_file(tmp_path).stat().st_mode & 0o077 == 0
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from builtin_plugins.embeddings.e5.packed import PackedModel
 from builtin_plugins.embeddings.e5.unigram import Unigram
 from builtin_plugins.embeddings.engines.base import Ids, Reference, Vectors, padded
-from builtin_plugins.embeddings.engines.bert_graph import FORM, build, projected_together
+from builtin_plugins.embeddings.engines.bert_graph import FORM, build, projected_together, quantised
 from kernel.sdk import mapped
 
 REFERENCE_FILE = Path(__file__).with_name("reference.json")
@@ -31,10 +31,12 @@ class E5:
     """See `Network`."""
 
     model = "multilingual-e5-small"
+    takes_int8 = True
 
     def __init__(self, file: Path, fingerprint: str, home: Path | None = None) -> None:
         self._packed = PackedModel(file)
-        self._weights = mapped.derived(home, self.model, f"{fingerprint}-{FORM}", self._unpacked)
+        self._home = home
+        self._weights = mapped.Arrays({})
         self._unigram = Unigram(self._packed.vocabulary, self._packed.positions)
         del self._packed.vocabulary  # 25 MB, in the tokenizer's own form now
         self.fingerprint = fingerprint
@@ -44,7 +46,9 @@ class E5:
     def reference(self) -> Reference:
         return Reference.read(REFERENCE_FILE)
 
-    def graph(self) -> Any:
+    def graph(self, *, int8: bool) -> Any:
+        version, make = (f"{FORM}-int8", self._quantised) if int8 else (FORM, self._unpacked)
+        self._weights = mapped.derived(self._home, self.model, f"{self.fingerprint}-{version}", make)
         return build(self._weights, self._packed.shape)
 
     def forget(self) -> None:
@@ -52,6 +56,9 @@ class E5:
 
     def _unpacked(self) -> Mapping[str, Vectors]:
         return projected_together(self.tensors(), self._packed.shape)
+
+    def _quantised(self) -> Mapping[str, Any]:
+        return quantised(self._unpacked())
 
     def tensors(self) -> dict[str, Vectors]:
         """All but the word embeddings, in fp32, by the names of `transformers.BertModel` (86 MB)."""

@@ -85,8 +85,12 @@ class Network(Protocol):
     def reference(self) -> Reference:
         """What an engine's vectors are compared with when it is loaded."""
 
-    def graph(self) -> Any:
-        """The `openvino.Model`."""
+    @property
+    def takes_int8(self) -> bool:
+        """Whether it gives the same vectors, but for a thousandth, when its products are computed in int8."""
+
+    def graph(self, *, int8: bool) -> Any:
+        """The `openvino.Model`, its weights in fp32 or in int8."""
 
     def forget(self) -> None:
         """Give back the memory of the graph's weights: they are read again where they are needed."""
@@ -103,7 +107,7 @@ class EmbeddingEngine(Protocol):
 
     @property
     def identity(self) -> str:
-        """Engine, model, precision and weights, as `openvino/all-MiniLM-L6-v2/bf16/53aa51172d14`.
+        """Engine, model, arithmetic and weights, as `openvino/all-MiniLM-L6-v2/bf16/53aa51172d14`.
 
         Stored beside each vector: vectors of two identities are never compared.
         """
@@ -116,8 +120,8 @@ class EmbeddingEngine(Protocol):
         """One row of length 1 per text: float32 [len(texts), dimension], in the order of `texts`."""
 
 
-def identity(engine: str, model: str, precision: Precision, fingerprint: str) -> str:
-    return f"{engine}/{model}/{precision}/{fingerprint}"
+def identity(engine: str, model: str, arithmetic: str, fingerprint: str) -> str:
+    return f"{engine}/{model}/{arithmetic}/{fingerprint}"
 
 
 def normalised(vectors: Vectors) -> Vectors:

@@ -16,9 +16,12 @@ from builtin_plugins.embeddings.engines.base import BertShape
 from builtin_plugins.embeddings.engines.openvino_runtime import opset, runtime
 
 FORM = "1"
-"""Of what `projected_together` makes: another number makes files that keep it unusable."""
+"""Of what `projected_together` and `quantised` make: another number makes files that keep it unusable."""
 _PROJECTIONS = ("query", "key", "value")
 _TOGETHER = "projections"
+_SCALE = ".scale"
+_MATRIX = 2  # dimensions
+_INT8_MOST, _LEAST_SCALE = 127, 1e-12
 _MASKED = np.float32(-1e4)  # far below any attention score, and representable in bf16 and fp16
 
 
@@ -33,8 +36,19 @@ def projected_together(weights: Mapping[str, npt.NDArray[Any]], shape: BertShape
     return found
 
 
+def quantised(weights: Mapping[str, npt.NDArray[Any]]) -> Mapping[str, Any]:
+    """The tensors with the layers' matrices in int8, each beside what its rows are to be multiplied by."""
+    found = dict(weights)
+    for name, tensor in weights.items():
+        if name.startswith("encoder.") and tensor.ndim == _MATRIX:
+            scale = np.maximum(np.abs(tensor).max(axis=1, keepdims=True) / _INT8_MOST, _LEAST_SCALE)
+            found[name] = np.rint(tensor / scale).astype(np.int8)
+            found[name + _SCALE] = scale.astype(np.float32)
+    return found
+
+
 def build(weights: Mapping[str, npt.NDArray[Any]], shape: BertShape) -> Any:
-    """The graph as an `openvino.Model`, from the tensors of `projected_together`.
+    """The graph as an `openvino.Model`, from the tensors of `projected_together` or `quantised`.
 
     It shares their memory and doesn't keep it: hold on to them.
 
@@ -97,8 +111,14 @@ class _BertBuilder:
         return list(self._op.split(together, self._integers(1), 3).outputs())
 
     def _linear(self, states: Any, name: str) -> Any:
-        product = self._op.matmul(states, self._constant(f"{name}.weight"), False, True)
+        product = self._op.matmul(states, self._matrix(f"{name}.weight"), False, True)
         return self._op.add(product, self._constant(f"{name}.bias"))
+
+    def _matrix(self, name: str) -> Any:
+        stored = self._constant(name)
+        if name + _SCALE not in self._weights:
+            return stored
+        return self._op.multiply(self._op.convert(stored, "f32"), self._constant(name + _SCALE))
 
     def _layer_norm(self, states: Any, name: str) -> Any:
         centred = self._op.mvn(states, self._integers([-1]), True, self._shape.epsilon, "inside_sqrt")

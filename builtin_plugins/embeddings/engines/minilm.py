@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
 
-from builtin_plugins.embeddings.engines.base import BertShape, Ids, Reference, Vectors, padded
+from builtin_plugins.embeddings.engines.base import BertShape, EngineError, Ids, Reference, Vectors, padded
 from builtin_plugins.embeddings.engines.bert_graph import FORM, build, projected_together
 from builtin_plugins.embeddings.weights import Weights
 from kernel.sdk import mapped
@@ -30,6 +30,8 @@ class MiniLm:
         # Half of the model's bytes, of which a text needs a few rows: in the graph each process had its own.
         self._words = self._published[_WORDS]
         self._weights = mapped.derived(home, weights.model, f"{weights.fingerprint}-{FORM}", self._together)
+        # In int8 its vectors are up to two thousandths away, and its products are few.
+        self.takes_int8 = False
         self._tokenizer = Tokenizer.from_file(str(weights.tokenizer))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MAX_TOKENS)
@@ -41,7 +43,9 @@ class MiniLm:
     def reference(self) -> Reference:
         return Reference.read(REFERENCE_FILE)
 
-    def graph(self) -> Any:
+    def graph(self, *, int8: bool) -> Any:
+        if int8:
+            raise EngineError(f"{self.model} is not computed in int8")
         return build(self._weights, self._shape)
 
     def forget(self) -> None:

@@ -1,4 +1,4 @@
-"""Networks on OpenVINO's CPU runtime: no torch in memory, bf16 where the processor has it."""
+"""Networks on OpenVINO's CPU runtime: no torch in memory, and what the processor computes quickest."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from builtin_plugins.embeddings.engines.arithmetic import chosen
 from builtin_plugins.embeddings.engines.base import (
-    EngineError,
     Ids,
     Network,
     Precision,
@@ -59,7 +59,7 @@ class OpenVinoEngine:
         """Compile the network and check it against the reference vectors (about half a second).
 
         Args:
-            precision: `auto` takes bf16 where the processor computes in it, else fp32.
+            precision: `auto` takes what the processor computes quickest (`arithmetic`).
             threads: processor threads in all; None takes every core.
             batches: how many batches of 512 tokens are computed side by side, each with its share of the
                 threads. Two threads on one batch wait for each other at every layer: one batch at a time
@@ -69,12 +69,12 @@ class OpenVinoEngine:
             EngineError: bf16 was asked for on a processor without it, or the vectors are not the reference's.
         """
         core = runtime().Core()
-        self._precision = _chosen(precision, core)
+        arithmetic = chosen(precision, core, takes_int8=network.takes_int8)
         self._network = network
-        self._identity = identity("openvino", network.model, self._precision, network.fingerprint)
+        self._identity = identity("openvino", network.model, arithmetic.name, network.fingerprint)
         self._batches = max(1, min(batches, threads or _cores()))
-        options = _options(self._precision, threads, self._batches)
-        self._compiled = core.compile_model(network.graph(), "CPU", options)
+        options = {**arithmetic.options, **_options(threads, self._batches)}
+        self._compiled = core.compile_model(network.graph(int8=arithmetic.int8), "CPU", options)
         self._idle: queue.SimpleQueue[Any] = queue.SimpleQueue()
         verify(self, network.reference)
         network.forget()  # the runtime has brought them into a form of its own meanwhile
@@ -131,22 +131,8 @@ class OpenVinoEngine:
             return self._compiled.create_infer_request()
 
 
-def _has_bf16(core: Any) -> bool:
-    return "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
-
-
-def _chosen(precision: Precision | Literal["auto"], core: Any) -> Precision:
-    if precision == "auto":
-        return "bf16" if _has_bf16(core) else "fp32"
-    if precision == "bf16" and not _has_bf16(core):
-        # The runtime would compute in fp32 without a word, and the vectors would bear a false identity.
-        raise EngineError("this processor does not support bf16: choose the precision auto or fp32")
-    return precision
-
-
-def _options(precision: Precision, threads: int | None, streams: int) -> dict[str, Any]:
+def _options(threads: int | None, streams: int) -> dict[str, Any]:
     options: dict[str, Any] = {
-        "INFERENCE_PRECISION_HINT": "bf16" if precision == "bf16" else "f32",
         "PERFORMANCE_HINT": "LATENCY" if streams == 1 else "THROUGHPUT",
         "NUM_STREAMS": streams,
         "CPU_RUNTIME_CACHE_CAPACITY": _KERNELS,  # undocumented, so a test names it and the release is pinned

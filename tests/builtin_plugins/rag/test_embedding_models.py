@@ -134,7 +134,7 @@ async def test_a_model_that_changed_its_vectors(stage: Stage) -> None:
     failed = await ingest(stage.running, stage.ann, base, "b.txt", "Another text.")
     assert (refused.status, refused.json()["code"], failed["status"]) == (503, "engine_changed", "failed")
     for said in (refused.detail, failed["error"]):
-        assert "[16]" in said and "[32]" in said and "new knowledge base" in said
+        assert "[16]" in said and "[32]" in said and "reembed" in said
 
 
 @pytest.mark.parametrize("hybrid", [False, True])

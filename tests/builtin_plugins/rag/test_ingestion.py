@@ -160,7 +160,7 @@ async def test_another_engine(start_platform: Start, database_url: str | None) -
     assert (failed["status"], refused.status) == ("failed", 503)
     assert refused.json()["code"] == "engine_changed"
     for said in (failed["error"], refused.detail):
-        assert "first-engine" in said and "second-engine" in said and "new knowledge base" in said
+        assert "first-engine" in said and "second-engine" in said and "reembed" in said
     assert await attempts(running) == [1, 1]
     engine.engine = "first-engine"
     assert (await ingest(running, ann, base, "b.txt", "Another text."))["status"] == "completed"

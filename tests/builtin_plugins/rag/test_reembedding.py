@@ -84,6 +84,20 @@ def collections(session: Session) -> int:
     return session.scalar(select(func.count()).select_from(CollectionRecord)) or 0
 
 
+async def test_a_model_that_runs_on_another_engine(start_platform: Start, database_url: str | None) -> None:
+    """The remedy of the refusal: the same model again gives all documents vectors of its new engine."""
+    engine = HashEmbeddings()
+    running = await start_platform("rag", engine, env={"DATABASE_URL": database_url})
+    ann = await somebody(running)
+    base = await shelf(ann)
+    engine.engine = "hash-3"
+    refused = await ann.post(f"{BASES}/{base}/search", json={"question": "Senja"})
+    assert (refused.status, refused.json()["code"]) == (503, "engine_changed")
+    await reembed(ann, base, OLD)
+    await running.run_jobs()
+    assert await sources(ann, base) == {f"{topic}.txt" for topic in TOPICS}
+
+
 async def test_questions_uploads_and_deletions_meanwhile(
     start_platform: Start, database_url: str | None, pytestconfig: pytest.Config
 ) -> None:
