@@ -46,9 +46,10 @@ def serve(
         The first start creates PLATFORM_HOME with its secrets and updates the database. Everything is
     stored in that folder.
     """
-    from kernel import allocator, collector_timing
+    from kernel import allocator, collector_timing, scheduling
 
     allocator.save_memory()
+    scheduling.take_short_turns()
     collector_timing.seldom()
     from cli.processes import Start, start
 

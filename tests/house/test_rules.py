@@ -43,8 +43,8 @@ def sources(*folders: str) -> Iterator[tuple[str, ast.Module]]:
             yield str(path.relative_to(ROOT)), parsed(path)
 
 
-def imports(tree: ast.Module) -> Iterator[str]:
-    """The modules that a module imports, function bodies included."""
+def imports(tree: ast.AST) -> Iterator[str]:
+    """The modules that a module, or a part of it, imports; function bodies included."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -137,6 +137,14 @@ def test_openvino_is_imported_in_one_place() -> None:
     everything = sources("kernel", "builtin_plugins", "cli")
     found = {path for path, tree in everything for n in imports(tree) if n.split(".")[0] == "openvino"}
     assert found <= {"builtin_plugins/embeddings/engines/openvino_runtime.py"}
+
+
+def test_numpy_is_not_entered_by_its_side_door() -> None:
+    """Two threads that first import `numpy.typing` and `numpy` both fail: each waits for the other."""
+    for path, tree in sources("kernel", "builtin_plugins", "cli"):
+        plain = [node for node in tree.body if isinstance(node, ast.Import)]
+        names = [name for node in plain for name in imports(node)]
+        assert "numpy.typing" not in names or "numpy" in names[: names.index("numpy.typing")], path
 
 
 def test_environment_is_read_in_few_places() -> None:

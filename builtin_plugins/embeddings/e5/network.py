@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from builtin_plugins.embeddings.e5.packed import PackedModel
 from builtin_plugins.embeddings.e5.unigram import Unigram
 from builtin_plugins.embeddings.engines.base import Ids, Reference, Vectors, padded
 from builtin_plugins.embeddings.engines.bert_graph import FORM, build, projected_together, quantised
 from kernel.sdk import mapped
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 REFERENCE_FILE = Path(__file__).with_name("reference.json")
 _LAYER = {  # the packed file's names, and those of `transformers.BertModel`

@@ -51,11 +51,6 @@ class LanguageDetector:
         self._loading = threading.Lock()
         self._identifier: Any = None
 
-    @property
-    def is_loaded(self) -> bool:
-        """Whether telling a language takes no longer than the text."""
-        return self._identifier is not None
-
     def of(self, text: str) -> str | None:
         """The language of a text; None where it can't be told, as of a single word, or where it has none,
         as random letters.

@@ -34,7 +34,7 @@ async def find(inquiry: Inquiry, plan: contracts.SearchPlan) -> Retrieved:
         plan.imagined,
         plan.trees,
         request.question,
-        await inquiry.language(),
+        inquiry.language,
     )
     searching = f"Searching {plural(len(inquiry.bases), 'knowledge base')}"
     with inquiry.paused(), trace.step("search", searching):

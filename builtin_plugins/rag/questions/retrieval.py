@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,7 +32,8 @@ class Sought:
     """What to search for. `imagined` is a passage whose meaning counts as much as the text's.
 
     `trees` searches the summaries of the documents' trees beside the passages. `question` is what
-    similarities refer to if other words than its own are searched for, `language` that of the question.
+    similarities refer to if other words than its own are searched for; `language` tells that of the question,
+    while it is embedded.
     """
 
     text: str
@@ -42,7 +43,7 @@ class Sought:
     imagined: str | None = None
     trees: bool = False
     question: str | None = None
-    language: str | None = None
+    language: Callable[[], Awaitable[str | None]] | None = None
 
 
 async def retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> Retrieved:
@@ -61,10 +62,11 @@ async def retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: S
 
 async def _asked(platform: Platform, model: str, sought: Sought) -> Embedded:
     """The question by a model, whose vectors have a share in the ranking as it knows the language."""
-    found = await embed(platform, model, [sought.text], "query")
-    if not sought.hybrid or found.languages is None:
-        return found
-    return replace(found, meaning=found.share_in(sought.language))
+    embedding = embed(platform, model, [sought.text], "query")
+    if not sought.hybrid or sought.language is None:
+        return await embedding
+    found, language = await asyncio.gather(embedding, sought.language())
+    return found if found.languages is None else replace(found, meaning=found.share_in(language))
 
 
 async def _caught_up(platform: Platform, bases: Sequence[KnowledgeBase]) -> bool:

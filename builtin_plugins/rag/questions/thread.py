@@ -18,9 +18,6 @@ from typing import ParamSpec, TypeVar
 from builtin_plugins.rag.services.languages import LANGUAGES
 from kernel.sdk import Platform, ResourceKey
 
-_SHORT = 500
-"""Characters whose language is told in 50 µs: as long takes the way to a thread and back."""
-
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -35,10 +32,7 @@ async def in_thread(platform: Platform, fn: Callable[P, T], *args: P.args, **kwa
 
 async def language_of(platform: Platform, question: str) -> str | None:
     """The language of a question, by its ISO 639 code; None where it can't be told."""
-    detector = platform.resource(LANGUAGES)
-    if detector.is_loaded and len(question) <= _SHORT:
-        return detector.of(question)
-    return await in_thread(platform, detector.of, question)
+    return await in_thread(platform, platform.resource(LANGUAGES).of, question)
 
 
 @asynccontextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -29,7 +30,7 @@ async def search_passages(
     bases = await caller.platform.database.read(_bases, scope, knowledge_base_ids)
     if not bases:
         return []
-    language = await language_of(caller.platform, question)
+    language = partial(language_of, caller.platform, question)
     found = await retrieve(caller.platform, bases, Sought(question, top_k, language=language))
     return [ranked_passage(item) for item in found.items]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -27,7 +29,7 @@ async def sample_answers(platform: Platform) -> dict[str, str]:
         if question is None:
             continue
         try:
-            language = await language_of(platform, question)
+            language = partial(language_of, platform, question)
             best = await retrieve(platform, [base], Sought(question, 1, language=language))
         except PlatformError:
             continue
