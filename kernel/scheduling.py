@@ -1,4 +1,4 @@
-"""How soon the system runs a thread that has something to do again.
+"""How soon a thread that wakes up gets the processor.
 
 Where all cores are busy, Linux lets whoever has one keep it for a few milliseconds. A thread that asks for
 short turns gets its turn sooner, and no more of them: an event loop that is woken runs before threads that
@@ -21,11 +21,16 @@ _TURN = 100_000  # ns, the shortest that there is
 
 
 def take_short_turns() -> None:
-    """Ask for short turns for this thread alone. Before Linux 6.12, and elsewhere, nothing changes."""
+    """Ask for short turns for this thread alone.
+
+    Before Linux 6.12, and on other systems, its turns stay as they are. A process with a raised priority (a
+    negative `nice`) stays as it is: its threads would lose it.
+    """
     number = _SCHED_SETATTR.get(platform.machine())
-    if sys.platform != "linux" or number is None or os.sched_getscheduler(0) != os.SCHED_OTHER:
+    if sys.platform != "linux" or number is None:
         return
-    nice = os.getpriority(os.PRIO_PROCESS, 0)
-    wanted = _ATTRIBUTES.pack(_ATTRIBUTES.size, os.SCHED_OTHER, _RESET_ON_FORK, nice, 0, _TURN, 0, 0)
     with suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).syscall(number, 0, wanted, 0)
+        nice = os.getpriority(os.PRIO_PROCESS, 0)
+        if nice >= 0 and os.sched_getscheduler(0) == os.SCHED_OTHER:
+            wanted = _ATTRIBUTES.pack(_ATTRIBUTES.size, os.SCHED_OTHER, _RESET_ON_FORK, nice, 0, _TURN, 0, 0)
+            ctypes.CDLL(None).syscall(number, 0, wanted, 0)

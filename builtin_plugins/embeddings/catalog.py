@@ -56,8 +56,7 @@ def _load_minilm(settings: EmbeddingsSettings, home: Path | None = None) -> Embe
             raise EngineError(f"the engine sentence-transformers is not installed: {FULL_INSTALL}")
         from builtin_plugins.embeddings.engines.sentence_transformers import SentenceTransformersEngine
 
-        precision = "fp32" if settings.precision == "auto" else settings.precision
-        return SentenceTransformersEngine(weights, precision=precision)
+        return SentenceTransformersEngine(weights, precision=settings.for_torch)
     from builtin_plugins.embeddings.engines.minilm import MiniLm
 
     return _on_openvino(MiniLm(weights, home), settings)

@@ -35,10 +35,10 @@ class EmbeddingsSettings(Settings):
         "auto",
         description="Engine for the local models; sentence-transformers supports all-MiniLM-L6-v2 only.",
     )
-    precision: Literal["auto", "fp32", "bf16"] = Field(
+    precision: Literal["auto", "int8", "bf16", "fp32"] = Field(
         "auto",
         description="Precision; auto uses the fastest that the processor supports: int8 for "
-        "multilingual-e5-small, else bf16, else fp32.",
+        "multilingual-e5-small (without AMX), else bf16, else fp32.",
     )
     weights: Path | None = Field(
         None,
@@ -74,6 +74,11 @@ class EmbeddingsSettings(Settings):
         description="Models to load before a process takes its first request, separated by commas, such as "
         "multilingual-e5-small; the first text that needs a model loads it when unset.",
     )
+
+    @property
+    def for_torch(self) -> Literal["bf16", "fp32"]:
+        """The precision of models that torch runs: bf16 only where it was asked for."""
+        return "bf16" if self.precision == "bf16" else "fp32"
 
     @property
     def preloaded(self) -> list[str]:

@@ -168,7 +168,7 @@ class Notifications:
                 await self._end.wait()
             finally:
                 self._connected = False
-                await connection.invalidate()  # ends it at once, without a word to a server that may be gone
+                await connection.invalidate()  # ends within two seconds, also where the server is gone
 
 
 async def ended(task: asyncio.Task[None]) -> None:

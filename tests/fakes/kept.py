@@ -39,9 +39,10 @@ class Kept:
         return self._open[name, database][0]
 
     async def close(self) -> None:
-        """Close all, the last one first."""
-        for key in reversed(list(self._open)):
-            await self._close(key)
+        """Close all, the last one first, also where one fails to."""
+        async with AsyncExitStack() as stack:
+            for _, opened in self._open.values():
+                stack.push_async_callback(opened.aclose)
 
     async def _close(self, key: tuple[str, str]) -> None:
         _, opened = self._open.pop(key)

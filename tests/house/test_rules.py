@@ -142,7 +142,7 @@ def test_openvino_is_imported_in_one_place() -> None:
 def test_numpy_is_not_entered_by_its_side_door() -> None:
     """Two threads that first import `numpy.typing` and `numpy` both fail: each waits for the other."""
     for path, tree in sources("kernel", "builtin_plugins", "cli"):
-        plain = [node for node in tree.body if isinstance(node, ast.Import)]
+        plain = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
         names = [name for node in plain for name in imports(node)]
         assert "numpy.typing" not in names or "numpy" in names[: names.index("numpy.typing")], path
 

@@ -7,15 +7,15 @@ import queue
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from builtin_plugins.embeddings.engines.arithmetic import chosen
 from builtin_plugins.embeddings.engines.base import (
+    Asked,
     Ids,
     Network,
-    Precision,
     Vectors,
     identity,
     normalised,
@@ -52,7 +52,7 @@ class OpenVinoEngine:
         self,
         network: Network,
         *,
-        precision: Precision | Literal["auto"] = "auto",
+        precision: Asked = "auto",
         threads: int | None = None,
         batches: int = 1,
     ) -> None:
@@ -66,7 +66,8 @@ class OpenVinoEngine:
                 answers a question sooner, several take less processor time for many passages.
 
         Raises:
-            EngineError: bf16 was asked for on a processor without it, or the vectors are not the reference's.
+            EngineError: int8 or bf16 was asked for on a processor without it, or the vectors are not the
+                reference's.
         """
         core = runtime().Core()
         arithmetic = chosen(precision, core, takes_int8=network.takes_int8)

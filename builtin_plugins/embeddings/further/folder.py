@@ -82,11 +82,12 @@ def _load(name: str, declared: FurtherModel, settings: EmbeddingsSettings) -> Em
         raise EngineError(f"a folder needs sentence-transformers, which is not installed: {FULL_INSTALL}")
     from builtin_plugins.embeddings.engines.sentence_transformers import SentenceTransformersEngine
 
-    precision = "fp32" if settings.precision == "auto" else settings.precision
     prefix = _prefixes(folder, declared)["passage"]
     files = ModelFolder(folder, name, digest(_content(folder), prefix, declared.max_tokens))
     try:
-        engine = SentenceTransformersEngine(files, precision=precision, max_tokens=declared.max_tokens)
+        engine = SentenceTransformersEngine(
+            files, precision=settings.for_torch, max_tokens=declared.max_tokens
+        )
         check_dimension(name, declared.dimension, engine.encode(["probe"]))
     except DeclaredWrongly:
         raise

@@ -206,7 +206,7 @@ async def list_own(caller: Caller) -> LicenseList:
     """The caller's licences, newest first: its own, and those of organizations in which it has a seat."""
     subject = caller.principal.subject
     places = await organizations_of(caller.platform, subject)
-    return await caller.platform.database.read(_list, caller.platform, held_by(subject, places))
+    return await _listed(caller.platform, held_by(subject, places))
 
 
 def held_by(subject: str, organizations: Sequence[int]) -> Any:
@@ -221,7 +221,12 @@ def held_by(subject: str, organizations: Sequence[int]) -> Any:
 async def list_of_organization(caller: Caller, organization_id: int) -> LicenseList:
     """The licences of an organization."""
     mine = License.organization_id == organization_id
-    return await caller.platform.database.read(_list, caller.platform, mine)
+    return await _listed(caller.platform, mine)
+
+
+async def _listed(platform: Platform, which: Any) -> LicenseList:
+    usage = platform.resource(USAGE)
+    return await usage.between_writes(lambda: platform.database.read(_list, platform, which))
 
 
 def _list(session: Session, platform: Platform, which: Any) -> LicenseList:
@@ -276,14 +281,14 @@ async def validate_key(caller: Caller, key: str, plugin_id: str) -> KeyValid | K
     """
     platform = caller.platform
     check_form(platform, plugin_id)
-    row = await platform.database.read(find_by_key, hasher_of(platform).candidates(key))
+    usage, hashes = platform.resource(USAGE), hasher_of(platform).candidates(key)
+    row = await usage.between_writes(lambda: platform.database.read(find_by_key, hashes))
     if row is None or row.plugin_id != plugin_id:
         return KeyInvalid(reason="Invalid license key")
     if not row.active:
         return KeyInvalid(reason="The license is not active", valid_until=row.valid_until)
     if row.valid_until <= utc_now():
         return KeyInvalid(reason="The license has expired", valid_until=row.valid_until)
-    usage = platform.resource(USAGE)
     usage.count(row.id)
     return KeyValid(
         user_id=row.user_id,

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
+from typing import TypeVar
 
 from sqlalchemy import update
 from sqlalchemy.exc import SQLAlchemyError
@@ -18,6 +19,8 @@ from kernel.sdk import Platform, ResourceKey, Unit, utc_now
 
 from ..models import License
 from ..settings import LicensingSettings
+
+T = TypeVar("T")
 
 log = logging.getLogger("platform.licensing")
 
@@ -28,6 +31,8 @@ class Usage:
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
         self._waiting: dict[str, tuple[int, datetime]] = {}
+        self._writing = asyncio.Lock()
+        self._writes = 0
         self._stopping = asyncio.Event()
 
     def count(self, license_id: str) -> None:
@@ -43,11 +48,24 @@ class Usage:
         found = self._waiting.get(license_id)
         return None if found is None else found[1]
 
+    async def between_writes(self, read: Callable[[], Awaitable[T]]) -> T:
+        """What `read` answers where nothing is written meanwhile: each use is in a row or `pending`."""
+        while True:
+            async with self._writing:
+                writes = self._writes
+            found = await read()
+            if writes == self._writes:
+                return found
+
     async def flush(self) -> None:
         """Write what was counted; what can't be written is kept for the next time."""
+        async with self._writing:
+            if self._waiting:
+                self._writes += 1
+                await self._write()
+
+    async def _write(self) -> None:
         waiting, self._waiting = self._waiting, {}
-        if not waiting:
-            return
         try:
             await self._platform.database.write(_add, waiting)
         except (SQLAlchemyError, OSError) as error:

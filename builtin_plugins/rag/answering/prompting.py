@@ -10,6 +10,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from builtin_plugins.rag.answering.citations import without_citations
 from builtin_plugins.rag.answering.passages import Passage
@@ -83,6 +84,7 @@ def build_prompt(
     )
 
 
+@lru_cache(maxsize=256)  # a method that drafts, judges and drafts again shows the same passages each time
 def defused(text: str) -> str:
     """Text without control and invisible characters, its passage marks and chat-template tokens broken."""
     plain = _CONTROL.sub("", text.replace("\r\n", "\n"))

@@ -13,13 +13,16 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from builtin_plugins.embeddings.e5.file import find_file
 from builtin_plugins.embeddings.e5.network import E5
 from builtin_plugins.embeddings.e5.packed import PackedModel
-from builtin_plugins.embeddings.engines.base import Vectors
+from builtin_plugins.embeddings.engines.arithmetic import Arithmetic, in_groups, product_of_a_row
+from builtin_plugins.embeddings.engines.base import EngineError, Vectors
+from builtin_plugins.embeddings.engines.minilm import MiniLm
 from builtin_plugins.embeddings.engines.openvino import OpenVinoEngine
 from builtin_plugins.embeddings.engines.openvino_runtime import runtime
-from builtin_plugins.embeddings.weights import WeightsDamaged, WeightsNotFound
+from builtin_plugins.embeddings.weights import WeightsDamaged, WeightsNotFound, find_weights
 from kernel.sdk import contracts
 from kernel.testing import Start
 
+PROCESSOR = Path("/proc/cpuinfo")
 TEXTS = [
     "query: Who founded the observatory near Bergen?",
     "passage: Das Observatorium wurde 1897 von Ada Lindqvist gegründet; es steht bei Köln.",
@@ -145,15 +148,31 @@ def test_what_the_processor_computes_quickest_stays_close(
 
 
 def test_products_in_int8(quickest: OpenVinoEngine) -> None:
-    """Where a processor has instructions for them and none for tiles of bf16; the identity says so."""
-    instructions = set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split())
+    """Where inputs are quantised, small numbers beside a large one become 0; the identity says what runs."""
+    core = runtime().Core()
+    assert product_of_a_row(core, Arithmetic("fp32")) != in_groups()
+    in_int8 = product_of_a_row(core, Arithmetic("fp32", int8=True)) == in_groups()
     arithmetic = quickest.identity.split("/")[2]
-    if "amx_bf16" in instructions:
+    if PROCESSOR.exists() and "amx_bf16" in PROCESSOR.read_text(encoding="utf-8"):
         assert arithmetic == "bf16"
-    elif "avx512_vnni" in instructions:
-        assert arithmetic == ("int8-bf16" if "avx512_bf16" in instructions else "int8-fp32")
     else:
-        assert arithmetic.removeprefix("int8-") in {"bf16", "fp32"}
+        assert arithmetic.startswith("int8-") == in_int8
+    if PROCESSOR.exists() and "avx512_vnni" in PROCESSOR.read_text(encoding="utf-8"):
+        assert in_int8
+
+
+def test_a_precision_that_is_asked_for(network: E5) -> None:
+    """It is what runs, or refused; a model that does not take int8 is computed as without the setting."""
+    assert OpenVinoEngine(network, precision="fp32").identity.split("/")[2] == "fp32"
+    if product_of_a_row(runtime().Core(), Arithmetic("fp32", int8=True)) == in_groups():
+        assert "/int8-" in OpenVinoEngine(network, precision="int8").identity
+    else:
+        with pytest.raises(EngineError, match="does not support int8"):
+            OpenVinoEngine(network, precision="int8")
+    minilm = MiniLm(find_weights())
+    assert OpenVinoEngine(minilm, precision="int8").identity == OpenVinoEngine(minilm).identity
+    with pytest.raises(EngineError, match="is not computed in int8"):
+        minilm.graph(int8=True)
 
 
 def test_weights_in_int8_stay_close(network: E5, published: Published) -> None:

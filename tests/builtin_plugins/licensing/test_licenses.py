@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from datetime import datetime, timedelta
 
@@ -102,6 +103,20 @@ async def test_uses_are_counted(licensing: Running) -> None:
     shown = (await admin.get(LICENSES)).json()["licenses"][0]
     assert shown["usage_count"] == 3
     assert shown["last_used_at"] is not None
+
+
+async def test_uses_are_counted_while_they_are_written(licensing: Running) -> None:
+    """A use that is on its way into the database is neither left out nor counted twice."""
+    admin = await somebody(licensing, role="admin")
+    plugin = await make_listing(licensing, admin)
+    key = (await activate(admin, plugin["id"]))["license_key"]
+    usage = licensing.platform.resource(USAGE)
+    for number in range(1, 41):
+        asked, _, listed = await asyncio.gather(
+            validate(admin, key, plugin["id"]), usage.flush(), admin.get(LICENSES)
+        )
+        assert asked["usage_count"] == number
+        assert listed.json()["licenses"][0]["usage_count"] in (number - 1, number)
 
 
 @pytest.mark.parametrize(
