@@ -21,8 +21,9 @@ import json
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
+from statistics import median
 
 import uvloop
 
@@ -139,17 +140,28 @@ def asked(number: int) -> str:
 
 
 class Clock:
-    """Processor time without that of embedding, in milliseconds for each question."""
+    """Processor time of questions without that of embedding, in milliseconds.
+
+    The median question's: now and then one has the collector's, or that of work in the background.
+    """
 
     def __init__(self, engine: TimedEmbeddings) -> None:
         self._engine = engine
+        self._laps: list[Cost] = []
         self._start = self._now()
 
     def _now(self) -> Cost:
         return Cost.now() - self._engine.spent
 
+    def lap(self) -> None:
+        """The end of a question."""
+        now = self._now()
+        self._laps.append(now - self._start)
+        self._start = now
+
     def read(self) -> Cost:
-        return (self._now() - self._start) * (1000 / QUESTIONS)
+        loop, process = (median(costs) for costs in zip(*map(astuple, self._laps), strict=True))
+        return Cost(loop, process) * 1000
 
 
 async def answering(caller: Caller, engine: TimedEmbeddings, pipeline: str, method: str) -> Spent:
@@ -162,6 +174,7 @@ async def answering(caller: Caller, engine: TimedEmbeddings, pipeline: str, meth
         assert answer.explain is not None and answer.method == method, answer
         searches += sum(one.step == "search" for one in answer.explain.steps)
         calls += answer.model_calls
+        clock.lap()
     return Spent(clock.read(), searches // QUESTIONS, calls // QUESTIONS)
 
 
@@ -179,6 +192,7 @@ async def searching(
         if method == "auto":
             request = QueryRequest(question=question, rerank=True)
             await reranked(Inquiry(caller, bases, request), found, RERANKED // 2, TOP_K)
+        clock.lap()
     return clock.read()
 
 
