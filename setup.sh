@@ -181,8 +181,8 @@ if [ "$command" = test ]; then
     cd "$here"
     # Hundreds of processes start: each would compile all modules again.
     unset PYTHONDONTWRITEBYTECODE
-    # A file's tests stay together: many share one platform. Four processes have up to 80 connections of PostgreSQL at a
-    # time, and a server has 100 unless it is told otherwise.
+    # A file's tests stay together: many share one platform. Four processes open up to 80 PostgreSQL connections at once,
+    # and a server allows 100 by default.
     exec "$venv/bin/python" -m pytest -n auto --maxprocesses 4 --max-worker-restart 1 --dist loadfile --no-loadscope-reorder \
         "$@"
 fi

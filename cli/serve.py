@@ -49,7 +49,7 @@ def serve(
     from kernel import allocator, collector_timing, scheduling
 
     allocator.save_memory()
-    scheduling.take_short_turns()
+    scheduling.use_short_slices()
     collector_timing.seldom()
     from cli.processes import Start, start
 

@@ -1,8 +1,9 @@
 """How soon a thread that wakes up gets the processor.
 
-Where all cores are busy, Linux lets whoever has one keep it for a few milliseconds. A thread that asks for
-short turns gets its turn sooner, and no more of them: an event loop that is woken runs before threads that
-compute for long (sched_setattr(2); the kernel's Documentation/scheduler/sched-eevdf.rst).
+When all cores are busy, Linux lets a running thread keep its core for a few milliseconds. A thread that asks
+for short time slices is scheduled sooner after waking up, without getting more processor time in all: the
+event loop need not wait for threads that do long computations (sched_setattr(2); the kernel's
+Documentation/scheduler/sched-eevdf.rst).
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from contextlib import suppress
 
 _SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}  # system calls, which the C library has no function for
 _ATTRIBUTES = struct.Struct("=IIQiIQQQ")  # size, policy, flags, nice, priority, runtime, deadline, period
-_RESET_ON_FORK = 1  # threads and processes that it starts take turns as usual
-_TURN = 100_000  # ns, the shortest that there is
+_RESET_ON_FORK = 1  # threads and processes that it starts have the usual time slices
+_SLICE = 100_000  # ns, the shortest that Linux accepts
 
 
-def take_short_turns() -> None:
-    """Ask for short turns for this thread alone.
+def use_short_slices() -> None:
+    """Ask for short time slices for the calling thread only.
 
-    Before Linux 6.12, and on other systems, its turns stay as they are. A process with a raised priority (a
-    negative `nice`) stays as it is: its threads would lose it.
+    It changes nothing before Linux 6.12 or on other systems, nor in a process with raised priority (a
+    negative `nice`), whose new threads would lose that priority.
     """
     number = _SCHED_SETATTR.get(platform.machine())
     if sys.platform != "linux" or number is None:
@@ -32,5 +33,5 @@ def take_short_turns() -> None:
     with suppress(AttributeError, OSError, TypeError):
         nice = os.getpriority(os.PRIO_PROCESS, 0)
         if nice >= 0 and os.sched_getscheduler(0) == os.SCHED_OTHER:
-            wanted = _ATTRIBUTES.pack(_ATTRIBUTES.size, os.SCHED_OTHER, _RESET_ON_FORK, nice, 0, _TURN, 0, 0)
+            wanted = _ATTRIBUTES.pack(_ATTRIBUTES.size, os.SCHED_OTHER, _RESET_ON_FORK, nice, 0, _SLICE, 0, 0)
             ctypes.CDLL(None).syscall(number, 0, wanted, 0)

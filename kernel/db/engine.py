@@ -143,7 +143,7 @@ class Database:
     async def session_connection(self) -> AsyncIterator[AsyncConnection]:
         """A connection outside any transaction, for locks and statements that need one of their own.
 
-        On PostgreSQL it is a new one beside those of the pool, and is closed at the end.
+        On PostgreSQL it doesn't come from the pool, and is closed afterwards.
         """
         autocommit = self._lasting.execution_options(isolation_level="AUTOCOMMIT")
         async with autocommit.connect() as connection:

@@ -147,7 +147,7 @@ async def _session_lock(
             yield
         finally:
             await _release(connection, f"SELECT pg_advisory_unlock{kind}(:key)", _KEYS[name])
-            await connection.invalidate()  # ends within two seconds, also where the server is gone
+            await connection.invalidate()  # takes two seconds at most, even if the server is gone
 
 
 async def _release(connection: AsyncConnection, statement: str, key: int) -> None:

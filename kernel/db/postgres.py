@@ -36,9 +36,9 @@ def postgres_engine(url: str, pool_size: int) -> AsyncEngine:
 
 
 def unpooled_engine(url: str) -> AsyncEngine:
-    """An engine that opens each connection anew and closes it after use, for what holds one for long.
+    """An engine without a pool, for connections that are held for a long time.
 
-    From a pool these would take the places of requests.
+    In a pool, they would take connections away from requests.
     """
     return _engine(make_url(url), poolclass=NullPool)
 

@@ -168,7 +168,7 @@ class Notifications:
                 await self._end.wait()
             finally:
                 self._connected = False
-                await connection.invalidate()  # ends within two seconds, also where the server is gone
+                await connection.invalidate()  # takes two seconds at most, even if the server is gone
 
 
 async def ended(task: asyncio.Task[None]) -> None:

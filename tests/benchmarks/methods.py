@@ -142,7 +142,7 @@ def asked(number: int) -> str:
 class Clock:
     """Processor time of questions without that of embedding, in milliseconds.
 
-    The median question's: now and then one has the collector's, or that of work in the background.
+    That of the median question: now and then one includes garbage collection or work in the background.
     """
 
     def __init__(self, engine: TimedEmbeddings) -> None:

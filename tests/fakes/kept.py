@@ -19,9 +19,9 @@ _MOST = 6
 
 
 class Kept:
-    """The platforms of a test process that were asked for last; the others are closed.
+    """The platforms that a test process used last; older ones are closed.
 
-    Fixtures ask for each module: one kept for longer may be closed meanwhile.
+    Fixtures ask again for each module, since a platform may have been closed in between.
     """
 
     def __init__(self, folders: pytest.TempPathFactory) -> None:
@@ -39,7 +39,7 @@ class Kept:
         return self._open[name, database][0]
 
     async def close(self) -> None:
-        """Close all, the last one first, also where one fails to."""
+        """Close all of them, the newest first, even if closing one fails."""
         async with AsyncExitStack() as stack:
             for _, opened in self._open.values():
                 stack.push_async_callback(opened.aclose)

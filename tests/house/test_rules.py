@@ -139,8 +139,8 @@ def test_openvino_is_imported_in_one_place() -> None:
     assert found <= {"builtin_plugins/embeddings/engines/openvino_runtime.py"}
 
 
-def test_numpy_is_not_entered_by_its_side_door() -> None:
-    """Two threads that first import `numpy.typing` and `numpy` both fail: each waits for the other."""
+def test_numpy_is_imported_before_its_typing() -> None:
+    """If one thread imports `numpy.typing` first while another imports `numpy`, both imports fail."""
     for path, tree in sources("kernel", "builtin_plugins", "cli"):
         plain = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
         names = [name for node in plain for name in imports(node)]

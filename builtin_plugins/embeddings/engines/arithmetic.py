@@ -1,8 +1,8 @@
-"""What a processor computes quickest without a loss that matters.
+"""The fastest arithmetic of a processor whose loss of precision doesn't matter.
 
-In int8 the products of a network take two thirds of the time that they take in bf16, and half of what they
-take in fp32. Weights are quantised once, by row; what they are multiplied with is quantised as it comes, in
-groups (OpenVINO's dynamic quantization). Everything else stays in bf16 or fp32.
+In int8 a network's matrix products take about two thirds of the time they take in bf16, and half of what they
+take in fp32. Weights are quantised once, by row; activations are quantised at run time, in groups (OpenVINO's
+dynamic quantization). Everything else stays in bf16 or fp32.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from builtin_plugins.embeddings.engines.base import Asked, EngineError, Precisio
 from builtin_plugins.embeddings.engines.openvino_runtime import opset, runtime
 
 GROUP = 64
-"""Numbers that share a scale: with 32 a batch takes a sixth longer, with 128 it is hardly quicker."""
+"""Activations that share a scale: 32 makes a batch a sixth slower, 128 hardly any faster."""
 
-_WIDTH = 2 * GROUP  # of the row that shows what the runtime does
+_WIDTH = 2 * GROUP  # of the row that is computed to see what the runtime does
 _LARGE, _SMALL = 127.0, 0.25
 _PROCESSOR = Path("/proc/cpuinfo")
 
 
 class Arithmetic(NamedTuple):
-    """The precision of all but products, and whether those are computed in int8."""
+    """The precision of everything but matrix products, and whether those are computed in int8."""
 
     precision: Precision
     int8: bool = False
@@ -44,13 +44,13 @@ class Arithmetic(NamedTuple):
 
 
 def chosen(asked: Asked, core: Any, *, takes_int8: bool) -> Arithmetic:
-    """What to compute a network in; one that does not take int8 is computed in what is quickest otherwise.
+    """What to compute a network in; one that does not take int8 gets the fastest of the others.
 
-    Raises EngineError when int8 or bf16 was asked for on a processor without it.
+    Raises EngineError when int8 or bf16 was asked for and the processor does not support it.
     """
     has_bf16 = "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     if asked == "bf16" and not has_bf16:
-        # The runtime would compute in fp32 without a word, and the vectors would bear a false identity.
+        # The runtime would silently compute in fp32, and the vectors would have a false identity.
         raise _not_here(asked)
     if asked in ("bf16", "fp32"):
         return Arithmetic(asked)
@@ -58,7 +58,7 @@ def chosen(asked: Asked, core: Any, *, takes_int8: bool) -> Arithmetic:
     if not takes_int8 or (asked == "auto" and _has_tiles()):
         return Arithmetic(plain)
     in_int8 = Arithmetic(plain, int8=True)
-    if product_of_a_row(core, in_int8) == in_groups():
+    if computes_in_int8(core, in_int8):
         return in_int8
     if asked == "int8":
         raise _not_here(asked)
@@ -70,18 +70,18 @@ def _not_here(asked: Asked) -> EngineError:
 
 
 def _has_tiles() -> bool:
-    """Whether the processor multiplies whole tiles of bf16 (AMX), which nothing here is quicker than."""
+    """Whether the processor multiplies whole tiles of bf16 (AMX), for which int8 was not measured."""
     try:
         return "amx_bf16" in _PROCESSOR.read_text(encoding="utf-8")
     except OSError:
         return False
 
 
-def product_of_a_row(core: Any, arithmetic: Arithmetic) -> float | None:
-    """The sum of a row with a large number in each group and small ones beside it; None where that fails.
+def computes_in_int8(core: Any, arithmetic: Arithmetic) -> bool:
+    """Whether the runtime really quantises activations here, found out by computing one row.
 
-    Where inputs are quantised in groups, the small ones become 0 (`in_groups`). A processor without the
-    instructions keeps inputs as they are and widens the weights, which takes longer than no int8 at all.
+    Its own report says so either way. Without the processor's instructions (VNNI) it keeps activations as
+    they are and widens the weights, which takes longer than not using int8 at all.
     """
     ops = opset()
     numbers = ops.parameter([-1, _WIDTH], np.float32)
@@ -89,14 +89,9 @@ def product_of_a_row(core: Any, arithmetic: Arithmetic) -> float | None:
     weights = ops.multiply(ops.convert(ones, "f32"), ops.constant(np.ones((_WIDTH, 1), np.float32)))
     product = ops.result(ops.matmul(numbers, weights, False, True))
     row = np.full((1, _WIDTH), _SMALL, np.float32)
-    row[0, ::GROUP] = _LARGE
+    row[0, ::GROUP] = _LARGE  # one in each group, beside which quantising makes the small ones 0
     try:
         compiled = core.compile_model(runtime().Model([product], [numbers]), "CPU", arithmetic.options)
-        return float(compiled([row])[0][0, 0])
+        return bool(compiled([row])[0][0, 0] == row[0, ::GROUP].sum())
     except RuntimeError:
-        return None
-
-
-def in_groups() -> float:
-    """What `product_of_a_row` is where inputs are quantised."""
-    return _LARGE * (_WIDTH // GROUP)
+        return False

@@ -89,7 +89,7 @@ class Network(Protocol):
 
     @property
     def takes_int8(self) -> bool:
-        """Whether it gives the same vectors, but for a thousandth, when its products are computed in int8."""
+        """Whether its vectors stay within a thousandth of fp32 when its products are computed in int8."""
 
     def graph(self, *, int8: bool) -> Any:
         """The `openvino.Model`, its weights in fp32 or in int8."""

@@ -37,7 +37,7 @@ def projected_together(weights: Mapping[str, npt.NDArray[Any]], shape: BertShape
 
 
 def quantised(weights: Mapping[str, npt.NDArray[Any]]) -> Mapping[str, Any]:
-    """The tensors with the layers' matrices in int8, each beside what its rows are to be multiplied by."""
+    """The tensors with the layers' matrices in int8, each with a scale for every row."""
     found = dict(weights)
     for name, tensor in weights.items():
         if name.startswith("encoder.") and tensor.ndim == _MATRIX:

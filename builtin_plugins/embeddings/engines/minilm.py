@@ -24,14 +24,14 @@ MAX_TOKENS = 256
 class MiniLm:
     """See `Network`."""
 
+    takes_int8 = False  # its vectors would be 1.5 thousandths away
+
     def __init__(self, weights: Weights, home: Path | None = None) -> None:
         self._shape = BertShape.read(weights.config)
         self._published = mapped.arrays_of(weights.tensors)
         # Half of the model's bytes, of which a text needs a few rows: in the graph each process had its own.
         self._words = self._published[_WORDS]
         self._weights = mapped.derived(home, weights.model, f"{weights.fingerprint}-{FORM}", self._together)
-        # In int8 its vectors are up to two thousandths away, and its products are few.
-        self.takes_int8 = False
         self._tokenizer = Tokenizer.from_file(str(weights.tokenizer))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MAX_TOKENS)

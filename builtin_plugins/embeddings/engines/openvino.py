@@ -1,4 +1,4 @@
-"""Networks on OpenVINO's CPU runtime: no torch in memory, and what the processor computes quickest."""
+"""Networks on OpenVINO's CPU runtime: no torch in memory, the fastest arithmetic that the processor has."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class OpenVinoEngine:
         """Compile the network and check it against the reference vectors (about half a second).
 
         Args:
-            precision: `auto` takes what the processor computes quickest (`arithmetic`).
+            precision: `auto` takes the fastest that the processor supports (`arithmetic`).
             threads: processor threads in all; None takes every core.
             batches: how many batches of 512 tokens are computed side by side, each with its share of the
                 threads. Two threads on one batch wait for each other at every layer: one batch at a time

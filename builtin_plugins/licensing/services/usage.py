@@ -49,7 +49,7 @@ class Usage:
         return None if found is None else found[1]
 
     async def between_writes(self, read: Callable[[], Awaitable[T]]) -> T:
-        """What `read` answers where nothing is written meanwhile: each use is in a row or `pending`."""
+        """What `read` returns when nothing is written meanwhile: each use is in a row or is `pending`."""
         while True:
             async with self._writing:
                 writes = self._writes

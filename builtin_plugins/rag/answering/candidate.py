@@ -48,6 +48,6 @@ class Near:
 
 def count_words(text: str) -> int:
     """Words; two letters of a script without spaces count as one."""
-    if text.isascii():  # most are, and looking at each letter takes ten times as long
+    if text.isascii():  # most texts; looking at every letter takes ten times as long
         return len(text.split())
     return sum(max(1, sum(char > _WIDE for char in word) // 2) for word in text.split())

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from builtin_plugins.rag.answering.citations import without_citations
 from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.answering.reading import MOST_READ
 from builtin_plugins.rag.answering.refusing import NOT_SUPPORTED
 from kernel.sdk import contracts
 
@@ -84,7 +85,6 @@ def build_prompt(
     )
 
 
-@lru_cache(maxsize=256)  # a method that drafts, judges and drafts again shows the same passages each time
 def defused(text: str) -> str:
     """Text without control and invisible characters, its passage marks and chat-template tokens broken."""
     plain = _CONTROL.sub("", text.replace("\r\n", "\n"))
@@ -110,12 +110,17 @@ def passage_blocks(passages: Sequence[Passage], room: int, key: str) -> list[str
         opening = f'<passage n="{number}" key="{key}" source="{_source(passage)}">\n'
         closing = f'\n</passage key="{key}">\n\n'
         left = room - len(opening) - len(closing)
-        text = defused(passage.text).strip()
+        text = _safe(passage.chunk_id, passage.text)
         if left < min(_MIN_PASSAGE, len(text)):
             break
         blocks.append(opening + _cut(text, left) + closing)
         room -= len(blocks[-1])
     return blocks
+
+
+@lru_cache(maxsize=MOST_READ)  # drafts and verdicts show the same passages; by the id, too: see `reading`
+def _safe(_chunk_id: str, text: str) -> str:
+    return defused(text).strip()
 
 
 def _source(passage: Passage) -> str:

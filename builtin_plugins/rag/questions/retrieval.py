@@ -32,8 +32,8 @@ class Sought:
     """What to search for. `imagined` is a passage whose meaning counts as much as the text's.
 
     `trees` searches the summaries of the documents' trees beside the passages. `question` is what
-    similarities refer to if other words than its own are searched for; `language` tells that of the question,
-    while it is embedded.
+    similarities refer to if other words than its own are searched for. `language` detects the language of the
+    question; it runs while the question is embedded.
     """
 
     text: str

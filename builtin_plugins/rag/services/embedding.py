@@ -37,6 +37,6 @@ def engine_changed(model: str, error: EngineMismatch) -> EngineChanged:
     """What people may read of vectors that do not fit those of a knowledge base."""
     return EngineChanged(
         f"This knowledge base was embedded with {error.stored}, but '{model}' now runs on {error.given}. "
-        "Switch back to the former engine (such as with PLATFORM_EMBEDDINGS_PRECISION), or embed the "
+        "Switch back to the former engine (PLATFORM_EMBEDDINGS_PRECISION may be enough), or embed the "
         f"documents again: POST /v1/rag/knowledge-bases/{{id}}/reembed with '{model}'."
     )

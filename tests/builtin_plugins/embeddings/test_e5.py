@@ -13,7 +13,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from builtin_plugins.embeddings.e5.file import find_file
 from builtin_plugins.embeddings.e5.network import E5
 from builtin_plugins.embeddings.e5.packed import PackedModel
-from builtin_plugins.embeddings.engines.arithmetic import Arithmetic, in_groups, product_of_a_row
+from builtin_plugins.embeddings.engines.arithmetic import Arithmetic, computes_in_int8
 from builtin_plugins.embeddings.engines.base import EngineError, Vectors
 from builtin_plugins.embeddings.engines.minilm import MiniLm
 from builtin_plugins.embeddings.engines.openvino import OpenVinoEngine
@@ -49,7 +49,7 @@ def engine(network: E5) -> OpenVinoEngine:
 
 @pytest.fixture(scope="module")
 def quickest() -> OpenVinoEngine:
-    """The engine as it is without settings."""
+    """The engine with default settings."""
     return OpenVinoEngine(E5(*find_file()))
 
 
@@ -140,7 +140,7 @@ def test_its_vectors_are_those_of_the_published_architecture(
 def test_what_the_processor_computes_quickest_stays_close(
     published: Published, quickest: OpenVinoEngine
 ) -> None:
-    """Less than a thousandth away in any script, in a batch as alone."""
+    """Less than a thousandth away in every script, in a batch or alone."""
     expected = published(TEXTS)
     alone = np.concatenate([quickest.encode([text]) for text in TEXTS])
     for vectors in (quickest.encode(TEXTS), alone):
@@ -148,10 +148,10 @@ def test_what_the_processor_computes_quickest_stays_close(
 
 
 def test_products_in_int8(quickest: OpenVinoEngine) -> None:
-    """Where inputs are quantised, small numbers beside a large one become 0; the identity says what runs."""
+    """They are computed so where the processor has instructions for it, and the identity says what runs."""
     core = runtime().Core()
-    assert product_of_a_row(core, Arithmetic("fp32")) != in_groups()
-    in_int8 = product_of_a_row(core, Arithmetic("fp32", int8=True)) == in_groups()
+    assert not computes_in_int8(core, Arithmetic("fp32"))
+    in_int8 = computes_in_int8(core, Arithmetic("fp32", int8=True))
     arithmetic = quickest.identity.split("/")[2]
     if PROCESSOR.exists() and "amx_bf16" in PROCESSOR.read_text(encoding="utf-8"):
         assert arithmetic == "bf16"
@@ -162,9 +162,9 @@ def test_products_in_int8(quickest: OpenVinoEngine) -> None:
 
 
 def test_a_precision_that_is_asked_for(network: E5) -> None:
-    """It is what runs, or refused; a model that does not take int8 is computed as without the setting."""
+    """It is used or refused; a model that does not take int8 runs as it would without the setting."""
     assert OpenVinoEngine(network, precision="fp32").identity.split("/")[2] == "fp32"
-    if product_of_a_row(runtime().Core(), Arithmetic("fp32", int8=True)) == in_groups():
+    if computes_in_int8(runtime().Core(), Arithmetic("fp32", int8=True)):
         assert "/int8-" in OpenVinoEngine(network, precision="int8").identity
     else:
         with pytest.raises(EngineError, match="does not support int8"):
@@ -176,7 +176,7 @@ def test_a_precision_that_is_asked_for(network: E5) -> None:
 
 
 def test_weights_in_int8_stay_close(network: E5, published: Published) -> None:
-    """Also computed in fp32, which every processor can: what quantising costs is a thousandth at most."""
+    """Quantising costs a thousandth at most; computed in fp32, which every processor can do."""
     graph = network.graph(int8=True)
     compiled = runtime().Core().compile_model(graph, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     for text, expected in zip(TEXTS, published(TEXTS), strict=True):

@@ -106,7 +106,7 @@ async def test_uses_are_counted(licensing: Running) -> None:
 
 
 async def test_uses_are_counted_while_they_are_written(licensing: Running) -> None:
-    """A use that is on its way into the database is neither left out nor counted twice."""
+    """A use that is just being written is neither left out nor counted twice."""
     admin = await somebody(licensing, role="admin")
     plugin = await make_listing(licensing, admin)
     key = (await activate(admin, plugin["id"]))["license_key"]

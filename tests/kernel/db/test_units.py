@@ -267,7 +267,7 @@ async def test_options_of_other_drivers(start_platform: Start, postgres_url: str
 
 
 async def test_the_smallest_pool(start_platform: Start, postgres_url: str) -> None:
-    """What a process holds for good, its lock and what wakes it, takes no connection from requests."""
+    """A process's lock and notifications take no connection away from requests."""
     env = {"DATABASE_URL": postgres_url, "PLATFORM_DATABASE_POOL_SIZE": "1"}
     running = await start_platform(env=env)
     async with asyncio.timeout(10):

@@ -14,13 +14,13 @@ import pytest
 from kernel.stores.scratch import Scratch
 
 MAKE = """
-import sys, time
+import sys
 from pathlib import Path
 from kernel.stores.scratch import Scratch
 path = Scratch(Path(sys.argv[1])).new()
 path.touch()
 print(path, flush=True)
-time.sleep(float(sys.argv[2]))
+sys.stdin.read()
 """
 
 
@@ -29,8 +29,9 @@ def test_of_a_process_that_lives(tmp_path: Path) -> None:
     scratch = Scratch(tmp_path)
     mine = scratch.new(".pdf")
     mine.touch()
-    command = [sys.executable, "-c", MAKE, str(tmp_path), "60"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, "-c", MAKE, str(tmp_path)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdout is not None
         theirs = Path(process.stdout.readline().strip())
         assert scratch.sweep() == 0
@@ -53,18 +54,8 @@ def test_of_another_machine(tmp_path: Path) -> None:
 
 def test_of_another_container(tmp_path: Path) -> None:
     """On this machine, but where processes have numbers of their own: they mean nothing here either."""
-    command = [
-        "unshare",
-        "--map-root-user",
-        "--pid",
-        "--fork",
-        sys.executable,
-        "-c",
-        MAKE,
-        str(tmp_path),
-        "0",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = ["unshare", "--map-root-user", "--pid", "--fork", sys.executable, "-c", MAKE, str(tmp_path)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if not done.stdout:
         pytest.skip(f"this machine makes no namespaces: {done.stderr}")
     made = Path(done.stdout.strip())
