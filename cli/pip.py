@@ -89,7 +89,7 @@ class Pip:
 
     def stage(self, found: Sequence[Resolved], wheels: Path, target: Path) -> None:
         """Unpack the wheels into a folder, where they can be looked at."""
-        result = self.run("install", "--target", str(target), *_exactly(found, wheels))
+        result = self.run("install", "--no-compile", "--target", str(target), *_exactly(found, wheels))
         if result.returncode != 0:
             raise CommandFailed(f"pip can't unpack it; nothing was changed: {last_error(result)}")
 

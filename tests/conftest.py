@@ -98,13 +98,15 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """For several processes: long files first; the order of the rest, and of the tests in a file, stays.
 
-    Where the database does not matter, an ordinary run has SQLite alone. With `--against`, only tests that
-    can use another installation are left.
+    Where the database does not matter, an ordinary run has SQLite alone; `--rest-on-postgresql` is its other
+    half. With `--against`, only tests that can use another installation are left.
     """
     if config.getoption("against"):
         left_out = [item for item in items if not _goes_elsewhere(item)]
+    elif config.getoption("rest_on_postgresql"):
+        left_out = [item for item in items if not _is_the_rest(item) or item.get_closest_marker("nightly")]
     elif not config.getoption("nightly"):
-        left_out = [item for item in items if _is_for_the_night(item)]
+        left_out = [item for item in items if _is_the_rest(item) or item.get_closest_marker("nightly")]
     else:
         left_out = []
     config.hook.pytest_deselected(items=left_out)
@@ -113,14 +115,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: not item.nodeid.startswith(LONG))
 
 
-def _is_for_the_night(item: pytest.Item) -> bool:
-    if item.get_closest_marker("nightly"):
-        return True
-    return item.get_closest_marker("either_database") is not None and _on_server(item)
+def _is_the_rest(item: pytest.Item) -> bool:
+    """Whether it runs on PostgreSQL without need.
+
+    Plugins leave the database to the kernel, whose own tests run on both. What may differ all the same is
+    marked: races, migrations, searches, hostile text.
+    """
+    if not _on_server(item):
+        return False
+    if item.nodeid.startswith("tests/builtin_plugins/"):
+        return item.get_closest_marker("each_database") is None
+    return item.get_closest_marker("either_database") is not None
 
 
 def _on_server(item: pytest.Item) -> bool:
-    return isinstance(item, pytest.Function) and "postgresql" in item.callspec.params.values()
+    callspec = getattr(item, "callspec", None)
+    return callspec is not None and any(
+        isinstance(value, str) and value == "postgresql" for value in callspec.params.values()
+    )
 
 
 def _goes_elsewhere(item: pytest.Item) -> bool:
@@ -160,12 +172,17 @@ GENERATED = ("identity-walks", "role-worlds")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How far the generating tests go; further finds more, and takes longer."""
-    parser.addoption("--nightly", action="store_true", help="Take the long walks, as CI does.")
+    parser.addoption("--nightly", action="store_true", help="Take the long walks, and both databases always.")
     for walk in WALKS:
         told = f"{walk.help} {walk.ordinary}, with --nightly {walk.nightly}."
         parser.addoption(f"--{walk.option}", type=int, default=None, help=told)
     told = "Run tests against the installation at this address; its settings are in the environment."
     parser.addoption("--against", metavar="URL", default=None, help=told)
+    parser.addoption(
+        "--rest-on-postgresql",
+        action="store_true",
+        help="Run only what a run without options leaves out on PostgreSQL, as CI does afterwards.",
+    )
     parser.addoption("--leak-seed", type=int, default=None, help="Seed of the leak fuzzer; 0 is a new one.")
     parser.addoption(
         "--every-button", action="store_true", help="Press every button of the web client: minutes."

@@ -64,6 +64,7 @@ class TestKeeping:
         assert b"event: done" in (await talk.ann.post(path, json=body, headers=headers)).body
         assert len(await turns(talk.ann, mine)) == 1
 
+    @pytest.mark.each_database
     async def test_many_questions_at_once(self, talk: Talk) -> None:
         """None is lost, each has a place of its own, in one conversation."""
         mine = fresh()
@@ -179,6 +180,7 @@ class TestSharing:
         assert (await talk.bob.get(f"/v1/conversations/{mine}")).status == 404
         assert len(await turns(talk.ann, mine)) == 1
 
+    @pytest.mark.each_database
     async def test_one_id_is_shared_once(self, talk: Talk) -> None:
         """A second conversation of the same id can't be shared over the same pipeline."""
         mine = fresh()

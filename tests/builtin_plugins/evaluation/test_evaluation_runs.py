@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import pytest
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -95,6 +96,7 @@ async def test_known_figures(start_platform: Start) -> None:
     assert (best["ndcg@10"], best["recall@5"], best["contains"], best["refused_wrong"]) == (1, 1, 1, 0)
 
 
+@pytest.mark.each_database
 async def test_goes_on_after_a_death(start_platform: Start, database_url: str | None) -> None:
     """A worker that dies in the middle: what was measured stays, no question is asked or stored twice."""
     method = Backwards()

@@ -21,7 +21,6 @@ CHINESE = "王小明博士在北京大学研究《红楼梦》。北京大学位
 
 
 class TestTexts:
-    @pytest.mark.either_database
     async def test_five_megabytes(self, running: Running) -> None:
         """A text of 5 MB is built, in a bounded time, while others are answered."""
         ann = await somebody(running)

@@ -153,6 +153,7 @@ class TestDeletion:
         await running.run_jobs()
         assert (await rows(running, base))["graph_rag_graph"] == 1
 
+    @pytest.mark.each_database
     async def test_documents_at_the_same_time(self, running: Running) -> None:
         """Their receipts together count each entity once, however many of them named it."""
         ann = await somebody(running)

@@ -20,6 +20,7 @@ from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.processes import running_process
 
 
+@pytest.mark.each_database
 @pytest.mark.durability
 async def test_killed_in_mid_build(
     start_platform: Start, platform_home: Path, database_url: str | None, tmp_path: Path

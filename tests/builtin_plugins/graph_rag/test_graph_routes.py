@@ -43,6 +43,7 @@ class TestExtract:
         without = await call(ann, "extract", text=INSTITUTE, extract_relationships=False)
         assert without["relationships"] == [] and without["entities"] == found["entities"]
 
+    @pytest.mark.each_database
     @pytest.mark.parametrize("body", [{}, {"text": ""}, {"text": "  \n"}, {"text": "x" * 200_001}])
     async def test_bad_texts(self, running: Running, body: dict[str, str]) -> None:
         """The error names the field."""
@@ -72,6 +73,7 @@ class TestConstruct:
         assert names(await call(ann, "graph/search", query="Senja")) == []
         assert names(await call(ann, "graph/search", query="orleans")) == ["Orléans"]
 
+    @pytest.mark.each_database
     async def test_same_document_at_the_same_time(self, running: Running) -> None:
         """Both are answered, and one graph is there."""
         ann = await somebody(running)
@@ -85,6 +87,7 @@ class TestConstruct:
             await construct(ann, name, INSTITUTE)
         assert await documents(ann) == ["c", "b", "a"]
 
+    @pytest.mark.each_database
     @pytest.mark.parametrize(
         ("body", "field"),
         [
@@ -103,6 +106,7 @@ class TestConstruct:
         assert refused.detail[0]["loc"] == ["body", field]
 
 
+@pytest.mark.each_database
 class TestWhatNoDatabaseHolds:
     @pytest.mark.parametrize("number", ["1e999", "NaN"])
     async def test_in_free_json(self, running: Running, number: str) -> None:
@@ -205,6 +209,7 @@ class TestAsking:
         refused = await ann.post(f"{API}/entity-context", json={"entity_text": "Nobody"})
         assert (refused.status, refused.json()["code"]) == (404, "entity_not_found")
 
+    @pytest.mark.each_database
     async def test_search_order(self, running: Running) -> None:
         """Exact names come first, then names that begin so, then names that hold the words."""
         ann = await somebody(running)
@@ -257,6 +262,7 @@ class TestDelete:
         again = (await ann.delete(f"{API}/graph/document/a")).json()
         assert [value for key, value in again.items() if key.endswith("deleted")] == [0, 0, 0]
 
+    @pytest.mark.each_database
     async def test_at_the_same_time(self, running: Running) -> None:
         """Of several deletions one counts the graph, and what was in it."""
         ann = await somebody(running)
@@ -284,6 +290,7 @@ class TestDelete:
             assert sum(one["orphan_entities_deleted"] for one in answers) == before
             assert (await stats(ann))["entities"] == 0
 
+    @pytest.mark.each_database
     async def test_while_it_is_written(self, running: Running) -> None:
         """Writing and deleting one graph at once: each is done whole, before or after the other."""
         ann = await somebody(running)
@@ -300,6 +307,7 @@ class TestDelete:
             await ann.delete(f"{API}/graph/document/a")
             assert await documents(ann) == []
 
+    @pytest.mark.each_database
     async def test_ids_of_every_form(self, running: Running) -> None:
         """A document's id is the client's own: slashes and quotes are part of it."""
         ann = await somebody(running)

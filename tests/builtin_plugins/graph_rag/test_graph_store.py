@@ -254,6 +254,7 @@ def test_a_copy_says_the_same(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.each_database
 async def test_graphs_of_the_first_release(platform_home: Path, database_url: str | None) -> None:
     """They get the seals of their states, so that only the first query lists them."""
     env = {"DATABASE_URL": database_url}

@@ -43,6 +43,7 @@ async def test_the_whole_way(licensing: Running, provider: Provider) -> None:
     assert (await ann.post(f"{LICENSES}/validate", json=body)).json()["valid"] is True
 
 
+@pytest.mark.each_database
 async def test_a_notice_twice_and_at_once(licensing: Running, provider: Provider) -> None:
     """The same notice ten times at once makes one licence, once: its key stays what it was."""
     admin, ann = await somebody(licensing, role="admin"), await somebody(licensing)

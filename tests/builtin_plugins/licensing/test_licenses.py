@@ -105,6 +105,7 @@ async def test_uses_are_counted(licensing: Running) -> None:
     assert shown["last_used_at"] is not None
 
 
+@pytest.mark.each_database
 async def test_uses_are_counted_while_they_are_written(licensing: Running) -> None:
     """A use that is just being written is neither left out nor counted twice."""
     admin = await somebody(licensing, role="admin")

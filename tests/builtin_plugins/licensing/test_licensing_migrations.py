@@ -17,6 +17,7 @@ from tests.fakes.checkout import Provider, provider_plugin
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
+@pytest.mark.each_database
 async def test_an_order_of_the_first_release_is_paid(
     platform_home: Path, database_url: str | None, provider: Provider
 ) -> None:

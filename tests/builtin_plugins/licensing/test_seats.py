@@ -20,6 +20,7 @@ def seats_of(organization: int, license_id: str, user: int | None = None) -> str
     return base if user is None else f"{base}/{user}"
 
 
+@pytest.mark.each_database
 async def test_seats_are_never_oversold(licensing: Running) -> None:
     """Of ten members who get a seat at once, three have one."""
     admin, ann = await somebody(licensing, role="admin"), await somebody(licensing)

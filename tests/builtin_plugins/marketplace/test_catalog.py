@@ -14,7 +14,7 @@ from tests.builtin_plugins.marketplace.conftest import Market
 from tests.builtin_plugins.marketplace.marketplace_support import NOWHERE, PLUGINS, bring, draft
 from tests.builtin_plugins.tenancy.tenancy_support import fresh
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.each_database]
 
 
 async def found_by(market: Market, q: str, **query: Any) -> list[str]:

@@ -74,6 +74,7 @@ async def test_only_what_is_in_the_catalog(market: Market) -> None:
         assert await statuses(ann, plugin_id, "install") == [404]
 
 
+@pytest.mark.each_database
 async def test_the_cap_is_exact(market: Market) -> None:
     """Of twelve installs at once five succeed; enabling what is installed does not count."""
     ann = await market.user()
@@ -89,6 +90,7 @@ async def test_the_cap_is_exact(market: Market) -> None:
     assert await statuses(ann, free, "install") == [200]
 
 
+@pytest.mark.each_database
 async def test_the_same_install_at_once(market: Market) -> None:
     """Ten clients of one account make one row and one download."""
     ann = await market.user()
@@ -164,6 +166,7 @@ async def test_wrong_ratings(market: Market, body: dict[str, object]) -> None:
     assert (await market.admin.post(f"{PLUGINS}/{plugin['id']}/ratings", json=body)).status == 422
 
 
+@pytest.mark.each_database
 async def test_ratings_at_once(market: Market) -> None:
     """However many rate and edit together, the aggregate is that of the rows."""
     (plugin,) = await approved(market, 1)

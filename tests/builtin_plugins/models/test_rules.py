@@ -106,6 +106,7 @@ async def test_limits_are_shown_and_noted(start_anywhere: Start) -> None:
         assert (entry.before_state["rate_limit"], entry.after_state["rate_limit"]) == (None, 7)
 
 
+@pytest.mark.each_database
 async def test_use_is_counted(start_anywhere: Start) -> None:
     """Calls, tokens, times and errors, by the part of the platform that called."""
     async with stage(start_anywhere) as (running, admin, server):

@@ -101,6 +101,7 @@ def test_names_of_the_earlier_deployment() -> None:
         assert names[field] == (f"PLATFORM_OIDC_{field.upper()}",)
 
 
+@pytest.mark.each_database
 async def test_no_drift(start_platform: Start, database_url: str | None) -> None:
     """The migrations make exactly the tables of the models, from empty, on both databases."""
     running = await start_platform("oidc", env={"DATABASE_URL": database_url})

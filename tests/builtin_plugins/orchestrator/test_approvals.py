@@ -57,6 +57,7 @@ async def test_shown(careful: Stage) -> None:
     assert streamed.finish_reason == "stop" and careful.office.deleted == []
 
 
+@pytest.mark.each_database
 async def test_confirmed_once(careful: Stage) -> None:
     """Sent back, it is made as shown, and the model goes on; the second time it waits no longer."""
     found = await waiting(careful)

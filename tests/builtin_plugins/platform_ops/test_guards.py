@@ -20,6 +20,7 @@ def step_back(unit: Unit) -> None:
     unit.session.execute(text("DROP TABLE access_tokens_alembic_version"))
 
 
+@pytest.mark.each_database
 async def test_backup_before_migrations(database_url: str | None, tmp_path: Path) -> None:
     """A start with migrations to run makes an archive of what was; a fresh database needs none."""
     env = {"DATABASE_URL": database_url}
@@ -38,6 +39,7 @@ async def test_backup_before_migrations(database_url: str | None, tmp_path: Path
         assert "access_tokens" not in manifest.revisions
 
 
+@pytest.mark.each_database
 async def test_an_earlier_release_comes_back(
     database_url: str | None, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
+
 from builtin_plugins.platform_ops.backup import journal
 from kernel.sdk import Unit, held_blobs_of
 from kernel.testing import Running, platforms
@@ -21,6 +23,7 @@ async def held(running: Running) -> list[str]:
     return list(await running.platform.database.read(held_blobs_of, "restore:"))
 
 
+@pytest.mark.each_database
 async def test_a_restore_that_fails_at_the_start_lets_go(database_url: str | None, tmp_path: Path) -> None:
     """The rows stay, the job tells why, and nobody holds the archive's files any more."""
     env = {"DATABASE_URL": database_url}

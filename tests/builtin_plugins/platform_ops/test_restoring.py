@@ -39,6 +39,7 @@ async def usernames(running: Running) -> set[str]:
     return set(await running.platform.database.read(lambda session: list(session.scalars(query))))
 
 
+@pytest.mark.each_database
 @pytest.mark.parametrize("after", ENGINES)
 @pytest.mark.parametrize("before", ENGINES)
 async def test_everything_comes_back(
@@ -87,6 +88,7 @@ async def opened(start: Start, env: dict[str, str | None]) -> tuple[Running, obj
     return running, await running.user("boss", role="admin")
 
 
+@pytest.mark.each_database
 async def test_restore_by_the_api(database_url: str | None, tmp_path: Path) -> None:
     """It replaces nothing until the platform starts again, keeps the journal, and can be taken back."""
     env = {"DATABASE_URL": database_url}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from alembic import command
 from sqlalchemy import Connection, text
 
@@ -23,6 +24,7 @@ def owner_of(running: Running) -> Owner:
     return next(owner for owner in owners if owner.name == "plugin_registry")
 
 
+@pytest.mark.each_database
 async def test_no_drift(start_platform: Start, database_url: str | None) -> None:
     """From empty to the newest revision, on both databases."""
     running = await start_platform("plugin_registry", env={"DATABASE_URL": database_url})

@@ -73,6 +73,7 @@ async def test_ratings(running: Running) -> None:
     assert (await items(shop, "feedback"))[0]["turn_id"] == turns[1]
 
 
+@pytest.mark.each_database
 async def test_figures(running: Running) -> None:
     """Questions of the day: answered and refused, thumbs as they are now; the sum over the days."""
     shop = await open_shop(running)
@@ -103,6 +104,7 @@ async def test_a_session_is_deleted_with_its_conversation(running: Running) -> N
     assert (await shop.owner.get(f"{shop.path}/figures")).json()["questions"] == 1
 
 
+@pytest.mark.each_database
 async def test_old_sessions_leave(running: Running) -> None:
     """Those without a question for the days of the setting, with what was said in them."""
     shop = await open_shop(running)

@@ -217,6 +217,7 @@ class TestLimits:
             statuses.append((await visitor.ask()).status)
         assert statuses[0] == 200 and 429 in statuses
 
+    @pytest.mark.each_database
     async def test_of_a_day(self, shop: Shop) -> None:
         """At the cap of a day the chat says so, and when it goes on; exact under load."""
         made = await publish(shop.owner, shop.pipeline, daily_questions=3)

@@ -70,6 +70,7 @@ async def leftovers(running: Running) -> dict[str, int]:
     return {name: count for name, count in found.items() if count}
 
 
+@pytest.mark.each_database
 @pytest.mark.parametrize("stop_before", [1, 3])
 @pytest.mark.parametrize("whole_base", [False, True])
 async def test_deleted_while_it_is_ingested(
@@ -92,6 +93,7 @@ async def test_deleted_while_it_is_ingested(
     assert await leftovers(running) == {}
 
 
+@pytest.mark.each_database
 async def test_uploaded_again_while_the_deleted_one_is_still_ingested(
     start_platform: Start, database_url: str | None
 ) -> None:

@@ -99,6 +99,7 @@ class TestCreate:
 
 
 class TestList:
+    @pytest.mark.each_database
     async def test_pages(self, running: Running) -> None:
         """`total` counts before slicing; the pages together are the whole, oldest first."""
         ann = await somebody(running)
@@ -118,6 +119,7 @@ class TestList:
         found = problems(await ann.get(f"{BASES}?{query}"))
         assert list(found) == [f"query.{query.partition('=')[0]}"]
 
+    @pytest.mark.each_database
     async def test_owner_filter_keeps_ownerless_rows(self, running: Running) -> None:
         """`owner_id` answers that account's knowledge bases and those of nobody, and no others."""
         ann, ben = await somebody(running), await somebody(running)
@@ -209,6 +211,7 @@ class TestDelete:
         assert (await ben.get(f"/v1/rag/pipeline/{theirs}")).json()["knowledge_base_ids"] == [other]
         assert (await ask_raw(ben, theirs, "Anything?")).status == 200
 
+    @pytest.mark.each_database
     async def test_shared_bytes_stay_for_the_other_knowledge_base(self, running: Running) -> None:
         """A file that another knowledge base holds too is still there, and still answers."""
         ann = await somebody(running)

@@ -18,6 +18,7 @@ from tests.builtin_plugins.rag.rag_support import (
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
+@pytest.mark.each_database
 async def test_question_is_answered_with_citations(running: Running) -> None:
     """Upload, ingest, ask: the answer quotes the passage and cites it; about nothing it says so."""
     ann = await somebody(running)
@@ -37,6 +38,7 @@ async def test_question_is_answered_with_citations(running: Running) -> None:
     assert nothing["sources"] == [] and "do not contain" in nothing["answer"]
 
 
+@pytest.mark.each_database
 async def test_deleted_document_no_longer_answers(running: Running) -> None:
     """After the answer to the deletion no row, passage, vector or file of the document is left."""
     ann = await somebody(running)

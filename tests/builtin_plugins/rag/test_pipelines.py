@@ -74,6 +74,7 @@ async def test_refusals(running: Running, change: dict[str, object], place: str)
     assert place in problems(await ann.post(PIPELINES, json=body))
 
 
+@pytest.mark.each_database
 async def test_json_that_is_no_number(running: Running) -> None:
     """NaN and infinity are no temperatures, and nothing that a database keeps."""
     ann = await somebody(running)

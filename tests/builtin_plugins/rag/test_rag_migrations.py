@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from alembic import command
 from sqlalchemy import Connection, inspect, text
 
@@ -12,6 +13,8 @@ from kernel.db.migrate import Owner, alembic_config
 from kernel.db.startup import SCHEMA
 from kernel.testing import Actor, Running, Start, platforms
 from tests.fakes.hash_embeddings import HashEmbeddings
+
+pytestmark = pytest.mark.each_database
 
 
 async def test_failed_document_of_the_first_release(platform_home: Path, database_url: str | None) -> None:

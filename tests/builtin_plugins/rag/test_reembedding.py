@@ -98,6 +98,7 @@ async def test_a_model_that_runs_on_another_engine(start_platform: Start, databa
     assert await sources(ann, base) == {f"{topic}.txt" for topic in TOPICS}
 
 
+@pytest.mark.each_database
 async def test_questions_uploads_and_deletions_meanwhile(
     start_platform: Start, database_url: str | None, pytestconfig: pytest.Config
 ) -> None:

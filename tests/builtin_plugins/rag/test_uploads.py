@@ -112,6 +112,7 @@ class TestAccepted:
         assert (later.status, later.json()["status"]) == (200, "completed")
         assert len(await documents(ann, base)) == 1
 
+    @pytest.mark.each_database
     async def test_same_bytes_at_the_same_time(self, running: Running) -> None:
         """Eight uploads of one file at once make one document, ingested once."""
         ann = await somebody(running)
@@ -183,6 +184,7 @@ class TestAccepted:
 
 
 class TestNames:
+    @pytest.mark.each_database
     @pytest.mark.parametrize(
         ("sent", "name"),
         [
@@ -374,6 +376,7 @@ class TestRefused:
         assert answer.json()["code"] == "unsupported_document"
         assert all(kind in answer.detail for kind in ("PDF", ".msg", "ZIP", "PNG"))
 
+    @pytest.mark.each_database
     @pytest.mark.own_installation
     async def test_client_that_leaves(self, running: Running) -> None:
         """An upload whose client hangs up in the middle leaves nothing."""

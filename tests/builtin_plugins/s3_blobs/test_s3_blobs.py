@@ -79,6 +79,7 @@ async def keep(running: Running, content: bytes, holder: str = "a") -> str:
     return staged.sha256
 
 
+@pytest.mark.each_database
 class TestS3Blobs(BlobStoreConformance):
     @pytest.fixture
     async def running(self, start_platform: Start, s3: S3Server, database_url: str | None) -> Running:
@@ -422,7 +423,6 @@ class TestBackups:
                 assert [key.rpartition("/")[2] for key in contents(s3, store)] == [wanted[2:]]
                 assert (await store.local(wanted)).exists() and not (await store.local(gone)).exists()
 
-    @pytest.mark.either_database
     async def test_a_restore_waits_for_the_server(
         self, s3: S3Server, tmp_path: Path, database_url: str | None
     ) -> None:
@@ -452,7 +452,6 @@ class TestBackups:
             names = await running.platform.database.read(usernames)
             assert names == ["boss"]
 
-    @pytest.mark.either_database
     async def test_no_backup_before_an_upgrade_while_the_server_is_away(
         self, s3: S3Server, tmp_path: Path, database_url: str | None
     ) -> None:

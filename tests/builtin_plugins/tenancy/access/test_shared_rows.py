@@ -23,7 +23,7 @@ from tests.builtin_plugins.tenancy.tenancy_support import (
     suspend,
 )
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.each_database]
 
 BASES, PIPELINES = "/v1/rag/knowledge-bases", "/v1/rag/pipeline"
 WORD = b"Quillfeather"

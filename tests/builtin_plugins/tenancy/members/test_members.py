@@ -317,6 +317,7 @@ class TestSuspension:
         assert (await admin.put(members(org, plain, "/suspension"))).status == 200
 
 
+@pytest.mark.each_database
 class TestAtOnce:
     async def test_two_owners_leave(self, running: Running) -> None:
         """Of two owners who leave at once, one stays."""

@@ -191,6 +191,7 @@ async def test_no_circles(running: Running) -> None:
     made(await nest(ann, org, ids[0], ids[3]))
 
 
+@pytest.mark.each_database
 async def test_two_requests_close_no_circle(running: Running) -> None:
     """Each nesting alone is right, together they would make a circle: one of them is refused."""
     ann, org = await owned(running)

@@ -67,6 +67,7 @@ async def test_the_creator_becomes_team_admin(running: Running) -> None:
     assert entry.after_state == {"name": name, "description": "those of the tests"}
 
 
+@pytest.mark.each_database
 @pytest.mark.parametrize(
     "claim",
     [str.upper, str.swapcase, lambda name: f" {name}\t", lambda name: name.replace("fi", "\ufb01")],

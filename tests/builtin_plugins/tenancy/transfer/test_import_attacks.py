@@ -31,6 +31,7 @@ async def homes(sharing: Running) -> dict[str, Home]:
     return {kind: await make_home(sharing, kind) for kind in KINDS}
 
 
+@pytest.mark.each_database
 async def rows(running: Running) -> list[int]:
     """How many rows there are of all that an import may touch."""
     return await running.platform.database.read(
@@ -250,6 +251,7 @@ async def test_what_is_no_json(homes: dict[str, Home], body: bytes) -> None:
     assert (await raw(homes["team"], body)).status == 422
 
 
+@pytest.mark.each_database
 async def test_nul_in_a_name(homes: dict[str, Home]) -> None:
     """A character that no database keeps."""
     for fields in (base(name="a\0b"), {"members": [{"email": "a\0@example.org"}]}):
