@@ -1,20 +1,22 @@
 """Questions that wait for a model, embedded together.
 
 A short text costs the network little more than the reading of its weights: eight at a time take about a third
-of the processor time of eight one by one, and a question that comes alone waits for nobody.
+of the processor time of eight one by one, and a question that comes alone waits for nobody. What several ask
+at the same moment is computed once. It is not kept for those who come later: how soon they are answered would
+tell what others have asked.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from concurrent.futures import Executor
 
 from builtin_plugins.embeddings.engines.base import Vectors
 from kernel.sdk import ANY_ERROR
 
-_AT_ONCE = 8  # more would gain little for each, and all of them would wait for the last
+_AT_ONCE = 8  # different texts: more would gain little for each, and all of them would wait for the last
 _LONGEST = 4000
 """Characters of a batch: a long text costs what it costs, and would keep short ones waiting."""
 
@@ -22,7 +24,7 @@ Encode = Callable[[list[str]], Vectors]
 Waiting = tuple[list[str], asyncio.Future[Vectors]]
 
 
-def are_few(texts: Sequence[str]) -> bool:
+def are_few(texts: Collection[str]) -> bool:
     """Whether these may share a batch: all others wait for it to end."""
     return len(texts) <= _AT_ONCE and sum(map(len, texts)) <= _LONGEST
 
@@ -65,11 +67,11 @@ class Gathered:
     def _next(self) -> list[Waiting]:
         """Those who waited longest, without those who have left."""
         batch: list[Waiting] = []
-        together: list[str] = []
+        together: set[str] = set()
         while self._waiting:
             texts, coming = self._waiting[0]
             if not coming.done():
-                together += texts
+                together.update(texts)
                 if batch and not are_few(together):
                     break
                 batch.append((texts, coming))
@@ -79,8 +81,9 @@ class Gathered:
     async def _answer(self, batch: list[Waiting]) -> None:
         """A batch that fails is tried one by one: nobody fails for another's text."""
         run = asyncio.get_running_loop().run_in_executor
+        different = list(dict.fromkeys(text for texts, _ in batch for text in texts))
         try:
-            vectors = await run(self._threads, self._encode, [text for texts, _ in batch for text in texts])
+            vectors = await run(self._threads, self._encode, different)
         except ANY_ERROR as error:  # boundary: an engine may fail in any way; whoever asked is told
             if len(batch) > 1:
                 for one in batch:
@@ -88,10 +91,9 @@ class Gathered:
             elif not batch[0][1].done():
                 batch[0][1].set_exception(error)
             return
-        start = 0
-        for texts, coming in batch:
-            if start:  # other requests then wait while one question goes on, not while eight do
+        rows = {text: row for row, text in enumerate(different)}
+        for number, (texts, coming) in enumerate(batch):
+            if number:  # other requests then wait while one question goes on, not while eight do
                 await asyncio.sleep(0)
             if not coming.done():
-                coming.set_result(vectors[start : start + len(texts)])
-            start += len(texts)
+                coming.set_result(vectors[[rows[text] for text in texts]])

@@ -1,9 +1,10 @@
 """B15: 50 visitors of one published chat at once, streaming, with the general limits as they are.
 
-The visitors come from 50 addresses, through a trusted proxy. The model is a script; its answers don't tick
-in step, as no model's do. Visitors and model stand for other machines: each has a process of its own, which
-gives way to the server and to what measures it (`nice`). What the machine itself costs beside them is shown
-by a bare aiohttp handler in one more process, which is asked in the server's place in the second round.
+The visitors come from 50 addresses, through a trusted proxy, and each asks in other words: the same question
+would be embedded once for all who wait. The model is a script; its answers don't tick in step, as no model's
+do. Visitors and model stand for other machines: each has a process of its own, which gives way to the server
+and to what measures it (`nice`). What the machine itself costs beside them is shown by a bare aiohttp handler
+in one more process, which is asked in the server's place in the second round.
 
 python -m tests.benchmarks.visitors
 """
@@ -33,7 +34,7 @@ PIECES = 60
 PAUSE = 0.1
 ORIGIN = "https://www.example.org"
 HANDBOOK = "# Travel handbook\n\nA hotel may cost up to 130 EUR a night. Breakfast is paid by the company.\n"
-QUESTION = "How much may a hotel cost per night?"
+QUESTION = "How much may a hotel cost per night, asks {}?"
 POLITE = "10"
 RUNTIME = """
 import asyncio, json, random, sys, uvloop
@@ -115,6 +116,11 @@ async def publish(session: aiohttp.ClientSession, token: str) -> None:
     await post("/v1/rag/endpoints", json={**chat, "pipeline_id": pipeline["pipeline_id"]})
 
 
+def question_of(number: int) -> str:
+    """What this visitor asks, without a digit, which would make it a question for an identifier."""
+    return QUESTION.format("".join(chr(ord("a") + int(digit)) for digit in str(number)))
+
+
 async def visit(session: aiohttp.ClientSession, number: int, begun: asyncio.Semaphore) -> Visit:
     """Load the page's data and the widget, begin a session, ask, read the stream, rate the answer."""
     headers = {"Origin": ORIGIN, "X-Forwarded-For": f"198.51.100.{number + 1}"}
@@ -127,7 +133,8 @@ async def visit(session: aiohttp.ClientSession, number: int, begun: asyncio.Sema
         headers["Authorization"] = f"Bearer {(await answer.json()).get('token')}"
     asked, turn = time.perf_counter(), 0
     streaming = {**headers, "Accept": "text/event-stream"}
-    async with session.post("/v1/chat/b/messages", json={"question": QUESTION}, headers=streaming) as answer:
+    body = {"question": question_of(number)}
+    async with session.post("/v1/chat/b/messages", json=body, headers=streaming) as answer:
         made.statuses.append(answer.status)
         async for line in answer.content:
             if not made.first and line.startswith(b"data: "):

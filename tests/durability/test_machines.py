@@ -214,10 +214,9 @@ async def test_machines_that_die_lose_and_double_nothing(
         assert objects(s3) >= expected  # and objects without a row, for a day
 
 
-async def test_the_end_to_end_tests_pass_unchanged(cluster: Machines, request: pytest.FixtureRequest) -> None:
-    """Those that one process passes, asked of all of them through nginx."""
-    if not request.config.getoption("nightly"):
-        pytest.skip("takes minutes: with --nightly")
+@pytest.mark.nightly
+async def test_the_end_to_end_tests_pass_unchanged(cluster: Machines) -> None:
+    """Those that one process passes, asked of all of them through nginx. It takes minutes."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"),
         *("--against", cluster.url, str(END_TO_END)),

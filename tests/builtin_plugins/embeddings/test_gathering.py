@@ -87,6 +87,24 @@ async def test_fifty_at_once(start_platform: Start, engine: HeldEngine) -> None:
     assert [len(text) for batch in engine.batches for text in batch] == numbers
 
 
+async def test_the_same_question_at_once(start_platform: Start, engine: HeldEngine) -> None:
+    """It is computed once for all who wait, beside others; who comes later learns nothing of it."""
+    running = await start_platform("embeddings")
+    tasks = await waiting(running, engine, *["same"] * 20, "other one")
+    engine.go.set()
+    assert await asyncio.gather(*tasks) == [1, *[4] * 20, 9]
+    assert await asked(running, 0, "same") == 4
+    assert engine.batches == [["x"], ["same", "other one"], ["same"]]
+
+
+async def test_one_text_twice_in_a_question(start_platform: Start, engine: HeldEngine) -> None:
+    """Each place has its vector, in the order of the texts."""
+    running = await start_platform("embeddings")
+    engine.go.set()
+    found = await embedded(running, ["aa", "b", "aa", "ccc"])
+    assert [row[0] for row in found.vectors.tolist()] == [2, 1, 2, 3]
+
+
 async def test_a_batch_is_handed_out_one_by_one(start_platform: Start, engine: HeldEngine) -> None:
     """Between two questions that go on, whatever else the event loop has to do gets its turn."""
     running = await start_platform("embeddings")

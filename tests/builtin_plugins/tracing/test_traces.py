@@ -448,11 +448,9 @@ def ending_with(spans: list[Received], last: Received) -> list[Received]:
 
 @pytest.mark.durability
 async def test_one_trace_over_api_worker_and_models(
-    collector: Collector, platform_home: Path, database_url: str | None, request: pytest.FixtureRequest
+    collector: Collector, platform_home: Path, database_url: str | None
 ) -> None:
     """An upload in one process, its ingestion in another, calls of two models: one trace."""
-    if database_url is not None and not request.config.getoption("nightly"):
-        pytest.skip("on PostgreSQL with --nightly")
     script = Script(answer="The harbour opens at six [1].", models=("embedder", "writer"))
     async with model_server(script) as models:
         env = {
