@@ -129,4 +129,8 @@ def main() -> None:
     if problem is not None:
         sys.stderr.write(f"error: {problem}\n")
         sys.exit(1)
+    from kernel import collector_timing
+
+    collector_timing.seldom()
+    collector_timing.skip_at_exit()
     app(prog_name="platformctl")

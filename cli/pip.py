@@ -52,7 +52,7 @@ class Pip:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run pip in this environment; its output is captured."""
-        command = [sys.executable, "-m", "pip", *arguments]
+        command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     @property

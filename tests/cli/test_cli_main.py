@@ -72,6 +72,15 @@ def test_version(cli: Cli) -> None:
     assert cli("--version").stdout == f"platformctl {__version__}\n"
 
 
+def test_a_command_ends_without_collecting_garbage() -> None:
+    """The last collection takes as long as a small command; what is frozen by then is left out of it."""
+    told = "import atexit, gc; atexit.register(lambda: print(len(gc.get_objects())))"
+    code = f"{told}; from cli.main import main; import sys; sys.argv = ['platformctl', '--version']; main()"
+    command = [sys.executable, "-P", "-c", code]
+    shown = subprocess.run(command, env=process_environment({}), capture_output=True, text=True, check=True)
+    assert int(shown.stdout.split()[-1]) < 1000
+
+
 def test_unknown_command(cli: Cli) -> None:
     """A misspelt command is wrong usage and gets a suggestion."""
     result = cli("user")
