@@ -131,6 +131,5 @@ def main() -> None:
         sys.exit(1)
     from kernel import collector_timing
 
-    collector_timing.seldom()
     collector_timing.skip_at_exit()
     app(prog_name="platformctl")

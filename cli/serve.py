@@ -46,10 +46,11 @@ def serve(
         The first start creates PLATFORM_HOME with its secrets and updates the database. Everything is
     stored in that folder.
     """
-    from kernel import allocator, scheduling
+    from kernel import allocator, collector_timing, scheduling
 
     allocator.save_memory()
     scheduling.use_short_slices()
+    collector_timing.seldom()
     from cli.processes import Start, start
 
     chosen = {

@@ -20,9 +20,10 @@ app = App()
 )
 def worker(supervised: Annotated[bool, typer.Option("--supervised", hidden=True)] = False) -> None:
     """Run jobs until stopped, at lower priority than the API. 'platformctl serve' starts a worker itself."""
-    from kernel import allocator
+    from kernel import allocator, collector_timing
 
     allocator.save_memory()
+    collector_timing.seldom()
     from cli.processes import configure_logs, run_process
     from cli.running import make_loader
     from kernel.serve import run_worker

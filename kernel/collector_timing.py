@@ -1,4 +1,4 @@
-"""When Python's garbage collector runs: seldom while a process starts, rarely afterwards, not at its end.
+"""When Python's garbage collector runs: seldom while a process starts, rarely afterwards, never at its end.
 
 What a start makes (modules, models, tables) stays until the process ends. Going through it again and again
 took a tenth of the start's processor time; once more when it was ready another tenth, and found next to
@@ -26,8 +26,8 @@ def settle() -> None:
 
 
 def skip_at_exit() -> None:
-    """Don't run it when the interpreter exits, as all memory is given back then anyway.
+    """Skip the collection at exit: the system takes all memory back anyway.
 
-    Nothing that must be closed or written may be left to it.
+    Close and flush everything before that.
     """
     atexit.register(gc.freeze)

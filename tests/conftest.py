@@ -99,7 +99,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """For several processes: long files first; the order of the rest, and of the tests in a file, stays.
 
     Where the database does not matter, an ordinary run has SQLite alone; `--rest-on-postgresql` is its other
-    half. With `--against`, only tests that can use another installation are left.
+    half. A test that is named by its id always runs. With `--against`, only tests that can use another
+    installation are left.
     """
     if config.getoption("against"):
         left_out = [item for item in items if not _goes_elsewhere(item)]
@@ -109,19 +110,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if _is_the_rest(item) or item.get_closest_marker("nightly")]
     else:
         left_out = []
+    left_out = [item for item in left_out if item.nodeid not in config.args]
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
+    gone = {item.nodeid for item in left_out}
+    items[:] = [item for item in items if item.nodeid not in gone]
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: not item.nodeid.startswith(LONG))
 
 
 def _is_the_rest(item: pytest.Item) -> bool:
-    """Whether it runs on PostgreSQL without need.
+    """Whether an ordinary run leaves it out: it runs on PostgreSQL, and needs no particular database.
 
     Plugins leave the database to the kernel, whose own tests run on both. What may differ all the same is
     marked: races, migrations, searches, hostile text.
     """
     if not _on_server(item):
+        return False
+    if item.nodeid.startswith("tests/builtin_plugins/web_client/"):  # on one database, the one asked for
         return False
     if item.nodeid.startswith("tests/builtin_plugins/"):
         return item.get_closest_marker("each_database") is None
@@ -172,7 +177,7 @@ GENERATED = ("identity-walks", "role-worlds")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How far the generating tests go; further finds more, and takes longer."""
-    parser.addoption("--nightly", action="store_true", help="Take the long walks, and both databases always.")
+    parser.addoption("--nightly", action="store_true", help="Take the long walks, and both databases.")
     for walk in WALKS:
         told = f"{walk.help} {walk.ordinary}, with --nightly {walk.nightly}."
         parser.addoption(f"--{walk.option}", type=int, default=None, help=told)

@@ -17,6 +17,7 @@ from builtin_plugins.embeddings.engines.base import Vectors
 from kernel.sdk import ANY_ERROR
 
 _AT_ONCE = 8  # different texts: more would gain little for each, and all of them would wait for the last
+_CALLERS = 64  # of a batch: the next one waits until each has its vectors
 _LONGEST = 4000
 """Characters of a batch: a long text costs what it costs, and would keep short ones waiting."""
 
@@ -72,28 +73,37 @@ class Gathered:
             texts, coming = self._waiting[0]
             if not coming.done():
                 together.update(texts)
-                if batch and not are_few(together):
+                if batch and (len(batch) == _CALLERS or not are_few(together)):
                     break
                 batch.append((texts, coming))
             self._waiting.popleft()
         return batch
 
     async def _answer(self, batch: list[Waiting]) -> None:
-        """A batch that fails is tried one by one: nobody fails for another's text."""
+        """A batch that fails is tried question by question: nobody fails for another's text."""
         run = asyncio.get_running_loop().run_in_executor
         different = list(dict.fromkeys(text for texts, _ in batch for text in texts))
         try:
             vectors = await run(self._threads, self._encode, different)
+            rows = dict(zip(different, range(len(vectors)), strict=True))
         except ANY_ERROR as error:  # boundary: an engine may fail in any way; whoever asked is told
-            if len(batch) > 1:
-                for one in batch:
-                    await self._answer([one])
-            elif not batch[0][1].done():
-                batch[0][1].set_exception(error)
+            await self._try_apart(batch, error)
             return
-        rows = {text: row for row, text in enumerate(different)}
         for number, (texts, coming) in enumerate(batch):
             if number:  # other requests then wait while one question goes on, not while eight do
                 await asyncio.sleep(0)
             if not coming.done():
                 coming.set_result(vectors[[rows[text] for text in texts]])
+
+    async def _try_apart(self, batch: list[Waiting], error: BaseException) -> None:
+        """Answer each different question by itself; one that is alone already has failed."""
+        groups: dict[tuple[str, ...], list[Waiting]] = {}
+        for texts, coming in batch:
+            if not coming.done():
+                groups.setdefault(tuple(texts), []).append((texts, coming))
+        for group in groups.values():
+            if len(groups) > 1:
+                await self._answer(group)
+                continue
+            for _, coming in group:
+                coming.set_exception(error)

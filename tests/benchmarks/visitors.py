@@ -1,10 +1,10 @@
 """B15: 50 visitors of one published chat at once, streaming, with the general limits as they are.
 
-The visitors come from 50 addresses, through a trusted proxy, and each asks in other words: the same question
-would be embedded once for all who wait. The model is a script; its answers don't tick in step, as no model's
-do. Visitors and model stand for other machines: each has a process of its own, which gives way to the server
-and to what measures it (`nice`). What the machine itself costs beside them is shown by a bare aiohttp handler
-in one more process, which is asked in the server's place in the second round.
+The visitors come from 50 addresses, through a trusted proxy, and each words the question differently, because
+the same question would be embedded once for all who wait. The model is a script; its answers don't tick in
+step, as no model's do. Visitors and model stand for other machines: each has a process of its own, which
+gives way to the server and to what measures it (`nice`). What the machine itself costs beside them is shown
+by a bare aiohttp handler in one more process, which is asked in the server's place in the second round.
 
 python -m tests.benchmarks.visitors
 """
@@ -117,7 +117,7 @@ async def publish(session: aiohttp.ClientSession, token: str) -> None:
 
 
 def question_of(number: int) -> str:
-    """What this visitor asks, without a digit, which would make it a question for an identifier."""
+    """This visitor's question. It has no digits: they would make it look like a search for an identifier."""
     return QUESTION.format("".join(chr(ord("a") + int(digit)) for digit in str(number)))
 
 

@@ -67,7 +67,8 @@ def test_the_reference_engine_in_bf16_stays_close(
     """And it says so in its identity."""
     engine = SentenceTransformersEngine(weights, precision="bf16")
     assert engine.identity != reference_engine.identity
-    assert cosines(engine.encode(SHORT), reference_engine.encode(SHORT)).min() > 0.995
+    some = [*SHORT, TEXTS[8]]  # with a truncated one; all of them take seconds
+    assert cosines(engine.encode(some), reference_engine.encode(some)).min() > 0.995
 
 
 @pytest.mark.parametrize("name", ["openvino_engine", "reference_engine"])

@@ -16,7 +16,7 @@ from kernel.testing import Running, Start, platforms
 
 
 class HeldEngine:
-    """Waits before each batch until it may go on, and fails for one text."""
+    """Waits before each batch until it may go on, fails for one text, and gives no vector for another."""
 
     identity = "held/all-minilm/fp32/0"
     dimension = 2
@@ -38,7 +38,8 @@ class HeldEngine:
             assert self.go.wait(60)
         if any("broken" in text for text in texts):
             raise ValueError("a text that this engine can't read")
-        return np.array([[float(len(text)), 1.0] for text in texts], np.float32).reshape(-1, 2)
+        found = [text for text in texts if "lost" not in text]
+        return np.array([[float(len(text)), 1.0] for text in found], np.float32).reshape(-1, 2)
 
 
 async def embedded(running: Running, texts: Sequence[str]) -> Embedded:
@@ -88,13 +89,24 @@ async def test_fifty_at_once(start_platform: Start, engine: HeldEngine) -> None:
 
 
 async def test_the_same_question_at_once(start_platform: Start, engine: HeldEngine) -> None:
-    """It is computed once for all who wait, beside others; who comes later learns nothing of it."""
+    """It is computed once for all who wait, beside others, and not kept for those who come later."""
     running = await start_platform("embeddings")
     tasks = await waiting(running, engine, *["same"] * 20, "other one")
     engine.go.set()
     assert await asyncio.gather(*tasks) == [1, *[4] * 20, 9]
     assert await asked(running, 0, "same") == 4
     assert engine.batches == [["x"], ["same", "other one"], ["same"]]
+
+
+@pytest.mark.parametrize("bad", ["broken", "lost"])
+async def test_the_same_bad_question_at_once(start_platform: Start, engine: HeldEngine, bad: str) -> None:
+    """It fails for all who ask it, is tried once more at most, and others have their vectors."""
+    running = await start_platform("embeddings")
+    tasks = await waiting(running, engine, *[bad] * 5, "other one")
+    engine.go.set()
+    found = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [isinstance(one, ValueError) for one in found] == [False, *[True] * 5, False]
+    assert engine.batches == [["x"], [bad, "other one"], [bad], ["other one"]]
 
 
 async def test_one_text_twice_in_a_question(start_platform: Start, engine: HeldEngine) -> None:

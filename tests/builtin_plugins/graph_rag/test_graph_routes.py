@@ -43,7 +43,6 @@ class TestExtract:
         without = await call(ann, "extract", text=INSTITUTE, extract_relationships=False)
         assert without["relationships"] == [] and without["entities"] == found["entities"]
 
-    @pytest.mark.each_database
     @pytest.mark.parametrize("body", [{}, {"text": ""}, {"text": "  \n"}, {"text": "x" * 200_001}])
     async def test_bad_texts(self, running: Running, body: dict[str, str]) -> None:
         """The error names the field."""
@@ -277,6 +276,7 @@ class TestDelete:
             ):
                 assert sum(one[field] for one in counts) == whole, field
 
+    @pytest.mark.each_database
     async def test_several_that_name_the_same(self, running: Running) -> None:
         """Documents that go at once leave no entity behind uncounted: whichever goes last counts it."""
         ann = await somebody(running)

@@ -120,6 +120,7 @@ async def test_uses_are_counted_while_they_are_written(licensing: Running) -> No
         assert listed.json()["licenses"][0]["usage_count"] in (number - 1, number)
 
 
+@pytest.mark.each_database
 @pytest.mark.parametrize(
     ("change", "reason"),
     [({"active": False}, "The license is not active"), ({"valid_until": None}, "The license has expired")],

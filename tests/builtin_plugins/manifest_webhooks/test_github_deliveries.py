@@ -73,6 +73,7 @@ def check(deliveries: list[GitHubDelivery], answers: list[Reply]) -> None:
             assert reasons.get(delivery.event, f"X-GitHub-Event: {delivery.event}") in body["skipped"]
 
 
+@pytest.mark.each_database
 @pytest.mark.durability
 async def test_killed_in_the_middle(platform_home: Path, database_url: str | None) -> None:
     """SIGKILL in the middle of the burst: what was acknowledged is there, and sent again once."""

@@ -31,6 +31,7 @@ async def test_no_drift(start_platform: Start, database_url: str | None) -> None
     assert await migrate.drift(running.platform.database, owner_of(running)) == []
 
 
+@pytest.mark.each_database
 async def test_choices_are_kept(start_platform: Start, database_url: str | None) -> None:
     """What was disabled stays so, and news goes on where it ran before it was off by default."""
     running = await start_platform("plugin_registry", env={"DATABASE_URL": database_url})

@@ -167,6 +167,7 @@ async def test_a_question_that_began_before_the_switch(
         await retrieve(platform, bases, sought)
 
 
+@pytest.mark.each_database
 async def test_languages_that_are_told_meanwhile(start_platform: Start, database_url: str | None) -> None:
     """The new vectors know the languages of older documents, whenever these are told."""
     models = TwoModels()

@@ -144,6 +144,7 @@ async def test_ingestion_under_way(start_platform: Start, database_url: str | No
     assert await running.platform.database.read(left) == [0] * 6
 
 
+@pytest.mark.each_database
 async def test_change_of_the_model_under_way(start_platform: Start, database_url: str | None) -> None:
     """Vectors by the model that was to come go with the knowledge base, and the change ends by itself."""
     models = TwoModels()

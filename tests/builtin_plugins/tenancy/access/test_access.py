@@ -83,6 +83,7 @@ async def test_down_but_not_up_or_sideways(running: Running) -> None:
         assert found == [False, False, True, True, False]
 
 
+@pytest.mark.each_database
 async def test_expiry_counts_while_remembered(running: Running) -> None:
     """A role ends when it ends, not when somebody looks it up again."""
     ann = await somebody(running)
@@ -112,6 +113,7 @@ async def test_changes_count_at_once(running: Running) -> None:
     assert not await holds(running, ann, org)
 
 
+@pytest.mark.each_database
 async def test_nested_groups(running: Running) -> None:
     """A role's keys come from its groups as well, however nested; even a cycle has an end."""
     ann = await somebody(running)

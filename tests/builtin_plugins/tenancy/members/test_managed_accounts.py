@@ -232,6 +232,7 @@ async def test_a_race_of_reset_and_withdrawal(running: Running) -> None:
     assert (await reset(ann, org, bob)).status == (200 if withdrawn.status != 204 else 403)
 
 
+@pytest.mark.each_database
 @pytest.mark.asyncio(loop_scope="function")
 async def test_upgrade(database_url: str | None, start_platform: Start, tmp_path: Path) -> None:
     """From the release before: who joined by an invite is managed, who was added by a manager is not."""

@@ -107,6 +107,7 @@ class TestList:
         refused(await ann.get(members(org)), 403)
         refused(await (await somebody(running, platform_admin=True)).get(members(UNKNOWN)), 404)
 
+    @pytest.mark.each_database
     async def test_filters(self, running: Running) -> None:
         """By role, by suspension, by a part of the name; the total counts what fits."""
         org, [ann, bob, eve] = await cast(running, "owner", "member", "member")

@@ -120,6 +120,7 @@ async def test_what_may_be_changed(running: Running) -> None:
     assert (entry.before_state["description"], entry.after_state["description"]) == ("first", "second")
 
 
+@pytest.mark.each_database
 async def test_the_list_shows_all_teams(running: Running) -> None:
     """Everybody sees every team, with its members counted; `q` and `mine` narrow it, before paging."""
     ann, ben = await somebody(running), await somebody(running)

@@ -31,7 +31,6 @@ async def homes(sharing: Running) -> dict[str, Home]:
     return {kind: await make_home(sharing, kind) for kind in KINDS}
 
 
-@pytest.mark.each_database
 async def rows(running: Running) -> list[int]:
     """How many rows there are of all that an import may touch."""
     return await running.platform.database.read(
@@ -164,6 +163,7 @@ async def test_heads(homes: dict[str, Home], kind: Kind, fields: dict[str, Any],
     assert f"body.bundle.{place}" in found
 
 
+@pytest.mark.each_database
 @pytest.mark.parametrize(("fields", "place"), ROWS, ids=[named(fields) for fields, _ in ROWS])
 async def test_rows(homes: dict[str, Home], fields: dict[str, Any], place: str) -> None:
     """Whatever is wrong with a knowledge base or a pipeline is refused where it stands."""
