@@ -104,13 +104,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     if config.getoption("against"):
         left_out = [item for item in items if not _goes_elsewhere(item)]
-    elif config.getoption("rest_on_postgresql"):
-        left_out = [item for item in items if not _is_the_rest(item) or item.get_closest_marker("nightly")]
-    elif not config.getoption("nightly"):
-        left_out = [item for item in items if _is_the_rest(item) or item.get_closest_marker("nightly")]
-    else:
+    elif config.getoption("nightly"):
         left_out = []
-    left_out = [item for item in left_out if item.nodeid not in config.args]
+    else:
+        rest = config.getoption("rest_on_postgresql")
+        unnamed = [item for item in items if item.nodeid not in config.args]
+        left_out = [i for i in unnamed if _is_the_rest(i) != rest or i.get_closest_marker("nightly")]
     config.hook.pytest_deselected(items=left_out)
     gone = {item.nodeid for item in left_out}
     items[:] = [item for item in items if item.nodeid not in gone]

@@ -101,9 +101,10 @@ class Gathered:
         for texts, coming in batch:
             if not coming.done():
                 groups.setdefault(tuple(texts), []).append((texts, coming))
-        for group in groups.values():
-            if len(groups) > 1:
+        if len(groups) > 1:
+            for group in groups.values():
                 await self._answer(group)
-                continue
+            return
+        for group in groups.values():
             for _, coming in group:
                 coming.set_exception(error)
