@@ -204,6 +204,23 @@ async def test_a_killed_model_comes_back(ann: Actor, children: Children) -> None
     assert (await ask(ann, "Hello", 3)).status == 200
 
 
+async def test_a_killed_model_comes_back_before_its_end_is_seen(ann: Actor, children: Children) -> None:
+    """What the error promises ("ask again to start it") holds, however late the end is noticed."""
+    await ask(ann, "Hello", 3)
+    [child] = children()
+    parent = child.parent()
+    assert parent is not None
+    parent.suspend()
+    try:
+        child.kill()
+        lost = await ask(ann, "Hello", 3)
+        assert (lost.status, lost.json()["code"]) == (503, "local_model_failed"), lost.body
+        asyncio.get_running_loop().call_later(0.3, parent.resume)
+        assert (await ask(ann, "Hello", 3)).status == 200
+    finally:
+        parent.resume()
+
+
 async def test_one_at_a_time(running: Running, ann: Actor, children: Children) -> None:
     """Another model waits for the answers of the loaded one, and then takes its place."""
     answers = await asyncio.gather(

@@ -45,11 +45,15 @@ class Serving:
 
 
 class ModelProcess:
-    """A model that is loaded. `users` answers are being made; `last_used` is on the monotonic clock."""
+    """A model that is loaded. `users` answers are being made; `last_used` is on the monotonic clock.
+
+    `is_lost` once it can't be reached any more, which may be known before its process is seen to have ended.
+    """
 
     def __init__(self, file: ModelFile) -> None:
         self.file = file
         self.users = 0
+        self.is_lost = False
         self.last_used = time.monotonic()
         self._stack = AsyncExitStack()
         self._child: asyncio.Task[bytes] | None = None
@@ -63,8 +67,8 @@ class ModelProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether its process is gone."""
-        return self._child is None or self._child.done()
+        """Whether its process is gone, or as good as gone."""
+        return self.is_lost or self._child is None or self._child.done()
 
     async def start(
         self, platform: Platform, children: Children, serving: Serving, limits: RuntimeLimits

@@ -181,7 +181,7 @@ class LocalRuntime:
         try:
             yield used.runtime
         except RuntimeUnreachable:
-            name = used.file.name
+            used.is_lost, name = True, used.file.name
             raise LocalModelFailed(
                 f"The local model '{name}' ended unexpectedly; ask again to start it."
             ) from None
@@ -197,10 +197,10 @@ class LocalRuntime:
                 await self.look()
             file, key = self._file(model), canonical(model)
             found = self._running.get(key)
-            if found is not None and (found.has_ended or found.file != file) and not found.users:
+            if found is not None and (found.has_ended or (found.file != file and not found.users)):
                 await self._unload(key)
                 found = None
-            if found is None or found.has_ended:
+            if found is None:
                 found = await self._load(key, file)
             found.users += 1
             return found
