@@ -22,8 +22,9 @@ from kernel.server import bind
 
 _START_SECONDS = 60.0
 _STOP_SECONDS = 30.0
-# Settings of the operator's own platform must not reach the throw-away one.
+# Settings of the operator's own platform must not reach the throw-away one, but for those of the machine.
 _FOREIGN = ("DATABASE_", "REDIS_", "JWT_", "OLLAMA_", "OPENAI_", "RATE_LIMIT_", "AUTH_RATE_", "PLATFORM_")
+_OF_THE_MACHINE = frozenset({"PLATFORM_EMBEDDINGS_THREADS", "PLATFORM_MODELS_LOCAL_THREADS"})
 _LOG = "platform.log"
 
 
@@ -115,7 +116,7 @@ def isolated_environment(home: Path) -> dict[str, str]:
         "RATE_LIMIT_ACCOUNT_PER_MINUTE": "6000",
         "HF_HUB_OFFLINE": "1",
     }
-    return variables(lambda name: not name.startswith(_FOREIGN)) | own
+    return variables(lambda name: name in _OF_THE_MACHINE or not name.startswith(_FOREIGN)) | own
 
 
 async def _ready(instance: Instance, process: asyncio.subprocess.Process) -> None:

@@ -36,6 +36,14 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
     return result.stdout
 
 
+def test_settings_of_the_machine_hold(tmp_path: Path) -> None:
+    """How many threads a model may take holds for every instance on the machine. Here it is no number."""
+    env = {"PLATFORM_HOME": str(tmp_path), "PLATFORM_EMBEDDINGS_THREADS": "many"}
+    result = platformctl("demo", env=env, seconds=240)
+    assert result.returncode == 1
+    assert "PLATFORM_EMBEDDINGS_THREADS" in result.stdout + result.stderr
+
+
 @pytest.mark.parametrize("question", demonstration.QUESTIONS)
 def test_each_answer_is_right_and_cited(shown: str, question: str) -> None:
     """The answer holds the fact of the document, and the citation names file and page."""
