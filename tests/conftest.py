@@ -98,16 +98,16 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """For several processes: long files first; the order of the rest, and of the tests in a file, stays.
 
-    Where the database does not matter, an ordinary run has SQLite alone; `--rest-on-postgresql` is its other
-    half. A test that is named by its id always runs. With `--against`, only tests that can use another
-    installation are left.
+    An ordinary run leaves out what takes long, and has SQLite alone where the database does not matter;
+    `--rest` is its other half. A test that is named by its id always runs. With `--against`, only tests that
+    can use another installation are left.
     """
     if config.getoption("against"):
         left_out = [item for item in items if not _goes_elsewhere(item)]
     elif config.getoption("nightly"):
         left_out = []
     else:
-        rest = config.getoption("rest_on_postgresql")
+        rest = config.getoption("rest")
         unnamed = [item for item in items if item.nodeid not in config.args]
         left_out = [i for i in unnamed if _is_the_rest(i) != rest or i.get_closest_marker("nightly")]
     config.hook.pytest_deselected(items=left_out)
@@ -118,11 +118,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _is_the_rest(item: pytest.Item) -> bool:
-    """Whether an ordinary run leaves it out: it runs on PostgreSQL, and needs no particular database.
+    """Whether an ordinary run leaves it out: it takes long, or runs on PostgreSQL and needs no particular
+    database.
 
     Plugins leave the database to the kernel, whose own tests run on both. What may differ all the same is
     marked: races, migrations, searches, hostile text.
     """
+    if item.get_closest_marker("long"):
+        return True
     if not _on_server(item):
         return False
     if item.nodeid.startswith("tests/builtin_plugins/web_client/"):  # on one database, the one asked for
@@ -183,9 +186,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     told = "Run tests against the installation at this address; its settings are in the environment."
     parser.addoption("--against", metavar="URL", default=None, help=told)
     parser.addoption(
-        "--rest-on-postgresql",
+        "--rest",
         action="store_true",
-        help="Run only what a run without options leaves out on PostgreSQL, as CI does afterwards.",
+        help="Run only what a run without options leaves out: what takes long, and more tests on PostgreSQL.",
     )
     parser.addoption("--leak-seed", type=int, default=None, help="Seed of the leak fuzzer; 0 is a new one.")
     parser.addoption(

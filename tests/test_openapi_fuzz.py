@@ -21,6 +21,7 @@ from tests.benchmarks.serving import platform
 from tests.fakes.model_server import Script, model_server
 from tests.fakes.processes import platformctl
 
+pytestmark = pytest.mark.long
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 
 

@@ -60,6 +60,7 @@ def run(python: Path, folder: Path, script: str) -> subprocess.CompletedProcess[
     )
 
 
+@pytest.mark.long
 def test_the_guide_leads_to_an_installed_plugin(python: Path, tmp_path: Path) -> None:
     """Its commands, one after the other: the new plugin passes its tests, is installed, and is in service."""
     script = "".join(BLOCK.findall(GUIDE)).replace("plugins install", "plugins install --offline")
@@ -69,6 +70,7 @@ def test_the_guide_leads_to_an_installed_plugin(python: Path, tmp_path: Path) ->
     assert "acme_notes 0.1.0  loaded" in result.stdout
 
 
+@pytest.mark.long
 def test_the_pages_on_services_work_together(python: Path, tmp_path: Path) -> None:
     """Every example is added to one new plugin as its page says; its tests pass, and it is tidy."""
     assert run(python, tmp_path, "platformctl plugins new acme-notes").returncode == 0

@@ -20,6 +20,7 @@ from packaging.utils import canonicalize_name
 from tests.cli.packages import Package
 from tests.fakes.processes import process_environment
 
+pytestmark = pytest.mark.long
 ROOT = Path(__file__).resolve().parents[2]
 TORCH = "torch==2.13.0"
 COPIED = ("setup.sh", "pyproject.toml", "README.md", "LICENSE", "kernel", "cli", "schemas", "manifests")

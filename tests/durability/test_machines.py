@@ -181,6 +181,7 @@ def document(number: int) -> str:
     return "\n".join(line.format(n=n, number=number, w=n * 7 + number, h=n % 9) for n in range(12))
 
 
+@pytest.mark.long
 async def test_machines_that_die_lose_and_double_nothing(
     cluster: Machines, s3: S3Server, database: str, request: pytest.FixtureRequest
 ) -> None:

@@ -105,6 +105,7 @@ def test_licence_travels(wheel: Path, names: list[str]) -> None:
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
 
+@pytest.mark.long
 def test_installed_command_runs(environment: Path, tmp_path: Path) -> None:
     """`platformctl` of the wheel is its own, not the checkout's."""
     code = "import kernel, cli; print(kernel.__file__, cli.__file__)"
@@ -114,6 +115,7 @@ def test_installed_command_runs(environment: Path, tmp_path: Path) -> None:
     assert platformctl(environment, tmp_path, "--version").startswith("platformctl ")
 
 
+@pytest.mark.long
 def test_installed_platform_finds_its_parts(environment: Path, tmp_path: Path) -> None:
     """All built-in plugins load from the wheel, and the API description is made from it."""
     plugins = json.loads(platformctl(environment, tmp_path, "plugins", "list", "--json"))

@@ -66,6 +66,7 @@ async def test_client(stage: Stage, client: str) -> None:
     await run_user(stage, str(bin_folder / "python"), f"{client}_user.py", base, token)
 
 
+@pytest.mark.long
 async def test_litellm_in_front(stage: Stage, tmp_path: Path) -> None:
     """OpenAI's SDK speaks to LiteLLM's proxy, which speaks to the platform."""
     bin_folder = await asyncio.to_thread(environment_of, "litellm")

@@ -206,6 +206,7 @@ async def test_german(site: Running, browser: Browser) -> None:
     await context.close()
 
 
+@pytest.mark.long
 async def test_every_address_can_be_opened(site: Running, visitor: Visitor) -> None:
     """Each view is there after a reload, too, by its address alone; on a wall of 4 K and on a small phone
     nothing is wider than the screen.
