@@ -9,6 +9,7 @@ tell what others have asked.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Collection
 from concurrent.futures import Executor
@@ -20,6 +21,16 @@ _AT_ONCE = 8  # different texts: more would gain little for each, and all of the
 _CALLERS = 64  # of a batch: the next one waits until each has its vectors
 _LONGEST = 4000
 """Characters of a batch: a long text costs what it costs, and would keep short ones waiting."""
+
+_PAUSE = 1.5
+"""Between two questions of a batch that get their vectors, in times each one's share of computing it.
+
+Each goes on to cost the event loop some milliseconds: without pauses, other requests wait twice as long while
+fifty visitors begin (tests/benchmarks/visitors.py). The price: under sixteen who ask without end, one process
+answers a tenth (multilingual-e5-small) to a fifth (all-MiniLM) fewer questions a second.
+"""
+
+_LONGEST_PAUSE = 0.005  # seconds
 
 Encode = Callable[[list[str]], Vectors]
 Waiting = tuple[list[str], asyncio.Future[Vectors]]
@@ -83,15 +94,17 @@ class Gathered:
         """A batch that fails is tried question by question: nobody fails for another's text."""
         run = asyncio.get_running_loop().run_in_executor
         different = list(dict.fromkeys(text for texts, _ in batch for text in texts))
+        begun = time.perf_counter()
         try:
             vectors = await run(self._threads, self._encode, different)
             rows = dict(zip(different, range(len(vectors)), strict=True))
         except ANY_ERROR as error:  # boundary: an engine may fail in any way; whoever asked is told
             await self._try_apart(batch, error)
             return
+        pause = min(_LONGEST_PAUSE, _PAUSE * (time.perf_counter() - begun) / len(batch))
         for number, (texts, coming) in enumerate(batch):
-            if number:  # other requests then wait while one question goes on, not while eight do
-                await asyncio.sleep(0)
+            if number:
+                await asyncio.sleep(pause)
             if not coming.done():
                 coming.set_result(vectors[[rows[text] for text in texts]])
 
