@@ -22,8 +22,9 @@ from kernel.server import bind
 
 _START_SECONDS = 60.0
 _STOP_SECONDS = 30.0
-# Settings of the operator's own platform must not reach the throw-away one, but for those of the machine.
+# Settings of the operator's own platform must not reach the throw-away one.
 _FOREIGN = ("DATABASE_", "REDIS_", "JWT_", "OLLAMA_", "OPENAI_", "RATE_LIMIT_", "AUTH_RATE_", "PLATFORM_")
+# These describe the machine, and hold there too.
 _OF_THE_MACHINE = frozenset({"PLATFORM_EMBEDDINGS_THREADS", "PLATFORM_MODELS_LOCAL_THREADS"})
 _LOG = "platform.log"
 

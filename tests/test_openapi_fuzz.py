@@ -1,6 +1,6 @@
 """schemathesis against the running platform: no 5xx, no undocumented status, answers of the declared shape.
 
-An ordinary run tries one example of each operation as an administrator. With `--nightly` it is everybody,
+With `--rest` it tries one example of each operation as an administrator. With `--nightly` it is everybody,
 with more examples and schemathesis's systematic ones; `--openapi-examples 100` is the long run.
 """
 

@@ -23,11 +23,11 @@ _LONGEST = 4000
 """Characters of a batch: a long text costs what it costs, and would keep short ones waiting."""
 
 _PAUSE = 1.5
-"""Between two questions of a batch that get their vectors, in times each one's share of computing it.
+"""The pause between two questions of a batch that get their vectors, in times one's share of the computing.
 
-Each goes on to cost the event loop some milliseconds: without pauses, other requests wait twice as long while
-fifty visitors begin (tests/benchmarks/visitors.py). The price: under sixteen who ask without end, one process
-answers a tenth (multilingual-e5-small) to a fifth (all-MiniLM) fewer questions a second.
+Each then costs the event loop some milliseconds: without pauses, other requests wait twice as long while
+fifty visitors begin (tests/benchmarks/visitors.py). The price: with sixteen clients that ask without a break,
+one process answers a tenth (multilingual-e5-small) to a fifth (all-MiniLM) fewer questions a second.
 """
 
 _LONGEST_PAUSE = 0.005  # seconds
@@ -94,19 +94,23 @@ class Gathered:
         """A batch that fails is tried question by question: nobody fails for another's text."""
         run = asyncio.get_running_loop().run_in_executor
         different = list(dict.fromkeys(text for texts, _ in batch for text in texts))
-        begun = time.perf_counter()
         try:
-            vectors = await run(self._threads, self._encode, different)
+            vectors, seconds = await run(self._threads, self._timed, different)
             rows = dict(zip(different, range(len(vectors)), strict=True))
         except ANY_ERROR as error:  # boundary: an engine may fail in any way; whoever asked is told
             await self._try_apart(batch, error)
             return
-        pause = min(_LONGEST_PAUSE, _PAUSE * (time.perf_counter() - begun) / len(batch))
+        pause = min(_LONGEST_PAUSE, _PAUSE * seconds / len(batch))
         for number, (texts, coming) in enumerate(batch):
-            if number:
+            if number and not coming.done():
                 await asyncio.sleep(pause)
             if not coming.done():
                 coming.set_result(vectors[[rows[text] for text in texts]])
+
+    def _timed(self, texts: list[str]) -> tuple[Vectors, float]:
+        """Vectors, and the seconds that they took: no waiting for a thread."""
+        begun = time.perf_counter()
+        return self._encode(texts), time.perf_counter() - begun
 
     async def _try_apart(self, batch: list[Waiting], error: BaseException) -> None:
         """Answer each different question by itself; one that is alone already has failed."""

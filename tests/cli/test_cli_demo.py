@@ -8,6 +8,7 @@ import pytest
 
 from cli import demonstration
 from cli.failures import CommandFailed
+from cli.instance import isolated_environment
 from tests.fakes.processes import platformctl
 
 ANSWERS = {
@@ -42,6 +43,18 @@ def test_settings_of_the_machine_hold(tmp_path: Path) -> None:
     result = platformctl("demo", env=env, seconds=240)
     assert result.returncode == 1
     assert "PLATFORM_EMBEDDINGS_THREADS" in result.stdout + result.stderr
+
+
+def test_other_settings_do_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Of the operator's own platform, a throw-away instance is given the threads alone."""
+    threads = {"PLATFORM_EMBEDDINGS_THREADS": "1", "PLATFORM_MODELS_LOCAL_THREADS": "2"}
+    for name, value in (
+        threads | {"PLATFORM_MODELS_LOCAL_FILES": "x", "DATABASE_URL": "sqlite:///x"}
+    ).items():
+        monkeypatch.setenv(name, value)
+    given = isolated_environment(tmp_path)
+    assert {name: given.get(name) for name in threads} == threads
+    assert not {"PLATFORM_MODELS_LOCAL_FILES", "DATABASE_URL"} & given.keys()
 
 
 @pytest.mark.parametrize("question", demonstration.QUESTIONS)

@@ -38,6 +38,7 @@ def run(home: Path, index: Path) -> CompletedProcess[str]:
     return platformctl("models", "try", env=env, seconds=300)
 
 
+@pytest.mark.long
 def test_try(tmp_path: Path, index: Path) -> None:
     """The file is fetched and verified, the model answers, the extractive answer stands beside it, and it is
     said plainly what so small a model is."""

@@ -48,7 +48,7 @@ def s3(tmp_path: Path) -> Iterator[S3Server]:
 
 @pytest.fixture
 def database(request: pytest.FixtureRequest) -> Iterator[str]:
-    """PostgreSQL with pgvector; an ordinary run takes the server that is there."""
+    """PostgreSQL with pgvector; without `--nightly`, the server that is there."""
     programs = pgvector_server.binaries() if request.config.getoption("nightly") else None
     if programs is None:
         with postgres_database(plain=True) as url:

@@ -47,7 +47,7 @@ class Serving:
 class ModelProcess:
     """A model that is loaded. `users` answers are being made; `last_used` is on the monotonic clock.
 
-    `is_lost` once it can't be reached any more, which may be known before its process is seen to have ended.
+    `is_lost`: a call could not reach it. Mostly its process has ended, and that has not been noticed yet.
     """
 
     def __init__(self, file: ModelFile) -> None:
@@ -67,7 +67,7 @@ class ModelProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether its process is gone, or as good as gone."""
+        """Whether its process is gone, or another one has to take its place."""
         return self.is_lost or self._child is None or self._child.done()
 
     async def start(

@@ -189,6 +189,8 @@ class LocalRuntime:
             used.users -= 1
             used.last_used = time.monotonic()
             self._freed.set()
+            if not used.users and used not in self._running.values():
+                await used.stop()
 
     async def _ready(self, model: str) -> ModelProcess:
         """The loaded model, with one more user. First come, first served."""
@@ -197,7 +199,10 @@ class LocalRuntime:
                 await self.look()
             file, key = self._file(model), canonical(model)
             found = self._running.get(key)
-            if found is not None and (found.has_ended or (found.file != file and not found.users)):
+            if found is not None and found.has_ended and found.users:
+                del self._running[key]  # the last of its users stops it
+                found = None
+            elif found is not None and (found.has_ended or found.file != file) and not found.users:
                 await self._unload(key)
                 found = None
             if found is None:

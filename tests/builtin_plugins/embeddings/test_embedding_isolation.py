@@ -57,6 +57,7 @@ def test_openvino_loads_without_torch_and_without_telemetry(model: str, home: Pa
     assert list(home.iterdir()) == []
 
 
+@pytest.mark.long
 def test_the_reference_engine_calls_nobody(home: Path) -> None:
     """It loads from the folder alone, and runs none of the weights' package's code."""
     found = probe("all-minilm", "sentence-transformers", home)

@@ -158,6 +158,7 @@ class TestWithoutOrders:
 
 
 @session
+@pytest.mark.long
 async def test_a_small_real_model(
     small_model: SmallModel, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

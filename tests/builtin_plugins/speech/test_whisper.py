@@ -24,6 +24,7 @@ make_tiny_whisper(Path(sys.argv[2]))
 """
 
 
+@pytest.mark.long
 async def test_a_folder_of_the_operators(
     start_platform: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
