@@ -199,16 +199,20 @@ class LocalRuntime:
                 await self.look()
             file, key = self._file(model), canonical(model)
             found = self._running.get(key)
-            if found is not None and found.has_ended and found.users:
-                del self._running[key]  # the last of its users stops it
-                found = None
-            elif found is not None and (found.has_ended or found.file != file) and not found.users:
-                await self._unload(key)
+            if found is not None and (found.has_ended or (found.file != file and not found.users)):
+                await self._replace(key)
                 found = None
             if found is None:
                 found = await self._load(key, file)
             found.users += 1
             return found
+
+    async def _replace(self, key: str) -> None:
+        """Make room for another of its name; one with users is stopped by the last of them."""
+        if self._running[key].users:
+            del self._running[key]
+        else:
+            await self._unload(key)
 
     async def _load(self, key: str, file: ModelFile) -> ModelProcess:
         if not _is_installed():

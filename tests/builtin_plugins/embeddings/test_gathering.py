@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -26,8 +25,6 @@ class HeldEngine:
     def __init__(self) -> None:
         self.batches: list[list[str]] = []
         self.begun, self.go = threading.Event(), threading.Event()
-        self.seconds = 0.0
-        """What each batch takes."""
         self.hold_at, self.held = 0, threading.Event()
         """Which batch is held once more, and that it is."""
 
@@ -40,7 +37,6 @@ class HeldEngine:
             self.go.clear()
             self.held.set()
             assert self.go.wait(60)
-        time.sleep(self.seconds)
         if any("broken" in text for text in texts):
             raise ValueError("a text that this engine can't read")
         found = [text for text in texts if "lost" not in text]
@@ -125,19 +121,24 @@ async def test_one_text_twice_in_a_question(start_platform: Start, engine: HeldE
 async def test_a_batch_is_handed_out_one_by_one(start_platform: Start, engine: HeldEngine) -> None:
     """Between two questions that go on, whatever else the event loop has to do gets several turns."""
     running = await start_platform("embeddings")
-    engine.seconds = 0.03
-    rounds, answered_in = 0, list[int]()
+    rounds, answered_in, many = 0, list[int](), asyncio.Event()
 
     async def others() -> None:
         nonlocal rounds
         while True:
             rounds += 1
+            if rounds == 1000:
+                many.set()
             await asyncio.sleep(0)
 
     tasks = await waiting(running, engine, *[""] * 8)
     for task in tasks[1:]:
         task.add_done_callback(lambda _: answered_in.append(rounds))
+    engine.hold_at = 2
+    engine.go.set()
+    assert await asyncio.to_thread(engine.held.wait, 60)
     beside = asyncio.create_task(others())
+    await many.wait()  # so long takes the batch; a pause is a good part of that
     engine.go.set()
     await asyncio.gather(*tasks)
     beside.cancel()
