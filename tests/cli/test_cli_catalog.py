@@ -134,6 +134,7 @@ async def test_what_is_shown_first(catalog: Catalog, environment: Environment) -
     assert environment.installed() == set()
 
 
+@pytest.mark.long
 async def test_installing(
     catalog: Catalog, environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

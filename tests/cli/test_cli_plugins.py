@@ -119,6 +119,7 @@ class TestExplaining:
 
 
 class TestInstalling:
+    @pytest.mark.long
     def test_wheel(self, environment: Environment, tmp_path: Path) -> None:
         """A wheel is installed and loads, a newer one takes its place, and it is uninstalled by name."""
         result = environment.plugins("install", str(Package("acme-good").wheel(tmp_path)))
@@ -130,6 +131,7 @@ class TestInstalling:
         assert environment.plugins("uninstall", "acme_good").returncode == 0
         assert environment.installed() == set()
 
+    @pytest.mark.long
     def test_name_with_a_dependency(self, environment: Environment, tmp_path: Path) -> None:
         """A plugin found by name brings a library that is new here; a trial changes nothing."""
         Package("acme-new", requires=["acme-lib>=1"]).wheel(tmp_path)

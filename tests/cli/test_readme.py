@@ -29,6 +29,7 @@ def blocks(kind: str) -> dict[str, str]:
     return found
 
 
+@pytest.mark.long
 async def test_first_answer(tmp_path: Path) -> None:
     """The commands of the first five minutes, in one shell, end in the answer that the README shows.
 

@@ -44,7 +44,7 @@ def clock(tmp_path: Path) -> Clock:
 
 
 @pytest.mark.durability
-@pytest.mark.either_database
+@pytest.mark.long
 async def test_set_back_an_hour(
     platform_home: Path, tmp_path: Path, database_url: str | None, clock: Clock
 ) -> None:

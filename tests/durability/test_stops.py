@@ -44,6 +44,7 @@ async def _gone(process: psutil.Process) -> None:
     assert not process.is_running()
 
 
+@pytest.mark.long
 async def test_nobody_is_left_behind(busy: tuple[Server, Client]) -> None:
     """SIGTERM to `serve` ends it and its busy worker, soon, and no worker outlives a parent that is killed.
 

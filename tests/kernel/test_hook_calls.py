@@ -262,6 +262,7 @@ async def ask(platform: Platform, principal: Principal) -> None:
 """
 
 
+@pytest.mark.long
 def test_the_type_checker_sees_wrong_calls(tmp_path: Path) -> None:
     """Wrong argument names and types, wrong answers and the wrong verb are errors of mypy."""
     calls = tmp_path / "calls.py"

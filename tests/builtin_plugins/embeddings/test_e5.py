@@ -129,6 +129,7 @@ def test_composed_and_decomposed_letters_are_one(network: E5) -> None:
     assert one == other
 
 
+@pytest.mark.long
 def test_its_vectors_are_those_of_the_published_architecture(
     published: Published, engine: OpenVinoEngine
 ) -> None:

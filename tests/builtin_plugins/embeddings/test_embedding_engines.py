@@ -38,6 +38,7 @@ def cosines(one: Vectors, other: Vectors) -> Vectors:
     return np.sum(one * other, axis=1)
 
 
+@pytest.mark.long
 def test_openvino_agrees_with_the_published_library(
     openvino_engine: OpenVinoEngine, reference_engine: SentenceTransformersEngine
 ) -> None:

@@ -139,6 +139,7 @@ async def test_cancelling_one_document(site: Running, visitor: Visitor, gate: Ga
     await expect(page.get_by_role("button", name="Failed 0")).to_be_visible()
 
 
+@pytest.mark.long
 async def test_very_many_files_at_once(site: Running, visitor: Visitor, gate: GatedModel) -> None:
     """200 files dropped on the page are all sent and read; none is lost or sent twice."""
     gate.stop()
