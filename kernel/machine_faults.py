@@ -25,6 +25,14 @@ SENTENCES: Final[dict[Fault, str]] = {
 }
 """What a client may read, by kind of fault."""
 
+FOR_OPERATORS: Final[dict[Fault, str]] = {
+    "disk_full": "the disk is full: make room and try again",
+    "memory": "the machine is out of memory: free some and try again",
+    "handles": "too many files or connections are open: raise the limit (ulimit -n) and try again",
+    "processes": "the system starts no more processes or threads: end some, or raise the limit (ulimit -u)",
+}
+"""What its operator does about it, as told in the terminal; other faults are told by their own error."""
+
 _BY_ERRNO: Final[dict[int, Fault]] = {
     errno.ENOSPC: "disk_full",
     errno.EDQUOT: "disk_full",
@@ -74,6 +82,12 @@ def machine_fault(error: BaseException) -> Fault | None:
             return found
         pending += _behind(item)
     return None
+
+
+def kind_of(error: BaseException) -> str:
+    """For a log: the machine's fault by name, else the error's type. Its text may hold private values."""
+    fault = machine_fault(error)
+    return type(error).__name__ if fault is None else SENTENCES[fault].partition(";")[0]
 
 
 def is_machine_fault(error: BaseException) -> bool:

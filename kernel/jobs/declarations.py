@@ -92,6 +92,8 @@ class LongJob(AnyJob[P]):
     again, with `progress` as last saved. When the job is cancelled, or the worker stops, the handler gets a
     CancelledError at its next await: clean up and let it pass. Only a cancelled job is followed by
     `on_cancel(platform, payload)`, which, like `on_give_up`, may run more than once.
+    `on_unreadable(platform, subject, reason)` takes the place of `on_give_up` where the stored payload no
+    longer fits its type, such as after an upgrade: all that is known then is what the job worked on.
 
     `title` says in general what the job does ("Read a document"), because it is kept longer than the object
     that the job works on. `visible` returns a query for the ids of the subjects that a scope can see: those
@@ -103,6 +105,7 @@ class LongJob(AnyJob[P]):
     title: str
     on_give_up: Callable[[Platform, P, str], Awaitable[None]] | None = None
     on_cancel: Callable[[Platform, P], Awaitable[None]] | None = None
+    on_unreadable: Callable[[Platform, str, str], Awaitable[None]] | None = None
     visible: Callable[[Scope], Select[str]] | None = None
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
@@ -26,7 +27,7 @@ from kernel.jobs.queue import JOB_QUEUE
 from kernel.jobs.spans import attempt_span
 from kernel.jobs.stopping import Cancelled, StopSignal
 from kernel.logs import mask
-from kernel.machine_faults import SENTENCES, Fault, machine_fault
+from kernel.machine_faults import SENTENCES, Fault, kind_of, machine_fault
 from kernel.offers import OFFERS
 from kernel.resource_keys import ResourceKey
 from kernel.tracing import TRACING
@@ -82,7 +83,7 @@ class JobRunner:
         try:
             payload = job.payload.model_validate(record.payload)
         except ValidationError as error:
-            await self._close(record, "failed", error=_unreadable(error))
+            await self._give_up_unread(record, job, _unreadable(error))
             return None
         if record.cancel_requested_at is not None or signal.requested:
             await self._cancel(record, job)
@@ -176,15 +177,21 @@ class JobRunner:
 
     async def _give_up(self, record: JobRecord, job: JobRef, payload: BaseModel, reason: str) -> None:
         if job.on_give_up is not None:
-            await self._tell(record, job, payload, reason)
+            await self._tell(record, job, partial(job.on_give_up, self._platform, payload, reason))
         await self._close(record, "failed", error=reason)
 
-    async def _tell(self, record: JobRecord, job: JobRef, payload: BaseModel, reason: str) -> None:
+    async def _give_up_unread(self, record: JobRecord, job: JobRef, reason: str) -> None:
+        told = job.on_unreadable if isinstance(job, LongJob) else None
+        if told is not None and record.subject is not None:
+            await self._tell(record, job, partial(told, self._platform, record.subject, reason))
+        await self._close(record, "failed", error=reason)
+
+    async def _tell(self, record: JobRecord, job: JobRef, call: Callable[[], Awaitable[None]]) -> None:
         """Tell the plugin that its job is given up; it is retried like the job itself."""
         tries = failures = 0
-        while job.on_give_up is not None:
+        while True:
             try:
-                await job.on_give_up(self._platform, payload, reason)
+                await call()
                 return
             except ANY_ERROR as error:  # boundary: the plugin's record of its failure may fail in any way
                 log.exception("job %s (%s): its failure can't be recorded", record.name, record.id)
@@ -213,7 +220,7 @@ class JobRunner:
                 if not (is_outage(error) or machine_fault(error)):
                     raise
                 tries += 1
-                log.warning("could not save the state of a job: %s; trying again", type(error).__name__)
+                log.warning("could not save the state of a job: %s; trying again", kind_of(error))
             await asyncio.sleep(min(2.0**tries, _LONGEST_PAUSE))
 
 

@@ -26,6 +26,7 @@ from kernel.jobs.lanes import Lanes
 from kernel.jobs.runner import JOB_RUNNER
 from kernel.jobs.schedules import Scheduler
 from kernel.jobs.silence import GONE, Watched
+from kernel.machine_faults import kind_of
 from kernel.slots import take_slot
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ class Worker:
             await self._beat()
             await self._take_over()
         except (SQLAlchemyError, OSError) as error:
-            log.warning("could not save a heartbeat: %s", type(error).__name__)
+            log.warning("could not save a heartbeat: %s", kind_of(error))
 
     async def _beat(self) -> None:
         await self._platform.database.write(_show_life, self._executor)

@@ -13,6 +13,7 @@ import uuid
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import NoReturn
@@ -54,6 +55,7 @@ BATCH = 96
 UNDER_WAY = 2
 """Batches of one document that are embedded at once."""
 CANCELLED = "Processing was cancelled. Retry it, or upload the file again, to start over."
+_LOOK_EVERY = 1.0  # seconds, while a document is parsed
 LARGE_PASSAGES = 500
 """Documents with more passages wait in a lane of their own."""
 _NO_PARSER = (
@@ -82,7 +84,7 @@ class _Reembedded(Exception):
 
 
 class _Gone(Exception):
-    """The document was deleted in the meantime."""
+    """The document was deleted, cancelled or started over in the meantime: this run is over."""
 
 
 async def ingest(
@@ -104,17 +106,17 @@ async def ingest(
     except _Reembedded:
         return await ingest(platform, payload, progress, left_out)
     except _Gone:
-        log.info("document %s was deleted while it was ingested", document.id)
+        log.info("document %s was deleted, cancelled or started over while it was ingested", document.id)
     except UnparsableDocument as error:
         log.info("document %s can't be parsed: %s", document.id, error.reason or error.code)
-        await _fail_finally(platform, document.id, error.detail)
+        await _fail_finally(platform, document, error.detail)
     except ParserUnavailable as error:
         log.error("document %s: %s", document.id, error)
-        await _fail_finally(platform, document.id, _NO_PARSER.format(document.content_type))
+        await _fail_finally(platform, document, _NO_PARSER.format(document.content_type))
     except EngineMismatch as error:
         changed = engine_changed(base.embedding_model, error)
         log.error("document %s: %s", document.id, changed)
-        await _fail_finally(platform, document.id, str(changed.detail))
+        await _fail_finally(platform, document, str(changed.detail))
     return path
 
 
@@ -125,8 +127,13 @@ def path_of(document: Document) -> str:
 
 async def give_up(platform: Platform, payload: IngestPayload, reason: str) -> None:
     """The job was given up: say so in the document."""
+    await give_up_document(platform, payload.document_id, reason)
+
+
+async def give_up_document(platform: Platform, document_id: str, reason: str) -> None:
+    """The same where only the document is known: what was stored for the job can't be read."""
     detail = f"The document could not be processed: {reason}. Upload it again to try once more."
-    await fail(platform, payload.document_id, detail)
+    await fail(platform, document_id, detail)
 
 
 async def cancelled(platform: Platform, payload: IngestPayload) -> None:
@@ -140,8 +147,8 @@ def readable_documents(scope: Scope) -> Select[str]:
     return seen.where(scope.sees(KnowledgeBase))
 
 
-async def _fail_finally(platform: Platform, document_id: str, detail: str) -> NoReturn:
-    await fail(platform, document_id, detail)
+async def _fail_finally(platform: Platform, document: Document, detail: str) -> NoReturn:
+    await platform.database.write(_fail, platform, document.id, detail, document.uploaded_at)
     raise JobFailed(detail)
 
 
@@ -150,10 +157,14 @@ async def fail(platform: Platform, document_id: str, detail: str) -> None:
     await platform.database.write(_fail, platform, document_id, detail)
 
 
-def _fail(unit: Unit, platform: Platform, document_id: str, detail: str) -> None:
+def _fail(
+    unit: Unit, platform: Platform, document_id: str, detail: str, attempt: datetime | None = None
+) -> None:
+    """`attempt` is the time at which it was uploaded or started over; another attempt is left alone."""
     document: Document | None = unit.session.get(Document, document_id, with_for_update=True)
-    if document is not None and document.status == "processing":
-        fail_in(unit, platform, document, detail)
+    if document is None or document.status != "processing" or attempt not in (None, document.uploaded_at):
+        return
+    fail_in(unit, platform, document, detail)
 
 
 def fail_in(unit: Unit, platform: Platform, document: Document, detail: str) -> None:
@@ -224,21 +235,32 @@ class Ingestion:
         limits = limits_of(self._settings, large=self._payload.large)
         path = await self._platform.blobs.local(self._document.sha256)
         children = self._platform.resource(PARSER_PROCESSES)
-        watching = asyncio.create_task(self._watch(sink))
+        reading = asyncio.create_task(parse(children, path, self._parser(), limits, sink))
         try:
-            return await parse(children, path, self._parser(), limits, sink)
+            while not (await asyncio.wait({reading}, timeout=_LOOK_EVERY))[0]:
+                await self._look(sink)
+            return reading.result()
         except SlowDocument:
             raise _Large from None
         finally:
-            watching.cancel()
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
 
-    async def _watch(self, sink: Path) -> None:
-        """Tell the page that is being read: of a thousand, or of scans, that takes a while."""
-        while True:
-            await asyncio.sleep(1)
-            page = await asyncio.to_thread(last_page, sink)
-            if page is not None:
-                self._progress.report(message=f"Reading page {page}")
+    async def _look(self, sink: Path) -> None:
+        """Tell the page that is being read: of a thousand, or of scans. Raises _Gone where nobody waits."""
+        if not await self._platform.database.read(self._is_wanted):
+            raise _Gone
+        page = await asyncio.to_thread(last_page, sink)
+        if page is not None:
+            self._progress.report(message=f"Reading page {page}")
+
+    def _is_wanted(self, session: Session) -> bool:
+        document = session.get(Document, self._document.id)
+        return document is not None and self._is_this_run_of(document)
+
+    def _is_this_run_of(self, document: Document) -> bool:
+        """Whether it was neither cancelled nor started over since: passages of two runs would be mixed."""
+        return document.status == "processing" and document.uploaded_at == self._document.uploaded_at
 
     def _parser(self) -> Parser:
         found = self._platform.resource(PARSERS).for_media_type(self._document.content_type)
@@ -329,7 +351,7 @@ class Ingestion:
         if revision != self._base.revision:
             raise _Reembedded
         document: Document | None = unit.session.get(Document, self._document.id, with_for_update=True)
-        if document is None or document.status != "processing":
+        if document is None or not self._is_this_run_of(document):
             raise _Gone
         return document
 

@@ -18,6 +18,7 @@ from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Caller, Platform, Scope, Unit, scope_of, utc_now
 
 _WINDOW: Final = timedelta(minutes=5)
+_LEAST: Final = timedelta(seconds=10)
 _AT_ONCE: Final = 200
 
 
@@ -59,20 +60,19 @@ class _Pace:
 
 
 def _pace(session: Session, kb_id: str, now: datetime) -> _Pace:
-    lately = (
-        (Document.knowledge_base_id == kb_id)
-        & (Document.status == "completed")
-        & (Document.completed_at >= now - _WINDOW)
-    )
-    query = select(
-        func.count(),
-        func.coalesce(func.sum(Document.chunk_count), 0),
-        func.coalesce(func.sum(Document.size_bytes), 0),
-        func.min(Document.uploaded_at),
-    ).where(lately)
-    documents, passages, size, since = session.execute(query).one()
-    began = max(now - _WINDOW, since) if since is not None else now - _WINDOW
-    return _Pace(int(documents), int(passages), int(size), max(1.0, (now - began).total_seconds()))
+    """Since what waits began to wait, at most five minutes ago: when nothing waited, nothing was slow."""
+    mine, passages = Document.knowledge_base_id == kb_id, func.coalesce(func.sum(Document.chunk_count), 0)
+    waiting = select(func.min(Document.uploaded_at), passages).where(mine & (Document.status == "processing"))
+    since, under_way = session.execute(waiting).one()
+    began = now - _WINDOW if since is None else max(now - _WINDOW, min(since, now - _LEAST))
+    lately = mine & (Document.status == "completed") & (Document.completed_at >= began)
+    size = func.coalesce(func.sum(Document.size_bytes), 0)
+    query = select(func.count(), passages, size, func.min(Document.uploaded_at)).where(lately)
+    documents, read, bytes_read, first = session.execute(query).one()
+    if since is None and first is not None:
+        began = max(began, first)
+    seconds = max(1.0, (now - began).total_seconds())
+    return _Pace(int(documents), int(read) + int(under_way), int(bytes_read), seconds)
 
 
 def _position(session: Session, kb_id: str) -> int:

@@ -15,6 +15,7 @@ from builtin_plugins.rag.services.ingest import (
     IngestPayload,
     cancelled,
     give_up,
+    give_up_document,
     ingest,
     load,
     readable_documents,
@@ -59,6 +60,7 @@ INGEST = LongJob(
     title="Read a document",
     on_give_up=give_up,
     on_cancel=cancelled,
+    on_unreadable=give_up_document,
     visible=readable_documents,
     together=ingest_small,
 )

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select, text
+from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import Session
 
 from kernel.db.tables import BlobRecord, BlobReference, JobRecord, PointRecord
 from kernel.sdk import Embedded, Plugin, Unavailable, contracts, hookimpl
-from kernel.testing import Running, Start
+from kernel.testing import Running, Start, eventually
 from tests.builtin_plugins.rag.rag_support import (
     HANDBOOK,
     ask,
@@ -27,6 +27,7 @@ from tests.builtin_plugins.rag.rag_support import (
     upload,
 )
 from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.rows import execute
 
 LONG = "\n".join(
     f"Line {number} of a text that has many passages, all of them different." for number in range(400)
@@ -34,10 +35,11 @@ LONG = "\n".join(
 
 
 class GatedEmbeddings(HashEmbeddings):
-    """Stops before a batch of passages until it is let go."""
+    """Stops before a batch of passages until it is let go, with `all_after` before later ones too."""
 
-    def __init__(self, stop_before: int = 1) -> None:
+    def __init__(self, stop_before: int = 1, *, all_after: bool = False) -> None:
         super().__init__()
+        self.all_after = all_after
         self.batches = 0
         self.stop_before = stop_before
         self.arrived = asyncio.Event()
@@ -47,7 +49,7 @@ class GatedEmbeddings(HashEmbeddings):
     async def embed_texts(self, model: str, texts: Sequence[str], purpose: str) -> Embedded | None:
         if purpose == "passage":
             self.batches += 1
-            if self.batches == self.stop_before:
+            if self.batches == self.stop_before or (self.all_after and self.batches > self.stop_before):
                 self.arrived.set()
                 await self.go.wait()
         return await super().embed_texts(model, texts)
@@ -140,6 +142,51 @@ async def test_searches_see_nothing_of_an_unfinished_document(start_platform: St
         await working
     answer = await ask(ann, pipeline, "Which line has many passages?", top_k=50)
     assert document in {source["document_id"] for source in answer["sources"]}
+
+
+@pytest.mark.parametrize("again", ["retry", "upload"])
+async def test_started_over_while_it_is_read(start_platform: Start, again: str) -> None:
+    """Cancelled in the middle and started over at once: the old run adds nothing to the new one."""
+    gate = GatedEmbeddings(3, all_after=True)
+    running = await start_platform("rag", gate)
+    ann = await somebody(running)
+    base = await make_base(ann, chunk_size=100, chunk_overlap=0)
+    document = (await upload(ann, base, "long.txt", LONG)).json()["document_id"]
+    ingestion = f"/v1/rag/knowledge-bases/{base}/ingestion"
+
+    async def two_batches() -> bool:
+        return bool((await record(ann, base, document))["chunk_count"] == 192)
+
+    working = asyncio.create_task(running.run_jobs())
+    async with asyncio.timeout(30):
+        await gate.arrived.wait()
+        await eventually(two_batches)
+        assert (await ann.post(f"{ingestion}/cancel")).status == 200
+        if again == "retry":
+            assert (await ann.post(f"{ingestion}/retry")).status == 200
+        else:
+            await upload(ann, base, "long.txt", LONG)
+        gate.go.set()
+        await working
+    await running.run_jobs()
+    found = await record(ann, base, document)
+    shown = (await ann.get(path_of(base, document, "/chunks?limit=1"))).json()
+    assert found["status"] == "completed" and shown["total"] == found["chunk_count"] > 200
+    assert shown["items"][0]["text"].startswith("Line 0 ")
+
+
+async def test_a_job_that_can_no_longer_be_read(start_platform: Start) -> None:
+    """After an upgrade what was stored for a job may not fit: its document says so, and waits for nothing."""
+    running = await start_platform("rag", HashEmbeddings())
+    ann = await somebody(running)
+    base = await make_base(ann)
+    document = (await upload(ann, base, "hand.txt", HANDBOOK)).json()["document_id"]
+    unfit = update(JobRecord).where(JobRecord.subject == document).values(payload={"x": 1})
+    await execute(running.platform.database, unfit)
+    await running.run_jobs()
+    found = await record(ann, base, document)
+    assert found["status"] == "failed"
+    assert "Upload it again" in found["error"]
 
 
 async def attempts(running: Running) -> list[int]:

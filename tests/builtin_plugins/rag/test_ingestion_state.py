@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import psutil
+from sqlalchemy import update
 
-from kernel.sdk import Embedded, hookimpl
+from builtin_plugins.rag.models import Document
+from kernel.sdk import Embedded, hookimpl, utc_now
 from kernel.testing import Start
 from tests.builtin_plugins.rag import documents
 from tests.builtin_plugins.rag.rag_support import HANDBOOK, ask, make_base, make_pipeline, somebody, upload
 from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.rows import execute
 
 
 async def test_counts_cancel_and_retry(start_platform: Start, database_url: str | None) -> None:
@@ -43,6 +47,31 @@ async def test_counts_cancel_and_retry(start_platform: Start, database_url: str 
     for action in ("", "/cancel", "/retry"):
         answer = await (bob.post(path + action) if action else bob.get(path))
         assert answer.status == 404
+
+
+async def test_idle_time_does_not_count(start_platform: Start, database_url: str | None) -> None:
+    """A document of four minutes ago says nothing about how long those that wait now will take."""
+    running = await start_platform("rag", HashEmbeddings(), env={"DATABASE_URL": database_url})
+    ann = await somebody(running)
+    base = await make_base(ann)
+    path = f"/v1/rag/knowledge-bases/{base}/ingestion"
+    for name, status, began, ended in (
+        ("a", "completed", 240, 239),
+        ("b", "completed", 21, 1),
+        ("c", "processing", 20, None),
+    ):
+        document = (await upload(ann, base, f"{name}.txt", f"One text of the same length: {name}")).json()
+        values = {
+            "status": status,
+            "chunk_count": 10,
+            "uploaded_at": utc_now() - timedelta(seconds=began),
+            "completed_at": None if ended is None else utc_now() - timedelta(seconds=ended),
+        }
+        changed = update(Document).where(Document.id == document["document_id"]).values(values)
+        await execute(running.platform.database, changed)
+    shown = (await ann.get(path)).json()
+    assert 20 <= shown["eta_seconds"] <= 40
+    assert shown["passages_per_second"] >= 0.5
 
 
 async def test_small_documents_together(start_platform: Start) -> None:
