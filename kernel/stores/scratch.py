@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import socket
 import time
 import uuid
@@ -31,11 +32,14 @@ class Scratch:
         return self._folder / f"{self._place}-{os.getpid()}-{uuid.uuid4().hex}{suffix}"
 
     def sweep(self) -> int:
-        """Remove the files of processes that are gone; answers how many."""
+        """Remove the files and folders of processes that are gone; answers how many."""
         found = list(self._folder.iterdir()) if self._folder.is_dir() else []
         stale = [path for path in found if self._left_behind(path)]
         for path in stale:
-            path.unlink(missing_ok=True)
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
         return len(stale)
 
     def _left_behind(self, path: Path) -> bool:
@@ -43,7 +47,8 @@ class Scratch:
         try:
             if name is not None and name[1] == self._place:
                 return _is_gone(int(name[2]), path)
-            return path.is_file() and time.time() - path.stat().st_mtime > _FORGOTTEN
+            ours = name is not None or path.is_file()
+            return ours and time.time() - path.stat().st_mtime > _FORGOTTEN
         except FileNotFoundError:
             return False
 

@@ -52,6 +52,18 @@ def test_of_another_machine(tmp_path: Path) -> None:
     assert (fresh.exists(), old.exists()) == (True, False)
 
 
+def test_a_folder(tmp_path: Path) -> None:
+    """What was unpacked by a process that is gone goes with its folder, and keeps nothing else from going."""
+    command = [sys.executable, "-c", MAKE, str(tmp_path)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+    theirs = Path(done.stdout.strip())
+    for suffix in ("a.members", "z.members"):
+        (tmp_path / (theirs.name + suffix)).mkdir()
+        (tmp_path / (theirs.name + suffix) / "private.txt").write_text("private")
+    assert Scratch(tmp_path).sweep() == 3
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_of_another_container(tmp_path: Path) -> None:
     """On this machine, but where processes have numbers of their own: they mean nothing here either."""
     command = ["unshare", "--map-root-user", "--pid", "--fork", sys.executable, "-c", MAKE, str(tmp_path)]
