@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kernel.platform import Platform
     from kernel.plugins import PluginRecord
 
+_OF_MANIFESTS = "Webhook manifests are listed by: platformctl manifests list"
+
 app = App(
     no_args_is_help=True,
     help="Plugins are Python packages with an entry point in the group 'platform.plugins'.",
@@ -24,7 +26,7 @@ app = App(
         ("platformctl plugins why NAME", "what a plugin does, or why it is out of service"),
         ("platformctl plugins install NAME", "from the catalog, the package index, a wheel or a folder"),
         ("platformctl plugins new NAME", "start your own plugin"),
-        after="Set PLATFORM_PLUGINS_DISABLED=a,b to not load some plugins.",
+        after="Set PLATFORM_PLUGINS_DISABLED=a,b to leave plugins a and b out.",
     ),
 )
 
@@ -55,7 +57,7 @@ def why(name: Annotated[str, typer.Argument(help="The plugin's name.")], as_json
     plugin = next((item for item in found if item.name == name), None)
     if plugin is None:
         known = ", ".join(item.name for item in found)
-        raise Missing(f"no plugin '{name}' is installed", f"Installed: {known}.")
+        raise Missing(f"no plugin '{name}' is installed", f"Installed: {known}. {_OF_MANIFESTS}")
     if as_json:
         console.print_json(asdict(plugin))
     else:

@@ -18,6 +18,7 @@ from kernel.http.route_checks import RouteChecks
 from kernel.jobs import handlers as job_handlers
 from kernel.jobs.declarations import JobRef
 from kernel.offers import Offers
+from kernel.places import Cause
 from kernel.plugin_states import PluginStates
 
 OWN_ROUTES = (*auth_handlers.TABLES, job_handlers.routes, gateway_handlers.routes, root.routes)
@@ -95,12 +96,12 @@ class Collector:
         problems += [(plugin, checks.problem(plugin, [table])) for plugin, table in self._offers.route_tables]
         for plugin, service in self._offers.services.values():
             problems.append((plugin, checks.problem(plugin, service.tables, service.name)))
-        for owner, problem in problems:
-            if problem is not None:
-                self._refuse(owner, problem)
+        for owner, flaw in problems:
+            if flaw is not None:
+                self._refuse(owner, *flaw)
 
-    def _refuse(self, owner: str, problem: str) -> None:
+    def _refuse(self, owner: str, problem: str, cause: Cause | None = None) -> None:
         record = self._states.records.get(owner)
         if record is None or record.built_in:
             raise StartupError(f"plugin '{owner}': {problem}")
-        self._states.fail(owner, problem)
+        self._states.fail(owner, problem, cause)

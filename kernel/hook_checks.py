@@ -9,11 +9,12 @@ from typing import Any
 
 from kernel.hook_manager import HookManager
 from kernel.hook_types import PROJECT, HookSpec
+from kernel.places import Flaw
 
 _IMPL = f"{PROJECT}_impl"
 
 
-def strange_argument(manager: HookManager, instance: Any) -> str | None:
+def strange_argument(manager: HookManager, instance: Any) -> Flaw | None:
     """Why an argument of the plugin's hooks can't be given, as far as the hooks are known yet."""
     for name, method in _marked(instance):
         spec = manager.specs.get(name)
@@ -21,16 +22,17 @@ def strange_argument(manager: HookManager, instance: Any) -> str | None:
         if spec is not None and strange:
             takes = ", ".join(spec.argument_names) or "nothing"
             meant = _closest(strange[0], spec.argument_names)
-            return f"its hook '{name}' has no argument '{strange[0]}' (it may take: {takes}){meant}"
+            reason = f"its hook '{name}' has no argument '{strange[0]}' (it may take: {takes}){meant}"
+            return Flaw(reason, method)
     return None
 
 
-def hook_mismatch(manager: HookManager, instance: Any) -> str | None:
+def hook_mismatch(manager: HookManager, instance: Any) -> Flaw | None:
     """Why the registered plugin's hooks do not fit, and what to do; None when all do."""
     for name, method in _marked(instance):
         reason = _unfit(manager, name, method)
         if reason is not None:
-            return reason
+            return Flaw(reason, method)
     return _unmarked(manager, instance)
 
 
@@ -47,18 +49,20 @@ def _unfit(manager: HookManager, name: str, method: Any) -> str | None:
     return None
 
 
-def _unmarked(manager: HookManager, instance: Any) -> str | None:
+def _unmarked(manager: HookManager, instance: Any) -> Flaw | None:
     """A method that looks like a hook but is not marked as one would silently never be called."""
     for name in sorted(dir(type(instance))):
         if name.startswith("_") or not callable(inspect.getattr_static(instance, name)):
             continue
-        if hasattr(getattr(instance, name), _IMPL):
+        method = getattr(instance, name)
+        if hasattr(method, _IMPL):
             continue
         if name in manager.specs:
-            return f"its method '{name}' is named like a hook but lacks @hookimpl; add it or rename it"
+            reason = f"its method '{name}' is named like a hook but lacks @hookimpl; add it or rename it"
+            return Flaw(reason, method)
         if name.startswith("register_"):
             meant = _closest(name, manager.specs)
-            return f"its method '{name}' is named like a hook, but there is no such hook{meant}"
+            return Flaw(f"its method '{name}' is named like a hook, but there is no such hook{meant}", method)
     return None
 
 

@@ -1,12 +1,34 @@
-"""Where in a plugin's own code an error came from."""
+"""Where in a plugin's own code to look."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from traceback import walk_tb
+from typing import Any, NamedTuple, TypeAlias
+
+Cause: TypeAlias = "BaseException | Callable[..., Any]"
+"""What speaks against a plugin: an error that it raised, or a function of its own that doesn't fit."""
 
 
-def place_of(error: BaseException, package: str) -> str | None:
-    """`file:line` of the innermost call in `package`, or of its wrong syntax; None when it took no part."""
+class Flaw(NamedTuple):
+    """What is wrong with a plugin, and the function of its own that it is about."""
+
+    reason: str
+    function: Callable[..., Any] | None = None
+
+
+def place_of(cause: Cause, package: str) -> str | None:
+    """`file:line` of a function, or of an error's last call in `package`; None when that took no part."""
+    return _of_error(cause, package) if isinstance(cause, BaseException) else _of_function(cause)
+
+
+def _of_function(function: Callable[..., Any]) -> str | None:
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return None if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def _of_error(error: BaseException, package: str) -> str | None:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     found = [
@@ -16,4 +38,4 @@ def place_of(error: BaseException, package: str) -> str | None:
     ]
     if found:
         return found[-1]
-    return place_of(error.__cause__, package) if error.__cause__ is not None else None
+    return _of_error(error.__cause__, package) if error.__cause__ is not None else None

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from kernel.errors import StartupError
+from kernel.places import Cause
 from kernel.plugins import PluginHost, PluginRecord
 from kernel.resource_keys import ResourceKey
 
@@ -59,12 +60,12 @@ class PluginStates:
         self.switched_off = frozenset(plugins)
         self._changed(frozenset())
 
-    def fail(self, name: str, reason: str, error: BaseException | None = None) -> None:
+    def fail(self, name: str, reason: str, cause: Cause | None = None) -> None:
         """Take a plugin and its dependants out of service. Raises StartupError when one is essential.
 
-        The `error`, where there is one, tells which line of the plugin to look at.
+        The `cause`, where there is one, tells which line of the plugin to look at.
         """
-        failed = frozenset(self._host.fail(name, reason, error=error))
+        failed = frozenset(self._host.fail(name, reason, cause=cause))
         self.insist_on_essential()
         self._changed(failed)
 

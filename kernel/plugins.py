@@ -23,7 +23,7 @@ from kernel.errors import ANY_ERROR
 from kernel.hook_checks import hook_mismatch, strange_argument
 from kernel.hook_manager import HookManager, brought
 from kernel.logs import mask
-from kernel.places import place_of
+from kernel.places import Cause, place_of
 from kernel.version import API_VERSION, DISTRIBUTION
 
 log = logging.getLogger("platform.plugins")
@@ -96,9 +96,9 @@ class PluginRecord:
         """Whether the plugin is part of the platform."""
         return self.distribution == DISTRIBUTION
 
-    def refuse(self, status: Status, reason: str, error: BaseException | None = None) -> None:
+    def refuse(self, status: Status, reason: str, cause: Cause | None = None) -> None:
         """Take the plugin out of service. The reason is public: what looks like a secret is masked."""
-        self.place = None if error is None else place_of(error, self.package)
+        self.place = None if cause is None else place_of(cause, self.package)
         self.status, self.reason, self.instance = status, mask(reason)[:_REASON_LIMIT], None
 
 
@@ -190,7 +190,7 @@ class PluginHost:
         return [record for record in self.records.values() if record.status == "loaded"]
 
     def fail(
-        self, name: str, reason: str, status: Status = "failed", error: BaseException | None = None
+        self, name: str, reason: str, status: Status = "failed", cause: Cause | None = None
     ) -> list[str]:
         """Take a plugin and its dependants out of service; answers the names."""
         record = self.records.get(name)
@@ -198,7 +198,7 @@ class PluginHost:
             return []
         if record.instance is not None and self.manager.is_registered(record.instance):
             self.manager.unregister(record.instance)
-        record.refuse(status, reason, error)
+        record.refuse(status, reason, cause)
         log.error("plugin %s is out of service: %s", name, record.reason)
         gone = [name]
         for dependant in self.loaded():
@@ -245,7 +245,7 @@ class PluginHost:
         return order
 
     def _sorted(self, *, with_wishes: bool) -> list[str] | None:
-        """The loading order; None after a circle, whose members are refused if all of it is required."""
+        """The loading order; None after a cycle, whose members are refused if all of it is required."""
         loaded = {record.name: record for record in sorted(self.loaded(), key=lambda r: r.name)}
         graph = {
             name: [n for n in (*record.requires, *(record.after if with_wishes else ())) if n in loaded]
@@ -254,9 +254,9 @@ class PluginHost:
         try:
             return list(TopologicalSorter(graph).static_order())
         except CycleError as error:
-            circle = " → ".join(error.args[1])
+            cycle = " → ".join(error.args[1])
             for name in () if with_wishes else set(error.args[1]):
-                loaded[name].refuse("refused", f"its requirements form a circle: {circle}")
+                loaded[name].refuse("refused", f"its requirements form a cycle: {cycle}")
             return None
 
     def _refuse_unmet(self) -> None:
@@ -274,9 +274,9 @@ class PluginHost:
         return f"it requires the plugin '{name}', which {why}"
 
     def _register(self, record: PluginRecord) -> None:
-        reason = strange_argument(self.manager, record.instance)
-        if reason is not None:
-            self.fail(record.name, reason, "refused")
+        flaw = strange_argument(self.manager, record.instance)
+        if flaw is not None:
+            self.fail(record.name, flaw.reason, "refused", flaw.function)
             return
         try:
             self.manager.register(record.instance, record.name)
@@ -287,16 +287,16 @@ class PluginHost:
         except TimeoutError:
             self.fail(record.name, f"register_hookspecs did not return within {self._timeout:g} s")
         except ANY_ERROR as error:  # boundary: third-party code
-            self.fail(record.name, f"register_hookspecs raised {type(error).__name__}: {error}", error=error)
+            self.fail(record.name, f"register_hookspecs raised {type(error).__name__}: {error}", cause=error)
 
     def _own_specs(self, record: PluginRecord) -> Sequence[Any]:
         bring = getattr(record.instance, "register_hookspecs", None)
         return [] if bring is None else run_bounded(lambda: brought(bring()), self._timeout)
 
     def _check_hooks(self, record: PluginRecord) -> None:
-        reason = hook_mismatch(self.manager, record.instance) if record.status == "loaded" else None
-        if reason is not None:
-            self.fail(record.name, reason, "refused")
+        flaw = hook_mismatch(self.manager, record.instance) if record.status == "loaded" else None
+        if flaw is not None:
+            self.fail(record.name, flaw.reason, "refused", flaw.function)
 
 
 def write_report(home: Path, records: Sequence[PluginRecord]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from urllib.parse import urljoin
 
 from aiohttp import hdrs, web
 from pydantic import BaseModel, Field
@@ -51,7 +52,9 @@ class Root(BaseModel):
     openapi: str = Field(description="The OpenAPI document.")
     health: str
     status: str = Field(description="The state of each service.")
-    client: str | None = Field(None, description="The web client, if one is configured.")
+    client: str | None = Field(
+        None, description="The web client, if one is configured or served at this address."
+    )
 
 
 @routes.get("/", access=PUBLIC, returns=Root, also_media_types=("text/html",))
@@ -59,7 +62,8 @@ async def root(ctx: Context) -> Answer | web.StreamResponse:
     """Show what this server is: a page for browsers, JSON for everyone else."""
     is_browser = "text/html" in ctx.request.headers.get(hdrs.ACCEPT, "")
     vary = {"Vary": "Accept"}
-    if is_browser and (start := await ctx.platform.hooks.ask(hookspecs.find_start_page, ctx=ctx)) is not None:
+    start = await ctx.platform.hooks.ask(hookspecs.find_start_page, ctx=ctx)
+    if is_browser and start is not None:
         start.headers.update(vary)
         return start
     found = Root(
@@ -71,12 +75,18 @@ async def root(ctx: Context) -> Answer | web.StreamResponse:
         openapi="/openapi.json",
         health="/health",
         status="/v1/status",
-        client=ctx.platform.settings.client_url or None,
+        client=ctx.platform.settings.client_url or _led_to(start),
     )
     if not is_browser:
         return Answer(found, headers=vary)
     headers = {**vary, "Content-Security-Policy": _CSP}
     return web.Response(text=_page(found), content_type="text/html", headers=headers)
+
+
+def _led_to(start: web.StreamResponse | None) -> str | None:
+    """Where a start page sends browsers, which is relative to this root."""
+    location = None if start is None else start.headers.get(hdrs.LOCATION)
+    return None if location is None else urljoin("/", location)
 
 
 def _page(found: Root) -> str:

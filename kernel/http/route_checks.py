@@ -13,6 +13,7 @@ from kernel.http.adapters import adapter_of
 from kernel.http.handler_checks import handler_problem
 from kernel.http.paths import PathTemplate
 from kernel.http.routes import Access, RawBody, Route, RouteTable, Upload
+from kernel.places import Flaw
 
 _PARAMETER = re.compile(r"\{\w+\}")
 
@@ -24,7 +25,7 @@ class RouteChecks:
         self._permissions = permissions
         self._owners: dict[tuple[str, str, str], str] = {}
 
-    def problem(self, owner: str, tables: Iterable[RouteTable], service: str = "") -> str | None:
+    def problem(self, owner: str, tables: Iterable[RouteTable], service: str = "") -> Flaw | None:
         """The first problem of these routes; None when all fit, and then they are the owner's.
 
         `service` names the service whose root the paths start at; without one they are public paths.
@@ -35,11 +36,11 @@ class RouteChecks:
                 where = f"{route.method} {route.path}"
                 why = problem_of(route, self._permissions)
                 if why is not None:
-                    return f"{where} {why}"
+                    return Flaw(f"{where} {why}", route.handler)
                 key = (table.service or service, route.method, _shape(route.path))
                 holder = self._owners.get(key) or claimed.get(key)
                 if holder is not None:
-                    return f"{where} is taken by '{holder}'; choose another path"
+                    return Flaw(f"{where} is taken by '{holder}'; choose another path", route.handler)
                 claimed[key] = owner
         self._owners.update(claimed)
         return None

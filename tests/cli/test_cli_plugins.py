@@ -45,6 +45,17 @@ class ThePlugin(Plugin):
 """
 
 
+UNMARKED = """from kernel.sdk import Plugin, hookimpl
+
+
+class ThePlugin(Plugin):
+    name = "acme_unmarked"
+
+    def register_routes(self):
+        return []
+"""
+
+
 @pytest.fixture
 def strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two plugins by somebody else on the path: one good, one that fails at import."""
@@ -101,12 +112,13 @@ class TestExplaining:
             ("acme-raises", "import json\n\njson.loads('')\n", 3),
             ("acme-syntax", "import json\n\nx = = 1\n", 3),
             ("acme-declares", GOOD_THEN_BAD, 8),
+            ("acme-unmarked", UNMARKED, 7),
         ],
     )
     def test_why_names_file_and_line(
         self, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, body: str, line: int
     ) -> None:
-        """The line of the plugin's own code is shown, also where a library or a hook raised the error."""
+        """The line of the plugin's own code is shown: where it raised an error, or what doesn't fit."""
         package = Package(name, body=body)
         monkeypatch.syspath_prepend(package.unpack(tmp_path / "packages"))
         shown = cli("plugins", "why", package.module).stdout

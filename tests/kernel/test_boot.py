@@ -235,6 +235,8 @@ class TestRoutes:
         reason = await reason_of(running, "strange")
         assert said in reason
         assert f"POST {path} can't be served" in reason
+        place = running.platform.resource(PLUGIN_STATES).records["strange"].place
+        assert place == f"{__file__}:{handler.__code__.co_firstlineno}"
 
     async def test_a_built_in_plugin_without_access_stops_the_start(self, start_platform: Start) -> None:
         """The platform's own routes must name their access: the start fails and says which does not."""

@@ -26,7 +26,8 @@ async def test_the_gateway_leads_to_the_client(start_platform: Start) -> None:
     running = await start_platform("web_client")
     first = await running.anonymous.get("/", headers=BROWSER, allow_redirects=False)
     assert (first.status, first.headers["Location"], first.headers["Vary"]) == (302, "app", "Accept")
-    assert (await running.anonymous.get("/")).json()["service"] == "api-gateway"
+    for_programs = (await running.anonymous.get("/")).json()
+    assert (for_programs["service"], for_programs["client"]) == ("api-gateway", "/app")
     pages = [await running.anonymous.get(path, headers=BROWSER) for path in ("/app", "/app/documents/x/y")]
     assert {page.status for page in pages} == {200}
     assert pages[0].body == pages[1].body.replace(b"../../../", b"./")
