@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,9 +27,13 @@ def ask(
     base: Annotated[str | None, typer.Option("--kb", help="Name or id of the knowledge base.")] = None,
     pipeline: Annotated[str | None, typer.Option(help="Name or id of a pipeline.")] = None,
 ) -> None:
-    """Ask a question; the answer appears as it is written, followed by its sources."""
+    """Ask a question; the answer appears as it is written, followed by the sources that it cites."""
     from cli import running
 
+    if not question.strip():
+        raise typer.BadParameter("the question is empty", param_hint="QUESTION")
+    if base is not None and pipeline is not None:
+        raise typer.BadParameter("choose one of --kb and --pipeline", param_hint="--pipeline")
     running.run(_ask(question, base, pipeline))
 
 
@@ -38,6 +43,7 @@ async def _ask(question: str, base: str | None, pipeline: str | None) -> None:
     from cli.failures import CommandFailed
 
     sources: list[dict[str, Any]] = []
+    answer = ""
     async with signed_in() as client:
         chosen = await _pipeline(client, base, pipeline)
         body = {"question": question}
@@ -46,6 +52,7 @@ async def _ask(question: str, base: str | None, pipeline: str | None) -> None:
                 if name == "sources":
                     sources = value["sources"]
                 elif name == "token":
+                    answer += value["text"]
                     typer.echo(value["text"], nl=False)
                 elif name == "done":
                     sources = value.get("sources", sources)
@@ -53,9 +60,19 @@ async def _ask(question: str, base: str | None, pipeline: str | None) -> None:
                     typer.echo()
                     raise CommandFailed(str(value.get("detail", value)))
     typer.echo()
+    for line in _cited(answer, sources):
+        console.note(line)
+
+
+def _cited(answer: str, sources: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """The sources that the answer cites; those that read the same are one line."""
+    numbers: dict[str, str] = {}
     for number, source in enumerate(sources, start=1):
-        page = f", page {source['page']}" if source.get("page") else ""
-        console.note(f"[{number}] {source['source']}{page}")
+        if f"[{number}]" in answer:
+            page = f", page {source['page']}" if source.get("page") else ""
+            place = f"{source['source']}{page}"
+            numbers[place] = f"{numbers.get(place, '')}[{number}]"
+    return (f"{cited} {place}" for place, cited in numbers.items())
 
 
 async def _pipeline(client: Client, base: str | None, pipeline: str | None) -> str:

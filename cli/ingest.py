@@ -1,13 +1,16 @@
-"""`platformctl ingest`: upload files and folders to a knowledge base, and wait until they can be asked."""
+"""`platformctl ingest`: upload files and folders to a knowledge base, and wait until they are searchable."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.texts import App, examples
+
+if TYPE_CHECKING:
+    from cli.ingesting import Report
 
 app = App()
 
@@ -34,9 +37,21 @@ def ingest(
     from cli.ingesting import ingest_all
 
     report = running.run(ingest_all(paths, base, hidden=hidden, wait=wait))
-    for name, why in report.problems:
+    for name, why in report.problems + report.notices:
         console.warn(f"{name}: {why}")
     text = f"{report.uploaded} uploaded, {report.skipped} there already"
-    console.done(f"{text}, {report.completed} of them read" if wait else text)
+    console.done(f"{text}{_read(report)}" if wait else text)
+    if report.documents < report.completed:
+        console.note(
+            f"Files of the same content are one document: {report.documents} for {report.completed} files"
+        )
     if report.problems:
-        raise CommandFailed(f"{len(report.problems)} of {report.files} files failed")
+        files = report.files + report.inside
+        raise CommandFailed(f"{len(report.problems)} of {files} files failed")
+
+
+def _read(report: Report) -> str:
+    text = f", {report.completed} of them read"
+    if report.inside:
+        text += f"; {report.inside} more from inside, {report.inside_completed} of them read"
+    return text

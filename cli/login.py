@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,7 @@ app = App()
     epilog=examples(
         ("platformctl login http://127.0.0.1:8000", "asks for name and password"),
         ("platformctl login https://example.org -u ada", "on another machine"),
+        ("platformctl login URL -u ada < password", "with a password from a file"),
         ("platformctl login URL --token < token", "with a personal access token"),
     )
 )
@@ -38,10 +40,21 @@ def login(
         session = running.run(_with_token(address, typer.get_text_stream("stdin").read().strip()))
     else:
         name = username or typer.prompt("Name", err=True)
-        password = typer.prompt("Password", hide_input=True, err=True)
-        session = running.run(_with_password(address, name, password))
+        session = running.run(_with_password(address, name, _password()))
     session.save(session_file())
     console.done(f"signed in at {session.url} as {session.username}")
+
+
+def _password() -> str:
+    """Asked for on a terminal, read from standard input elsewhere."""
+    from cli.failures import CommandFailed, ExitCode
+
+    if sys.stdin.isatty():
+        return str(typer.prompt("Password", hide_input=True, err=True))
+    password = sys.stdin.readline().rstrip("\r\n")
+    if not password:
+        raise CommandFailed("standard input has no password", code=ExitCode.USAGE)
+    return password
 
 
 async def _with_password(url: str, username: str, password: str) -> Session:

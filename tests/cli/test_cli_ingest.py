@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import secrets
 import stat
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 from typer.testing import Result
 
 from kernel.testing import Running, Start
 from tests.cli.conftest import Cli
 from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.processes import process_environment
 
 PASSWORD = "a long enough password"
 
@@ -26,6 +32,7 @@ class Terminal:
         self.running = running
         self.env = {"PLATFORM_HOME": str(home)}
         self.session = home / "login.json"
+        self.name = ""
 
     async def __call__(self, *words: str, given: str | None = None) -> Result:
         run = asyncio.to_thread(lambda: self.cli(*words, env=self.env, input=given))
@@ -42,7 +49,7 @@ async def terminal(cli: Cli, start_platform: Start, tmp_path: Path) -> Terminal:
     home = tmp_path / "client"
     home.mkdir()
     terminal = Terminal(cli, running, home)
-    name = f"ann-{secrets.token_hex(4)}"
+    name = terminal.name = f"ann-{secrets.token_hex(4)}"
     body = {"username": name, "email": f"{name}@example.org", "password": PASSWORD}
     assert (await running.anonymous.post("/v1/auth/register", json=body)).status == 201
     done = await terminal("login", running.url, "-u", name, given=f"{PASSWORD}\n")
@@ -88,3 +95,99 @@ async def test_the_session(terminal: Terminal, tmp_path: Path) -> None:
     terminal.session.unlink()
     refused = await terminal("ingest", str(file), "--kb", "Papers")
     assert refused.exit_code == 1 and "platformctl login" in refused.stderr
+
+
+async def test_odd_names(terminal: Terminal, tmp_path: Path) -> None:
+    """A name that is no UTF-8, or that would write on the screen, goes up without what is odd about it."""
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    for name in (b"bad\xff.txt", b"two\nlines.txt", b"red\x1b[31m.txt", b"zz.txt"):
+        (folder / os.fsdecode(name)).write_text(f"Words of {name.hex()}")
+    first = await terminal("ingest", str(folder), "--kb", "Papers")
+    assert first.exit_code == 0 and "4 uploaded, 0 there already, 4 of them read" in first.stderr
+    again = await terminal("ingest", str(folder), "--kb", "Papers")
+    assert again.exit_code == 0 and "0 uploaded, 4 there already, 4 of them read" in again.stderr
+
+
+async def test_odd_names_are_told_plainly(terminal: Terminal, tmp_path: Path) -> None:
+    """Where such a file fails, its name is one line without control characters."""
+    files = [tmp_path / os.fsdecode(name) for name in (b"bad\xff.pdf", b"red\x1b[31m\n.pdf")]
+    for number, file in enumerate(files):
+        file.write_text(f"%PDF-1.4 {number}")
+    told = await terminal("ingest", *map(str, files), "--kb", "Papers")
+    assert told.exit_code == 1 and "2 of 2 files failed" in told.stderr
+    assert "bad\\xff.pdf: The document is damaged" in told.stderr
+    assert "red\\x1b[31m\\n.pdf: The document is damaged" in told.stderr
+
+
+async def test_files_inside(terminal: Terminal, tmp_path: Path) -> None:
+    """What was left out of an archive is told, and which of the files that came out of it failed."""
+    good, bad = tmp_path / "good.zip", tmp_path / "bad.zip"
+    with zipfile.ZipFile(good, "w") as archive:
+        archive.writestr("june.txt", "The lighthouse was painted in June.")
+        archive.writestr("empty.txt", "")
+    left = await terminal("ingest", str(good), "--kb", "Papers")
+    assert left.exit_code == 0 and "1 uploaded, 0 there already, 1 of them read" in left.stderr
+    assert "good.zip: 1 of 2 files inside was left out: empty.txt (empty)." in left.stderr
+    assert "1 more from inside, 1 of them read" in left.stderr
+    with zipfile.ZipFile(bad, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("july.txt", "The lighthouse was painted again.")
+        archive.writestr("broken.pdf", b"%PDF-1.4 nothing")
+    failed = await terminal("ingest", str(bad), "--kb", "Papers")
+    assert failed.exit_code == 1 and "1 of 3 files failed" in failed.stderr
+    assert "broken.pdf (from inside another file): The document is damaged" in failed.stderr
+    assert "2 more from inside, 1 of them read" in failed.stderr
+
+
+async def test_the_same_file_twice(terminal: Terminal, tmp_path: Path) -> None:
+    """Two files of the same content are both counted as read, and told to be one document."""
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("The same words.")
+    files = [str(tmp_path / "a.txt"), str(tmp_path / "b.txt")]
+    told = await terminal("ingest", *files, "--kb", "Papers")
+    assert "1 uploaded, 1 there already, 2 of them read" in told.stderr
+    assert "Files of the same content are one document: 1 for 2 files" in told.stderr
+
+
+async def test_sources(terminal: Terminal, tmp_path: Path) -> None:
+    """The sources that the answer cites are listed, equal ones in one line."""
+    passages = ["A hotel may cost up to 130 EUR a night.", "A hotel may cost more in a capital."]
+    (tmp_path / "hotel.md").write_text(
+        "\n\n".join(f"{one} " + "Other words follow. " * 60 for one in passages)
+    )
+    (tmp_path / "cat.txt").write_text("Cats sleep all day.")
+    files = [str(tmp_path / "hotel.md"), str(tmp_path / "cat.txt")]
+    assert (await terminal("ingest", *files, "--kb", "Papers")).exit_code == 0
+    asked = await terminal("ask", "What may a hotel cost?", "--kb", "Papers")
+    assert asked.exit_code == 0 and "[1]" in asked.stdout
+    assert "cat.txt" not in asked.stderr and asked.stderr.count("hotel.md") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("", "--kb", "Papers"), "the question is empty"),
+        ((" \n", "--kb", "Papers"), "the question is empty"),
+        (("Who?", "--kb", "Papers", "--pipeline", "Legal"), "choose one of --kb and --pipeline"),
+    ],
+)
+def test_wrong_questions(cli: Cli, words: tuple[str, ...], why: str) -> None:
+    """A question that can't be asked is refused as wrong usage, before anybody is asked."""
+    refused = cli("ask", *words)
+    assert refused.exit_code == 2 and why in refused.stderr
+
+
+async def test_a_piped_password(terminal: Terminal) -> None:
+    """The password is read from a pipe without a warning; an empty one is wrong usage."""
+    command = [sys.executable, "-P", "-m", "cli", "login", terminal.running.url, "-u", terminal.name]
+    env = process_environment(terminal.env)
+
+    def login(given: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, input=given, env=env, capture_output=True, text=True, start_new_session=True, check=False
+        )
+
+    done = await asyncio.to_thread(login, f"{PASSWORD}\n")
+    assert done.returncode == 0 and done.stderr.startswith("✓ signed in"), done.stderr
+    empty = await asyncio.to_thread(login, "")
+    assert empty.returncode == 2 and "standard input has no password" in empty.stderr
