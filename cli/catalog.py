@@ -145,7 +145,7 @@ async def _get(session: aiohttp.ClientSession, address: str, path: str) -> Mappi
             found = None
     if not isinstance(found, dict):
         raise CommandFailed(
-            f"{address} is no platform with a catalog: "
+            f"{address} is not a platform with a catalog: "
             f"it answered {path.partition('?')[0]} with {answer.status}"
         )
     return found

@@ -98,10 +98,10 @@ async def _of_platform(overrides: dict[str, str], *, running_now: bool) -> Async
 
 
 def _check_settings(platform: Platform) -> Iterator[Finding]:
-    loader = platform.resource(PLUGIN_SETTINGS).loader
-    unknown = list(loader.unknown_variables(ignore=("PLATFORM_SECRET_", "PLATFORM_TEST_")))
+    disabled = platform.settings.plugins_disabled
+    unknown = list(platform.resource(PLUGIN_SETTINGS).unread(disabled, ignore=("PLATFORM_TEST_",)))
     for sentence in unknown:
-        yield Finding("settings", "warning", sentence, "Remove the variable or correct its name.")
+        yield Finding("settings", "warning", sentence, "Remove it or correct its name.")
     if not unknown:
         yield Finding("settings", "ok", "all settings are known and valid")
 

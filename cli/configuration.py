@@ -35,7 +35,9 @@ def show(
     word: Annotated[
         str | None,
         typer.Argument(
-            metavar="WORD", help="Show only settings with a word that starts like this.", show_default=False
+            metavar="WORD",
+            help="Show only settings that contain a word starting with this.",
+            show_default=False,
         ),
     ] = None,
     wide: Annotated[bool, typer.Option("--wide", help="One line for each setting, however long.")] = False,
@@ -76,7 +78,10 @@ def _about(word: str | None, found: list[ShownSetting]) -> list[ShownSetting]:
     begins = re.compile(rf"(?<![^\W_]){re.escape(word)}", re.IGNORECASE)  # "rate" is not in "separated"
     fitting = [s for s in found if begins.search(f"{s.owner} {s.name} {variable_of(s)} {s.description}")]
     if not fitting:
-        raise Missing(f"no setting has a word like '{word}…'", "'platformctl settings' shows all of them.")
+        raise Missing(
+            f"no setting contains a word that starts with '{word}'",
+            "'platformctl settings' shows all of them.",
+        )
     return fitting
 
 

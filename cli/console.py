@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _WIDE = 10_000
 _GAP = 3
+_FOLDED = 20
+"""The narrowest that a column may get for a word that is longer, such as an id or a path."""
 
 
 def out() -> Console:
@@ -71,48 +73,83 @@ def print_table(
     """Rows under headings; `empty` is said on standard error when there are none.
 
     Cells are plain text; one that is a rich `Text` keeps its style. A `wide` table has one line for each row,
-    whatever the width of the screen. Words stay whole as far as the screen allows, those on the left first.
+    whatever the width of the screen. Where the screen is too narrow for a table, each row is a paragraph.
     """
     from rich.table import Table
     from rich.text import Text
 
     cells = [[cell if isinstance(cell, Text) else Text(_plain(cell)) for cell in row] for row in rows]
+    if not cells:
+        note(empty)
+        return
+    widths = column_widths(
+        [[name, *(row[place].plain for row in cells)] for place, name in enumerate(columns)],
+        _WIDE if wide else out().width,
+    )
+    if widths is None:
+        _print_paragraphs(columns, cells)
+        return
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, _GAP, 0, 0))
-    for name, width in zip(columns, _word_widths(columns, cells), strict=True):
-        table.add_column(name.upper(), overflow="fold", min_width=width)
+    for name, width in zip(columns, widths, strict=True):
+        table.add_column(name.upper(), overflow="fold", width=width)
     for row in cells:
         table.add_row(*row)
-    if table.row_count:
-        _print_table(table, wide=wide)
-    else:
-        note(empty)
+    _print_table(table, wide=wide)
 
 
-def _word_widths(columns: Sequence[str], rows: Sequence[Sequence[Text]]) -> list[int | None]:
-    """The longest word of each column, for as many columns from the left as the screen has room for."""
-    left = out().width - _GAP * len(columns) - len(columns)
-    widths: list[int | None] = []
-    for place, name in enumerate(columns):
-        words = [word for text in (name, *(row[place].plain for row in rows)) for word in text.split()]
-        width = max(map(len, words), default=0)
-        fits = width - 1 <= left and (not widths or widths[-1] is not None)
-        left -= width - 1
-        widths.append(width if fits else None)
+def column_widths(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
+    """A width for each column's texts, so that all fit into `room`; None where no word would stay whole.
+
+    Words stay whole as far as there is room, those on the left first; what is left goes to long texts.
+    """
+    from rich.cells import cell_len
+
+    whole = [max(map(cell_len, texts)) for texts in columns]
+    words = [max((cell_len(word) for text in texts for word in text.split()), default=1) for texts in columns]
+    left = room - _GAP * (len(columns) - 1)
+    if sum(whole) <= left:
+        return whole
+    widths = [min(width, _FOLDED) for width in words]
+    left -= sum(widths)
+    if left < 0:
+        return None
+    for place, width in enumerate(words):
+        more = min(left, width - widths[place])
+        widths[place] += more
+        left -= more
+    wanting = sorted(range(len(columns)), key=lambda place: whole[place] - widths[place])
+    for number, place in enumerate(wanting):
+        more = min(whole[place] - widths[place], left // (len(wanting) - number))
+        widths[place] += more
+        left -= more
     return widths
+
+
+def _print_paragraphs(columns: Sequence[str], rows: Sequence[Sequence[Text]]) -> None:
+    for number, row in enumerate(rows):
+        if number:
+            out().print()
+        out().print(row[0])
+        _print_table(_grid(zip(columns[1:], row[1:], strict=True)))
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     """Labels and texts below each other; a fact without text is left out."""
-    from rich.table import Table
     from rich.text import Text
+
+    _print_table(_grid((label, Text(text)) for label, text in facts))
+
+
+def _grid(facts: Iterable[tuple[str, Text]]) -> Table:
+    from rich.table import Table
 
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="dim")
     grid.add_column(overflow="fold")
     for label, text in facts:
         if text:
-            grid.add_row(f"  {label}", Text(text))
-    _print_table(grid)
+            grid.add_row(f"  {label}", text)
+    return grid
 
 
 def _print_table(table: Table, *, wide: bool = False) -> None:
@@ -204,17 +241,25 @@ def warn(text: str) -> None:
 
 def failed(text: str, remedy: str = "") -> None:
     """Something went wrong, and what to do about it."""
-    from rich.text import Text
-
-    err().print(Text.assemble(("error: ", "bold red"), text))
+    _line("error:", "bold red", text)
     if remedy:
-        err().print(Text.assemble(("       ", ""), remedy))
+        _line("      ", "", remedy)
 
 
 def _line(mark: str, style: str, text: str) -> None:
+    """A message; where it is wrapped, it stays to the right of its mark."""
+    from rich.table import Table
     from rich.text import Text
 
-    err().print(Text.assemble((f"{mark} ", style), text))
+    console = err()
+    if not console.is_terminal:
+        console.print(Text.assemble((f"{mark} ", style), text))
+        return
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(mark, style), Text(text))
+    console.print(grid)
 
 
 def styled_status(status: str) -> Any:

@@ -65,12 +65,18 @@ def _show(finding: Finding) -> None:
         console.print_beside(Text.assemble(" " * 15, ("→ ", "dim")), Text(finding.remedy))
 
 
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def _summary(failed: int, warned: int) -> None:
     from cli import console
 
     if failed:
-        console.out().print(f"\n[bold red]{failed} failed[/bold red], {warned} to look at")
+        console.out().print(
+            f"\n[bold red]{_count(failed, 'failure')}[/bold red], {_count(warned, 'warning')}"
+        )
     elif warned:
-        console.out().print(f"\n[yellow]{warned} to look at[/yellow], nothing failed")
+        console.out().print(f"\n[yellow]{_count(warned, 'warning')}[/yellow], no failures")
     else:
         console.out().print("\n[green]All is well.[/green]")

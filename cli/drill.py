@@ -151,5 +151,5 @@ async def _compare_answers(copy: Platform, manifest: Manifest) -> str:
     given = {item.question: item.answer for item in await answers_of(copy)}
     for item in manifest.answers:
         if given.get(item.question) != item.answer:
-            raise CommandFailed(f"the restored copy answers another way: {item.question[:200]}")
+            raise CommandFailed(f"the restored copy gives a different answer to: {item.question[:200]}")
     return f"{len(manifest.answers)} recorded questions have the same answers, byte by byte"

@@ -127,7 +127,7 @@ async def _newest_backup(problems: list[str]) -> dict[str, Any] | None:
         try:
             entries = await asyncio.to_thread(lambda: archives_of(platform).entries())
         except (BackupFailed, OSError) as error:
-            problems.append(f"the place of the backups can't be read: {error}")
+            problems.append(f"the backup storage can't be read: {error}")
             return None
     if not entries:
         return None

@@ -98,7 +98,16 @@ def tell(error: Exception) -> int:
 def _expected(error: Exception) -> bool:
     from kernel.errors import PlatformError, StartupError
 
-    return _absent(error) or isinstance(error, PlatformError | StartupError | OSError)
+    public = PlatformError | StartupError | OSError
+    return _absent(error) or isinstance(error, public) or _machine_fault(error) is not None
+
+
+def _machine_fault(error: Exception) -> str | None:
+    """The machine's fault behind an error, also behind one of the database, for its operator."""
+    from kernel.machine_faults import FOR_OPERATORS, machine_fault
+
+    fault = machine_fault(error)
+    return None if fault is None else FOR_OPERATORS.get(fault)
 
 
 def _absent(error: Exception) -> bool:
@@ -107,8 +116,8 @@ def _absent(error: Exception) -> bool:
 
 
 def _text(error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return "the disk is full: make room and try again"
+    if (fault := _machine_fault(error)) is not None:
+        return fault
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if _absent(error):

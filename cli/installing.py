@@ -101,7 +101,7 @@ def _check_graph(listed: Listed, how: How) -> None:
     if problems and not how.force:
         first = f"Install {missing[0]} first. " if missing else ""
         raise Refused(
-            f"the dependency graph is against '{listed.name}'; nothing was changed: {'; '.join(problems)}",
+            f"'{listed.name}' doesn't fit the installed plugins; nothing was changed: {'; '.join(problems)}",
             f"{first}To install it all the same, use --force.",
         )
 

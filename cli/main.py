@@ -27,7 +27,7 @@ ENTRIES = (
         RUN,
     ),
     Entry("login", "cli.login", "Sign in to a running platform, for ingest and ask.", USE),
-    Entry("ingest", "cli.ingest", "Upload files and folders, and wait until they can be asked.", USE),
+    Entry("ingest", "cli.ingest", "Upload files and folders, and wait until they are searchable.", USE),
     Entry("ask", "cli.ask", "Ask a question, and get a cited answer.", USE),
     Entry("models", "cli.models", "Try a small language model on this machine.", RUN),
     Entry("doctor", "cli.doctor", "Check the installation and suggest a fix for each problem.", LOOK_AFTER),

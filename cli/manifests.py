@@ -165,6 +165,8 @@ def deliveries(
     from cli import console, running
 
     found = running.run(_deliveries(name, limit))
+    if not found:
+        _insist_on(name)
     if as_json:
         console.print_json(found)
         return
@@ -182,6 +184,18 @@ def deliveries(
         for item in found
     ]
     console.print_table(columns, rows, f"There are no deliveries for '{name}' yet.")
+
+
+def _insist_on(name: str) -> None:
+    """Raises Missing: no manifest has that name."""
+    from cli import running
+    from cli.failures import Missing
+
+    _, manifests = running.run(listed())
+    names = [item["name"] for item in manifests if item["status"] != "refused"]
+    if name not in names:
+        known = f"There are: {', '.join(names)}." if names else "There are none."
+        raise Missing(f"no manifest is called '{name}'", known)
 
 
 async def _deliveries(name: str, limit: int) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ def models() -> None:
     name="try",
     epilog=examples(
         ("platformctl models try", "installs 130 MB the first time"),
-        after="The model is small: it shows that everything works, and invents things.",
+        after="The model is small: good for checking that everything works, but it makes things up.",
     ),
 )
 def try_model() -> None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from kernel.secrets import SecretStore
 
 _OF_THE_PLATFORM = {
+    "deletion-receipts": "no receipt for a deletion issued so far can be checked again",
+    "published-chat": "everyone who is using a published chat starts anew at the next start",
     "jwt-secret": "all sessions and service tokens will end at the next start",
     "owner-secrets": "every stored secret of accounts, organizations and plugins will be lost",
 }
@@ -85,7 +87,7 @@ def remove(
     if name not in store.names():
         raise Missing(f"no secret is called '{name}'", "'platformctl secret list' shows the names.")
     if name in _OF_THE_PLATFORM and not yes:
-        typer.confirm(f"Without '{name}' {_OF_THE_PLATFORM[name]}. Remove it?", abort=True)
+        typer.confirm(f"If you remove '{name}', {_OF_THE_PLATFORM[name]}. Remove it?", abort=True)
     _change("secret.removed", name, True, False, lambda: store.remove(name))
     console.done(f"'{name}' was removed")
 

@@ -20,7 +20,7 @@ app = App()
     )
 )
 def upgrade(
-    check: Annotated[bool, typer.Option("--check", help="Only tell what would change.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only show what would change.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Apply pending migrations, after a backup; or with --check, tell what an upgrade would change."""

@@ -13,7 +13,7 @@ app = App()
 
 @app.command(
     epilog=examples(
-        ("platformctl worker", "one more worker, next to the one of 'serve'"),
+        ("platformctl worker", "one more worker, besides the one that 'serve' starts"),
         ("PLATFORM_WORKER_CONCURRENCY=4 platformctl worker", "four jobs at the same time"),
         after="On another machine, it needs the same settings and secrets: docs/more-than-one-machine.md.",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from kernel.errors import StartupError
@@ -55,12 +55,15 @@ class PluginSettings:
 
     def warn_of_unread(self, disabled: str) -> None:
         """Log what was set and nobody reads; `disabled` is the setting of that name."""
-        for sentence in self.loader.unknown_variables(ignore=("PLATFORM_SECRET_",)):
+        for sentence in self.unread(disabled):
             log.warning("%s", sentence)
-        for sentence in self.loader.unknown_sections({"kernel", *self._states.records}):
-            log.warning("%s", sentence)
-        for name in set(split_list(disabled)) - self._states.records.keys():
-            log.warning("PLATFORM_PLUGINS_DISABLED: no plugin is called '%s'", name)
+
+    def unread(self, disabled: str, ignore: tuple[str, ...] = ()) -> Iterator[str]:
+        """One sentence for each variable, section and disabled plugin that means nothing to anybody."""
+        yield from self.loader.unknown_variables(ignore=("PLATFORM_SECRET_", *ignore))
+        yield from self.loader.unknown_sections({"kernel", *self._states.records})
+        for name in sorted(set(split_list(disabled)) - self._states.records.keys()):
+            yield f"PLATFORM_PLUGINS_DISABLED: no plugin is called '{name}'"
 
     def read(self, plugin: str, cls: type[S], stored: Mapping[str, Any]) -> S:
         """`stored` values (by field name) over the environment.

@@ -141,6 +141,14 @@ class TestSecrets:
         assert cli("secret", "remove", "deploy").exit_code == 0
         assert cli("secret", "remove", "deploy").exit_code == 3
 
+    @pytest.mark.parametrize("name", ["jwt-secret", "owner-secrets", "deletion-receipts", "published-chat"])
+    def test_one_of_the_platform_is_asked_for(self, cli: Cli, name: str) -> None:
+        """Removing a key that the platform made has a price, which is told before."""
+        cli("secret", "set", name, input="a value of some length\n")
+        asked = cli("secret", "remove", name, input="n\n")
+        assert (asked.exit_code, f"If you remove '{name}'" in asked.stdout + asked.stderr) == (1, True)
+        assert name in cli("secret", "list").stdout
+
     async def test_audited(self, cli: Cli, start_platform: Start) -> None:
         """Each change of a secret is in the audit log, by the operator and without the value."""
         for arguments in (("set", "deploy"), ("set", "deploy"), ("remove", "deploy")):

@@ -182,7 +182,7 @@ async def test_wrong_addresses(catalog: Catalog, environment: Environment) -> No
         nobody = f"http://127.0.0.1:{closed.getsockname()[1]}"
         for address, code, why in (
             (url, 3, "has no plugin 'Nothing'"),
-            (f"{url}/v1/nothing", 1, "is no platform with a catalog"),
+            (f"{url}/v1/nothing", 1, "is not a platform with a catalog"),
             (nobody, 1, "no platform answers at"),
             ("file:///etc", 1, "is no address"),
         ):

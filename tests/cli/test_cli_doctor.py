@@ -128,6 +128,13 @@ def test_misspelt_setting(cli: Cli) -> None:
     assert "did you mean PLATFORM_WORKERS" in found["settings"]["text"]
 
 
+def test_nobody_to_disable(cli: Cli) -> None:
+    """A disabled plugin that doesn't exist is a warning, as it is at the start of a server."""
+    code, found = examined(cli, PLATFORM_PLUGINS_DISABLED="ragg")
+    assert (code, found["settings"]["status"]) == (0, "warning")
+    assert "no plugin is called 'ragg'" in found["settings"]["text"]
+
+
 def test_damaged_model_files(cli: Cli, tmp_path: Path) -> None:
     """Model files that are not the published ones fail."""
     code, found = examined(cli, PLATFORM_EMBEDDINGS_WEIGHTS=str(tmp_path))

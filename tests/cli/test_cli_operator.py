@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests.cli.conftest import Cli
 from tests.fakes.audit import audited
 from tests.fakes.earlier_release import PASSWORD, make_earlier_release
 from tests.fakes.rows import execute
+from tests.fakes.small_disk import small_disk
 from tests.fakes.waiting import eventually
 
 Command = Callable[..., Awaitable[Result]]
@@ -184,6 +186,19 @@ def test_database_that_is_behind(bare_cli: Cli, command_line: str) -> None:
     """Where migrations wait for the operator, the command names the one that applies them."""
     refused = bare_cli(*command_line.split(), input="s3cret", env={"PLATFORM_MIGRATE_ON_START": "false"})
     assert (refused.exit_code, "platformctl db upgrade" in refused.stderr) == (4, True)
+
+
+def test_a_full_disk(cli: Cli, platform_home: Path, tmp_path: Path) -> None:
+    """No room for a database is not a bug of the command: it names the disk, and asks for no traceback."""
+    with small_disk(tmp_path / "disk", 8) as disk:
+        shutil.copytree(platform_home, disk.folder / "home")
+        env = {"PLATFORM_HOME": str(disk.folder / "home")}
+        assert cli("users", "create", "ada", "--generate", env=env).exit_code == 0
+        disk.fill(leaving=48 * 1024)  # enough to open the database
+        refused = cli("users", "create", "zed", "--generate", env=env)
+    assert refused.exit_code == 1
+    assert "the disk is full: make room and try again" in refused.stderr
+    assert "PLATFORM_DEBUG" not in refused.stderr
 
 
 class TestUsers:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+import shutil
 import socket
 from pathlib import Path
 
 import pytest
+import yaml
 
 from kernel.testing import migrated_home
 from tests.fakes.processes import free_port
 from tests.fakes.terminal import screen, shown_by
+
+SAMPLES = Path(__file__).resolve().parents[2] / "manifests" / "samples"
 
 
 @pytest.fixture
@@ -60,6 +64,32 @@ def test_tables_keep_words_whole(used: dict[str, str]) -> None:
     assert code == 0
     assert {"kernel.housekeeping", "manifest_webhooks.forget_old"} <= set(shown.split())
     assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_tables_lose_no_word(used: dict[str, str], tmp_path: Path) -> None:
+    """Headings and texts are whole at 80 columns: nothing runs off the right edge."""
+    _, shown = shown_by("jobs", "schedules", env=used)
+    assert {"JOB", "SCHEDULE", "ENDED"} <= set(shown.split())
+    shutil.copy(SAMPLES / "github-issues.yaml", tmp_path)
+    about = yaml.safe_load((tmp_path / "github-issues.yaml").read_text())["metadata"]["description"]
+    secret = {"PLATFORM_SECRET_GITHUB_ISSUES": "x" * 32, "PLATFORM_MANIFESTS_DIR": str(tmp_path)}
+    _, shown = shown_by("manifests", "list", env={**used, **secret})
+    assert set(about.split()) <= set(shown.split()), shown
+
+
+def test_a_narrow_screen_has_paragraphs(used: dict[str, str]) -> None:
+    """Where words would be cut in pieces, each row is a paragraph of names and values."""
+    _, shown = shown_by("jobs", "schedules", env=used, columns=40)
+    assert {"kernel.housekeeping", "manifest_webhooks.forget_old"} <= set(shown.split())
+    assert max(map(len, shown.splitlines())) <= 40
+
+
+def test_long_errors_are_indented(used: dict[str, str]) -> None:
+    """The lines of a long error and of its remedy stay to the right of the mark."""
+    _, shown = shown_by("plugins", "why", "nosuch", env=used)
+    lines = shown.splitlines()
+    assert lines[0].startswith("error: ") and len(lines) > 2
+    assert [line for line in lines[1:] if line and not line.startswith("       ")] == []
 
 
 def test_hooks_break_between_arguments(home: dict[str, str]) -> None:

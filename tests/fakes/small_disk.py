@@ -21,11 +21,12 @@ class SmallDisk:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def fill(self) -> None:
-        """Take all the room that is left."""
+    def fill(self, leaving: int = 0) -> None:
+        """Take all the room that is left, but for so many bytes."""
         with (self.folder / _FILLER).open("ab", buffering=0) as file:
             for size in (65_536, 4_096, 1):
                 _write_until_full(file.fileno(), size)
+            file.truncate(file.tell() - leaving)
 
     def relieve(self) -> None:
         """Give the room back."""
