@@ -8,7 +8,21 @@ from typing import Final, Literal, NamedTuple
 SEPARATOR: Final = "\n\n"
 """Stands between two blocks in the parsed text, at page breaks too."""
 
-Code = Literal["encrypted", "corrupt", "no_text", "no_ocr", "too_large", "too_deep", "timeout", "memory"]
+MOST_ENTRIES: Final = 10_000
+"""Files and folders that an archive may have."""
+
+Code = Literal[
+    "encrypted",
+    "corrupt",
+    "no_text",
+    "no_ocr",
+    "too_large",
+    "too_many",
+    "too_many_pixels",
+    "too_deep",
+    "timeout",
+    "memory",
+]
 
 
 class Block(NamedTuple):
@@ -46,6 +60,10 @@ DETAILS: Final[dict[Code, str]] = {
     "PLATFORM_RAG_OCR_LANGUAGES on the server (Debian: apt install tesseract-ocr tesseract-ocr-deu for "
     "English and German). Then upload the document again.",
     "too_large": "The document is too large when unpacked. Split it and upload the parts.",
+    "too_many": f"The archive holds too many files: it may have at most {MOST_ENTRIES:,} files and folders. "
+    "Split it and upload the parts.",
+    "too_many_pixels": "The picture has too many pixels: more than 32,767 in width or height, or more than "
+    "fit in the memory for a document. Scale it down, or cut it into parts, and upload it again.",
     "too_deep": "The document has lists or objects inside one another, too many levels deep to be read. "
     "Flatten it and upload it again.",
     "timeout": "Reading the document took too long. Split it or simplify it and upload it again.",

@@ -10,17 +10,27 @@ from typing import Final
 _CLEAN: Final = re.compile("[\t\n -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*+")
 _LINE_BREAK: Final = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _CONTROL: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff]")
+# ECMA-48: control sequences (colours; `tput` resets the character set before one), and what only terminals
+# are told (titles, links).
+_ANSI: Final = re.compile(
+    "(?:\x1b\\(B)?\x1b\\[[0-?]*+[ -/]*+[@-~]|\x1b\\][^\x00-\x1f\x7f]*+(?:\x07|\x1b\\\\)"
+)
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+def without_ansi(text: str) -> str:
+    """Return text without the escape sequences by which programs colour what they write to a terminal."""
+    return _ANSI.sub("", text) if "\x1b" in text else text
 
 
 def clean(text: str) -> str:
     """Return text that PostgreSQL, JSON and UTF-8 can hold.
 
-    Line breaks become newlines, control characters (NUL among them) vanish, lone surrogates become U+FFFD,
-    and blank lines at both ends and spaces at the end are dropped. Indentation stays.
+    Line breaks become newlines, control characters (NUL among them) and ANSI colours vanish, lone surrogates
+    become U+FFFD, and blank lines at both ends and spaces at the end are dropped. Indentation stays.
     """
     if not _CLEAN.fullmatch(text):
-        text = _CONTROL.sub("", _LINE_BREAK.sub("\n", text))
+        text = _CONTROL.sub("", _LINE_BREAK.sub("\n", without_ansi(text)))
         text = _SURROGATE.sub("\ufffd", text)
     text = text.rstrip()
     first = len(text) - len(text.lstrip())

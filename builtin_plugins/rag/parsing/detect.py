@@ -81,10 +81,10 @@ def detect_media_type(path: Path, filename: str | None = None) -> str | None:
     breaks ties between plain text, Markdown and CSV. Blocks on the disk: call it off the event loop.
     """
     head = read_head(path)
+    if head.startswith(b"PK\x03\x04"):  # a PDF may be among its first bytes
+        return _package_type(path)
     if b"%PDF-" in head[:1024]:
         return PDF
-    if head.startswith(b"PK\x03\x04"):
-        return _package_type(path)
     if head.startswith(b"{\\rtf"):
         return RTF
     if head.startswith(_COMPOUND_FILE):

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
+
+from builtin_plugins.rag.parsing.cleaning import without_ansi
+
+if TYPE_CHECKING:
+    from charset_normalizer import CharsetMatch
 
 HEAD_BYTES: Final = 65_536
 """How much of a file decides its kind and its encoding."""
@@ -28,6 +33,13 @@ _CENTRAL_EUROPE: Final = frozenset(
     {"Hungarian", "Polish", "Czech", "Slovak", "Slovene", "Croatian", "Romanian"}
 )
 _SAMPLE_BYTES: Final = 16_384
+_BEFORE_BYTES: Final = 1_024
+"""Of what is ASCII before the part that decides."""
+_NOT_ASCII: Final = re.compile(rb"[\x80-\xff]+")
+_NOT_ASCII_CHAR: Final = re.compile("[^\x00-\x7f]")
+_HIRAGANA: Final = re.compile("[\u3041-\u3096]")
+_SHARE_OF_HIRAGANA: Final = 0.2
+_KANJI: Final = re.compile("[\u4e00-\u9fff]")
 _ESCAPED: Final = re.compile("[\udc80-\udcff]+")
 # Controls that no text has, in any number. C1 controls say nothing: converted text is full of them.
 _C0: Final = re.compile("[\x00-\x08\x0e-\x1b\x7f]")
@@ -38,6 +50,44 @@ def read_head(path: Path) -> bytes:
     """Return the first `HEAD_BYTES` of the file."""
     with path.open("rb") as file:
         return file.read(HEAD_BYTES)
+
+
+def _encoding_of(path: Path) -> str | None:
+    """The codec that the head shows; where that is all ASCII, the first part that is not."""
+    head = read_head(path)
+    if not head.isascii():
+        return detect_encoding(head)
+    part = _first_part_beyond_ascii(path)
+    return "utf-8" if _is_mostly_utf_8(part) else detect_encoding(part)
+
+
+def _first_part_beyond_ascii(path: Path) -> bytes:
+    with path.open("rb") as file:
+        while (portion := file.read(HEAD_BYTES)).isascii() and portion:
+            pass
+        first = _first_foreign(portion)
+        return portion[first:] + file.read(first)
+
+
+def _is_mostly_utf_8(part: bytes) -> bool:
+    """Whether at least half of what isn't ASCII is UTF-8: the rest is then for `repair`."""
+    runs = _NOT_ASCII.findall(part)
+    return 2 * sum(is_utf_8(run) for run in runs) >= len(runs)
+
+
+def is_utf_8(data: bytes) -> bool:
+    """Whether all of it is UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _first_foreign(data: bytes) -> int:
+    """Where the first byte is that ASCII has not."""
+    found = _NOT_ASCII.search(data)
+    return found.start() if found else 0
 
 
 def detect_encoding(head: bytes) -> str | None:
@@ -65,21 +115,36 @@ def _recognized(head: bytes) -> str | None:
 
     Only a tie of chaos and coherence is ours to decide: such texts read nearly alike in either code page.
     """
-    # Imported on first use: neither the start nor most texts need it.
-    from charset_normalizer import from_bytes
-
-    matches = from_bytes(head[:_SAMPLE_BYTES], cp_isolation=list(_CODE_PAGES))
-    best = matches.best()
-    if best is None:
+    start = max(0, _first_foreign(head) - _BEFORE_BYTES)
+    equal = best_matches(head[start : start + _SAMPLE_BYTES], _CODE_PAGES)
+    if not equal:
         return None
-    equal = [one for one in matches if (one.chaos, one.coherence) == (best.chaos, best.coherence)]
-    turkish = next((one for one in equal if one.language == "Turkish"), None)
-    if turkish is not None:
-        return turkish.encoding
+    best = equal[0]
+    certain = next((one for one in equal if one.language == "Turkish" or _is_japanese(str(one))), None)
+    if certain is not None:
+        return certain.encoding
     names = {name for one in equal for name in one.could_be_from_charset}
     if "cp1252" in names and best.language not in _CENTRAL_EUROPE:
         return "cp1252"
     return best.encoding
+
+
+def best_matches(sample: bytes, code_pages: Sequence[str]) -> list[CharsetMatch]:
+    """The code pages in which the sample makes most sense: one, or several that make as much."""
+    # Imported on first use: neither the start nor most texts need it.
+    from charset_normalizer import from_bytes
+
+    matches = from_bytes(without_ansi(sample.decode("latin-1")).encode("latin-1"), cp_isolation=[*code_pages])
+    best = matches.best()
+    if best is None:
+        return []
+    return [one for one in matches if (one.chaos, one.coherence) == (best.chaos, best.coherence)]
+
+
+def _is_japanese(text: str) -> bool:
+    """Whether hiragana stand between kanji, as they do in no text that is read in a wrong code page."""
+    share = len(_HIRAGANA.findall(text)) / (len(_NOT_ASCII_CHAR.findall(text)) or 1)
+    return share > _SHARE_OF_HIRAGANA and bool(_KANJI.search(text))
 
 
 def decode_head(head: bytes, codec: str) -> str | None:
@@ -93,12 +158,13 @@ def decode_head(head: bytes, codec: str) -> str | None:
 def _is_text(text: str | None) -> bool:
     if text is None:
         return False
+    text = without_ansi(text)
     return len(_C0.findall(text)) < _MAX_C0 * len(text) or not text
 
 
 def open_text(path: Path, *, newline: str | None = None) -> TextIO:
-    """Open a text file with the encoding that its head shows; pass what is read through `repair`."""
-    codec = detect_encoding(read_head(path)) or "utf-8"
+    """Open a text file with the encoding that its bytes show; pass what is read through `repair`."""
+    codec = _encoding_of(path) or "utf-8"
     errors = "surrogateescape" if codec.startswith("utf-8") else "replace"
     return path.open(encoding=codec, errors=errors, newline=newline)
 

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
-LeftOut = Literal["damaged", "too_large", "too_many", "link", "archive", "empty"]
+LeftOut = Literal["damaged", "too_large", "used_up", "too_many", "link", "archive", "empty"]
 
 LEFT_OUT: Final[dict[LeftOut, str]] = {
     "damaged": "damaged",
     "too_large": "too large",
+    "used_up": "the limit for all files inside is used up",
     "too_many": "beyond the limit of files",
     "link": "a link",
     "archive": "an archive in an archive",
@@ -56,6 +57,7 @@ class _Writer:
         self._folder = folder
         self._bounds = bounds
         self._left = bounds.total_bytes
+        self._most = min(bounds.file_bytes, bounds.total_bytes)
         self._count = 0
 
     def take(self, extracted: Extracted) -> list[Any]:
@@ -83,7 +85,7 @@ class _Writer:
                 if size > limit:
                     self._left -= limit  # a bomb uses up what it tried to fill
                     path.unlink()
-                    return "too_large"
+                    return "used_up" if limit < self._most else "too_large"
                 file.write(piece)
         self._left -= size
         if size == 0:

@@ -39,6 +39,12 @@ _HTML: Final = re.compile(
     r"\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*)*+(?:<!doctype\s+html\b|<(?:html|head|body)[\s>])",
     re.IGNORECASE | re.DOTALL,
 )
+# In a file that is named as a page, this is enough to read it as one.
+_PAGES: Final = frozenset({".html", ".htm", ".xhtml", ".xht"})
+_MARKUP: Final = re.compile(
+    r"</?[a-z][a-z0-9:-]{0,40}(?:\s[^<>]{0,4000})?/?>|<!--|&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,20});",
+    re.IGNORECASE,
+)
 _HEADERS: Final = re.compile(r"(?:[!-9;-~]{1,76}:[^\n]{0,998}\n(?:[ \t][^\n]{0,998}\n)*+){2,}+")
 _ENVELOPE: Final = re.compile(
     r"^(?:message-id|mime-version|received|return-path|dkim-signature):", re.IGNORECASE | re.MULTILINE
@@ -69,6 +75,8 @@ def text_flavour(head: str, filename: str | None) -> str:
     suffix = PurePath(filename or "").suffix.lower()
     if _is_email(head, named=suffix == ".eml"):
         return EMAIL
+    if suffix in _PAGES and _MARKUP.search(head):
+        return HTML
     return _BY_SUFFIX.get(suffix) or _guess(head)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import email
+import mimetypes
 from collections.abc import Iterator
-from email.message import EmailMessage, Message
-from email.policy import default as POLICY
+from email.message import Message
+from email.policy import EmailPolicy
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from builtin_plugins.rag.parsing.blocks import Block
 from builtin_plugins.rag.parsing.encoding import detect_encoding
@@ -16,86 +17,151 @@ from builtin_plugins.rag.parsing.from_html import blocks_of
 
 _HEADERS: Final = ("Subject", "From", "To", "Cc", "Date")
 _MAX_HEADER_CHARS: Final = 4_096
+_FORWARDED: Final = "message/rfc822"
+
+
+class _Lenient(EmailPolicy):
+    """Reads as raw text what Python's header parser fails on: `To: b@` makes it raise `IndexError`."""
+
+    def header_fetch_parse(self, name: str, value: str) -> Any:
+        """The header's value as `EmailPolicy` parses it, or as it was written."""
+        try:
+            return super().header_fetch_parse(name, value)
+        except MemoryError:
+            raise
+        except Exception:  # noqa: BLE001 - a boundary: the parser raises whatever a broken header leads it to
+            return str(value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+# Headers of a forwarded message stay as they are: to fold one anew is to parse it.
+_POLICY: Final = _Lenient(refold_source="none")
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield the headers, then the text (the HTML version where there is no other), then the attachments.
+    """Yield the headers, then all texts in order (of alternatives the best one), then the attachments.
 
     Attachments are named here and come out as documents of their own, see `extract`.
     """
-    with path.open("rb") as file:
-        message = email.message_from_binary_file(file, policy=POLICY)
+    message = _read(path)
     yield Block("\n".join(_headers(message)))
-    body = message.get_body(("plain", "html"))
-    if isinstance(body, EmailMessage):
-        text = _text(body)
-        if body.get_content_subtype() == "html":
+    for part in _texts(message, root=True):
+        text = _text(part)
+        if part.get_content_subtype() == "html":
             yield from blocks_of([text])
         else:
             yield Block(text)
-    names = list(_attachments(message))
+    names = [name for name, _ in _attachments(message)]
     if names:
         yield Block("Attachments: " + ", ".join(names))
 
 
 def extract(path: Path) -> Iterator[Extracted]:
     """Yield the attachments; a message that was forwarded as one is a file too."""
-    with path.open("rb") as file:
-        message = email.message_from_binary_file(file, policy=POLICY)
-    for part in _outermost(message):
-        name = _attachment_name(part)
-        if name is None:
-            continue
-        if part.get_content_type() == "message/rfc822":
-            inner = part.get_payload(0)
-            content = inner.as_bytes() if isinstance(inner, EmailMessage) else b""
+    for name, part in _attachments(_read(path)):
+        if part.get_content_type() == _FORWARDED:
+            inner = _inner(part)
+            content = inner.as_bytes() if inner else b""
             yield Extracted(name if name.lower().endswith(".eml") else f"{name}.eml", content)
         else:
-            payload = part.get_payload(decode=True)
-            yield Extracted(name, payload if isinstance(payload, bytes) else b"")
+            yield Extracted(name, _payload(part))
 
 
-def _outermost(message: Message) -> Iterator[Message]:
-    """The parts of this message; those of a message inside it come with that."""
-    payload = message.get_payload()
-    for part in payload if isinstance(payload, list) else ():
-        if not isinstance(part, Message):
-            continue
-        yield part
-        if part.get_content_maintype() == "multipart":
-            yield from _outermost(part)
+def _read(path: Path) -> Message:
+    with path.open("rb") as file:
+        return email.message_from_binary_file(file, policy=_POLICY)
 
 
-def _headers(message: EmailMessage) -> Iterator[str]:
+def _headers(message: Message) -> Iterator[str]:
     for name in _HEADERS:
         value = " ".join(str(message.get(name, "")).split())
         if value:
             yield f"{name}: {value[:_MAX_HEADER_CHARS]}"
 
 
-def _text(part: EmailMessage) -> str:
-    """Return the part's text; a character set that is unknown or wrong gives way to what the bytes show."""
+def _texts(part: Message, *, root: bool = False) -> Iterator[Message]:
+    """The parts that are the message's text, in order; the root is text even where it has a file name."""
+    if _is_attachment(part) and not (root and _is_text(part)):
+        return
+    if part.get_content_type() == "multipart/alternative":
+        yield from _best([list(_texts(child)) for child in _children(part)])
+    elif part.is_multipart():
+        for child in _children(part):
+            yield from _texts(child)
+    elif _is_text(part):
+        yield part
+
+
+def _best(alternatives: list[list[Message]]) -> list[Message]:
+    """Of the same text in several forms the plain one, else HTML, else any; not one that is blank."""
+    written = [texts for texts in alternatives if any(_text(part).strip() for part in texts)]
+    for subtype in ("plain", "html"):
+        for texts in written:
+            if texts[0].get_content_subtype() == subtype:
+                return texts
+    return written[0] if written else []
+
+
+def _is_text(part: Message) -> bool:
+    """Whether a part is text; so is the content of a multipart message without boundaries."""
+    return not part.is_multipart() and part.get_content_maintype() in ("text", "multipart")
+
+
+def _children(part: Message) -> Iterator[Message]:
+    payload = part.get_payload()
+    for child in payload if isinstance(payload, list) else ():
+        if isinstance(child, Message):
+            yield child
+
+
+def _payload(part: Message) -> bytes:
     payload = part.get_payload(decode=True)
-    data = payload if isinstance(payload, bytes) else b""
-    named = part.get_content_charset("utf-8")
+    return payload if isinstance(payload, bytes) else b""
+
+
+def _text(part: Message) -> str:
+    """Return the part's text; a character set that is unknown or wrong gives way to what the bytes show."""
+    data = _payload(part)
     try:
-        return data.decode(named)
-    except (LookupError, UnicodeError):
+        return data.decode(part.get_content_charset("utf-8"))
+    except (LookupError, ValueError):
         return data.decode(detect_encoding(data) or "cp1252", "replace")
 
 
-def _attachments(message: EmailMessage) -> Iterator[str]:
-    """Name what is no part of the text: by file name, a forwarded message by its subject."""
-    for part in message.walk():
-        name = _attachment_name(part)
-        if name:
-            yield name
+def _attachments(message: Message) -> Iterator[tuple[str, Message]]:
+    """What is no part of the text, with its name; those of a message inside this one come with that."""
+    if _is_text(message):
+        return
+    for number, part in enumerate(_attached(message), 1):
+        yield _attachment_name(part) or f"attachment {number}{_suffix(part)}", part
 
 
-def _attachment_name(part: Message) -> str | None:
-    """None for what is part of the text."""
-    name = part.get_filename()
-    if not name and part.get_content_type() == "message/rfc822":
-        inner = part.get_payload(0)
-        name = str(inner.get("Subject", "")) or "message" if isinstance(inner, EmailMessage) else None
-    return " ".join(name.split())[:255] if name else None
+def _attached(part: Message) -> Iterator[Message]:
+    if _is_attachment(part):
+        yield part
+    elif part.is_multipart():
+        for child in _children(part):
+            yield from _attached(child)
+
+
+def _is_attachment(part: Message) -> bool:
+    if part.get_content_maintype() == "multipart":
+        return False
+    named = part.get_content_type() == _FORWARDED or bool(part.get_filename())
+    return named or part.get_content_disposition() == "attachment"
+
+
+def _attachment_name(part: Message) -> str:
+    """The file name, that of a forwarded message by its subject; empty where there is none."""
+    name = part.get_filename() or ""
+    if not name and (inner := _inner(part)):
+        name = str(inner.get("Subject", "")) or "message"
+    return " ".join(name.split())[:255]
+
+
+def _suffix(part: Message) -> str:
+    return mimetypes.guess_extension(part.get_content_type()) or ".bin"
+
+
+def _inner(part: Message) -> Message | None:
+    """The message that was forwarded as this part."""
+    return next(_children(part), None) if part.get_content_type() == _FORWARDED else None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from builtin_plugins.rag.parsing.blocks import Block
-from builtin_plugins.rag.parsing.cleaning import cut_point
+from builtin_plugins.rag.parsing.cleaning import cut_point, without_ansi
 from builtin_plugins.rag.parsing.encoding import read_portions
 
 PIECE_CHARS: Final = 32_768
@@ -17,7 +17,7 @@ def parse(path: Path) -> Iterator[Block]:
     """Yield the text in pieces of at most 32,768 characters; no more than two are in memory at once."""
     rest = ""
     for portion in read_portions(path, PIECE_CHARS):
-        rest += portion
+        rest = without_ansi(rest + portion)
         while len(rest) > PIECE_CHARS:
             end = cut_point(rest, PIECE_CHARS)
             yield Block(rest[:end])

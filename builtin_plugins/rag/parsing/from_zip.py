@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 import zipfile
 from collections.abc import Iterator
@@ -9,13 +10,19 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from builtin_plugins.rag.parsing.archive import MAX_DIRECTORY_BYTES, ZIP_FAULTS, directory_bytes
-from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
+from builtin_plugins.rag.parsing.blocks import MOST_ENTRIES, Block, UnparsableDocument
+from builtin_plugins.rag.parsing.encoding import best_matches, is_utf_8
 from builtin_plugins.rag.parsing.extracting import Extracted
 
-_MOST_ENTRIES: Final = 10_000
 _PORTION_BYTES: Final = 65_536
 _MAX_NAME_CHARS: Final = 255
 _ZIP: Final = b"PK\x03\x04"
+_UTF_8: Final = 0x800  # the flag of a name in UTF-8; without it the code page is that of the writer's system
+_DOS: Final = "cp437"
+_CODE_PAGES: Final = (_DOS, "cp866", "cp932")  # of those in which names make as much sense, the first
+_SAMPLE_BYTES: Final = 16_384
+# Single letters of another script are what a Western name looks like in a wrong code page.
+_FOREIGN: Final = re.compile("[\u0400-\u04ff]{2}|[\u3040-\u30ff\u4e00-\u9fff]{2}")
 # What archivers write for themselves.
 _CHAFF: Final = ("__MACOSX/", ".DS_Store", "Thumbs.db", "desktop.ini")
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
@@ -24,11 +31,13 @@ _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, 
 def parse(path: Path) -> Iterator[Block]:
     """Yield one block: the names of the archive's files.
 
-    Raises `UnparsableDocument`: `encrypted`, `too_large` for more than 10,000 entries, `corrupt`, `no_text`
+    Raises `UnparsableDocument`: `encrypted`, `too_many` for more than 10,000 entries, `corrupt`, `no_text`
     for an archive without files.
     """
     with path.open("rb") as file:
-        names = [_name(info) for info in _files(file)]
+        infos = _files(file)
+    code_page = _code_page(infos)
+    names = [_name(info, code_page) for info in infos]
     if not names:
         raise UnparsableDocument("no_text", "zip: no files")
     yield Block("Archive of " + (f"{len(names)} files:" if len(names) > 1 else "one file:"))
@@ -40,13 +49,13 @@ def extract(path: Path) -> Iterator[Extracted]:
     """Yield the files. Links are left out, and archives in the archive."""
     with path.open("rb") as file:
         infos = _files(file)
+        code_page = _code_page(infos)
         with zipfile.ZipFile(file) as archive:
             for info in infos:
-                yield _extracted(archive, info)
+                yield _extracted(archive, info, _name(info, code_page))
 
 
-def _extracted(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Extracted:
-    name = _name(info)
+def _extracted(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Extracted:
     if stat.S_ISLNK(info.external_attr >> 16):
         return Extracted(name, b"", "link")
     if info.compress_type not in _METHODS:
@@ -84,8 +93,8 @@ def _files(file: BinaryIO) -> list[zipfile.ZipInfo]:
             infos = archive.infolist()
     except (OSError, *ZIP_FAULTS) as error:
         raise UnparsableDocument("corrupt", f"zip: {error}") from error
-    if len(infos) > _MOST_ENTRIES:
-        raise UnparsableDocument("too_large", f"zip: {len(infos)} entries")
+    if len(infos) > MOST_ENTRIES:
+        raise UnparsableDocument("too_many", f"zip: {len(infos)} entries")
     if any(info.flag_bits & 1 for info in infos):
         raise UnparsableDocument("encrypted", "zip: encrypted member")
     return [info for info in infos if not info.is_dir() and not _is_chaff(info.filename)]
@@ -95,5 +104,29 @@ def _is_chaff(name: str) -> bool:
     return name.startswith(_CHAFF[0]) or name.rpartition("/")[2] in _CHAFF
 
 
-def _name(info: zipfile.ZipInfo) -> str:
-    return info.filename[-_MAX_NAME_CHARS:]
+def _name(info: zipfile.ZipInfo, code_page: str) -> str:
+    name = info.filename
+    if (raw := _raw_name(info)) is not None:
+        name = raw.decode(code_page, "replace")
+    return name[-_MAX_NAME_CHARS:]
+
+
+def _raw_name(info: zipfile.ZipInfo) -> bytes | None:
+    """The bytes of a name whose encoding the archive does not tell, which `zipfile` reads as cp437."""
+    told = info.flag_bits & _UTF_8 or info.filename != info.orig_filename
+    if told or info.filename.isascii():
+        return None
+    return info.filename.encode(_DOS, "replace")
+
+
+def _code_page(infos: list[zipfile.ZipInfo]) -> str:
+    """Which code page the names are in: that of a Russian or Japanese Windows where they show it.
+
+    All of them decide together, as a single name is short. Some archivers write UTF-8 and do not say so.
+    """
+    raw = b"\n".join(name for info in infos if (name := _raw_name(info)) is not None)
+    if not raw or is_utf_8(raw):
+        return "utf-8"
+    found = {one.encoding: str(one) for one in best_matches(raw[:_SAMPLE_BYTES], _CODE_PAGES)}
+    best = next((name for name in _CODE_PAGES if name in found), _DOS)
+    return best if best == _DOS or _FOREIGN.search(found[best]) else _DOS

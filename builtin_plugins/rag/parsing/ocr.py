@@ -7,11 +7,19 @@ import subprocess
 from contextvars import ContextVar
 from typing import Final, NamedTuple
 
-from builtin_plugins.rag.parsing.blocks import SlowDocument, UnparsableDocument
+from builtin_plugins.rag.parsing.blocks import Code, SlowDocument, UnparsableDocument
 
 _PROGRAM: Final = "tesseract"
 _PAGE_SECONDS: Final = 120
 _SAID_BYTES: Final = 500
+_FAULTS: Final[dict[str, Code]] = {
+    "Failed loading language": "no_ocr",
+    "Error opening data file": "no_ocr",
+    **dict.fromkeys(
+        ("Image too large", "requested bytes >= 2^31", "pixdata_malloc fail", "libpng error: Out of memory"),
+        "too_many_pixels",
+    ),
+}
 
 
 class OcrOptions(NamedTuple):
@@ -41,7 +49,7 @@ class Recognizer:
         """The text in a picture (PNG, JPEG, TIFF, PNM).
 
         Raises `SlowDocument` after too many of them, `UnparsableDocument`: `no_ocr` without the program or
-        its languages, `timeout`, `corrupt` for what is no picture.
+        its languages, `timeout`, `too_many_pixels`, `corrupt` for what is no picture.
         """
         self._pages += 1
         if self._pages > self._options.most_pages:
@@ -63,6 +71,10 @@ class Recognizer:
             raise UnparsableDocument("timeout", "tesseract took too long for one page") from error
         if done.returncode != 0:
             said = done.stderr.decode("utf-8", "replace")
-            no_language = "Failed loading language" in said or "Error opening data file" in said
-            raise UnparsableDocument("no_ocr" if no_language else "corrupt", said[:_SAID_BYTES])
+            raise UnparsableDocument(_fault(said), said[:_SAID_BYTES])
         return done.stdout.decode("utf-8", "replace").replace("\f", "")
+
+
+def _fault(said: str) -> Code:
+    """What tesseract complains about."""
+    return next((code for sign, code in _FAULTS.items() if sign in said), "corrupt")

@@ -143,7 +143,7 @@ async def extract(
             for name, number, reason in answer
         ]
     except (TypeError, ValueError) as error:
-        raise UnparsableDocument("corrupt", "a list of files that is none") from error
+        raise UnparsableDocument("corrupt", "an invalid list of files") from error
 
 
 def _absolute(*paths: Path) -> list[str]:

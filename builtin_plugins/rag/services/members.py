@@ -102,14 +102,17 @@ def _told(members: list[Member], taken: list[str | None]) -> Inside | None:
     left = [
         f"{clean_name(member.name)[-100:]} ({why})" for member, why in zip(members, taken, strict=True) if why
     ]
-    text = f"{len(members) - len(left)} of {len(members)} files inside became documents"
+    became = len(members) - len(left)
+    text = f"{_some(became, len(members))} became {'a document' if became == 1 else 'documents'}"
     if not left:
         return Inside(text, None)
     names = _listed(left)
     were = "was" if len(left) == 1 else "were"
-    return Inside(
-        f"{text}; left out: {names}", f"{len(left)} of {len(members)} files inside {were} left out: {names}."
-    )
+    return Inside(f"{text}; left out: {names}", f"{_some(len(left), len(members))} {were} left out: {names}.")
+
+
+def _some(count: int, total: int) -> str:
+    return f"{count} of {total} {'file' if total == 1 else 'files'} inside"
 
 
 def _listed(left: list[str]) -> str:

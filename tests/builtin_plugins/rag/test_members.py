@@ -109,14 +109,14 @@ async def test_names_that_are_told_are_clean(desk: Desk) -> None:
     message = letter("the odd one")
     message.add_attachment(b"\0\1" * 40, maintype="application", subtype="x", filename="QQQ.bin")
     own, _, told = await desk.upload("odd.eml", message.as_bytes().replace(b"QQQ", b"no\0ne"))
-    assert own["notice"] == "1 of 1 files inside was left out: none.bin (no supported type)."
+    assert own["notice"] == "1 of 1 file inside was left out: none.bin (no supported type)."
     assert told.endswith("left out: none.bin (no supported type)")
 
     def fill(archive: zipfile.ZipFile) -> None:
         archive.writestr("harm\u202egpj.\x1b[31m\nexe", b"MZ" + bytes(range(256)))
 
     own, _, _ = await desk.upload("odd.zip", zipped(fill))
-    assert own["notice"] == "1 of 1 files inside was left out: harmgpj.[31mexe (no supported type)."
+    assert own["notice"] == "1 of 1 file inside was left out: harmgpj.[31mexe (no supported type)."
 
 
 async def test_bombs(desk: Desk) -> None:
@@ -154,7 +154,7 @@ async def test_too_many_files(desk: Desk) -> None:
     _, inside, told = await desk.upload("names.zip", zipped(fill(80, "a long name of a file " * 3)))
     assert len(inside) == 20 and re.search(r", and \d+ more$", told)
     own, inside, _ = await desk.upload("crowd.zip", zipped(fill(10_001)))
-    assert own["status"] == "failed" and "too large" in own["error"] and inside == {}
+    assert own["status"] == "failed" and "too many files" in own["error"] and inside == {}
 
 
 def lying(size: int) -> bytes:

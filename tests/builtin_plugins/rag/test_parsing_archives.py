@@ -1,0 +1,171 @@
+"""Archives from other systems, and what is said of those that hold too much."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builtin_plugins.rag.parsing import UnparsableDocument, detect_media_type, from_image, from_zip
+from builtin_plugins.rag.parsing.extracting import LEFT_OUT, Bounds, Extracted, extract_into
+from tests.builtin_plugins.rag.documents import picture
+
+RUSSIAN = ["Отчёт за март.txt", "Договоры/Аренда.txt", "Фото.txt"]
+JAPANESE = ["報告書.txt", "資料/会議の議事録.txt", "写真.txt"]
+WESTERN = ["Müller.txt", "résumé.txt", "Übersicht.txt", "señal.txt"]
+
+
+def foreign(path: Path, names: list[str], codec: str) -> Path:
+    """An archive with the raw names of a system in that code page, without the flag of UTF-8."""
+    stand_ins = [chr(ord("A") + number) * len(name.encode(codec)) for number, name in enumerate(names)]
+    with zipfile.ZipFile(path, "w") as archive:
+        for stand_in in stand_ins:
+            archive.writestr(stand_in, "Words.")
+    data = path.read_bytes()
+    for stand_in, name in zip(stand_ins, names, strict=True):
+        data = data.replace(stand_in.encode(), name.encode(codec))
+    path.write_bytes(data)
+    return path
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        ("names", "codec"),
+        [(RUSSIAN, "cp866"), (JAPANESE, "cp932"), (WESTERN, "cp437"), (RUSSIAN, "utf-8"), (WESTERN, "utf-8")],
+    )
+    def test_of_other_systems(self, tmp_path: Path, names: list[str], codec: str) -> None:
+        """The names together show their code page, in the archive's text and of the files."""
+        path = foreign(tmp_path / "a.zip", names, codec)
+        assert "\n".join(names) in [block.text for block in from_zip.parse(path)]
+        assert [one.name for one in from_zip.extract(path)] == names
+
+    @pytest.mark.parametrize(
+        ("name", "codec"),
+        [(RUSSIAN[0], "cp866"), (RUSSIAN[2], "cp866"), (JAPANESE[0], "cp932")]
+        + [(name, "cp437") for name in WESTERN],
+    )
+    def test_single_names(self, tmp_path: Path, name: str, codec: str) -> None:
+        """One name may be enough; where it is not, it is read as zip's own code page says."""
+        (file,) = from_zip.extract(foreign(tmp_path / "a.zip", [name], codec))
+        assert file.name == name
+
+    def test_told_by_the_archive(self, tmp_path: Path) -> None:
+        """Names with the flag of UTF-8 are what they are, also beside others."""
+        path = tmp_path / "a.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in ("plain.txt", *RUSSIAN, *JAPANESE, *WESTERN):
+                archive.writestr(name, "Words.")
+        assert [one.name for one in from_zip.extract(path)] == ["plain.txt", *RUSSIAN, *JAPANESE, *WESTERN]
+
+    def test_nonsense(self, tmp_path: Path) -> None:
+        """Bytes that are a name in none of them come out as zip's own code page has them."""
+        path = tmp_path / "a.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("xxxx.txt", "Words.")
+        path.write_bytes(path.read_bytes().replace(b"xxxx", b"\xff\x00\xb0\xdb"))
+        assert len(list(from_zip.extract(path))) == 1
+
+
+def test_too_many_files(tmp_path: Path) -> None:
+    """An archive of very many small files is said to hold too many, with the limit, not to be too large."""
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for number in range(10_001):
+            archive.writestr(str(number), "x")
+    with pytest.raises(UnparsableDocument) as caught:
+        list(from_zip.parse(path))
+    assert caught.value.code == "too_many"
+    assert "too many files" in caught.value.detail and "10,000" in caught.value.detail
+
+
+def offered(path: Path) -> Iterator[Extracted]:
+    """The files that the next test takes out: name and size are in the text of the document."""
+    for line in path.read_text().splitlines():
+        name, size = line.split()
+        yield Extracted(name, b"x" * int(size))
+
+
+def taken(folder: Path, sizes: list[int], bounds: Bounds) -> list[Any]:
+    """Why each file of these sizes was left out."""
+    path = folder / "sizes"
+    path.write_text("".join(f"f{size} {size}\n" for size in sizes))
+    return [
+        reason for *_, reason in extract_into(str(path), f"{__name__}:offered", str(folder), list(bounds))
+    ]
+
+
+def test_the_sum_is_used_up(tmp_path: Path) -> None:
+    """A file that is too large by itself is told from one for which nothing is left."""
+    assert taken(tmp_path, [200, 80, 10, 90, 0], Bounds(9, 100, 200)) == [
+        "too_large",
+        None,
+        None,
+        "used_up",
+        "empty",
+    ]
+    assert taken(tmp_path, [70, 40], Bounds(9, 100, 60)) == ["too_large", "used_up"]
+    assert LEFT_OUT["used_up"] == "the limit for all files inside is used up"
+
+
+def blank_png(width: int, height: int, depth: int) -> bytes:
+    """A white picture."""
+    packer, rows = zlib.compressobj(1), io.BytesIO()
+    row = b"\0" + b"\xff" * (width * depth // 8)
+    for _ in range(height):
+        rows.write(packer.compress(row))
+    rows.write(packer.flush())
+    header = struct.pack(">IIBBBBB", width, height, depth, 0, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", rows.getvalue()), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in chunks
+    )
+
+
+@pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
+def test_a_picture_of_too_many_pixels(tmp_path: Path) -> None:
+    """It is not said to be damaged; one that is still is."""
+    path = tmp_path / "a.png"
+    whole = io.BytesIO()
+    picture("Invoice").save(whole, "PNG")
+    for data, code in ((blank_png(40_000, 40, 1), "too_many_pixels"), (whole.getvalue()[:60], "corrupt")):
+        path.write_bytes(data)
+        with pytest.raises(UnparsableDocument) as caught:
+            list(from_image.parse(path))
+        assert caught.value.code == code
+    assert "damaged" not in UnparsableDocument("too_many_pixels").detail
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ("Error in pixCreateHeader: requested bytes >= 2^31", "too_many_pixels"),
+        ("Error in pixCreateNoInit: pixdata_malloc fail for data", "too_many_pixels"),
+        ("Failed loading language 'xyz'", "no_ocr"),
+        ("Error in pixRead: Unknown format", "corrupt"),
+    ],
+)
+def test_what_tesseract_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, code: str) -> None:
+    """Its complaints become reasons that users can act on."""
+    program = tmp_path / "tesseract"
+    program.write_text(f'#!/bin/sh\ncat >/dev/null\necho "{said}" >&2\nexit 1\n')
+    program.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    (tmp_path / "a.png").write_bytes(b"x")
+    with pytest.raises(UnparsableDocument) as caught:
+        list(from_image.parse(tmp_path / "a.png"))
+    assert caught.value.code == code
+
+
+def test_a_pdf_stored_first(tmp_path: Path) -> None:
+    """An archive is one, though the first bytes are those of a PDF that is stored in it as it is."""
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr("a.pdf", b"%PDF-1.7 and so on")
+    assert detect_media_type(tmp_path / "a.zip", "a.zip") == "application/zip"

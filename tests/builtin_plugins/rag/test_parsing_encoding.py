@@ -1,0 +1,172 @@
+"""Code pages found where the text shows them, colours of terminals, and pages without a head."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from builtin_plugins.rag.parsing import detect_media_type, from_csv, from_html, from_text, parsed_text
+from builtin_plugins.rag.parsing.cleaning import clean, without_ansi
+from builtin_plugins.rag.parsing.encoding import detect_encoding
+
+RUSSIAN = "Совещание начинается в понедельник в три часа. Договор аренды подписан. "
+JAPANESE = "会議は月曜日の午後三時に始まります。資料を読んでください。"
+LOG = "\x1b[32mINFO\x1b[0m  \x1b[1;38;5;208mserver\x1b[m started\n\x1b[31mERROR\x1b[0m disk full\n"
+
+
+def written(folder: Path, data: bytes) -> Path:
+    path = folder / "file"
+    path.write_bytes(data)
+    return path
+
+
+class TestLateText:
+    @pytest.mark.parametrize("before", [20_000, 65_536, 65_540, 200_000])
+    @pytest.mark.parametrize(
+        ("codec", "text"),
+        [("cp1251", RUSSIAN * 5), ("cp932", JAPANESE), ("euc_jp", JAPANESE), ("utf-8", RUSSIAN)],
+    )
+    def test_ascii_decides_nothing(self, tmp_path: Path, codec: str, text: str, before: int) -> None:
+        """The first part that is not ASCII decides, however late it comes."""
+        path = written(tmp_path, b"plain line\n" * (before // 11 + 1) + text.encode(codec))
+        assert parsed_text(from_text.parse(path)).endswith(text)
+
+    def test_tables_too(self, tmp_path: Path) -> None:
+        """Every reader of text looks as far."""
+        rows = b"name,town\n" + b"Ann,Oslo\n" * 8_000 + f"{RUSSIAN},{RUSSIAN}\n".encode("cp1251")
+        assert list(from_csv.parse(written(tmp_path, rows)))[-1].text == (
+            f"name: {RUSSIAN.strip()}\ntown: {RUSSIAN.strip()}"
+        )
+
+    def test_pure_ascii(self, tmp_path: Path) -> None:
+        """Text that has nothing else is read to its end."""
+        path = written(tmp_path, b"plain line\n" * 20_000)
+        assert parsed_text(from_text.parse(path)).count("plain line") == 20_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "日本語の文書です。今日は良い天気です。",
+        "会議は月曜日の午後三時に始まります",
+        "Tel. 03-1234、本日の予定について",
+    ],
+)
+def test_short_japanese(text: str) -> None:
+    """Twenty characters are enough to tell Japanese from Korean."""
+    for codec in ("euc_jp", "cp932"):
+        assert detect_encoding(text.encode(codec)) == codec
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "안녕하세요. 오늘은 날씨가 좋습니다.",
+        "회의는 월요일 오후 세 시에 시작합니다",
+        "정말요 ㅋㅋㅋㅋ 좋아요",
+    ],
+)
+def test_short_korean(text: str) -> None:
+    """Korean stays Korean."""
+    assert text.encode("cp949").decode(detect_encoding(text.encode("cp949")) or "") == text
+
+
+class TestColours:
+    @pytest.mark.parametrize("codec", ["utf-8", "utf-16", "cp1251"])
+    def test_log(self, tmp_path: Path, codec: str) -> None:
+        """Escape sequences do not make a text binary, and are not in its passages."""
+        path = written(tmp_path, (LOG * 20 + RUSSIAN).encode(codec))
+        assert detect_media_type(path, "build.log") == "text/plain"
+        expected = "INFO  server started\nERROR disk full\n" * 20 + RUSSIAN
+        assert parsed_text(from_text.parse(path)) == expected
+
+    @pytest.mark.parametrize(
+        "sequence",
+        [
+            "\x1b[m",
+            "\x1b[?25l",
+            "\x1b[2K",
+            "\x1b[38;2;1;2;3m",
+            "\x1b(B\x1b[m",
+            "\x1b[0 q",
+            "\x1b]0;a title\x07",
+            "\x1b]8;;https://example.org/\x1b\\",
+        ],
+    )
+    def test_sequences(self, sequence: str) -> None:
+        """Control sequences and what tells a terminal its title or a link, wherever they stand."""
+        assert clean(f"a{sequence}b{sequence}") == "ab"
+
+    @pytest.mark.parametrize(
+        "text", ["a\x1bb", "a\x1b[", "\x1b]0;never ends\nnext line", "[31m is red", "\x1b$B%F"]
+    )
+    def test_other_text_stays(self, text: str) -> None:
+        """What is no whole sequence takes no text with it."""
+        assert without_ansi(text) == text
+
+    def test_sequence_between_portions(self, tmp_path: Path) -> None:
+        """A file that is read in portions is cleaned as one."""
+        for before in range(32_760, 32_769):
+            text = "".join(
+                block.text for block in from_text.parse(written(tmp_path, b"a" * before + LOG.encode()))
+            )
+            assert text == "a" * before + "INFO  server started\nERROR disk full\n"
+
+    @pytest.mark.parametrize("piece", ["\x1b[", "\x1b]", "\x1b[;", "\x1b]a", "\x1b(B"])
+    def test_no_pattern_backtracks(self, piece: str) -> None:
+        """Repeated fragments are decided at once (the suite would hang otherwise)."""
+        assert without_ansi(piece * 200_000) == piece * 200_000
+
+    def test_binary_is_still_refused(self, tmp_path: Path) -> None:
+        """Neither escapes alone nor some between binary data make a text."""
+        noise = random.Random(7).randbytes(20_000)
+        for data in (
+            noise,
+            noise[:900] + LOG.encode(),
+            b"\x1b" * 50 + b"a" * 900,
+            b"\x7fELF\x1b[0m" + bytes(400),
+        ):
+            assert detect_media_type(written(tmp_path, data), "a.log") is None
+
+
+class TestFragments:
+    @pytest.mark.parametrize("name", ["page.html", "PAGE.HTM", "page.xhtml"])
+    @pytest.mark.parametrize(
+        "source",
+        [
+            "<h1>Tides</h1>\n<p>High <b>water</b></p>",
+            '<div class="a"\n id=b>Tides<br/>High water</div>',
+            '<?xml version="1.0"?>\n<section xmlns="http://www.w3.org/1999/xhtml"><p>Tides</p></section>',
+            "Tides\n<p>High water",
+            "{{ title }} <p>Tides &amp; more",
+            "# Tides\n\n- one\n- two\n\n<p>and more</p>",
+            "Tides &amp; high water",
+        ],
+    )
+    def test_named_as_pages(self, tmp_path: Path, source: str, name: str) -> None:
+        """Markup is enough in a file that is named as a page, and its tags are no text."""
+        path = written(tmp_path, source.encode())
+        assert detect_media_type(path, name) == "text/html"
+        text = parsed_text(from_html.parse(path))
+        assert "Tides" in text and "<" not in text and "&amp;" not in text
+
+    @pytest.mark.parametrize(
+        ("source", "name", "expected"),
+        [
+            ("<h1>Tides</h1>\n<p>High water", "page.txt", "text/plain"),
+            ("<h1>Tides</h1>\n<p>High water", None, "text/plain"),
+            ("Tides: 3 < 4 and 5 > 2 & more", "page.html", "text/plain"),
+            ('{"a": "<p>b</p>"}', "page.html", "application/json"),
+        ],
+    )
+    def test_others_stay(self, tmp_path: Path, source: str, name: str | None, expected: str) -> None:
+        """Neither markup under another name nor text without markup is a page."""
+        assert detect_media_type(written(tmp_path, source.encode()), name) == expected
+
+    @pytest.mark.parametrize("piece", ["<a ", "<", "&a", "<a b", "</", "<a:"])
+    def test_no_pattern_backtracks(self, tmp_path: Path, piece: str) -> None:
+        """Repeated fragments are decided at once (the suite would hang otherwise)."""
+        path = written(tmp_path, (piece * 65_536)[:65_536].encode())
+        assert detect_media_type(path, "a.html") == "text/plain"

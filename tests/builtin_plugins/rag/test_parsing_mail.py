@@ -1,0 +1,143 @@
+"""E-mail of every shape: no text is lost, and no broken header costs the message."""
+
+from __future__ import annotations
+
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+
+from builtin_plugins.rag.parsing import from_eml
+from builtin_plugins.rag.parsing.cleaning import clean
+
+PLAIN = "Content-Type: text/plain; charset=utf-8\n\n{}\n"
+HTML = "Content-Type: text/html; charset=utf-8\n\n<p>{}</p>\n"
+PICTURE = 'Content-Type: image/png; name="map.png"\nContent-Disposition: inline; filename="map.png"\n\nx\n'
+
+
+def parts(kind: str, *inside: str) -> str:
+    """A part that holds others."""
+    boundary = f"b{kind}{len(''.join(inside))}"
+    body = "".join(f"--{boundary}\n{part}" for part in inside)
+    return f'Content-Type: multipart/{kind}; boundary="{boundary}"\n\n{body}--{boundary}--\n'
+
+
+def message(body: str, headers: str = "From: ann@example.org\n") -> str:
+    """A message as it is sent."""
+    return f"{headers}MIME-Version: 1.0\n{body}"
+
+
+def read(folder: Path, source: str | bytes) -> list[str]:
+    """The texts of the message without its headers."""
+    return read_all(folder, source)[1:]
+
+
+def read_all(folder: Path, source: str | bytes) -> list[str]:
+    return [text for block in from_eml.parse(written(folder, source)) if (text := clean(block.text))]
+
+
+def written(folder: Path, source: str | bytes) -> Path:
+    path = folder / "message"
+    path.write_bytes(source.encode() if isinstance(source, str) else source)
+    return path
+
+
+class TestTexts:
+    def test_text_around_a_picture(self, tmp_path: Path) -> None:
+        """Every text part is read, in order, as Apple Mail writes them."""
+        body = parts("mixed", PLAIN.format("Before."), PICTURE, PLAIN.format("After."), HTML.format("End."))
+        assert read(tmp_path, message(body)) == ["Before.", "After.", "End.", "Attachments: map.png"]
+
+    @pytest.mark.parametrize("blank", ["", " \n\t\n", "\u00a0"])
+    def test_blank_text_beside_html(self, tmp_path: Path, blank: str) -> None:
+        """The HTML is read where the plain text says nothing."""
+        body = parts("alternative", PLAIN.format(blank), HTML.format("High water"))
+        assert read(tmp_path, message(body)) == ["High water"]
+
+    def test_alternatives_are_read_once(self, tmp_path: Path) -> None:
+        """The plain text goes before HTML in any order, HTML before a calendar."""
+        plain, html = PLAIN.format("High water"), parts("related", HTML.format("Noise"), PICTURE)
+        calendar = "Content-Type: text/calendar\n\nBEGIN:VCALENDAR\n"
+        for order in ((plain, html, calendar), (calendar, html, plain)):
+            texts = read(tmp_path, message(parts("alternative", *order)))
+            assert texts == ["High water", "Attachments: map.png"]
+        found = read(tmp_path, message(parts("alternative", calendar, HTML.format("A page"))))
+        assert found == ["A page"]
+
+    def test_html_in_pieces_beside_text(self, tmp_path: Path) -> None:
+        """An alternative that is itself made of several parts is read whole."""
+        pieces = parts("mixed", HTML.format("One"), PICTURE, HTML.format("Two"))
+        body = parts("alternative", PLAIN.format(""), pieces)
+        assert read(tmp_path, message(body)) == ["One", "Two", "Attachments: map.png"]
+
+    def test_all_alternatives_blank(self, tmp_path: Path) -> None:
+        """There is no text then, and no fault either."""
+        assert read(tmp_path, message(parts("alternative", PLAIN.format(""), PLAIN.format(" ")))) == []
+
+    def test_message_that_is_all_text(self, tmp_path: Path) -> None:
+        """A message of one part is its text, also under a file name; without its boundaries it is too."""
+        named = 'Content-Type: text/plain; name="a.txt"\nContent-Disposition: attachment\n\nHello.\n'
+        assert read(tmp_path, message(named)) == ["Hello."]
+        assert read(tmp_path, message("Content-Type: multipart/mixed\n\nHello.\n")) == ["Hello."]
+
+    def test_invalid_character_set(self, tmp_path: Path) -> None:
+        """A name that no codec can have gives way to the bytes."""
+        body = "Content-Type: text/plain; charset*=utf-8''a%00b\n\nFyret på Senja"
+        assert read(tmp_path, message(body)) == ["Fyret på Senja"]
+
+
+class TestAttachments:
+    def test_without_a_name(self, tmp_path: Path) -> None:
+        """What is marked as an attachment is one, under a made-up name that fits its type."""
+        marked = "Content-Type: {}\nContent-Disposition: attachment\n\nwords\n"
+        kinds = ("application/pdf", "text/plain", "text/html", "application/x-unheard-of")
+        body = parts("mixed", PLAIN.format("See below."), *(marked.format(kind) for kind in kinds))
+        names = ["attachment 1.pdf", "attachment 2.txt", "attachment 3.html", "attachment 4.bin"]
+        path = written(tmp_path, message(body))
+        assert read(tmp_path, message(body)) == ["See below.", "Attachments: " + ", ".join(names)]
+        assert [(one.name, one.content) for one in from_eml.extract(path)] == [(n, b"words") for n in names]
+
+    def test_message_that_is_one_file(self, tmp_path: Path) -> None:
+        """A scanner's message without any text is its attachment."""
+        body = "Content-Type: application/pdf\nContent-Transfer-Encoding: base64\n\nJVBERg==\n"
+        source = message(f"Content-Disposition: attachment\n{body}")
+        assert read(tmp_path, source) == ["Attachments: attachment 1.pdf"]
+        (file,) = from_eml.extract(written(tmp_path, source))
+        assert file == ("attachment 1.pdf", b"%PDF", None)
+
+
+class TestBrokenHeaders:
+    @pytest.mark.parametrize("value", ["<b@", "b@", "a@[1.2.3.4", 'Ann <"', "=?utf-8?q?=", "Bj\udcf8rn <b@"])
+    @pytest.mark.parametrize("name", ["To", "From", "Cc"])
+    def test_text_is_read(self, tmp_path: Path, name: str, value: str) -> None:
+        """Whatever a header says, the message is read, and the header as it was written."""
+        head = f"Subject: Tide\n{name}: {value}\n".encode("utf-8", "surrogateescape")
+        texts = read_all(tmp_path, head + message(PLAIN.format("High water."), "").encode())
+        assert texts[0].startswith("Subject: Tide" if name == "To" else "") and texts[1:] == ["High water."]
+        if value.endswith("@"):
+            assert f"{name}: {value}".replace("\udcf8", "\ufffd") in texts[0].split("\n")
+
+    @pytest.mark.parametrize(
+        "header", ["Content-Type: text/plain; =", "Content-Disposition: inline; x*=b@[1"]
+    )
+    def test_kinds_of_parts(self, tmp_path: Path, header: str) -> None:
+        """The headers of a part cost nothing either."""
+        assert read(tmp_path, message(f"{header}\n\nHello.\n")) == ["Hello."]
+
+    def test_forwarded_message(self, tmp_path: Path) -> None:
+        """It is taken out as it was sent, with its broken headers, even long ones."""
+        inner = f"Subject: Storm\nTo: {'a' * 100}@[1.2.3.4\n\nWind.\n"
+        body = parts("mixed", PLAIN.format("Read this."), f"Content-Type: message/rfc822\n\n{inner}")
+        path = written(tmp_path, message(body))
+        assert read(tmp_path, message(body)) == ["Read this.", "Attachments: Storm"]
+        (file,) = from_eml.extract(path)
+        assert file.name == "Storm.eml" and isinstance(file.content, bytes)
+        assert file.content.decode().strip() == inner.strip()
+
+    def test_whole_headers_are_decoded(self, tmp_path: Path) -> None:
+        """What can be parsed still is."""
+        letter = EmailMessage()
+        letter["Subject"], letter["To"] = "Flo og fjære", "Bjørn Ås <b@example.org>"
+        letter.set_content("Hei.")
+        expected = "Subject: Flo og fjære\nTo: Bjørn Ås <b@example.org>"
+        assert read_all(tmp_path, letter.as_bytes()) == [expected, "Hei."]
