@@ -47,7 +47,7 @@ can_be_used() {
 find_python() {
     local candidate
     if [ -n "${PYTHON:-}" ]; then
-        can_be_used "$PYTHON" || die "PYTHON=$PYTHON is no Python from 3.11 to 3.14 with its venv module"
+        can_be_used "$PYTHON" || die "PYTHON=$PYTHON is not a Python from 3.11 to 3.14 with its venv module"
         command -v "$PYTHON"
         return
     fi

@@ -190,7 +190,7 @@ def decide_access(
     """Whether `principal` can use a route with this `access`. All implementations are asked.
 
     `params` are the parameters of the route's path, as the handler gets them.
-    None is no opinion, `Decision.ALLOW` grants, `Decision.DENY` vetoes: one veto is enough, and without a
+    None means no opinion, `Decision.ALLOW` grants, `Decision.DENY` vetoes: one veto is enough, and without a
     grant the answer is no. An implementation that fails is reported and counts as a veto, except on public
     routes.
     """

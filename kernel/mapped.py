@@ -130,7 +130,7 @@ def _opened(file: Path, access: int, *, checked: bool) -> Arrays:
     try:
         arrays = {name: _array(mapping, start, **entry) for name, entry in header.items()}
     except (KeyError, TypeError, IndexError) as error:
-        raise ValueError(f"{file} holds what can't be read: {error!r}") from None
+        raise ValueError(f"{file} can't be read: {error!r}") from None
     found = Arrays(arrays, mapping)
     found.forget()  # the digest has read all of it
     return found

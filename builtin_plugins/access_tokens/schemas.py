@@ -33,13 +33,13 @@ class AccessTokenCreate(BaseModel):
 
     name: Annotated[str, READABLE] = Field(min_length=1, max_length=100, description="What the token is for.")
     expires_at: Annotated[AwareDatetime, AfterValidator(_ahead)] | None = Field(
-        None, description="When it ends by itself; without a time it does not."
+        None, description="When it expires; never if omitted."
     )
     scopes: Annotated[list[TokenScope], AfterValidator(_each_once)] = Field(
         list(ALL_SCOPES),
         min_length=1,
         max_length=10,
-        description="What it opens of what the account may do. `ask`: read and ask; `tools`: run tools; "
+        description="Which of the account's rights it has. `ask`: read and ask; `tools`: run tools; "
         "`manage`: everything else, and what `ask` opens. Account security stays closed to every token.",
     )
 

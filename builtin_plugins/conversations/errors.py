@@ -22,7 +22,7 @@ class PipelineNotFound(NotFound):
 
 class NotFirstWriter(Forbidden):
     code = "not_first_writer"
-    default_detail = "Only whoever began this conversation may do that"
+    default_detail = "Only the person who started this conversation can do that"
 
 
 class AlreadyShared(Conflict):

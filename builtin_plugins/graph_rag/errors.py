@@ -30,4 +30,6 @@ class QueryTooExpensive(BadRequest):
 
 class TooManyQueries(TooManyRequests):
     code = "too_many_queries"
-    default_detail = "Too many queries run or wait already: ask again when some of yours have ended"
+    default_detail = (
+        "Too many queries are already running or waiting; try again when some of yours have finished"
+    )

@@ -27,7 +27,10 @@ class GraphSettings(Settings):
         description="Package of the pipeline that the engine spacy loads.",
     )
     max_text_chars: int = Field(
-        5_000_000, ge=1, le=20_000_000, description="Longest text of one request to build a graph of."
+        5_000_000,
+        ge=1,
+        le=20_000_000,
+        description="Longest text, in characters, that one request may build a graph from.",
     )
     sparql_seconds: int = Field(10, ge=1, le=250, description="Time limit in seconds for one SPARQL query.")
     sparql_memory_mb: int = Field(1024, ge=64, description="Memory that one SPARQL query may use, in MB.")
@@ -39,14 +42,14 @@ class GraphSettings(Settings):
         "of which one account has at most half.",
     )
     sparql_wait_seconds: int = Field(
-        30, ge=0, le=250, description="How many seconds others wait before they are refused."
+        30, ge=0, le=250, description="Seconds that further queries wait before they are refused."
     )
     sparql_rows: int = Field(
         10_000, ge=1, le=100_000, description="Most rows, or statements, of the answer to a SPARQL query."
     )
     sparql_url: str | None = Field(
         None,
-        description="Query address of a SPARQL 1.1 server that is to hold the graphs, such as "
+        description="Query address of a SPARQL 1.1 server that stores the graphs, such as "
         "http://127.0.0.1:7878/query; without it they are embedded.",
     )
     sparql_store_url: str | None = Field(

@@ -164,7 +164,7 @@ def _require_match(given: Sequence[bytes], expected: Iterable[bytes]) -> None:
     """Compare everything with everything, so that the time taken tells nothing about which one matched."""
     matches = [hmac.compare_digest(one, other) for other in expected for one in given]
     if not any(matches):
-        raise ProofInvalid("The signature does not match: wrong secret, or the body was changed on its way.")
+        raise ProofInvalid("The signature does not match: wrong secret, or the body was changed in transit.")
 
 
 def _hmac(key: bytes, message: bytes) -> bytes:

@@ -42,12 +42,12 @@ class FeaturedByAdministrators(Forbidden):
 
 class TooManyListings(Conflict):
     code = "too_many_listings"
-    default_detail = "You have as many listings as one account may have; archive some first"
+    default_detail = "You have reached the limit of listings per account; archive some first"
 
 
 class TooManyInstalled(Conflict):
     code = "too_many_installed"
-    default_detail = "You have as many plugins installed as one account may have; uninstall some first"
+    default_detail = "You have reached the limit of installed plugins per account; uninstall some first"
 
 
 class DependencyMissing(Conflict):
@@ -65,4 +65,4 @@ class NeverInstalled(Forbidden):
 
 class NotAWheel(UnsupportedMediaType):
     code = "not_a_wheel"
-    default_detail = "The file is no wheel"
+    default_detail = "The file is not a wheel"

@@ -52,14 +52,14 @@ def read_wheel(path: str, filename: str) -> dict[str, Any]:
     try:
         parse_wheel_filename(filename)
     except InvalidWheelFilename:
-        return {"problem": "its name is no wheel's; build one with: python -m build"}
+        return {"problem": "its name is not a wheel's file name; build one with: python -m build"}
     try:
         with zipfile.ZipFile(path) as archive:
             return _read(archive)
     except NoWheel as error:
         return {"problem": str(error)}
     except _UNREADABLE:
-        return {"problem": "it is no readable zip archive"}
+        return {"problem": "it is not a readable zip archive"}
 
 
 def _read(archive: zipfile.ZipFile) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def _clashes(requirements: list[str]) -> Iterator[str]:
                 continue
             version = metadata.version(wanted.name)
         except InvalidRequirement:
-            yield f"'{_short(text)}' is no requirement"
+            yield f"'{_short(text)}' is not a valid requirement"
         except metadata.PackageNotFoundError:
             continue
         else:

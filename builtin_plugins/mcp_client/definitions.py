@@ -41,7 +41,7 @@ def read_definition(claimed: Any) -> Definition:
         raise Unfit("a tool has no usable name")
     description, hints = claimed.get("description", ""), claimed.get("annotations", {})
     if not isinstance(description, str) or len(description) > _LONGEST_DESCRIPTION:
-        raise Unfit(f"'{name}' has a description that is no text, or too long")
+        raise Unfit(f"'{name}' has a description that is not text, or is too long")
     told = {"description": description, "inputSchema": claimed.get("inputSchema"), "annotations": hints}
     digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
     parameters = _parameters(name, claimed.get("inputSchema"))
@@ -66,7 +66,7 @@ def _parameters(name: str, schema: Any) -> dict[str, Any]:
         plain = _Plain(schema).write(schema, 0, ())
         Draft202012Validator.check_schema(plain)
     except (SchemaError, RecursionError):
-        raise Unfit(f"'{name}' has a schema that is none") from None
+        raise Unfit(f"'{name}' has an invalid schema") from None
     except Unfit as why:
         raise Unfit(f"'{name}' has a schema that {why}") from None
     return {"properties": {}, **plain}

@@ -43,7 +43,7 @@ def hello() -> dict[str, Any]:
 def check_hello(result: Mapping[str, Any]) -> None:
     """Raise ServerFault for a version that nobody knows."""
     if result.get("protocolVersion") not in KNOWN_LEGACY:
-        raise ServerFault("it speaks no version of MCP that is known here")
+        raise ServerFault("it speaks no MCP version that this platform supports")
 
 
 def read(raw: bytes | str) -> dict[str, Any]:
@@ -51,9 +51,9 @@ def read(raw: bytes | str) -> dict[str, Any]:
     try:
         found = json.loads(raw, parse_constant=_finite, parse_float=_finite)
     except (ValueError, RecursionError):
-        raise ServerFault("it sent something that is no JSON") from None
+        raise ServerFault("it sent something that is not JSON") from None
     if not isinstance(found, dict):
-        raise ServerFault("it sent something that is no message")
+        raise ServerFault("it sent something that is not a valid message")
     text = raw if isinstance(raw, str) else raw.decode(errors="replace")
     return _encodable(found) if "\\ud" in text.lower() else found
 

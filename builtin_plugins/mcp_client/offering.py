@@ -91,7 +91,9 @@ def _value(server: Server, definition: Definition, result: Mapping[str, Any]) ->
     content = result.get("content")
     text = "\n".join(_texts(content if isinstance(content, list) else []))
     if result.get("isError") is True:
-        raise BadRequest(text[:_LONGEST_REFUSAL] or f"The tool '{definition.name}' failed without a word")
+        raise BadRequest(
+            text[:_LONGEST_REFUSAL] or f"The tool '{definition.name}' failed without giving a reason"
+        )
     value: dict[str, Any] = {"server": server.name, "tool": definition.name, "text": text}
     structured = result.get("structuredContent")
     return value if structured is None else {**value, "data": structured}

@@ -69,7 +69,7 @@ class Server:
         return self.settings.credentials == "account" and self.secret is None
 
     async def refresh_for(self, credential: str) -> None:
-        """Ask for the tools with an account's credential, with each now and then and not for long."""
+        """Ask for the tools with an account's credential: each only occasionally, and for a limited time."""
         asked, now = self._asked_with.get(credential), time.monotonic()
         told = bool(self.tools) and now - self._listed_at < _FRESH_FOR
         if told or (asked is not None and now - asked < _FRESH_FOR):
@@ -147,7 +147,7 @@ class Server:
             page = await self.connection.ask("tools/list", params, _LIST_SECONDS, credential)
             tools = page.get("tools")
             if not isinstance(tools, list):
-                raise ServerFault("it sent a list of tools that is none")
+                raise ServerFault("it sent an invalid list of tools")
             found += tools
             cursor = page.get("nextCursor")
             if len(found) > _MOST_TOOLS:

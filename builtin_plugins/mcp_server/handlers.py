@@ -96,7 +96,7 @@ async def mcp(ctx: Context) -> web.StreamResponse:
 
 @routes.get(_METADATA, access=PUBLIC, returns=ResourceMetadata)
 async def protected_resource(ctx: Context) -> ResourceMetadata:
-    """How a client of /mcp is let in."""
+    """Metadata for OAuth clients of /mcp."""
     servers = ctx.settings_of(McpServerSettings).authorization_servers
     named = [part.strip() for part in servers.split(",") if part.strip()]
     return ResourceMetadata(resource=f"{_base(ctx)}/mcp", authorization_servers=named or None)
@@ -104,7 +104,7 @@ async def protected_resource(ctx: Context) -> ResourceMetadata:
 
 @routes.get(f"{_METADATA}/mcp", access=PUBLIC, returns=ResourceMetadata)
 async def protected_resource_of_mcp(ctx: Context) -> ResourceMetadata:
-    """How a client of /mcp is let in, at the address that follows from its own."""
+    """Metadata for OAuth clients of /mcp, at the path that RFC 9728 derives."""
     return await protected_resource(ctx)
 
 

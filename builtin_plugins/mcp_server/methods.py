@@ -185,13 +185,13 @@ def _offset(call: Call) -> int:
     if cursor is None:
         return 0
     if not (isinstance(cursor, str) and re.fullmatch(r"[0-9]{1,9}", cursor)):
-        raise RpcError(INVALID_PARAMS, "The cursor is none of this server's")
+        raise RpcError(INVALID_PARAMS, "The cursor is not from this server")
     return int(cursor)
 
 
 def _refuse_cursor(call: Call) -> None:
     if call.params.get("cursor") is not None:
-        raise RpcError(INVALID_PARAMS, "The cursor is none of this server's")
+        raise RpcError(INVALID_PARAMS, "The cursor is not from this server")
 
 
 async def _list_templates(_ctx: Context, call: Call) -> Result:

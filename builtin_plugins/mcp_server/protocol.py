@@ -69,7 +69,7 @@ def read_call(raw: bytes, headers: Mapping[str, str]) -> Call:
     number, method, params = message.get("id"), message.get("method"), message.get("params", {})
     try:
         if message.get("jsonrpc") != "2.0" or not isinstance(method, str) or not _is_id(message):
-            raise RpcError(INVALID_REQUEST, "This is no JSON-RPC 2.0 request or notification")
+            raise RpcError(INVALID_REQUEST, "This is not a JSON-RPC 2.0 request or notification")
         if not isinstance(params, dict) or not isinstance(params.get("_meta", {}), dict):
             raise RpcError(INVALID_PARAMS, "'params' and its '_meta' must be objects")
         era = _era(method, params, headers, is_notification=number is None)
@@ -93,7 +93,7 @@ def _message(raw: bytes) -> dict[str, Any]:
         # Stricter than Python's own: what half a character is in can't be answered in UTF-8.
         found = from_json(raw, allow_inf_nan=False)
     except ValueError:
-        raise Unreadable(RpcError(PARSE_ERROR, "The body is no JSON"), None) from None
+        raise Unreadable(RpcError(PARSE_ERROR, "The body is not JSON"), None) from None
     if not isinstance(found, dict):
         what = "Batches are not supported" if isinstance(found, list) else "The body must be an object"
         raise Unreadable(RpcError(INVALID_REQUEST, what), None)

@@ -43,7 +43,7 @@ def named_runtimes(given: str, keys: SecretStr | None) -> list[NamedRuntime]:
     held = dict(_pairs(keys.get_secret_value(), "name=key")) if keys else {}
     found = [_named(name, address, held.pop(name, None)) for name, address in _pairs(given, _FORM)]
     if held and given:
-        raise ValueError("a key names a server that is not there")
+        raise ValueError("a key names a server that is not configured")
     return found
 
 

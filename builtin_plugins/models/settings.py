@@ -82,7 +82,7 @@ class ModelsSettings(Settings):
     )
     local_loaded: int = Field(1, ge=1, le=16, description="Local models in memory at the same time.")
     local_idle_seconds: float = Field(
-        300, gt=0, description="Time in seconds after which an unused local model leaves the memory."
+        300, gt=0, description="Time in seconds after which an unused local model is unloaded."
     )
     local_threads: int | None = Field(
         None,

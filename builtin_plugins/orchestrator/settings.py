@@ -16,12 +16,14 @@ class OrchestratorSettings(Settings):
     configurable: ClassVar[frozenset[str]] = frozenset({"tools", "confirm"})
 
     tools: Literal["all", "read_only", "none"] = Field(
-        "all", description="The most that `platform_tools` in a chat may open."
+        "all", description="Which tools a chat may use at most through `platform_tools`."
     )
     confirm: Literal["never", "destructive", "writes"] = Field(
         "never",
         description="Which calls of a model wait for the user's confirmation: none, destructive ones, or "
         "everything that is not read-only.",
     )
-    confirm_minutes: float = Field(10, gt=0, le=1440, description="Minutes in which a call can be confirmed.")
+    confirm_minutes: float = Field(
+        10, gt=0, le=1440, description="Minutes for which a call waits for confirmation."
+    )
     tool_seconds: float = Field(60, gt=0, le=300, description="Time limit in seconds for one call of a tool.")

@@ -43,7 +43,7 @@ class RagConfig(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     method: Annotated[str, StringConstraints(max_length=32)] | None = Field(
-        None, description="As in a question: one of the built-in methods, or of a plugin; in any case."
+        None, description="Method used for every question, built in or from a plugin; upper or lower case."
     )
     top_k: Annotated[int, Field(ge=1, le=100)] | None = None
     hybrid: bool | None = None

@@ -73,8 +73,8 @@ class KnowledgeBaseUpdate(SharingUpdate):
     llm_model: ModelName | None = None
     graph: bool | None = Field(
         None,
-        description="true builds a graph of the documents that are there, in a job to follow at /v1/jobs, "
-        "and of those to come; sent again it builds what is missing. false drops it.",
+        description="true builds a graph of existing documents, in a job to follow at /v1/jobs, and of "
+        "future ones; sent again it builds what is missing. false drops it.",
     )
 
 
@@ -148,7 +148,7 @@ class TreeRequest(BaseModel):
 
     model_config = example(rebuild=False)
 
-    rebuild: bool = Field(False, description="Also build those trees anew that are there.")
+    rebuild: bool = Field(False, description="Also rebuild existing trees.")
 
 
 class DocumentQuery(BaseModel):

@@ -34,7 +34,7 @@ class Sight(BaseModel):
     """What an account can do with a knowledge base at this moment."""
 
     user_id: int
-    sees: bool = Field(description="Whether the account finds, reads and asks it.")
+    sees: bool = Field(description="Whether the account can find, read and query it.")
     changes: bool = Field(description="Whether the account can change and delete it.")
     reason: Reason
     explanation: str = Field(description="The reason in words.")

@@ -91,8 +91,8 @@ class RagSettings(Settings):
         ge=1,
         le=20,
         validation_alias=env("RERANK_CANDIDATE_MULTIPLIER"),
-        description="With `rerank`, this many times `top_k` passages are looked at, and this many times 5 at "
-        "the least.",
+        description="With `rerank`, this many times `top_k` passages are looked at, but at least this many "
+        "times 5.",
     )
     rerank_folder: Path | None = Field(
         None,

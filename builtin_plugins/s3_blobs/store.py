@@ -94,7 +94,9 @@ class S3Blobs(HeldBlobs):
 
     def take_away(self, sha256: str) -> None:
         if not self._ours:  # as in a tool: housekeeping does it
-            raise BlobsAway(f"nothing is removed from {self.bucket.place} before it is known to be ours")
+            raise BlobsAway(
+                f"nothing is removed from {self.bucket.place} until it is known to belong to this platform"
+            )
         self.bucket.remove(_key(sha256))
         self.copies.remove(sha256)
 

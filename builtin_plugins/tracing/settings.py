@@ -31,7 +31,7 @@ class TracingSettings(Settings):
         description="Protocol of the collector; only `http/protobuf` can be used.",
     )
     disabled: bool = Field(
-        False, validation_alias=env("OTEL_SDK_DISABLED"), description="Whether traces are off in any case."
+        False, validation_alias=env("OTEL_SDK_DISABLED"), description="Turns traces off, whatever else is set."
     )
     service_name: str = Field(
         "platform", validation_alias=env("OTEL_SERVICE_NAME"), description="Name of the platform in traces."

@@ -158,7 +158,7 @@ class Accounts:
         self._check_cap(claims)
 
     def _check_cap(self, claims: Mapping[str, Any]) -> None:
-        """Nothing that mints goes past the cap of a session, which counts from its sign-in."""
+        """Refuse a new token once the session is older than its limit, which counts from its sign-in."""
         cap = self._settings.jwt_session_max_hours * 3600
         if cap and time.time() > claims.get("auth_time", claims["iat"]) + cap:
             raise SessionOver()

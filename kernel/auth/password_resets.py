@@ -112,7 +112,7 @@ PASSWORD_RESETS: ResourceKey[PasswordResets] = ResourceKey("password_resets")
 
 
 def forget_resets(unit: Unit, account_id: int) -> None:
-    """Tokens that were sent before work no longer: the password was changed another way, or again."""
+    """Tokens sent earlier no longer work: the password was changed another way, or again."""
     unit.session.execute(delete(PasswordReset).where(PasswordReset.account_id == account_id))
 
 

@@ -71,7 +71,7 @@ class PlatformAdmins:
         account.platform_admin = True
 
     async def grant(self, username: str, origin: Origin | None = None) -> tuple[Account, bool]:
-        """Make an account a Platform Admin; whether it was none before.
+        """Make an account a Platform Admin; return whether it wasn't one before.
 
         It shows in the account's token at the next refresh or sign-in. Raises NotFound, AccountDisabled.
         """

@@ -51,7 +51,7 @@ def close(unit: Unit, record: JobRecord, status: str, values: Mapping[str, Any])
 
 
 def move(unit: Unit, record: JobRecord, lane: Lane, payload: BaseModel) -> None:
-    """Let a job under way wait in another lane; the attempt was none."""
+    """Let a job under way wait in another lane; the attempt doesn't count."""
     note(
         unit,
         record,

@@ -27,7 +27,7 @@ _METADATA: Final = frozenset(
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is anybody's on the internet, also behind the ways IPv6 wraps an IPv4 address."""
+    """Whether an address is public, even as IPv4 wrapped in IPv6."""
     inside = _unwrapped(address)
     if inside is not address:
         return is_public(inside)

@@ -15,7 +15,7 @@ _NONCE_BYTES: Final = 12
 
 
 class SealBroken(Exception):
-    """What was sealed does not open: it, its place or its key is another."""
+    """A sealed value can't be opened: it, its place or its key changed."""
 
 
 class Key(NamedTuple):

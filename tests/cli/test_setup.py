@@ -245,4 +245,4 @@ def test_no_python_is_explained(tmp_path: Path, wheels: Path) -> None:
     assert result.returncode == 1
     assert "error: no usable Python from 3.11 to 3.14 was found" in result.stderr
     wrong = checkout.run("--version", PYTHON=str(old))
-    assert f"error: PYTHON={old} is no Python" in wrong.stderr
+    assert f"error: PYTHON={old} is not a Python" in wrong.stderr

@@ -121,7 +121,7 @@ def provider_plugin(url: str, called: str = "tillwise") -> Plugin:
             try:
                 told = json.loads(body)
             except ValueError:
-                raise BadRequest("The notice is no JSON") from None
+                raise BadRequest("The notice is not JSON") from None
             return contracts.CheckoutNotice(told["order"], event, told["state"])
 
     return Tillwise()

@@ -51,7 +51,7 @@ def modules_of(area: dict[str, Any]) -> list[str]:
     for glob in area["modules"]:
         some = {str(path.relative_to(ROOT)) for path in ROOT.glob(glob)}
         if not some:
-            raise ValueError(f"{glob} is no module")
+            raise ValueError(f"{glob} is not a module")
         found |= some
     without = area.get("without", [])
     return sorted(m for m in found if not any(fnmatch.fnmatch(m, glob) for glob in without))

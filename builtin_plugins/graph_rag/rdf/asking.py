@@ -105,7 +105,7 @@ async def call_child(platform: Platform, target: str, *arguments: Any) -> dict[s
     except ChildFailed as error:
         if error.reason in _TOO_MUCH:
             raise QueryTooExpensive(_TOO_MUCH[error.reason]) from None
-        raise Unavailable("The work on RDF could not be done") from None
+        raise Unavailable("The RDF request failed") from None
     return found
 
 

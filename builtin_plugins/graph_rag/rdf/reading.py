@@ -54,7 +54,7 @@ def read(file: str, wanted: str, most: int) -> dict[str, Any]:
             if len(found) > most:
                 return {"refused": f"has more than {most} statements; import it in parts"}
     except (SyntaxError, ValueError, OSError) as error:
-        return {"refused": f"is no {wanted}: {str(error)[:300]}"}
+        return {"refused": f"is not valid {wanted}: {str(error)[:300]}"}
     answer = _Content(found).answer()
     if any("\x00" in text for text in _texts(answer)):
         return {

@@ -129,7 +129,7 @@ async def start_checkout(ctx: Context, plugin_id: str, body: CheckoutRequest) ->
     open_to_writes=True,
 )
 async def take_notice(ctx: Context, provider: str) -> Message:
-    """Take a payment provider's signed notice of an order; the same one twice is no error."""
+    """Take a payment provider's signed notice of an order; the same one twice is not an error."""
     body = await read_body(ctx.request, _NOTICE_BYTES, ctx.platform.settings.body_timeout)
     headers = {name.lower(): value for name, value in ctx.request.headers.items()}
     state = await checkout.take_notice(ctx.platform, provider, headers, body)

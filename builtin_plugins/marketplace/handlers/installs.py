@@ -40,7 +40,7 @@ _ONE = "/v1/marketplace/plugins/{plugin_id:uuid}"
     errors=(ListingNotFound, TooManyInstalled, DependencyMissing),
 )
 async def install(ctx: Context, plugin_id: str) -> InstallationOut:
-    """Install a plugin for the caller; doing it twice is no error.
+    """Install a plugin for the caller; doing it twice is not an error.
 
     If it requires plugins that the caller has not installed, it stays installed but disabled, and the
     answer is a 409 that names them.

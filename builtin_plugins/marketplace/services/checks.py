@@ -96,7 +96,7 @@ def _license(wheel: Mapping[str, Any] | None) -> Check:
     try:
         return _check("license", [], f"The licence is {canonicalize_license_expression(stated)}")
     except InvalidLicenseExpression:
-        return _check("license", [], f"The licence is stated as '{stated}', which is no SPDX expression")
+        return _check("license", [], f"The licence is stated as '{stated}', which is not an SPDX expression")
 
 
 def _api_version(wheel: Mapping[str, Any] | None) -> Check:

@@ -78,7 +78,9 @@ def _check_number(session: Session, caller: Caller) -> None:
         Installation.user_id == caller.principal.subject, Installation.status == _INSTALLED
     )
     if (session.scalar(mine) or 0) >= most:
-        raise TooManyInstalled(f"You have {most} plugins installed, as many as one account may; remove some")
+        raise TooManyInstalled(
+            f"You have reached the limit of {most} installed plugins per account; remove some"
+        )
 
 
 def _own(session: Session, caller: Caller, plugin_id: str) -> Installation | None:

@@ -112,7 +112,7 @@ def read_changes(wanted: ListingUpdate) -> dict[str, Any]:
     extra = wanted.model_extra or {}
     if "status" in extra:
         raise Unprocessable.field(
-            ("body", "status"), "A listing moves by /v1/marketplace/submissions; leave 'status' out"
+            ("body", "status"), "The status changes through /v1/marketplace/submissions; leave it out"
         )
     changes = {name: getattr(wanted, name) for name in sent if name in ListingUpdate.model_fields}
     if not changes:
@@ -160,7 +160,7 @@ def _check_rights(roles: frozenset[Role], found: Listing, changes: dict[str, Any
         return
     if "service" in roles:
         if found.origin == "submitted":
-            raise NotEditable("This listing was submitted by a person; services leave it alone")
+            raise NotEditable("This listing was submitted by a person; services can't change it")
         return
     if "featured" in changes:
         raise FeaturedByAdministrators()

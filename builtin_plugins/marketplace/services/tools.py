@@ -59,7 +59,7 @@ def _from_text(value: Any) -> Any:
     try:
         return json.loads(value)
     except ValueError:
-        raise ValueError("is no JSON") from None
+        raise ValueError("is not JSON") from None
 
 
 def _tier(value: Any) -> Any:

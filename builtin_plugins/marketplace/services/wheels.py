@@ -57,7 +57,7 @@ async def add_wheel(caller: Caller, plugin_id: str, file: ReceivedFile) -> Listi
     except ChildFailed as error:
         raise NotAWheel(f"The file can't be read as a wheel ({error.reason})") from None
     if "problem" in said:
-        raise NotAWheel(f"The file is no usable wheel: {said['problem']}")
+        raise NotAWheel(f"The file is not a usable wheel: {said['problem']}")
     found = {
         "filename": file.filename,
         "sha256": file.staged.sha256,

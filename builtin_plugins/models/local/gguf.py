@@ -22,7 +22,7 @@ def metadata(path: str) -> dict[str, Any]:
     """The keys and values at the head of the file, without its lists. Raises ValueError for another file."""
     with Path(path).open("rb") as file:
         if file.read(4) != _MAGIC:
-            raise ValueError("it is no GGUF file")
+            raise ValueError("it is not a GGUF file")
         version, _tensors, entries = struct.unpack("<IQQ", _exactly(file, 20))
         if version not in _VERSIONS or entries > _MOST_ENTRIES:
             raise ValueError("its version of GGUF is unknown")

@@ -142,7 +142,7 @@ class ModelProcess:
             log.warning("the local model '%s' can't be loaded: %s", name, error.said.strip()[-500:])
             return LocalModelUnusable(name)
         return LocalModelFailed(
-            f"The local model '{name}' could not be started: the machine is short of room."
+            f"The local model '{name}' could not be started: the machine is short of memory."
         )
 
     def _limits(self) -> ChildLimits:

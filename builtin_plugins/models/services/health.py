@@ -17,7 +17,7 @@ async def check_servers(platform: Platform) -> None:
     if not silent:
         return
     if len(models.servers) == 1:
-        raise Unhealthy("the model runtime does not answer; check its address and that it runs")
+        raise Unhealthy("the model runtime does not answer; check its address, and that it is running")
     raise Unhealthy(f"these model runtimes do not answer: {', '.join(silent)}; check their addresses")
 
 

@@ -88,7 +88,7 @@ async def _rows_and_blobs(source: Source, objects: Objects, tell: Tell) -> tuple
         await _take_blobs(source, objects, held, taken, tell)
         if source.blobs is None or held <= set(taken):
             return owners, [taken[digest] for digest in sorted(held & set(taken))]
-    raise BackupFailed("files are missing that the database speaks of; see: platformctl doctor")
+    raise BackupFailed("files that the database refers to are missing; see: platformctl doctor")
 
 
 async def _take_blobs(

@@ -36,7 +36,7 @@ WAITING = ("ordered", "files")
 
 
 async def waits(opening: Opening) -> bool:
-    """Whether a restore was ordered, or broken off before all of its files were in place."""
+    """Whether a restore was ordered, or interrupted before all of its files were in place."""
     return await opening.needs.database.read(_ordered) is not None
 
 
@@ -61,7 +61,7 @@ async def act(opening: Opening) -> None:
     except ANY_ERROR as error:  # boundary: the platform must start with what it has
         if is_machine_fault(error):
             raise StartupError(
-                f"the restore of {name} was broken off: {_reason(error)}; the next start tries again"
+                f"the restore of {name} was interrupted: {_reason(error)}; the next start tries again"
             ) from error
         log.exception("the restore of %s failed", name)
         await _failed(opening, job_id, f"{type(error).__name__}: {error}")
@@ -106,7 +106,7 @@ async def _replace(opening: Opening, archives: Archives, job_id: str, name: str)
     """Back up what is here, then replace it."""
     manifest = await asyncio.to_thread(_manifest, archives, name)
     needs = opening.needs
-    output = "nobody had an account before it, so no backup was made of that"
+    output = "nobody had an account before it, so the earlier state was not backed up"
     if await needs.database.read(_in_use):
         before = await create(_source(opening), archives, f"before the restore of {name}", keep=[name])
         output = f"the state before it is kept; to go back: platformctl backup restore {before}"

@@ -52,7 +52,7 @@ class RestoreRequest(BaseModel):
 
 class StorageUnavailable(Unavailable):
     code = "backup_storage_unavailable"
-    default_detail = "The place of the backups can't be reached"
+    default_detail = "The backup storage can't be reached"
 
 
 @routes.get("/v1/backups", access=ADMIN, returns=ArchiveList, errors=(StorageUnavailable,))
@@ -137,7 +137,7 @@ async def _archives(platform: Platform) -> list[Archive]:
         archives = await asyncio.to_thread(archives_of, platform)
         return await asyncio.to_thread(platform.resource(LISTING).of, archives)
     except (BackupFailed, OSError) as error:
-        raise StorageUnavailable(f"The place of the backups can't be reached: {error}") from error
+        raise StorageUnavailable(f"The backup storage can't be reached: {error}") from error
 
 
 def _start(unit: Unit, caller: Caller) -> BackupJobOut:

@@ -186,4 +186,4 @@ def _only_member(content: bytes) -> bytes:
                 raise ArchiveBroken("it is truncated")
             return found
     except tarfile.TarError:
-        raise ArchiveBroken("it is no tar archive") from None
+        raise ArchiveBroken("it is not a tar archive") from None

@@ -11,7 +11,7 @@ from ..models import Switch
 
 
 async def switch(caller: Caller, entry: PluginEntry, *, on: bool, own_name: str) -> None:
-    """Enable or disable a plugin; doing it twice is no error. Raises Conflict where it would not hold."""
+    """Enable or disable a plugin; doing it twice is not an error. Raises Conflict where it would not hold."""
     platform = caller.platform
     if entry.reason is not None:
         raise Conflict(f"'{entry.name}' can't be enabled or disabled: {entry.reason}")

@@ -141,7 +141,7 @@ class BundleReader:
         try:
             self._zip = zipfile.ZipFile(path)
         except _BROKEN:
-            raise broken("it is no zip archive") from None
+            raise broken("it is not a zip archive") from None
         try:
             self._check_sizes(most_bytes)
             self.manifest = self._read_manifest()

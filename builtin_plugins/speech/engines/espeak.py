@@ -69,7 +69,8 @@ class Espeak:
             raise CannotSpeak(f"The text can't be spoken: {remedy}") from error
         except MachineFault as error:
             raise CannotSpeak(
-                "The text can't be spoken now: espeak-ng was killed, or the machine has no room; try later"
+                "The text can't be spoken now: espeak-ng was killed, or the machine is short of memory; "
+                "try later"
             ) from error
 
 

@@ -89,5 +89,5 @@ def _preferred(engines: Sequence[E], name: str, setting: str) -> list[E]:
     """The engines with the named one first; the others stand in for languages that it lacks."""
     known = [engine.name for engine in engines]
     if name != "auto" and name not in known:
-        raise StartupError(f"{setting}={name} is no speech engine; choose auto, {', '.join(known)}")
+        raise StartupError(f"{setting}={name} is not a speech engine; choose auto, {', '.join(known)}")
     return sorted(engines, key=lambda engine: engine.name != name)

@@ -163,4 +163,4 @@ async def test_command(start_platform: Start, platform_home: Path, cli: Cli, as_
     else:
         assert "d2" in result.stdout and "skipped" in result.stdout and "d1" not in result.stdout
     nothing = await asyncio.to_thread(cli, "manifests", "deliveries", "nobody")
-    assert nothing.exit_code == 0 and "no deliveries for 'nobody'" in nothing.output
+    assert nothing.exit_code == 3 and "no manifest is called 'nobody'" in nothing.output

@@ -161,9 +161,9 @@ def bomb() -> bytes:
 @pytest.mark.parametrize(
     ("content", "filename", "why"),
     [
-        (b"nonsense", FILENAME, "no readable zip archive"),
-        (wheel()[:-40], FILENAME, "no readable zip archive"),
-        (wheel(), "tides.zip", "its name is no wheel's"),
+        (b"nonsense", FILENAME, "not a readable zip archive"),
+        (wheel()[:-40], FILENAME, "not a readable zip archive"),
+        (wheel(), "tides.zip", "its name is not a wheel's file name"),
         (wheel({f"x-1.dist-info/{'METADATA'}": METADATA}), FILENAME, "it has no single METADATA"),
         (wheel({f"acme_tides/{n}.py": "" for n in range(5_001)}), FILENAME, "more than 5000 files"),
         (wheel({f"{INFO}/METADATA": METADATA + "x" * 3_000_000}), FILENAME, "is too large"),

@@ -64,8 +64,8 @@ async def test_a_good_one(running: Running, admin: Actor) -> None:
         ("hang", "did not answer within 1 s"),
         ("die", "has ended"),
         ("flood", "a line of more than 256 KB"),
-        ("garbage", "no JSON"),
-        ("nan", "no JSON"),
+        ("garbage", "not JSON"),
+        ("nan", "not JSON"),
     ],
 )
 async def test_a_failing_call(running: Running, admin: Actor, mode: str, why: str) -> None:
@@ -117,7 +117,7 @@ async def test_health_names_them(running: Running, admin: Actor) -> None:
     await until(admin, "missing", status="unhealthy")
     await until(admin, "old", status="unhealthy")
     assert "can't be started" in (await server(admin, "missing"))["problem"]
-    assert "no version of MCP" in (await server(admin, "old"))["problem"]
+    assert "no MCP version" in (await server(admin, "old"))["problem"]
     health = (await running.anonymous.get("/health")).json()
     assert health["checks"]["mcp_servers"].startswith("unhealthy: ")
     somebody = await running.user()

@@ -67,7 +67,7 @@ async def test_everything_comes_back(
     async with platforms(home) as start:
         tool = await start(*PLUGINS, role="tool", env=env, migrated=False)
         said = await restore(tool.platform, name)
-        assert "no backup was made" in said
+        assert "not backed up" in said
     async with platforms(home) as start:
         running = await start(*PLUGINS, env=env)
         assert {"boss", "ann"} <= await usernames(running)

@@ -445,7 +445,7 @@ class TestBackups:
         async with wire_to("127.0.0.1", s3.port) as wire:
             away = {**env, "PLATFORM_S3_ENDPOINT": f"http://127.0.0.1:{wire.port}"}
         async with platforms(tmp_path / "home") as start:
-            with pytest.raises(StartupError, match=r"was broken off: .*does not answer.*next start"):
+            with pytest.raises(StartupError, match=r"was interrupted: .*does not answer.*next start"):
                 await start("platform_ops", S3BlobsPlugin, env=away)
         async with platforms(tmp_path / "home") as start:
             running = await start("platform_ops", S3BlobsPlugin, env=env)

@@ -31,8 +31,8 @@ PARTS: dict[str, tuple[str, frozenset[str]]] = {
 }
 
 
-async def aiohttps(name: str) -> Any:
-    """What of aiohttp the class builds on, ready to be asked for its attributes."""
+async def aiohttp_base(name: str) -> Any:
+    """The aiohttp object whose attributes are checked."""
     if name == "_Server":
         return web.Server(lambda _request: web.Response())  # type: ignore[arg-type,return-value]
     return {"BodyResponse": web.Response(body=b"x"), "Request": web.Request}.get(name, RequestHandler)
@@ -41,7 +41,7 @@ async def aiohttps(name: str) -> Any:
 @pytest.mark.parametrize("name", PARTS)
 async def test_each_part_is_there(name: str) -> None:
     """In the release that is installed."""
-    base = await aiohttps(name)
+    base = await aiohttp_base(name)
     assert {part for part in PARTS[name][1] if not hasattr(base, part)} == set()
 
 
@@ -51,7 +51,7 @@ async def test_no_part_is_used_unnamed(name: str) -> None:
     path, parts = PARTS[name]
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     [found] = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == name]
-    base = await aiohttps(name)
+    base = await aiohttp_base(name)
     used = {
         node.attr
         for node in ast.walk(found)
