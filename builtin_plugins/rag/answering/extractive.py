@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from builtin_plugins.rag.answering.candidate import Candidate
+from builtin_plugins.rag.answering.ends import asks
 from builtin_plugins.rag.answering.expectations import fits
 from builtin_plugins.rag.answering.passages import Answer, Passage
 from builtin_plugins.rag.answering.quoting import pick, quoted
@@ -19,6 +20,7 @@ from builtin_plugins.rag.answering.refusing import refusal_in
 from builtin_plugins.rag.answering.weighing import Weighed
 from builtin_plugins.rag.answering.words import (
     Stems,
+    content_forms,
     content_stems,
     content_words,
     forms,
@@ -52,7 +54,7 @@ def candidates(
     pieces = [
         piece
         for number, passage in enumerate(passages, 1)
-        for piece in _quotable(list(_pieces(question, number, passage)))
+        for piece in _quotable(list(_pieces(question, number, passage)), _Asked(question, passage.language))
     ]
     known = _Words(question, pieces, language, {one.language for one in passages if one.language})
     best = max((passage.score for passage in passages), default=0.0) or 1.0
@@ -115,8 +117,23 @@ class _Piece:
     opens: bool = False
 
 
-def _quotable(pieces: Sequence[_Piece]) -> Iterator[_Piece]:
+class _Asked:
+    """The question as a passage may repeat it: that says nothing, whoever asks it there."""
+
+    def __init__(self, question: str, language: str | None) -> None:
+        self._question, self._language = question, language
+
+    def is_in(self, text: str) -> bool:
+        """Whether a sentence is a question that has no word of its own."""
+        return asks(text) and self._forms(text.rpartition(": ")[2]) <= self._forms(self._question)
+
+    def _forms(self, text: str) -> frozenset[str]:
+        return content_forms(text, self._language)
+
+
+def _quotable(pieces: Sequence[_Piece], asked: _Asked) -> Iterator[_Piece]:
     """The pieces of a passage; one of headings alone, such as a line without a full stop, is no less text."""
+    pieces = [one for one in pieces if not asked.is_in(one.text)]
     opening = next((piece for piece in pieces if piece.quotable), None)
     several = sum(piece.quotable for piece in pieces) > 1
     for piece in pieces:
@@ -140,8 +157,11 @@ def _below(question: str, heading: str, text: str) -> str:
     """A paragraph's first sentence with the name it stands under, where that is news to who asks."""
     known = {word.casefold() for word in (*words(question), *words(text))}
     missing = any(word.casefold() not in known for word in words(heading))
-    is_code = any(not char.isalnum() and not char.isspace() for char in heading) and heading not in question
-    return f"{heading.rstrip(' :')}: {text}" if missing or is_code else text
+    question_above = asks(heading)
+    marked = any(not char.isalnum() and not char.isspace() for char in heading)
+    is_code = marked and not question_above and heading not in question
+    above = heading if question_above else f"{heading.rstrip(' :')}:"
+    return f"{above} {text}" if missing or is_code else text
 
 
 class _Words:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from builtin_plugins.rag.answering.candidate import Candidate, count_words
+from builtin_plugins.rag.answering.ends import is_closed
 
 MAX_SENTENCES = 3
 _ENOUGH_WORDS = 34
@@ -57,4 +58,4 @@ def _repeats(one: Candidate, other: Candidate) -> bool:
 def quoted(text: str) -> str:
     """Put the document's own bracketed numbers in parentheses, so they are not mistaken for our citations."""
     plain = _INNER_CITATION.sub(r"(\1)", text).rstrip(" ,;:")
-    return plain if plain[-1:] in '.!?…。！？"”»)' else f"{plain}."
+    return plain if is_closed(plain) else f"{plain}."

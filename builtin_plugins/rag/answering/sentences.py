@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from builtin_plugins.rag.answering.ends import asks, ends, ends_sentence
+from builtin_plugins.rag.answering.logs import are_records
 from builtin_plugins.rag.answering.ordinals import is_ordinal
 from builtin_plugins.rag.answering.tables import Table, cells_of, is_rule
 from builtin_plugins.rag.answering.words import word_list
@@ -13,18 +15,13 @@ from builtin_plugins.rag.answering.words import word_list
 MAX_SENTENCE = 500
 _SOFT_WRAP = 50
 _RECORD = 300
+_LONGEST_QUESTION = 100
 _ITEM = re.compile(r"(?:[-*+•‣◦–—]|\(?\d{1,3}[.)]|\(?[a-zA-Z]\)|[a-z]\.)\s+")
 _HEADING = re.compile(r"#{1,6}\s+")
 _FIELD = re.compile(r"[^\s:|][^:|.!?]{0,48}:\s+\S")
-_END = re.compile(  # begins with a set of characters: the search then skips all others at once
-    r"""[.!?…。！？]
-        (?: (?<=[。！？])[。！？]*
-          | (?<=[.!?…])(?<![.!?…]{2})[.!?…]*+["'”’»)\]]*(?=\s+["'“‘«(\[¿¡]?[^\W_a-zß-öø-ÿ])
-        )""",
-    re.VERBOSE,
-)
 _BEFORE = re.compile(r"([^\W_]+(?:\.[^\W_]+)*)$")
 _WORD = re.compile(r"[^\W_]+")
+_THAI = re.compile(r"(?<![\u0e00-\u0eff])[\u0e00-\u0eff]{1,4}$")  # a full stop after so few is of "พ.ศ."
 _NEXT_LETTER = re.compile(r"\s+[^\W\d_]\.")  # of an abbreviation with spaces, as in German: "z. B."
 _ABBREVIATIONS = word_list(
     """
@@ -80,7 +77,7 @@ def _blocks(text: str) -> Iterator[tuple[int, str]]:
     for line in text.splitlines(keepends=True):
         stripped = line.strip()
         same_record = _same_record(block, before, stripped)
-        if block and not same_record and not _continues(block, stripped):
+        if block and not same_record and (are_records(block, stripped) or not _continues(block, stripped)):
             yield start, block
             block = ""
         if stripped:
@@ -95,13 +92,15 @@ def _blocks(text: str) -> Iterator[tuple[int, str]]:
 def _same_record(block: str, before: str, line: str) -> bool:
     """Fields of one row follow each other without a gap; one alone would not say whose it is."""
     both = bool(block and not _ITEM.match(line) and _FIELD.match(before) and _FIELD.match(line))
-    return both and len(block) + len(line) < _RECORD
+    return both and len(block) + len(line) < _RECORD and not are_records(block, line)
 
 
 def _continues(block: str, line: str) -> bool:
     if not line or _stands_alone(line) or _HEADING.match(block) or "|" in block or "\t" in block:
         return False
-    return line[0].islower() or (len(block) >= _SOFT_WRAP and block[-1] not in ".!?:;。！？")
+    return line[0].islower() or (
+        len(block) >= _SOFT_WRAP and block[-1] not in ":;" and not ends_sentence(block)
+    )
 
 
 def _stands_alone(line: str) -> bool:
@@ -114,20 +113,28 @@ def _of_block(start: int, block: str, language: str | None) -> Iterator[Sentence
     marker = _ITEM.match(block) or _HEADING.match(block)
     offset = marker.end() if marker else 0
     body = block[offset:]
-    heading = bool(_HEADING.match(block)) or _looks_like_heading(body)
     row = _stands_alone(block) and not _HEADING.match(block)
-    for at, piece in _pieces(body, language):
-        if text := _clean(piece):
-            yield Sentence(text, start + offset + at, heading, row)
+    pieces = [(at, text) for at, piece in _pieces(body, language) if (text := _clean(piece))]
+    asked = len(pieces) == 1 and _is_question(body)
+    heading = asked or bool(_HEADING.match(block)) or _looks_like_heading(body)
+    for at, text in pieces:
+        yield Sentence(text, start + offset + at, heading, row)
 
 
 def _looks_like_heading(body: str) -> bool:
-    return len(body) <= 60 and body[-1:] not in ".!?:;,。！？" and ":" not in body and "|" not in body
+    if len(body) > 60 or ":" in body or "|" in body:
+        return False
+    return body[-1:] not in {":", ";", ","} and not ends_sentence(body)
+
+
+def _is_question(body: str) -> bool:
+    """Whether a line asks what those below it answer."""
+    return len(body) <= _LONGEST_QUESTION and not any(mark in body for mark in "|\t") and asks(body)
 
 
 def _pieces(body: str, language: str | None) -> Iterator[tuple[int, str]]:
     begin = 0
-    for match in _END.finditer(body):
+    for match in ends(body):
         if not _inside_sentence(body, match, language):
             yield from _bounded(begin, body[begin : match.end()])
             begin = match.end()
@@ -139,6 +146,8 @@ def _inside_sentence(body: str, end: re.Match[str], language: str | None) -> boo
     at = end.start()
     if body[at] != "." or (at >= _NO_ABBREVIATION and body[at - _NO_ABBREVIATION : at].isalnum()):
         return False
+    if _THAI.search(body, max(at - _LONGEST_ABBREVIATION, 0), at):
+        return True
     if not (before := _BEFORE.search(body, max(at - _LONGEST_ABBREVIATION, 0), at)):
         return False
     word = before.group(1)

@@ -13,6 +13,7 @@ from builtin_plugins.rag.answering.candidate import Near
 from builtin_plugins.rag.answering.coverage import subject_of
 from builtin_plugins.rag.answering.expectations import fits
 from builtin_plugins.rag.answering.extractive import candidates, compose
+from builtin_plugins.rag.answering.quoting import quoted
 from builtin_plugins.rag.answering.refusing import NOT_SUPPORTED
 from builtin_plugins.rag.answering.weighing import weigh
 from tests.builtin_plugins.rag.answering import answer, passages
@@ -227,6 +228,61 @@ def test_headings_are_not_answers() -> None:
         "What about the warranty period?", passages("# Warranty period\n\nThe warranty lasts 2 years.")
     )
     assert given.text == "The warranty lasts 2 years. [1]"
+
+
+OPEN = "When is the dining car open?"
+OFFICE = "Where is the lost and found office?"
+TRAIN = "Wann kommt der Zug?"
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "expected"),
+    [
+        (OPEN, f"{OPEN}\nFrom 18:00 until midnight.", "From 18:00 until midnight."),
+        (OPEN, f"## {OPEN}\n\nFrom 18:00 until midnight.", "From 18:00 until midnight."),
+        ("When can I eat in the dining car?", f"{OPEN}\nFrom 18:00.", f"{OPEN} From 18:00."),
+        (OPEN, f"Q: {OPEN}\nA: From 18:00.", f"Q: {OPEN}; A: From 18:00."),
+        (OPEN, f"It is red. {OPEN} The dining car is open from 18:00.", "The dining car is open from 18:00."),
+        (OFFICE, f"{OFFICE}\n\nIn room 204.", "In room 204."),
+        (TRAIN, f"Anna: {TRAIN}\n\nBen: Um 18:05 auf Gleis 7.", "Ben: Um 18:05 auf Gleis 7."),
+        (TRAIN, f"Anna: {TRAIN}\nBen: Um 18:05.", f"Anna: {TRAIN}; Ben: Um 18:05."),
+        (TRAIN, f"12:01 Anna: {TRAIN}\n12:02 Ben: Um 18:05.", f"12:01 Anna: {TRAIN} 12:02 Ben: Um 18:05."),
+    ],
+)
+def test_a_question_is_no_answer(question: str, text: str, expected: str) -> None:
+    """What stands below it, or after it, is; it is told only where it is not the one that was asked."""
+    assert answer(question, passages(text)).text == f"{expected} [1]"
+
+
+@pytest.mark.parametrize("text", [OPEN, f"Anna: {OPEN}", f"{OPEN}\nWhen does the dining car open?"])
+def test_a_question_alone_supports_nothing(text: str) -> None:
+    """Somebody else asked the same, and nobody answered."""
+    assert not answer(OPEN, passages(text)).supported
+
+
+def test_a_rhetorical_question_costs_its_neighbours_nothing() -> None:
+    """Within running text it is a sentence that may be quoted, and so are those beside it."""
+    text = "The bridge of Ithena sings in the wind. Who would have thought that? It was built in 1890."
+    found = {one.text for one in candidates("When was the bridge of Ithena built?", passages(text))}
+    assert found >= {"The bridge of Ithena sings in the wind.", "It was built in 1890."}
+
+
+def test_the_line_of_a_log_is_quoted_alone() -> None:
+    """Its neighbours are records of their own."""
+    web = '10.0.0.7 - - [10/Oct/2025:13:55:36 +0000] "GET /health HTTP/1.1" 200 612 from the probe'
+    killed = "10.0.0.9 - - Out of memory: killed process 4242 (java) of the user named build"
+    given = answer(
+        "Which process was killed because out of memory?", passages("\n".join([web] * 4 + [killed]))
+    )
+    assert given.text == f"{killed}. [1]"
+
+
+@pytest.mark.parametrize(
+    "sentence", ["दिल्ली राजधानी है।", "دہلی ہے۔", "متى؟", "Եր է։", "ཡིན།", "「はい。」", "It is."]
+)
+def test_a_quote_that_has_ended_gets_no_full_stop(sentence: str) -> None:
+    """Whatever its script ends sentences with."""
+    assert quoted(sentence) == sentence
 
 
 def test_a_line_without_a_full_stop_answers() -> None:

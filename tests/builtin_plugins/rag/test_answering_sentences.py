@@ -175,3 +175,93 @@ def test_a_wide_row_is_cut() -> None:
     """A row with many long cells keeps to the limit too."""
     row = "\t".join(f"value {n} " + "x" * 60 for n in range(20))
     assert max(map(len, texts("\t".join("abcdefghijklmnopqrst") + "\n" + row))) <= MAX_SENTENCE
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("दिल्ली राजधानी है। यह यमुना पर है।वहाँ किला है।", ["दिल्ली राजधानी है।", "यह यमुना पर है।", "वहाँ किला है।"]),
+        ("उसने कहा “चलो।” फिर वह गया॥ १ ॥ अंत।", ["उसने कहा “चलो।”", "फिर वह गया॥ १ ॥", "अंत।"]),
+        ("دہلی بھارت کا دارالحکومت ہے۔ یہ دریا پر ہے۔", ["دہلی بھارت کا دارالحکومت ہے۔", "یہ دریا پر ہے۔"]),
+        ("یہ بی۔بی۔سی کی خبر ہے۔ ختم۔", ["یہ بی۔بی۔سی کی خبر ہے۔", "ختم۔"]),
+        ("متى يصل القطار؟ يصل ظهرا.", ["متى يصل القطار؟", "يصل ظهرا."]),
+        ("አዲስ አበባ ዋና ከተማ ናት። ሰላም ነው።", ["አዲስ አበባ ዋና ከተማ ናት።", "ሰላም ነው።"]),
+        ("Երևանը մայրաքաղաքն է։ Այն մեծ է։", ["Երևանը մայրաքաղաքն է։", "Այն մեծ է։"]),
+        ("ភ្នំពេញជារដ្ឋធានី។ វាធំ។", ["ភ្នំពេញជារដ្ឋធានី។", "វាធំ។"]),
+        ("ရန်ကုန်သည်မြို့ဖြစ်သည်။ ကြီးသည်။", ["ရန်ကုန်သည်မြို့ဖြစ်သည်။", "ကြီးသည်။"]),
+        ("ལྷ་ས་བོད་ཀྱི་རྒྱལ་ས་ཡིན། །དེ་ཆེན་པོ་ཡིན། ཡག་པོ།", ["ལྷ་ས་བོད་ཀྱི་རྒྱལ་ས་ཡིན། །", "དེ་ཆེན་པོ་ཡིན།", "ཡག་པོ།"]),
+        ("彼は「はい。」と言った。", ["彼は「はい。」", "と言った。"]),
+        ("เปิดเมื่อปีพ.ศ. 2505 เวลา 18.00น. ทุกวัน", None),
+    ],
+)  # fmt: skip
+def test_prose_of_other_scripts(text: str, expected: list[str] | None) -> None:
+    """Each script's own marks end sentences; a full stop after few Thai letters is of an abbreviation."""
+    assert texts(text) == (expected or [text])
+
+
+def test_a_mark_of_another_script_ends_a_line() -> None:
+    """The next line is not joined to a sentence that has ended, and short ones are no headings."""
+    line = "दिल्ली भारत की राजधानी है और यमुना नदी के किनारे पर बसा हुआ शहर है।"
+    found = split_sentences(f"{line}\nयह बड़ा है।")
+    assert [(one.text, one.is_heading) for one in found] == [(line, False), ("यह बड़ा है।", False)]
+
+
+@pytest.mark.parametrize(
+    "run", ["।", "؟", "؟!", "\u0964 ", "\u0f0d ", "\u0f0d \u0f0da", "।1", "। 1", "۔۔", "พ.", "é."]
+)
+def test_hostile_marks_take_no_time(run: str) -> None:
+    """Runs of any script's marks cost time in proportion to their length."""
+    assert sum(len(piece) for piece in texts(run * 50_000)) <= 4 * 50_000
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["When does it open?", "いつ開きますか？", "متى يفتح؟", "[12:01] Anna: Is it open?", "Is it open?!"],
+)
+def test_a_question_on_its_own_line_is_a_heading(question: str) -> None:
+    """What follows it answers; within running text it is a sentence like others."""
+    alone = split_sentences(f"{question}\n\nAt nine.")
+    assert [one.is_heading for one in alone] == [True, False]
+    assert not any(one.is_heading for one in split_sentences(f"It is old. {question} At nine."))
+    assert not split_sentences(f"It is old. {question}")[-1].is_heading
+
+
+def test_a_long_question_is_no_heading() -> None:
+    """It says something itself."""
+    assert not split_sentences(f"Did you know that {'very ' * 20}old bridges sing?\n\nYes.")[0].is_heading
+
+
+LOGS = [
+    '10.0.0.7 - - [10/Oct/2025:13:55:36 +0000] "GET /health HTTP/1.1" 200 612',
+    "2025/10/10 13:55:36 [error] 31#31: *7 upstream timed out while reading the header",
+    "2025-10-10T13:55:36.120Z worker-3 took the job 8841 from the queue of the night",
+    "[2025-10-10 13:55:36] production the queue of the night was emptied by worker-3",
+    "Oct  7 13:55:36 web1 kernel: Out of memory, killed process 4242 (java) of user 7",
+    "[Fri Oct 10 13:55:36 2025] Out of memory, killed process 4242 (java) of user www",
+    "[  512.331842] Out of memory, killed process 4242 (java), total memory 2048000kB",
+    "13:55:36.120 the worker took the job 8841 from the queue of the night and slept",
+    "1760104536 the worker took the job 8841 from the queue of the night and slept on",
+    "I1010 13:55:36.120000 1 controller.go] took the job 8841 from the queue of night",
+    "ERROR: the worker left the job 8841 in the queue of the night and went to sleep",
+    "[warn] the worker left the job 8841 in the queue of the night and went to sleep",
+    '{"level": "info", "text": "the worker left the job 8841 in the queue of night"}',
+    'time="2025-10-10" level=info text="the worker left the job 8841 in the queue"',
+]
+
+
+@pytest.mark.parametrize("line", LOGS)
+def test_lines_of_a_log_stay_apart(line: str) -> None:
+    """They begin with a time, an address or a level, or more. What a trace adds belongs to its line."""
+    found = [one.start for one in split_sentences(f"{line}\n{line}\n    at the gate\n{line}")]
+    assert found == [0, len(line) + 1, 2 * (len(line) + 1) + len("    at the gate\n")]
+
+
+def test_lines_of_several_logs_stay_apart() -> None:
+    """Two that were written into one need not begin alike."""
+    assert len(texts("\n".join(LOGS[:7]))) == len(LOGS[:7])
+
+
+def test_lines_that_begin_otherwise_are_joined() -> None:
+    """One number that happens to begin a wrapped line makes no record of it."""
+    text = "The bridge across the river was opened for the public on\n2025-10-10 by the mayor of the town"
+    assert texts(text) == [text.replace("\n", " ")]

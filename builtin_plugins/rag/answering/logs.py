@@ -1,0 +1,25 @@
+"""Lines of logs: each is a record of its own, however long it is and whatever it ends in."""
+
+from __future__ import annotations
+
+import re
+
+_BEGINNING = re.compile(
+    r"""[\[(<"']*
+    (?: \d+(?:[-/.:T]\d+){2,}                                  # dates, times, addresses
+      | (?:[A-Z][a-z]{2},?\ +){1,2}\d{1,2}\ +(?:\d{4}\ +)?\d\d:\d\d | \d\d?/[A-Z][a-z]{2}/\d{4}
+      | \d\d?:\d\d\b
+      | \d{10,13}\b | \ *\d+\.\d{3,}\b                        # seconds since 1970, or since the start
+      | (?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRIT(?:ICAL)?|ALERT|FATAL|EMERG|SEVERE)\b
+      | (?:trace|debug|info|notice|warn(?:ing)?|error|crit(?:ical)?|alert|fatal|emerg)[\]>:]
+      | [IWEFD]\d{4}\ \d\d:\d\d                               # as Kubernetes writes them
+      | \{"
+      | (?:ts|time|timestamp|level|msg|date)=
+    )""",
+    re.VERBOSE,
+)
+
+
+def are_records(line: str, following: str) -> bool:
+    """Whether both begin with a time, an address or a level: one alone may be a wrapped line of prose."""
+    return bool(_BEGINNING.match(line) and _BEGINNING.match(following))
