@@ -31,7 +31,9 @@ class TracingSettings(Settings):
         description="Protocol of the collector; only `http/protobuf` can be used.",
     )
     disabled: bool = Field(
-        False, validation_alias=env("OTEL_SDK_DISABLED"), description="Turns traces off, whatever else is set."
+        False,
+        validation_alias=env("OTEL_SDK_DISABLED"),
+        description="Turns traces off, whatever else is set.",
     )
     service_name: str = Field(
         "platform", validation_alias=env("OTEL_SERVICE_NAME"), description="Name of the platform in traces."

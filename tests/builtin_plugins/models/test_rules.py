@@ -11,6 +11,7 @@ import pytest
 
 from kernel.testing import Actor, Running, Start, audited, somebody
 from tests.fakes.model_server import ModelServer, Script, model_server
+from tests.fakes.waiting import room_in_the_minute
 
 pytestmark = pytest.mark.asyncio
 CHAT, EMBEDDINGS = "/v1/ai/chat/completions", "/v1/ai/embeddings"
@@ -131,6 +132,7 @@ async def test_models_that_are_built_in(start_platform: Start) -> None:
     admin, ann, bob = [await somebody(running, role=role) for role in ("admin", "user", "user")]
     body = {"model": "all-minilm", "input": "text"}
     await limit(admin, "all-minilm", allowed_users=[ann.user["username"]], rate_limit=2)
+    await room_in_the_minute(10)
     for _ in range(2):
         assert (await ann.post(EMBEDDINGS, json=body)).status == 200
     limited = await ann.post(EMBEDDINGS, json=body)
