@@ -43,11 +43,11 @@ class TestOrder:
         host = load(plugin("a", requires=("c",)), plugin("b", after=("a",)), plugin("c"))
         assert [record.name for record in host.loaded()] == ["c", "a", "b"]
 
-    def test_a_circle_of_requirements_is_refused(self) -> None:
-        """Plugins that require each other are refused with the circle; the others load."""
+    def test_a_cycle_of_requirements_is_refused(self) -> None:
+        """Plugins that require each other are refused with the cycle; the others load."""
         host = load(plugin("a", requires=("b",)), plugin("b", requires=("a",)), plugin("c"))
         assert [record.name for record in host.loaded()] == ["c"]
-        assert "circle" in (the(host, "a").reason or "")
+        assert "cycle" in (the(host, "a").reason or "")
 
     def test_after_only_orders(self) -> None:
         """A wish to come later that contradicts a requirement costs nobody the start."""
