@@ -103,6 +103,31 @@ async def test_from_nothing_to_a_cited_answer(site: Running, visitor: Visitor) -
     await expect(page.locator("mark")).to_have_text("A hotel in Oslo costs 185 euro.")
 
 
+async def test_a_file_that_overtakes_the_list(site: Running, visitor: Visitor) -> None:
+    """A list that was read before the first file arrived, and comes later, leaves it on the page."""
+    listed, taken = asyncio.Event(), asyncio.Event()
+
+    async def late(route: Route) -> None:
+        answer = await route.fetch()
+        listed.set()
+        await taken.wait()
+        await route.fulfill(response=answer)
+
+    async def upload(route: Route) -> None:
+        await listed.wait()
+        await route.fulfill(response=await route.fetch())
+
+    page = await visitor.arrive(await site.user())
+    await page.route("**/documents?**", late)
+    await page.route("**/upload", upload)
+    travel = FilePayload(name="travel.md", mimeType="text/markdown", buffer=b"A hotel costs 185 euro.")
+    await page.locator("input[type=file]").set_input_files(travel)
+    document = page.locator(".document", has_text="travel.md")
+    await expect(document).to_be_visible()
+    taken.set()
+    await expect(document).to_contain_text("one passage")
+
+
 async def test_asking_at_once(site: Running, visitor: Visitor) -> None:
     """Whoever types before the page has drawn its first frame is answered like anybody else."""
     ana = await site.user()

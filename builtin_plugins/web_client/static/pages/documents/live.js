@@ -20,13 +20,16 @@ export function useDocuments(base) {
   const [missing, setMissing] = useState(0);
   const [stopped, setStopped] = useState(null); // what ended the pages early
   const next = useRef(null); // {offset, signal} of the pages that are not there yet
+  const sent = useRef([]); // what was sent while the list was on its way: the answer may not know of it
   const list = useResource(async (signal) => {
+    sent.current = [];
     const pages = pagesOf(api.documents, { kb_id: base, signal });
     const { items, total } = (await pages.next()).value;
     next.current = { offset: items.length, signal };
     setMissing(total - items.length);
     follow(pages);
-    return items;
+    const listed = new Set(items.map((item) => item.document_id));
+    return [...sent.current.filter((item) => !listed.has(item.document_id)), ...items];
   }, [base]);
   const jobs = useRef(new Map());
   const latest = useRef(list);
@@ -64,7 +67,12 @@ export function useDocuments(base) {
     if (next.current?.offset) next.current.offset -= 1; // what follows moves up; what comes twice does no harm
     list.set((known) => known.filter((item) => item.document_id !== id));
   }, []);
-  useEffect(() => onSent((of, document) => of === base && put([document])), [base]);
+  const take = (of, document) => {
+    if (of !== base) return;
+    sent.current.push(document);
+    put([document]);
+  };
+  useEffect(() => onSent(take), [base]);
   const busy = (list.data ?? []).some((item) => item.status === "processing");
   const look = async () => {
     const query = { status: "processing", limit: 500 };
