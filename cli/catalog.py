@@ -101,7 +101,7 @@ async def _elsewhere(name: str, address: str) -> Listed:
     import aiohttp
 
     if urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).hostname:
-        raise CommandFailed(f"'{address}' is no address", "Write --from https://platform.example.org")
+        raise CommandFailed(f"'{address}' is not an address", "Write --from https://platform.example.org")
     timeout = aiohttp.ClientTimeout(total=_SECONDS)
     try:
         async with aiohttp.ClientSession(timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()) as session:

@@ -82,7 +82,7 @@ def print_table(
     if not cells:
         note(empty)
         return
-    widths = column_widths(
+    widths = _column_widths(
         [[name, *(row[place].plain for row in cells)] for place, name in enumerate(columns)],
         _WIDE if wide else out().width,
     )
@@ -97,7 +97,7 @@ def print_table(
     _print_table(table, wide=wide)
 
 
-def column_widths(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
+def _column_widths(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
     """A width for each column's texts, so that all fit into `room`; None where no word would stay whole.
 
     Words stay whole as far as there is room, those on the left first; what is left goes to long texts.
@@ -183,13 +183,17 @@ def print_indented(text: Text, by: int) -> None:
 
 def print_beside(head: Text, text: Text) -> None:
     """A line with a head; where `text` is wrapped, it stays to the right of the head."""
+    _print_table(_beside(head, text))
+
+
+def _beside(head: Text, text: Text) -> Table:
     from rich.table import Table
 
     grid = Table.grid(padding=0)
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     grid.add_row(head, text)
-    _print_table(grid)
+    return grid
 
 
 class Busy:
@@ -248,18 +252,10 @@ def failed(text: str, remedy: str = "") -> None:
 
 def _line(mark: str, style: str, text: str) -> None:
     """A message; where it is wrapped, it stays to the right of its mark."""
-    from rich.table import Table
     from rich.text import Text
 
-    console = err()
-    if not console.is_terminal:
-        console.print(Text.assemble((f"{mark} ", style), text))
-        return
-    grid = Table.grid(padding=(0, 1, 0, 0))
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    grid.add_row(Text(mark, style), Text(text))
-    console.print(grid)
+    console, head = err(), Text(f"{mark} ", style)
+    console.print(_beside(head, Text(text)) if console.is_terminal else head + Text(text))
 
 
 def styled_status(status: str) -> Any:

@@ -160,7 +160,7 @@ class _Upload:
         from kernel.http.names import clean_name
 
         def form() -> aiohttp.FormData:
-            """Reopened for each attempt, because sending closes it. aiohttp shall not know the odd name."""
+            """Reopened for each attempt, because sending closes it. aiohttp must not see the odd name."""
             made = aiohttp.FormData(quote_fields=False)
             content = os.fdopen(os.open(file, os.O_RDONLY), "rb")
             made.add_field("file", content, filename=clean_name(file.name))
@@ -192,7 +192,7 @@ class _Upload:
             await asyncio.sleep(_LOOK_EVERY)
 
     def _inside(self, found: Sequence[dict[str, Any]]) -> set[str]:
-        """Documents that came, or were tried again, in the meantime and are no file of this run.
+        """Documents that were added or tried again in the meantime and are not files of this run.
 
         The platform does not say what a document came out of: somebody else's upload looks the same.
         """
@@ -233,7 +233,7 @@ def _shown(file: Path) -> str:
 def _shown_character(character: str) -> str:
     if unicodedata.category(character) not in _UNSHOWN:
         return character
-    if "\udc80" <= character <= "\udcff":  # a byte of a name that is no UTF-8
+    if "\udc80" <= character <= "\udcff":  # a byte of a name that is not UTF-8
         return f"\\x{ord(character) - 0xDC00:02x}"
     return character.encode("unicode_escape").decode("ascii")
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from kernel.secrets import SecretStore
 
 _OF_THE_PLATFORM = {
-    "deletion-receipts": "no receipt for a deletion issued so far can be checked again",
-    "published-chat": "everyone who is using a published chat starts anew at the next start",
+    "deletion-receipts": "deletion receipts issued so far can no longer be verified",
+    "published-chat": "visitors will lose their sessions with published chats at the next start",
     "jwt-secret": "all sessions and service tokens will end at the next start",
     "owner-secrets": "every stored secret of accounts, organizations and plugins will be lost",
 }

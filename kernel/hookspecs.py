@@ -227,7 +227,7 @@ def sign_in_methods(platform: Platform) -> Sequence[SignInMethod] | None:
 @hookspec.first(failing="skip")
 def find_start_page(ctx: Context) -> web.StreamResponse | None:
     """What a browser gets at the gateway's `/`. Without an answer, a plain page with links to the API's
-    documents. Programs get JSON in any case.
+    documents. Programs get JSON, in which `client` is where a redirect would lead.
     """
 
 

@@ -29,9 +29,9 @@ FOR_OPERATORS: Final[dict[Fault, str]] = {
     "disk_full": "the disk is full: make room and try again",
     "memory": "the machine is out of memory: free some and try again",
     "handles": "too many files or connections are open: raise the limit (ulimit -n) and try again",
-    "processes": "the system starts no more processes or threads: end some, or raise the limit (ulimit -u)",
+    "processes": "no more processes or threads can be started: stop some, or raise the limit (ulimit -u)",
 }
-"""What its operator does about it, as told in the terminal; other faults are told by their own error."""
+"""What an operator reads in the terminal; other faults are described by their own error."""
 
 _BY_ERRNO: Final[dict[int, Fault]] = {
     errno.ENOSPC: "disk_full",
@@ -84,10 +84,15 @@ def machine_fault(error: BaseException) -> Fault | None:
     return None
 
 
+def brief(fault: Fault) -> str:
+    """What is wrong, without what to do about it."""
+    return SENTENCES[fault].partition(";")[0]
+
+
 def kind_of(error: BaseException) -> str:
-    """For a log: the machine's fault by name, else the error's type. Its text may hold private values."""
+    """For a log: the machine's fault, else the error's type. Its text may hold private values."""
     fault = machine_fault(error)
-    return type(error).__name__ if fault is None else SENTENCES[fault].partition(";")[0]
+    return type(error).__name__ if fault is None else brief(fault)
 
 
 def is_machine_fault(error: BaseException) -> bool:

@@ -100,7 +100,7 @@ def _value(server: Server, definition: Definition, result: Mapping[str, Any]) ->
 
 
 def _texts(content: Sequence[Any]) -> list[str]:
-    """Each part as text; what is no text is named."""
+    """Each part as text; anything else is named."""
     found = []
     for part in content:
         kind = part.get("type") if isinstance(part, dict) else None

@@ -27,7 +27,7 @@ from kernel.jobs.queue import JOB_QUEUE
 from kernel.jobs.spans import attempt_span
 from kernel.jobs.stopping import Cancelled, StopSignal
 from kernel.logs import mask
-from kernel.machine_faults import SENTENCES, Fault, kind_of, machine_fault
+from kernel.machine_faults import Fault, brief, kind_of, machine_fault
 from kernel.offers import OFFERS
 from kernel.resource_keys import ResourceKey
 from kernel.tracing import TRACING
@@ -170,7 +170,7 @@ class JobRunner:
         """The machine is at fault: that is not counted, and tried again for as long as it takes."""
         faults = record.faults + 1
         pause = _pause(job, faults)
-        message = f"{SENTENCES[fault].partition(';')[0]}; trying again in {pause:g} s"
+        message = f"{brief(fault)}; trying again in {pause:g} s"
         log.warning("job %s (%s) waits: %s", record.name, record.id, message)
         await self._write(records.note, record, {"faults": faults, "message": message, "error": message})
         return pause

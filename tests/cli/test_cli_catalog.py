@@ -184,7 +184,7 @@ async def test_wrong_addresses(catalog: Catalog, environment: Environment) -> No
             (url, 3, "has no plugin 'Nothing'"),
             (f"{url}/v1/nothing", 1, "is not a platform with a catalog"),
             (nobody, 1, "no platform answers at"),
-            ("file:///etc", 1, "is no address"),
+            ("file:///etc", 1, "is not an address"),
         ):
             result = await catalog.install(environment, "Nothing", address=address)
             assert (result.returncode, why in " ".join(result.stderr.split())) == (code, True), result.stderr

@@ -44,15 +44,13 @@ def ends(body: str) -> Iterator[re.Match[str]]:
 
 
 def ends_sentence(text: str) -> bool:
-    """Whether the last letter of a text is a mark that ends a sentence."""
+    """Whether the last character of a text is a mark that ends a sentence."""
     last = text[-1:]
     return last in {".", "!", "?"} if last.isascii() else bool(_of_any_script().mark.match(last))
 
 
 def is_closed(text: str) -> bool:
-    """Whether a text needs no full stop: it ends in a mark that ends a sentence, or in a closing quote or
-    bracket.
-    """
+    """Whether a text needs no full stop: it ends in such a mark, or in a closing quote or bracket."""
     return ends_sentence(text) or text[-1:] in _QUOTES
 
 

@@ -34,7 +34,7 @@ _CENTRAL_EUROPE: Final = frozenset(
 )
 _SAMPLE_BYTES: Final = 16_384
 _BEFORE_BYTES: Final = 1_024
-"""Of what is ASCII before the part that decides."""
+"""How much ASCII is kept before the part that decides."""
 _NOT_ASCII: Final = re.compile(rb"[\x80-\xff]+")
 _NOT_ASCII_CHAR: Final = re.compile("[^\x00-\x7f]")
 _HIRAGANA: Final = re.compile("[\u3041-\u3096]")
@@ -85,7 +85,7 @@ def is_utf_8(data: bytes) -> bool:
 
 
 def _first_foreign(data: bytes) -> int:
-    """Where the first byte is that ASCII has not."""
+    """The place of the first byte that is not ASCII."""
     found = _NOT_ASCII.search(data)
     return found.start() if found else 0
 

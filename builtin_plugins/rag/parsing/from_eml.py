@@ -5,6 +5,7 @@ from __future__ import annotations
 import email
 import mimetypes
 from collections.abc import Iterator
+from email.errors import MessageError
 from email.message import Message
 from email.policy import EmailPolicy
 from pathlib import Path
@@ -18,6 +19,17 @@ from builtin_plugins.rag.parsing.from_html import blocks_of
 _HEADERS: Final = ("Subject", "From", "To", "Cc", "Date")
 _MAX_HEADER_CHARS: Final = 4_096
 _FORWARDED: Final = "message/rfc822"
+_HEADER_FAULTS: Final = (
+    LookupError,
+    AttributeError,
+    TypeError,
+    ValueError,
+    AssertionError,
+    UnboundLocalError,
+    RecursionError,
+    MessageError,
+)
+"""What Python's header parser raises on broken headers, most of it by accident."""
 
 
 class _Lenient(EmailPolicy):
@@ -27,13 +39,11 @@ class _Lenient(EmailPolicy):
         """The header's value as `EmailPolicy` parses it, or as it was written."""
         try:
             return super().header_fetch_parse(name, value)
-        except MemoryError:
-            raise
-        except Exception:  # noqa: BLE001 - a boundary: the parser raises whatever a broken header leads it to
+        except _HEADER_FAULTS:
             return str(value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-# Headers of a forwarded message stay as they are: to fold one anew is to parse it.
+# Leave the headers of a forwarded message unchanged: refolding one would parse it.
 _POLICY: Final = _Lenient(refold_source="none")
 
 
@@ -128,7 +138,7 @@ def _text(part: Message) -> str:
 
 
 def _attachments(message: Message) -> Iterator[tuple[str, Message]]:
-    """What is no part of the text, with its name; those of a message inside this one come with that."""
+    """The attachments with their names; those of a forwarded message belong to that message."""
     if _is_text(message):
         return
     for number, part in enumerate(_attached(message), 1):

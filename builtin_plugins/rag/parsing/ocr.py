@@ -49,7 +49,7 @@ class Recognizer:
         """The text in a picture (PNG, JPEG, TIFF, PNM).
 
         Raises `SlowDocument` after too many of them, `UnparsableDocument`: `no_ocr` without the program or
-        its languages, `timeout`, `too_many_pixels`, `corrupt` for what is no picture.
+        its languages, `timeout`, `too_many_pixels`, `corrupt` for what is not a picture.
         """
         self._pages += 1
         if self._pages > self._options.most_pages:

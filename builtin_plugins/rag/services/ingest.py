@@ -20,6 +20,7 @@ from typing import NoReturn
 
 from pydantic import BaseModel
 from sqlalchemy import Select, select
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.chunking import Chunk, chunk
@@ -248,15 +249,21 @@ class Ingestion:
 
     async def _look(self, sink: Path) -> None:
         """Tell the page that is being read: of a thousand, or of scans. Raises _Gone where nobody waits."""
-        if not await self._platform.database.read(self._is_wanted):
+        if not await self._is_wanted():
             raise _Gone
         page = await asyncio.to_thread(last_page, sink)
         if page is not None:
             self._progress.report(message=f"Reading page {page}")
 
-    def _is_wanted(self, session: Session) -> bool:
-        document = session.get(Document, self._document.id)
-        return document is not None and self._is_this_run_of(document)
+    async def _is_wanted(self) -> bool:
+        """Whether somebody waits for this run; while the database is away, parsing goes on without it."""
+        try:
+            found = await self._platform.database.read(
+                lambda session: session.get(Document, self._document.id)
+            )
+        except (SQLAlchemyError, OSError):
+            return True
+        return found is not None and self._is_this_run_of(found)
 
     def _is_this_run_of(self, document: Document) -> bool:
         """Whether it was neither cancelled nor started over since: passages of two runs would be mixed."""

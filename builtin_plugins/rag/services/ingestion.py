@@ -19,6 +19,7 @@ from kernel.sdk import Caller, Platform, Scope, Unit, scope_of, utc_now
 
 _WINDOW: Final = timedelta(minutes=5)
 _LEAST: Final = timedelta(seconds=10)
+"""A pace over less time than this would jump about."""
 _AT_ONCE: Final = 200
 
 
