@@ -6,16 +6,14 @@ import codecs
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import Final, TextIO
 
 from builtin_plugins.rag.parsing.cleaning import without_ansi
-
-if TYPE_CHECKING:
-    from charset_normalizer import CharsetMatch
 
 HEAD_BYTES: Final = 65_536
 """How much of a file decides its kind and its encoding."""
 
+_LATIN_2: Final = "iso8859-2"
 # UTF-32 LE begins with the mark of UTF-16 LE, so it is looked for first.
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -26,20 +24,16 @@ _MARKS: Final = (
 )
 # Those that people's files are in; the more there are to choose from, the worse the choice.
 _CODE_PAGES: Final = (
-    *("cp1252", "cp1251", "cp1250", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp874"),
-    *("koi8_r", "cp932", "euc_jp", "gb18030", "big5", "cp949", "iso8859_2"),
-)
-_CENTRAL_EUROPE: Final = frozenset(
-    {"Hungarian", "Polish", "Czech", "Slovak", "Slovene", "Croatian", "Romanian"}
+    *("cp1252", "cp1251", "cp1250", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874"),
+    *("koi8-r", "cp932", "euc-jp", "gb18030", "big5", "cp949", _LATIN_2),
 )
 _SAMPLE_BYTES: Final = 16_384
 _BEFORE_BYTES: Final = 1_024
 """How much ASCII is kept before the part that decides."""
 _NOT_ASCII: Final = re.compile(rb"[\x80-\xff]+")
-_NOT_ASCII_CHAR: Final = re.compile("[^\x00-\x7f]")
-_HIRAGANA: Final = re.compile("[\u3041-\u3096]")
-_SHARE_OF_HIRAGANA: Final = 0.2
-_KANJI: Final = re.compile("[\u4e00-\u9fff]")
+_C1: Final = re.compile(rb"[\x80-\x9f]")
+_NOT_LATIN: Final = re.compile("[\u0370-\u06ff]+")
+_WITHIN_LATIN: Final = re.compile("(?<=[A-Za-z])[\u0370-\u06ff]+|[\u0370-\u06ff]+(?=[A-Za-z])")
 _ESCAPED: Final = re.compile("[\udc80-\udcff]+")
 # Controls that no text has, in any number. C1 controls say nothing: converted text is full of them.
 _C0: Final = re.compile("[\x00-\x08\x0e-\x1b\x7f]")
@@ -93,7 +87,7 @@ def _first_foreign(data: bytes) -> int:
 def detect_encoding(head: bytes) -> str | None:
     """Return the Python codec of a text's first bytes, None when they are not text.
 
-    A byte order mark decides; else UTF-8; else what charset-normalizer recognizes; else windows-1252. Many
+    A byte order mark decides; else UTF-8; else what chardet recognizes; else windows-1252. Many
     control characters below U+0020 mean that it isn't text.
     """
     for mark, codec in _MARKS:
@@ -103,48 +97,34 @@ def detect_encoding(head: bytes) -> str | None:
         return "utf-8" if _is_text(text) else None
     if _C0.search(head.decode("latin-1")) and not _is_text(head.decode("latin-1")):
         return None
-    recognized = _recognized(head)
-    for codec in (recognized, "cp1252") if recognized else ("cp1252",):
+    likely = _recognized(head)
+    for codec in (likely, "cp1252") if likely else ("cp1252",):
         if _is_text(decode_head(head, codec)):
             return codec
     return None
 
 
 def _recognized(head: bytes) -> str | None:
-    """The code page of a text; Western European where the bytes leave it open.
-
-    Only a tie of chaos and coherence is ours to decide: such texts read nearly alike in either code page.
-    """
     start = max(0, _first_foreign(head) - _BEFORE_BYTES)
-    equal = best_matches(head[start : start + _SAMPLE_BYTES], _CODE_PAGES)
-    if not equal:
-        return None
-    best = equal[0]
-    certain = next((one for one in equal if one.language == "Turkish" or _is_japanese(str(one))), None)
-    if certain is not None:
-        return certain.encoding
-    names = {name for one in equal for name in one.could_be_from_charset}
-    if "cp1252" in names and best.language not in _CENTRAL_EUROPE:
-        return "cp1252"
-    return best.encoding
+    return recognized(head[start : start + _SAMPLE_BYTES], _CODE_PAGES)
 
 
-def best_matches(sample: bytes, code_pages: Sequence[str]) -> list[CharsetMatch]:
-    """The code pages in which the sample makes most sense: one, or several that make as much."""
-    # Imported on first use: neither the start nor most texts need it.
-    from charset_normalizer import from_bytes
+def recognized(sample: bytes, code_pages: Sequence[str]) -> str | None:
+    """The Python codec of the code page in which a text makes most sense; None where it makes none in any."""
+    # Imported on first use: neither the start nor most texts need it, and its models take 30 MB.
+    from chardet import detect_all
 
-    matches = from_bytes(without_ansi(sample.decode("latin-1")).encode("latin-1"), cp_isolation=[*code_pages])
-    best = matches.best()
-    if best is None:
-        return []
-    return [one for one in matches if (one.chaos, one.coherence) == (best.chaos, best.coherence)]
+    plain = without_ansi(sample.decode("latin-1")).encode("latin-1")
+    ranked = detect_all(plain, include_encodings=code_pages, compat_names=False, ignore_threshold=True)
+    readings = ((name, plain.decode(name, "replace")) for one in ranked if (name := one["encoding"]))
+    found = next((name for name, text in readings if not _mixes_alphabets(text)), None)
+    # Where ISO 8859-2 has controls, its Windows cousin has quotation marks and dashes.
+    return "cp1250" if found == _LATIN_2 and _C1.search(plain) else found
 
 
-def _is_japanese(text: str) -> bool:
-    """Whether hiragana stand between kanji, as they do in no text that is read in a wrong code page."""
-    share = len(_HIRAGANA.findall(text)) / (len(_NOT_ASCII_CHAR.findall(text)) or 1)
-    return share > _SHARE_OF_HIRAGANA and bool(_KANJI.search(text))
+def _mixes_alphabets(text: str) -> bool:
+    """Whether most Greek, Cyrillic, Hebrew and Arabic letters are within Latin words, as in "perchй"."""
+    return 2 * len(_WITHIN_LATIN.findall(text)) > len(_NOT_LATIN.findall(text))
 
 
 def decode_head(head: bytes, codec: str) -> str | None:

@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 
 from builtin_plugins.rag.parsing.archive import MAX_DIRECTORY_BYTES, ZIP_FAULTS, directory_bytes
 from builtin_plugins.rag.parsing.blocks import MOST_ENTRIES, Block, UnparsableDocument
-from builtin_plugins.rag.parsing.encoding import best_matches, is_utf_8
+from builtin_plugins.rag.parsing.encoding import is_utf_8, recognized
 from builtin_plugins.rag.parsing.extracting import Extracted
 
 _PORTION_BYTES: Final = 65_536
@@ -19,7 +19,7 @@ _MAX_NAME_CHARS: Final = 255
 _ZIP: Final = b"PK\x03\x04"
 _UTF_8: Final = 0x800  # the flag of a name in UTF-8; without it the code page is that of the writer's system
 _DOS: Final = "cp437"
-_CODE_PAGES: Final = (_DOS, "cp866", "cp932")  # of those in which names make as much sense, the first
+_CODE_PAGES: Final = (_DOS, "cp866", "cp932")
 _SAMPLE_BYTES: Final = 16_384
 # Single letters of another script are what a Western name looks like in a wrong code page.
 _FOREIGN: Final = re.compile("[\u0400-\u04ff]{2}|[\u3040-\u30ff\u4e00-\u9fff]{2}")
@@ -127,6 +127,5 @@ def _code_page(infos: list[zipfile.ZipInfo]) -> str:
     raw = b"\n".join(name for info in infos if (name := _raw_name(info)) is not None)
     if not raw or is_utf_8(raw):
         return "utf-8"
-    found = {one.encoding: str(one) for one in best_matches(raw[:_SAMPLE_BYTES], _CODE_PAGES)}
-    best = next((name for name in _CODE_PAGES if name in found), _DOS)
-    return best if best == _DOS or _FOREIGN.search(found[best]) else _DOS
+    best = recognized(raw[:_SAMPLE_BYTES], _CODE_PAGES) or _DOS
+    return best if best == _DOS or _FOREIGN.search(raw.decode(best, "replace")) else _DOS

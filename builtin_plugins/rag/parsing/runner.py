@@ -27,7 +27,7 @@ from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import ChildFailed, ChildLimits, Children
 
 _TARGET: Final = "builtin_plugins.rag.parsing.child:parse_into"
-_DETECTOR: Final = "charset_normalizer"
+_DETECTOR: Final = "chardet"
 _EXTRACT: Final = "builtin_plugins.rag.parsing.extracting:extract_into"
 _MEMBER_LIST_BYTES: Final = 8 * 1024 * 1024
 _OWN: Final = {

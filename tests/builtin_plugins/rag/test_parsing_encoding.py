@@ -46,31 +46,60 @@ class TestLateText:
         assert parsed_text(from_text.parse(path)).count("plain line") == 20_000
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "日本語の文書です。今日は良い天気です。",
-        "会議は月曜日の午後三時に始まります",
-        "Tel. 03-1234、本日の予定について",
-    ],
-)
-def test_short_japanese(text: str) -> None:
-    """Twenty characters are enough to tell Japanese from Korean."""
-    for codec in ("euc_jp", "cp932"):
-        assert detect_encoding(text.encode(codec)) == codec
+SHORT = [
+    ("cp1250", "A könyvtár reggel nyolckor nyit, és este hatkor zár. Előre kell bejelentkezni."),
+    ("cp1250", "Umowa została podpisana w środę, a klucze są już u dozorcy."),
+    ("cp1250", "Schůzka začíná v pondělí v devět hodin, přineste si prosím občanský průkaz."),
+    ("cp1250", "Zmluva bola podpísaná v stredu a kľúče sú už u správcu budovy."),
+    ("cp1250", "Şedinţa începe luni la ora nouă, iar cheile sunt la administrator."),
+    ("cp1250", "Sastanak počinje u ponedjeljak u devet sati, a ključevi su kod domara."),
+    ("iso8859-2", "Schůzka začíná v pondělí v devět hodin, přineste si prosím občanský průkaz."),
+    ("cp1252", "La riunione è rinviata a lunedì, perché il direttore è già partito."),
+    ("cp1252", "De vergadering is geannuleerd; de coördinator neemt contact op met alle geïnteresseerden."),
+    ("cp1252", "Mødet begynder på mandag klokken ni, og nøglerne ligger hos viceværten."),
+    ("cp1252", "La réunion est reportée à lundi – le gardien a déjà reçu les clés."),
+    ("cp1254", "Toplantı pazartesi günü saat dokuzda başlıyor, anahtarlar kapıcıda."),
+    ("cp1257", "Susitikimas prasideda pirmadienį devintą valandą, raktus turi sargas."),
+    ("cp1251", "Зустріч починається в понеділок о дев’ятій, ключі у сторожа."),
+    ("koi8-r", "Совещание начинается в понедельник в три часа."),
+    ("cp1253", "Η συνάντηση αρχίζει τη Δευτέρα στις εννέα το πρωί."),
+    ("cp1255", "הפגישה מתחילה ביום שני בשעה תשע."),
+    ("cp1256", "يبدأ الاجتماع يوم الاثنين في الساعة التاسعة."),
+    ("cp874", "การประชุมเริ่มวันจันทร์เวลาเก้าโมงเช้า"),
+    ("gb18030", "会议星期一上午九点开始，钥匙在门卫那里。"),
+    ("big5", "會議星期一上午九點開始，鑰匙在管理員那裡。"),
+    ("cp932", "日本語の文書です。今日は良い天気です。"),
+    ("euc-jp", "日本語の文書です。今日は良い天気です。"),
+    ("cp932", "会議は月曜日の午後三時に始まります"),
+    ("euc-jp", "会議は月曜日の午後三時に始まります"),
+    ("cp932", "Tel. 03-1234、本日の予定について"),
+    ("euc-jp", "Tel. 03-1234、本日の予定について"),
+    ("cp949", "안녕하세요. 오늘은 날씨가 좋습니다."),
+    ("cp949", "회의는 월요일 오후 세 시에 시작합니다"),
+    ("cp949", "정말요 ㅋㅋㅋㅋ 좋아요"),
+]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "안녕하세요. 오늘은 날씨가 좋습니다.",
-        "회의는 월요일 오후 세 시에 시작합니다",
-        "정말요 ㅋㅋㅋㅋ 좋아요",
-    ],
-)
-def test_short_korean(text: str) -> None:
-    """Korean stays Korean."""
-    assert text.encode("cp949").decode(detect_encoding(text.encode("cp949")) or "") == text
+@pytest.mark.parametrize(("codec", "text"), SHORT)
+def test_short_text(codec: str, text: str) -> None:
+    """A sentence or two are enough to tell the code page, of languages that write alike too."""
+    data = text.encode(codec)
+    assert data.decode(detect_encoding(data) or "") == text
+
+
+@pytest.mark.parametrize(("codec", "text"), SHORT)
+def test_cut_in_a_character(codec: str, text: str) -> None:
+    """What decides is a part of the file, which may end in the middle of a character."""
+    for before in range(4):
+        data = b"." * before + text.encode(codec) * (40_000 // len(text))
+        assert text in data.decode(detect_encoding(data) or "")
+
+
+def test_quotation_marks_of_windows() -> None:
+    """Characters that only the Windows code page has tell it from its ISO cousin."""
+    text = "Şedinţa începe luni: „cheile sunt la administrator” – a zis el."
+    data = text.encode("cp1250") * 20
+    assert data.decode(detect_encoding(data) or "") == text * 20
 
 
 class TestColours:
