@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from builtin_plugins.rag.answering.calibration import Calibration
 from builtin_plugins.rag.answering.candidate import Candidate, Near, count_words
+from builtin_plugins.rag.answering.comparing import leaves_comparing
 from builtin_plugins.rag.answering.coverage import Coverage
 from builtin_plugins.rag.answering.expectations import needs_reckoning
 from builtin_plugins.rag.answering.passages import Passage
@@ -51,8 +52,12 @@ class Weighed:
         return sorted(range(len(self.found)), key=lambda at: -self.scores[at])
 
     def _leaves_reckoning(self) -> bool:
-        """Whether the question counts or compares, and several rows fit it equally well."""
+        """Whether the question counts or compares, and several rows fit it equally well, or compares the best
+        sentence with another.
+        """
         best = self.found[self.order[0]]
+        if leaves_comparing(self.question, best, self.passages):
+            return True
         if not best.is_row or not needs_reckoning(self.question):
             return False
         return sum(one.is_row and one.overlap >= best.overlap - 1e-9 for one in self.found) > 1

@@ -1,0 +1,60 @@
+"""Questions that compare two things are refused without a model, unless a sentence compares them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.builtin_plugins.rag.answering import answer, passages
+
+PEOPLE = "Name\tRole\tSalary\n" + "\n".join(f"Person {n}\tEngineer\t{3000 + 7 * n} EUR" for n in range(1, 30))
+HEIGHTS = {
+    "en": "The Rigi is a mountain above Lake Lucerne, 1798 m high. The Pilatus is 2128 m high.",
+    "de": "Die Rigi ist ein Berg am Vierwaldstättersee und 1798 m hoch. Der Pilatus ist 2128 m hoch.",
+    "fr": "Le Rigi culmine à 1798 mètres. Le Pilatus culmine à 2128 mètres.",
+    "es": "El Rigi tiene 1798 metros de altura. El Pilatus tiene 2128 metros de altura.",
+    "tr": "Rigi 1798 metre yüksekliğindedir. Pilatus 2128 metre yüksekliğindedir.",
+    "ru": "Высота горы Риги 1798 метров. Высота горы Пилатус 2128 метров.",
+    "zh": "瑞吉山海拔1798米。皮拉图斯山海拔2128米。",
+}
+
+REVENUE = "Revenue in 2018 was 4 million EUR. Revenue in 2019 was 5 million EUR."
+TRAILS = "The valley trail is 12 km long. The ridge trail is 30 km long. The bridge is 10 km from town."
+RAILWAY = "The Rigi railway is a cog railway. It carried more passengers than the Pilatus railway in 2019."
+DATABASES = "Use PostgreSQL rather than SQLite when several people write. SQLite is a file."
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        (PEOPLE, "Does Person 12 earn more than Person 13?"),
+        (PEOPLE, "Who earns more, Person 12 or Person 13?"),
+        (HEIGHTS["en"], "Is the Rigi higher than the Pilatus?"),
+        (HEIGHTS["en"], "Which mountain is higher, the Rigi or the Pilatus?"),
+        (HEIGHTS["de"], "Ist die Rigi höher als der Pilatus?"),
+        (HEIGHTS["fr"], "Le Rigi est-il plus haut que le Pilatus ?"),
+        (HEIGHTS["es"], "¿Es el Rigi más alto que el Pilatus?"),
+        (HEIGHTS["tr"], "Rigi Pilatus'tan daha yüksek mi?"),
+        (HEIGHTS["ru"], "Риги выше, чем Пилатус?"),
+        (HEIGHTS["zh"], "瑞吉山比皮拉图斯山高吗？"),
+        (REVENUE, "Was revenue in 2019 higher than in 2018?"),
+        (TRAILS, "Is the valley trail longer than the ridge trail?"),
+    ],
+)
+def test_two_things_that_must_be_compared(text: str, question: str) -> None:
+    """A sentence about one of two things is not an answer to which has more."""
+    assert not answer(question, passages(text)).supported
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "quoted"),
+    [
+        (PEOPLE, "What is the salary of Person 12?", "3084 EUR"),
+        (HEIGHTS["en"], "How high is the Pilatus?", "2128 m"),
+        (TRAILS, "Is the valley trail longer than 10 km?", "12 km"),
+        (RAILWAY, "Did the Rigi railway carry more passengers than the Pilatus railway?", "carried more"),
+        (DATABASES, "Why use PostgreSQL rather than SQLite?", "when several people write"),
+    ],
+)
+def test_one_sentence_is_enough(text: str, question: str, quoted: str) -> None:
+    """What one sentence compares or a bound asks for needs no second one."""
+    assert quoted in answer(question, passages(text)).text
