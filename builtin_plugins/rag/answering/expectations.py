@@ -8,8 +8,17 @@ from __future__ import annotations
 import re
 from enum import Enum
 from functools import lru_cache
+from itertools import pairwise
 
-from builtin_plugins.rag.answering.words import content_stems, fold, has_number, stem, word_list, words
+from builtin_plugins.rag.answering.words import (
+    content_stems,
+    fold,
+    has_number,
+    is_function_word,
+    stem,
+    word_list,
+    words,
+)
 
 
 class Expected(Enum):
@@ -97,6 +106,24 @@ def needs_reckoning(question: str) -> bool:
     """Whether rows must be counted or compared before the question can be answered from them."""
     folded = fold(question)
     return bool(_COUNTED.search(folded) or _COMPARED.search(folded))
+
+
+def counted(question: str) -> str | None:
+    """The stem of what a question asks the number of: orders in "How many orders were cancelled?"."""
+    found = _COUNTED.search(folded := fold(question))
+    return next(iter(content_stems(folded[found.end() :])), None) if found else None
+
+
+def has_quantity(text: str, of: str) -> bool:
+    """Whether the text has a number that is not the name of a thing, as in "order 1001"."""
+    tokens = [
+        "",
+        *(word for word in words(text) if not is_function_word(word, "en")),
+    ]  # "on" is 10 in Turkish
+    return any(
+        (has_number(one) and stem(before) != of) or fold(one) in _NUMBER_WORDS
+        for before, one in pairwise(tokens)
+    )
 
 
 def fits(question: str, text: str) -> int:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from builtin_plugins.rag.answering.calibration import Calibration
 from builtin_plugins.rag.answering.candidate import Candidate, Near, count_words
-from builtin_plugins.rag.answering.comparing import leaves_comparing
 from builtin_plugins.rag.answering.coverage import Coverage
-from builtin_plugins.rag.answering.expectations import needs_reckoning
 from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.answering.reckoning import leaves_reckoning
 from builtin_plugins.rag.answering.signs import Signs
 
 _LONG = 40
@@ -35,7 +34,10 @@ class Weighed:
 
     @property
     def supported(self) -> bool:
-        return self.enough >= self.how.least and not self._leaves_reckoning()
+        if self.enough < self.how.least:
+            return False
+        best = self.found[self.order[0]]
+        return not leaves_reckoning(self.question, best, self.found, self.passages)
 
     @property
     def is_clear(self) -> bool:
@@ -50,17 +52,6 @@ class Weighed:
     def order(self) -> list[int]:
         """The places of the sentences, the best first."""
         return sorted(range(len(self.found)), key=lambda at: -self.scores[at])
-
-    def _leaves_reckoning(self) -> bool:
-        """Whether the question counts or compares, and several rows fit it equally well, or compares the best
-        sentence with another.
-        """
-        best = self.found[self.order[0]]
-        if leaves_comparing(self.question, best, self.passages):
-            return True
-        if not best.is_row or not needs_reckoning(self.question):
-            return False
-        return sum(one.is_row and one.overlap >= best.overlap - 1e-9 for one in self.found) > 1
 
 
 def weigh(

@@ -1,4 +1,4 @@
-"""Questions that compare two things are refused without a model, unless a sentence compares them."""
+"""Questions that take counting or comparing are refused without a model, unless a sentence has done it."""
 
 from __future__ import annotations
 
@@ -57,4 +57,39 @@ def test_two_things_that_must_be_compared(text: str, question: str) -> None:
 )
 def test_one_sentence_is_enough(text: str, question: str, quoted: str) -> None:
     """What one sentence compares or a bound asks for needs no second one."""
+    assert quoted in answer(question, passages(text)).text
+
+
+ORDERS = (
+    "Order 1001 was cancelled on Monday. Order 1002 was shipped on Tuesday. "
+    "Order 1003 was cancelled on Friday."
+)
+MONTHS = "Two orders were cancelled in May. Three orders were cancelled in June."
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        (ORDERS, "How many orders were cancelled?"),
+        ("Ann works in Bern. Bob works in Bern. Cid works in Basel.", "How many people work in Bern?"),
+        ("Anna arbeitet in Bern. Beat arbeitet in Bern.", "Wie viele Personen arbeiten in Bern?"),
+    ],
+)
+def test_things_that_must_be_counted(text: str, question: str) -> None:
+    """Sentences about one thing each are not an answer to how many there are."""
+    assert not answer(question, passages(text)).supported
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "quoted"),
+    [
+        (ORDERS, "Which orders were cancelled?", "1003"),
+        (f"In May, 12 orders were cancelled. {ORDERS}", "How many orders were cancelled?", "12 orders"),
+        (MONTHS, "How many orders were cancelled?", "Three"),
+        ("The tower is 30 m high. The old tower is 20 m high.", "How many metres high is the tower?", "30 m"),
+        ("The team has 14 members. The team meets on Fridays.", "How many members does the team have?", "14"),
+    ],
+)
+def test_a_number_is_told(text: str, question: str, quoted: str) -> None:
+    """A sentence that has a number answers how many there are."""
     assert quoted in answer(question, passages(text)).text
