@@ -67,6 +67,12 @@ class Conflict(PlatformError):
     default_detail = "The request conflicts with the current state"
 
 
+class PreconditionFailed(PlatformError):
+    status = 412
+    code = "precondition_failed"
+    default_detail = "It has changed since, or is not what you expect"
+
+
 class PayloadTooLarge(PlatformError):
     status = 413
     code = "payload_too_large"
@@ -77,6 +83,12 @@ class UnsupportedMediaType(PlatformError):
     status = 415
     code = "unsupported_media_type"
     default_detail = "The content type is not supported"
+
+
+class RangeNotSatisfiable(PlatformError):
+    status = 416
+    code = "range_not_satisfiable"
+    default_detail = "The file has no such bytes; the header Content-Range says how long it is"
 
 
 class Unprocessable(PlatformError):

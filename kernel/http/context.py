@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+from aiohttp import hdrs, web
 from sqlalchemy.orm import Session
 
 from kernel.auth.audit import Origin
 from kernel.auth.callers import Caller
 from kernel.auth.principals import ANONYMOUS, Principal
 from kernel.http.addresses import network_of
+from kernel.http.downloads import send_file
+from kernel.http.names import content_disposition
 
 if TYPE_CHECKING:
     from kernel.db.engine import Unit
@@ -67,6 +71,21 @@ class Context:
         """A plugin's settings."""
         return self.platform.settings_of(cls)
 
+    async def send_file(self, path: Path, filename: str) -> web.StreamResponse:
+        """Answer with a stored file as a download under this name, or with the part that the client asks for.
+
+        It is never shown inline, whatever a browser thinks it is. Raises RangeNotSatisfiable,
+        PreconditionFailed, NotFound.
+        """
+        headers = _download(filename, "application/octet-stream")
+        return await send_file(self.request, path, headers)
+
+    async def start_download(self, filename: str, media_type: str) -> web.StreamResponse:
+        """Begin a download that is written piece by piece; the caller ends it with `write_eof`."""
+        response = web.StreamResponse(headers=_download(filename, media_type))
+        await response.prepare(self.request)
+        return response
+
     @property
     def network(self) -> str:
         """The client's network, for counting: its IPv4 address, or the /64 network of its IPv6 address."""
@@ -91,6 +110,10 @@ class Context:
             "ip_address": self.client_ip,
             "user_agent": _storable(self.request.headers.get("User-Agent", ""))[:255] or None,
         }
+
+
+def _download(filename: str, media_type: str) -> dict[str, str]:
+    return {hdrs.CONTENT_TYPE: media_type, hdrs.CONTENT_DISPOSITION: content_disposition(filename)}
 
 
 def _storable(header: str) -> str:

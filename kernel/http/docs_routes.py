@@ -10,6 +10,7 @@ from aiohttp import web
 from kernel.errors import NotFound
 from kernel.http.context import Context
 from kernel.http.docs import DOCS_CSP, STATIC_DIR, redoc_page, swagger_page
+from kernel.http.downloads import send_file
 from kernel.http.endpoint import Endpoint
 from kernel.http.openapi import build_document
 from kernel.http.router import Serve
@@ -46,7 +47,7 @@ def _assets() -> Serve:
         name = ctx.match["name"]
         if name not in files:
             raise NotFound()
-        return web.FileResponse(files[name])
+        return await send_file(ctx.request, files[name], {})
 
     return asset
 

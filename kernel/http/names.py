@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from urllib.parse import quote
 
 from pydantic import AfterValidator
 
 # Control characters, halves of characters, line separators, and marks that turn the direction of writing:
 # "invoice<turn>fdp.exe" would be shown as "invoiceexe.pdf".
 _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9._ ()-]")
+_MARKS = re.compile(r"(?<=[A-Za-z])[\u0300-\u036f]+")
+# Latin letters that are none with a mark, as they are commonly written without them: "ß" as "ss".
+_OWN_LETTERS = (
+    *("ßss", "ẞSS", "æae", "ÆAE", "œoe", "ŒOE", "þth", "ÞTh", "øo", "ØO", "łl", "ŁL", "đd", "ĐD", "ðd", "ÐD"),
+    *("ıi", "ŋng", "ŊNG", "ħh", "ĦH"),
+)
+_LATIN = str.maketrans({pair[0]: pair[1:] for pair in _OWN_LETTERS})
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 _CONTROLS = ("Cc", "Cs", "Zl", "Zp")
 _INVISIBLE = (*_CONTROLS, "Cf", "Mn", "Me", "Zs")
@@ -19,6 +28,21 @@ def clean_name(sent: str) -> str:
     """A file name without folders, control characters and turns of direction, at most 255 characters."""
     name = _UNFIT.sub("", sent.replace("\\", "/").rpartition("/")[2]).strip()
     return "document" if name in ("", ".", "..") else name[-255:]
+
+
+def content_disposition(filename: str) -> str:
+    """A header that has a browser save the answer under a name (RFC 6266): in full, and in ASCII for clients
+    that know no more.
+    """
+    name = filename.replace("/", "_").replace("\\", "_")
+    full = quote(name, safe="", errors="replace")
+    return f"attachment; filename=\"{_in_ascii(name)}\"; filename*=UTF-8''{full}"
+
+
+def _in_ascii(name: str) -> str:
+    """Latin letters without their marks, and `_` for everything else."""
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFC", name).translate(_LATIN))
+    return _NOT_PLAIN.sub("_", unicodedata.normalize("NFC", _MARKS.sub("", plain)))
 
 
 def _readable(name: str) -> str:

@@ -10,7 +10,7 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
-from aiohttp import hdrs, web
+from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from kernel.errors import (
@@ -75,6 +75,8 @@ class Pipeline:
         try:
             response = await self._guarded(ctx)
             status = response.status
+            if ctx.request.awaits_go_ahead:  # what comes next may be the body after all, or another request
+                response.force_close()
             return response
         except (asyncio.CancelledError, ConnectionResetError):
             status = 499
@@ -121,11 +123,7 @@ class Pipeline:
         target, ctx.match = await self._router.find(request)
         ctx.endpoint = target.label
         request.any_origin = target.any_origin
-        expected = request.headers.get(hdrs.EXPECT)
-        if expected is not None:
-            if not expected.isascii():  # aiohttp would repeat it in its refusal, and fail
-                raise web.HTTPExpectationFailed()
-            await target.route.handle_expect_header(request)
+        request.heed_expectation()
         if self._cors.is_preflight(request):
             request.any_origin = await self._router.takes_any_origin(request)
             return self._cors.preflight(request)

@@ -27,7 +27,6 @@ class Target:
 
     serve: Serve
     label: str
-    route: web.AbstractRoute
     judges_credential: bool = False
     any_origin: bool = False
     is_miss: bool = False
@@ -53,7 +52,7 @@ class Router:
         """Serve a path in aiohttp's syntax; of two that fit a request, the first one added is taken."""
         route = self._dispatcher.add_route(method, path, _unused)
         assert route.resource is not None
-        target = Target(serve, route.resource.canonical, route, judges_credential, any_origin)
+        target = Target(serve, route.resource.canonical, judges_credential, any_origin)
         self._targets[route] = target
         if isinstance(route.resource, web.PlainResource):
             self._whole.setdefault((method, path), target)
@@ -65,7 +64,7 @@ class Router:
             return target, NO_PARAMETERS
         match = await self._dispatcher.resolve(request)
         if match.http_exception is not None:
-            return Target(_miss(match.http_exception), UNMATCHED, match.route, is_miss=True), NO_PARAMETERS
+            return Target(_miss(match.http_exception), UNMATCHED, is_miss=True), NO_PARAMETERS
         return self._targets[match.route], match
 
     async def takes_any_origin(self, preflight: web.Request) -> bool:
