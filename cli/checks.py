@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import textwrap
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -24,6 +24,7 @@ from cli.machine_checks import (
     check_python,
     check_secrets,
 )
+from cli.plugin_facts import disabled_plugins
 from cli.stored_checks import examine_stored
 from kernel.db.base import utc_now
 from kernel.db.migrate import NewerDatabase
@@ -84,7 +85,8 @@ def _home_or_scratch(home: Path) -> Iterator[dict[str, str]]:
 async def _of_platform(overrides: dict[str, str], *, running_now: bool) -> AsyncIterator[Finding]:
     """What needs the plugins, then what needs the database."""
     async with running.explained_platform(overrides) as platform:
-        for finding in (*_check_settings(platform), *_check_plugins(platform)):
+        off = await disabled_plugins(platform, quiet=True)  # the database has a check of its own
+        for finding in (*_check_settings(platform), *_check_plugins(platform, off)):
             yield finding
         yield await _check_cache(platform)
         loaded = {record.name for record in platform.plugins if record.status == "loaded"}
@@ -106,7 +108,7 @@ def _check_settings(platform: Platform) -> Iterator[Finding]:
         yield Finding("settings", "ok", "all settings are known and valid")
 
 
-def _check_plugins(platform: Platform) -> Iterator[Finding]:
+def _check_plugins(platform: Platform, off: Collection[str]) -> Iterator[Finding]:
     """What loading shows now, and what only the last start of a server showed."""
     report = read_report(platform.settings.home)
     at_start = {item["name"]: item for item in report["plugins"]} if report else {}
@@ -116,7 +118,7 @@ def _check_plugins(platform: Platform) -> Iterator[Finding]:
         earlier = at_start.get(record.name, {})
         if reason is None and record.status == "loaded" and earlier.get("status") in ("failed", "refused"):
             reason = f"{earlier['reason']} (when the server started)"
-        sound += reason is None
+        sound += reason is None and record.status == "loaded" and record.name not in off
         if reason is not None:
             remedy = f"platformctl plugins why {record.name}"
             yield Finding("plugin", "failed", f"{record.name}: {reason}", remedy)
@@ -162,13 +164,14 @@ def _check_weights(platform: Platform) -> Finding:
 async def _check_manifests(overrides: dict[str, str]) -> AsyncIterator[Finding]:
     from cli.manifests import listed
 
-    directory, found = await listed(overrides)
-    bad = [item for item in found if item["status"] != "live"]
+    directory, found = await listed(overrides, quiet=True)
+    live = [item for item in found if item["status"] == "live"]
+    bad = [item for item in found if item["status"] not in ("live", "disabled")]
     for item in bad:
         status: Status = "failed" if item["status"] == "refused" else "warning"
         reason = textwrap.shorten(item["reason"], 160, placeholder=" …")
         yield Finding("manifest", status, f"{item['name']}: {reason}", "platformctl manifests list")
-    yield Finding("manifests", "ok", f"{len(found) - len(bad)} live in {directory.absolute()}")
+    yield Finding("manifests", "ok", f"{len(live)} live in {directory.absolute()}")
 
 
 async def _check_database(overrides: dict[str, str], *, running_now: bool) -> AsyncIterator[Finding]:

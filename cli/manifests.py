@@ -115,31 +115,37 @@ def show(as_json: AsJson = False) -> None:
     console.print_table(columns, rows, f"There is no manifest in {directory.absolute()}.")
 
 
-async def listed(overrides: Mapping[str, str] | None = None) -> tuple[Path, list[dict[str, Any]]]:
+async def listed(
+    overrides: Mapping[str, str] | None = None, *, quiet: bool = False
+) -> tuple[Path, list[dict[str, Any]]]:
+    """The folder of manifests, and what became of each; `quiet` as for `disabled_plugins`."""
     from builtin_plugins.manifest_webhooks.folder import ManifestFolder
     from builtin_plugins.manifest_webhooks.secrets import how_to_set, missing_secret
     from builtin_plugins.manifest_webhooks.settings import WebhookSettings
     from cli import running
+    from cli.plugin_facts import disabled_plugins
     from kernel.sdk import DIRECTORY
 
     found: list[dict[str, Any]] = []
     async with running.explained_platform(overrides) as platform:
         directory = platform.settings_of(WebhookSettings).manifests_dir
+        disabled = await disabled_plugins(platform, quiet=quiet)
         folder = ManifestFolder()
         async with folder.watched(directory, platform.resource(DIRECTORY).taken_names):
             for live in folder.live():
                 missing = missing_secret(platform, live.manifest)
                 remarks = [how_to_set(missing)] if missing else []
                 remarks += [str(oddity) for oddity in live.oddities]
-                found.append(_live(live.manifest, "; ".join(remarks)))
+                off = disabled.get(live.manifest.name)
+                found.append(_live(live.manifest, "; ".join(remarks), off))
             for file, reason, _ in folder.refused():
                 found.append(_row(file, "refused", reason=reason))
     return directory, found
 
 
-def _live(manifest: Any, remarks: str) -> dict[str, Any]:
-    status = "incomplete" if remarks else "live"
-    about = remarks or manifest.metadata.description
+def _live(manifest: Any, remarks: str, off: str | None) -> dict[str, Any]:
+    status = "disabled" if off else "incomplete" if remarks else "live"
+    about = off or remarks or manifest.metadata.description
     return _row(manifest.name, status, f"/webhook{manifest.webhook.path}", manifest.store.collection, about)
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from kernel.platform import Platform
     from kernel.plugins import PluginRecord
 
 
@@ -24,6 +29,39 @@ class Shown:
     hooks: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    enable_with: str | None = None
+
+
+async def disabled_plugins(platform: Platform, *, quiet: bool = False) -> Mapping[str, str]:
+    """The plugins that are switched off in the database, with the reason. Their records say `loaded`.
+
+    A database that can't be read is only warned of, and not if `quiet`.
+    """
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from cli import console, running
+    from kernel import hookspecs
+
+    def ask(session: Session | None) -> Mapping[str, str]:
+        found = platform.hooks.ask_now(hookspecs.find_disabled_plugins, platform=platform, session=session)
+        return found or {}
+
+    if not _has_database(platform):
+        return ask(None)
+    try:
+        with running.private_files():
+            return await platform.database.read(ask)
+    except (SQLAlchemyError, OSError) as error:
+        if not quiet:
+            console.warn(f"the database does not say which plugins are disabled: {type(error).__name__}")
+        return {}
+
+
+def _has_database(platform: Platform) -> bool:
+    """Looking must not make one."""
+    from sqlalchemy.engine import make_url
+
+    return not platform.database.is_sqlite or Path(make_url(platform.database.url).database or "").is_file()
 
 
 def variables_of(record: PluginRecord) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.options import AsJson
-from cli.plugin_facts import Shown, variables_of
+from cli.plugin_facts import Shown, disabled_plugins, variables_of
 from cli.texts import App, examples
 
 if TYPE_CHECKING:
@@ -89,6 +90,10 @@ def _explain(plugin: Shown) -> None:
 
 
 def _remedy(plugin: Shown) -> str:
+    if plugin.enable_with is not None:
+        return f"enable it in the web client (Plugins), or as an administrator: {plugin.enable_with}"
+    if plugin.status == "disabled":
+        return "remove it from PLATFORM_PLUGINS_DISABLED, then restart the platform"
     if plugin.status not in ("failed", "refused"):
         return ""
     off = f"PLATFORM_PLUGINS_DISABLED={plugin.name}"
@@ -106,8 +111,9 @@ async def _shown() -> list[Shown]:
 
     async with running.explained_platform() as platform:
         report = read_report(platform.settings.home)
-        facts = [_facts(platform, record) for record in platform.plugins]
-    return sorted((_with_report(item, report) for item in facts), key=lambda item: item.name)
+        facts = [_with_report(_facts(platform, record), report) for record in platform.plugins]
+        disabled = await disabled_plugins(platform)
+    return sorted((_with_switch(item, disabled) for item in facts), key=lambda item: item.name)
 
 
 def _facts(platform: Platform, record: PluginRecord) -> Shown:
@@ -137,6 +143,17 @@ def _with_report(item: Shown, report: dict[str, Any] | None) -> Shown:
         return item
     reason = f"{entry['reason']} (at the server's start, {report['started_at']})"
     return replace(item, status=entry["status"], reason=reason, place=entry.get("place"))
+
+
+def _with_switch(item: Shown, disabled: Mapping[str, str]) -> Shown:
+    """What an administrator, or the plugin itself, has switched off."""
+    from dataclasses import replace
+
+    reason = disabled.get(item.name)
+    if reason is None or item.status != "loaded":
+        return item
+    request = f"POST /v1/plugins/{item.name}/enable"
+    return replace(item, status="disabled", reason=reason, enable_with=request)
 
 
 @app.command(epilog=examples(("platformctl plugins commands", "what you can type after 'platformctl'")))

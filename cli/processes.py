@@ -18,6 +18,7 @@ from kernel import collector_timing, logs
 from kernel.boot import open_platform
 from kernel.errors import PlatformError, StartupError
 from kernel.platform import Platform
+from kernel.plugins import write_report
 from kernel.serve import Ports, Supervisor, published_ports, serve_api, stop_on_signals, this_command
 from kernel.server import bind
 from kernel.settings import KernelSettings, SettingsLoader
@@ -80,6 +81,7 @@ async def _serve_many(loader: SettingsLoader, settings: KernelSettings, how: Sta
     with _reserved(settings.host, settings.port) as port:
         async with open_platform(loader) as platform:
             facts = await gather_facts(platform, loader)
+            await asyncio.to_thread(write_report, settings.home, platform.plugins)
             ports = Ports(port, {} if how.only else published_ports(platform))
         collector_timing.settle()
         supervisor = Supervisor(_children(settings, how, port))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli import console
+from cli.plugin_facts import disabled_plugins
 from cli.settings import CliSettings
 from kernel import __version__
 
@@ -50,12 +51,13 @@ async def gather_facts(platform: Platform, loader: SettingsLoader) -> Facts:
     from kernel.auth.accounts import ACCOUNTS
 
     _, accounts = await platform.resource(ACCOUNTS).list(limit=1)
+    off = await disabled_plugins(platform)
     bad = [(r.name, r.reason or "") for r in platform.plugins if r.status in ("failed", "refused")]
     return Facts(
         host=platform.settings.host,
         home=platform.settings.home,
         accounts=accounts,
-        loaded=sum(record.status == "loaded" for record in platform.plugins),
+        loaded=sum(record.status == "loaded" and record.name not in off for record in platform.plugins),
         out_of_service=tuple(bad),
         registration_open=platform.settings.registration_mode == "open",
         command=loader.load("cli", CliSettings).command,

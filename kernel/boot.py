@@ -63,7 +63,7 @@ from kernel.owner_secrets.store import OWNER_SECRETS, OwnerSecrets
 from kernel.platform import PLATFORM, Platform, Role
 from kernel.plugin_settings import PLUGIN_SETTINGS, PluginSettings
 from kernel.plugin_states import PLUGIN_STATES, PluginStates
-from kernel.plugins import Candidate, PluginHost, installed
+from kernel.plugins import Candidate, PluginHost, installed, told_at_start
 from kernel.rate_limits import RATE_LIMITS, RateLimits
 from kernel.resource_keys import Resources
 from kernel.secrets import SecretStore
@@ -97,7 +97,7 @@ async def open_platform(
 
     A ``tool`` opens no resources of plugins. With `restart` a plugin that blocks the event loop while it
     starts is put into quarantine and the process is replaced by a fresh one: only for a process that does
-    nothing else. A `supervised` process leaves warnings about settings to the one that started it.
+    nothing else. A `supervised` process doesn't repeat what its parent has logged about settings and plugins.
     Raises StartupError when storage or authentication fails.
     """
     candidates = installed() if candidates is None else candidates
@@ -105,7 +105,8 @@ async def open_platform(
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     quarantine = Quarantine(settings.home)
     apply = settings.migrate_on_start if apply_migrations is None else apply_migrations
-    plugins = _load_plugins(loader, settings, candidates, quarantine)
+    told = told_at_start(settings.home) if supervised else frozenset()
+    plugins = _load_plugins(loader, settings, candidates, quarantine, told)
     async with AsyncExitStack() as stack:
         storage = _connect(settings, plugins, stack)
         plugins.settings.load(plugins.declarations.of(hookspecs.register_settings))
@@ -190,11 +191,15 @@ class _Plugins:
 
 
 def _load_plugins(
-    loader: SettingsLoader, settings: KernelSettings, candidates: Sequence[Candidate], quarantine: Quarantine
+    loader: SettingsLoader,
+    settings: KernelSettings,
+    candidates: Sequence[Candidate],
+    quarantine: Quarantine,
+    told: frozenset[tuple[str, str]] = frozenset(),
 ) -> _Plugins:
     manager = HookManager(hookspecs, contracts)
     disabled = split_list(settings.plugins_disabled)
-    host = PluginHost(manager, settings.plugin_start_timeout, disabled, quarantine.keep_out)
+    host = PluginHost(manager, settings.plugin_start_timeout, disabled, quarantine.keep_out, told)
     host.load(candidates)
     states, offers, permissions = PluginStates(host), Offers(), dict[str, Permission]()
     events = EventCatalogue()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import typer
     from aiohttp import web
     from sqlalchemy import Select
+    from sqlalchemy.orm import Session
 
     from kernel.actions import Action
     from kernel.auth.external_schemas import SignInMethod
@@ -228,6 +229,22 @@ def sign_in_methods(platform: Platform) -> Sequence[SignInMethod] | None:
 def find_start_page(ctx: Context) -> web.StreamResponse | None:
     """What a browser gets at the gateway's `/`. Without an answer, a plain page with links to the API's
     documents. Programs get JSON, in which `client` is where a redirect would lead.
+    """
+
+
+@hookspec.first(failing="skip")
+def find_client_address(ctx: Context) -> str | None:
+    """The address of a client for people, as the browser that asks reaches it.
+
+    The gateway's `/` links to it if no start page redirects and `PLATFORM_CLIENT_BASE_URL` is not set.
+    """
+
+
+@hookspec.first_now
+def find_disabled_plugins(platform: Platform, session: Session | None) -> Mapping[str, str] | None:
+    """The plugins that are switched off, each with who or what did that, for commands.
+
+    `session` is None where there is no database yet.
     """
 
 

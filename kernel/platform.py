@@ -60,6 +60,10 @@ class Platform:
         """Whether the plugin is not disabled."""
         return self.resource(PLUGIN_STATES).is_on(plugin)
 
+    def own_port_of(self, service: str) -> int | None:
+        """The port beside the gateway's on which this process serves a service; None without one."""
+        return (self.resources.find(PUBLISHED_PORTS) or {}).get(service)
+
     def settings_of(self, cls: type[S]) -> S:
         """The current settings of a plugin, by their class."""
         return self.resource(PLUGIN_SETTINGS).of(cls)
@@ -70,6 +74,9 @@ class Platform:
         """
         return self.resources.get(key)
 
+
+PUBLISHED_PORTS: ResourceKey[Mapping[str, int]] = ResourceKey("published_ports")
+"""The ports on which published services really listen, by service; `Platform.own_port_of` tells them."""
 
 PLATFORM: ResourceKey[Platform] = ResourceKey("platform")
 """For what is made before the platform and acts after; everybody else is handed it."""

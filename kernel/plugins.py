@@ -7,7 +7,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from graphlib import CycleError, TopologicalSorter
@@ -155,7 +155,8 @@ def _given(plugin: Any) -> Candidate:
 class PluginHost:
     """Loads candidates into one plugin manager, which knows the kernel's hooks, and keeps the record of each.
 
-    `keep_out(candidate)` may name a reason for which a candidate is not even imported.
+    `keep_out(candidate)` may name a reason for which a candidate is not even imported. What `told` has (names
+    of plugins with what is wrong with them) is not logged again.
     """
 
     def __init__(
@@ -164,12 +165,14 @@ class PluginHost:
         timeout: float,
         disabled: Iterable[str] = (),
         keep_out: Callable[[Candidate], str | None] = lambda _candidate: None,
+        told: Collection[tuple[str, str]] = (),
     ) -> None:
         self.manager = manager
         self.records: dict[str, PluginRecord] = {}
         self._timeout = timeout
         self._disabled = frozenset(disabled)
         self._keep_out = keep_out
+        self._told = told
 
     def load(self, candidates: Sequence[Candidate]) -> None:
         """Load, order and register them; what fails is recorded, with its dependants, and skipped."""
@@ -178,8 +181,12 @@ class PluginHost:
             if known is None:
                 self.records[candidate.name] = self._load_one(candidate)
             else:
-                _report_namesake(known, candidate)
-        for name in self._order():
+                self._report_namesake(known, candidate)
+        order = self._order()
+        for record in self.records.values():
+            if record.status in ("failed", "refused"):
+                self._report(record)
+        for name in order:
             if self.records[name].status == "loaded":
                 self._register(self.records[name])
         for record in self.loaded():
@@ -199,12 +206,23 @@ class PluginHost:
         if record.instance is not None and self.manager.is_registered(record.instance):
             self.manager.unregister(record.instance)
         record.refuse(status, reason, cause)
-        log.error("plugin %s is out of service: %s", name, record.reason)
+        self._report(record)
         gone = [name]
         for dependant in self.loaded():
             if name in dependant.requires:
                 gone += self.fail(dependant.name, self._unmet(name), "refused")
         return gone
+
+    def _report(self, record: PluginRecord) -> None:
+        if (record.name, record.reason) not in self._told:
+            log.error("plugin %s is out of service: %s", record.name, record.reason)
+
+    def _report_namesake(self, known: PluginRecord, other: Candidate) -> None:
+        package = f"the package '{other.distribution}'" if other.distribution else "another package"
+        problem = f"{package} offers a plugin of the same name, which is ignored; remove one of the two"
+        known.problems.append(problem)
+        if (known.name, problem) not in self._told:
+            log.warning("plugin %s: %s", known.name, problem)
 
     def _load_one(self, candidate: Candidate) -> PluginRecord:
         record = PluginRecord(
@@ -300,11 +318,9 @@ class PluginHost:
 
 
 def write_report(home: Path, records: Sequence[PluginRecord]) -> None:
-    """Keep what became of each plugin at this start, for `platformctl plugins why` in another process."""
-    plugins = [
-        {"name": r.name, "version": r.version, "status": r.status, "reason": r.reason, "place": r.place}
-        for r in records
-    ]
+    """Keep what became of each plugin at this start, for processes that it starts, and `plugins why`."""
+    shown = ("name", "version", "status", "reason", "place", "problems")
+    plugins = [{name: getattr(record, name) for name in shown} for record in records]
     report = {"started_at": datetime.now(UTC).isoformat(timespec="seconds"), "plugins": plugins}
     target = home / _REPORT
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -320,6 +336,15 @@ def read_report(home: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return report if isinstance(report, dict) else None
+
+
+def told_at_start(home: Path) -> frozenset[tuple[str, str]]:
+    """Names of plugins with what the last start of a server logged of them."""
+    report = read_report(home)
+    entries = report["plugins"] if report else []
+    return frozenset(
+        (entry["name"], text) for entry in entries for text in (entry["reason"], *entry.get("problems", ()))
+    )
 
 
 def _describe(record: PluginRecord, instance: Any) -> None:
@@ -365,10 +390,3 @@ def _names(instance: Any, attribute: str) -> tuple[str, ...]:
     """A list of names; one name alone means itself, not its letters."""
     given = getattr(instance, attribute, None) or ()
     return (given,) if isinstance(given, str) else tuple(str(name) for name in given)
-
-
-def _report_namesake(known: PluginRecord, other: Candidate) -> None:
-    package = f"the package '{other.distribution}'" if other.distribution else "another package"
-    problem = f"{package} offers a plugin of the same name, which is ignored; remove one of the two"
-    known.problems.append(problem)
-    log.warning("plugin %s: %s", known.name, problem)

@@ -24,7 +24,7 @@ from kernel.http.application import Application
 from kernel.http.streams import OPEN_STREAMS
 from kernel.metrics_shared import shared_metrics
 from kernel.offers import OFFERS
-from kernel.platform import Platform
+from kernel.platform import PUBLISHED_PORTS, Platform
 from kernel.plugins import write_report
 from kernel.restarting import restart_requested, start_again
 from kernel.server import Listener, bind, stop_all
@@ -132,8 +132,9 @@ async def _listen_published(stack: AsyncExitStack, platform: Platform, shared: b
             log.warning("%s is not served on a port of its own: %s", service.title or name, error)
             continue
         stack.push_async_callback(stop_all, [listener])
-        found[service.title or name] = listener.port
-    return found
+        found[name] = listener.port
+    platform.resources.add(PUBLISHED_PORTS, found)
+    return {_service(platform, name).title or name: port for name, port in found.items()}
 
 
 def _service(platform: Platform, name: str) -> Service:

@@ -23,8 +23,9 @@ from kernel.sdk import (
     Unhealthy,
 )
 
-from .models import ConfigValue, Switch
+from .models import ConfigValue
 from .services.adoption import adopt_files
+from .services.disabled import switched_off
 from .services.fields import read_secrets
 
 log = logging.getLogger("platform.registry")
@@ -89,13 +90,7 @@ class LiveState:
                 stored[plugin] = {} if cls is None else read_secrets(session, secrets, plugin, cls, values)
             except SecretUnreadable as error:
                 unreadable[plugin] = str(error.detail)
-        return self._off(session), stored, unreadable
-
-    def _off(self, session: Session) -> frozenset[str]:
-        switches = {row.plugin: row.enabled for row in session.scalars(select(Switch))}
-        records = self._platform.plugins
-        off = {record.name for record in records if record.off_by_default and not switches.get(record.name)}
-        return frozenset(off | {plugin for plugin, enabled in switches.items() if not enabled})
+        return frozenset(switched_off(session, self._platform.plugins)), stored, unreadable
 
     def _apply(self, plugin: str, values: dict[str, Any]) -> None:
         if plugin in self._unreadable or self._applied.get(plugin) == values:

@@ -31,6 +31,7 @@ from .collecting.jobs import COLLECT, COLLECT_ALL
 from .collecting.watching import HEALTH_WATCH, HealthWatch
 from .handlers import actions, administration, collecting, config, plugins, tools
 from .live import LIVE, LiveState
+from .services.disabled import explain_disabled
 from .services.records import get_entry
 from .services.switching import switch
 from .services.tool_calls import CALL_METRICS, note, open_call_metrics
@@ -98,6 +99,10 @@ class PluginRegistryPlugin(Plugin):
         self, platform: Platform, session: Session, organization_id: int | None
     ) -> Mapping[str, Any] | None:
         return None if organization_id is None else {SECTION: export_config(platform, session)}
+
+    @hookimpl
+    def find_disabled_plugins(self, platform: Platform, session: Session | None) -> Mapping[str, str]:
+        return explain_disabled(session, platform.plugins)
 
     @hookimpl
     async def switch_plugin(self, caller: Caller, plugin: str, on: bool) -> bool:

@@ -22,6 +22,8 @@ _FILES: Final = "/static/client"
 _BASE: Final = "/app"
 _DEEPEST: Final = 12  # folders of a view's address; what is deeper is none, and the page must stay small
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
+SERVICE: Final = "web-client"
+_PROXIED: Final = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto")
 _HOST: Final = re.compile(r"([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:\d{1,5})?")
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
@@ -81,6 +83,18 @@ def start_page(ctx: Context) -> web.Response | None:
         return None
     headers = {hdrs.LOCATION: _BASE.lstrip("/"), hdrs.CACHE_CONTROL: "no-cache"}
     return web.Response(status=302, headers=headers)
+
+
+def own_address(ctx: Context) -> str | None:
+    """The client on its own port, by the host that the browser asked for.
+
+    None through a proxy: only the operator knows what leads to the port there (`PLATFORM_CLIENT_BASE_URL`).
+    """
+    port = ctx.platform.own_port_of(SERVICE)
+    host = _HOST.fullmatch(ctx.request.headers.get(hdrs.HOST, ""))
+    if port is None or host is None or any(name in ctx.request.headers for name in _PROXIED):
+        return None
+    return f"{ctx.request.scheme}://{host[1]}:{port}"
 
 
 def _at_gateway(ctx: Context) -> web.Response:

@@ -36,7 +36,7 @@ class WebClientPlugin(Plugin):
     @hookimpl
     def register_services(self) -> Sequence[Service]:
         tables = [handlers.files, handlers.at_root]
-        return [Service("web-client", tables, VERSION, title="Web client", published=_port)]
+        return [Service(handlers.SERVICE, tables, VERSION, title="Web client", published=_port)]
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Files]]:
@@ -45,6 +45,10 @@ class WebClientPlugin(Plugin):
     @hookimpl
     async def find_start_page(self, ctx: Context) -> web.StreamResponse | None:
         return handlers.start_page(ctx)
+
+    @hookimpl
+    async def find_client_address(self, ctx: Context) -> str | None:
+        return handlers.own_address(ctx)
 
 
 def _port(platform: Platform) -> int:

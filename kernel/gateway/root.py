@@ -53,7 +53,7 @@ class Root(BaseModel):
     health: str
     status: str = Field(description="The state of each service.")
     client: str | None = Field(
-        None, description="The web client, if one is configured or served at this address."
+        None, description="The web client, if one is configured or served by this process."
     )
 
 
@@ -75,12 +75,18 @@ async def root(ctx: Context) -> Answer | web.StreamResponse:
         openapi="/openapi.json",
         health="/health",
         status="/v1/status",
-        client=ctx.platform.settings.client_url or _led_to(start),
+        client=await _client(ctx, start),
     )
     if not is_browser:
         return Answer(found, headers=vary)
     headers = {**vary, "Content-Security-Policy": _CSP}
     return web.Response(text=_page(found), content_type="text/html", headers=headers)
+
+
+async def _client(ctx: Context, start: web.StreamResponse | None) -> str | None:
+    """What the operator says, else what the plugins know."""
+    known = ctx.platform.settings.client_url or _led_to(start)
+    return known or await ctx.platform.hooks.ask(hookspecs.find_client_address, ctx=ctx)
 
 
 def _led_to(start: web.StreamResponse | None) -> str | None:

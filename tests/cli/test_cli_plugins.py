@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from kernel.plugins import PluginRecord, write_report
+from kernel.testing import Start
 from tests.cli.conftest import Cli
 from tests.cli.environments import ROOT, Environment
 from tests.cli.packages import GOOD, Package
@@ -98,6 +100,61 @@ class TestExplaining:
         """A plugin that the operator turned off is no failure."""
         result = cli("plugins", "why", "acme_broken", env={"PLATFORM_PLUGINS_DISABLED": "acme_broken"})
         assert (result.exit_code, "disabled" in result.stdout) == (0, True)
+        assert "remove it from PLATFORM_PLUGINS_DISABLED" in " ".join(result.stdout.split())
+
+    def test_never_enabled(self, bare_cli: Cli, platform_home: Path) -> None:
+        """One that is off by default says so and how to enable it, also before there is a database."""
+        shown = bare_cli("plugins", "why", "news")
+        assert (shown.exit_code, platform_home.exists()) == (0, False)
+        said = " ".join(shown.stdout.split())
+        assert "disabled" in said and "loaded" not in said
+        assert "it is off by default, and no administrator has enabled it" in said
+        assert "POST /v1/plugins/news/enable" in said
+
+    async def test_switched(self, cli: Cli, start_platform: Start) -> None:
+        """What an administrator switched shows as /health shows it, with who did that and when."""
+        running = await start_platform("plugin_registry", "news", "speech")
+        ada = await running.user("ada", role="admin")
+        assert (await ada.post("/v1/plugins/speech/disable")).status == 200
+        assert (await ada.post("/v1/plugins/news/enable")).status == 200
+        health = (await running.anonymous.get("/health")).json()["plugins"]
+        listed = await asyncio.to_thread(cli, "plugins", "list", "--json")
+        found = {item["name"]: item for item in json.loads(listed.stdout)}
+        for name in ("news", "speech", "plugin_registry"):
+            assert found[name]["status"] == health[name]["status"]
+        assert (found["news"]["status"], found["speech"]["status"]) == ("loaded", "disabled")
+        shown = await asyncio.to_thread(cli, "plugins", "why", "speech")
+        assert shown.exit_code == 0
+        assert re.search(r"why +disabled by ada on 20\d\d-\d\d-\d\d \d\d:\d\d UTC", shown.stdout)
+        assert "POST /v1/plugins/speech/enable" in " ".join(shown.stdout.split())
+
+    async def test_switched_manifest(self, cli: Cli, start_platform: Start, tmp_path: Path) -> None:
+        """A manifest's plugin that is disabled is not live; `doctor` counts neither it nor other plugins."""
+        folder = tmp_path / "manifests"
+        folder.mkdir()
+        shutil.copy(ROOT / "manifests" / "samples" / "crm-form.yaml", folder)
+        env = {"PLATFORM_MANIFESTS_DIR": str(folder), "PLATFORM_SECRET_CRM_FORM": "x" * 32}
+        running = await start_platform("plugin_registry", "manifest_webhooks", "speech", env=env)
+        ada = await running.user("ada", role="admin")
+        before = await asyncio.to_thread(cli, "doctor", env=env)
+        (shown,) = json.loads((await asyncio.to_thread(cli, "manifests", "list", "--json", env=env)).stdout)
+        assert shown["status"] == "live"
+        for name in (shown["name"], "speech"):
+            assert (await ada.post(f"/v1/plugins/{name}/disable")).status == 200
+        (shown,) = json.loads((await asyncio.to_thread(cli, "manifests", "list", "--json", env=env)).stdout)
+        assert shown["status"] == "disabled" and shown["reason"].startswith("disabled by ada on ")
+        after = await asyncio.to_thread(cli, "doctor", env=env)
+        assert ("1 live in" in before.stdout, "0 live in" in after.stdout) == (True, True)
+        counts = [re.search(r"(\d+) loaded without", one.stdout) for one in (before, after)]
+        first, second = [int(found[1]) for found in counts if found]
+        assert first - second == 1
+
+    def test_database_that_is_away(self, cli: Cli, strangers: Path) -> None:
+        """The list comes all the same, and says what it doesn't know."""
+        env = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:9/nothing"}
+        result = cli("plugins", "list", "--json", env=env)
+        assert result.exit_code == 0 and json.loads(result.stdout)
+        assert "does not say which plugins are disabled" in " ".join(result.stderr.split())
 
     def test_what_only_a_start_shows(self, cli: Cli, strangers: Path, platform_home: Path) -> None:
         """A plugin that loads, but failed when the server started, is told to have failed there."""

@@ -29,6 +29,8 @@ from tests.fakes.processes import (
 
 BARE = without_plugins()
 RAG = without_plugins("rag")
+BROKEN = {**without_plugins("news"), "NEWS_MAX_ITEMS": "many"}
+OUT_OF_SERVICE = "plugin news is out of service"
 HEAVY = {"torch", "faiss", "transformers", "sentence_transformers", "openvino", "tantivy", "dbos", "alembic"}
 
 
@@ -58,12 +60,16 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 class TestOneProcess:
     async def test_says_where_to_go_next(self, bare_cli: Cli, platform_home: Path) -> None:
-        """The first start names address, home and how to make the first account; a later one is briefer."""
-        async with served_platform(platform_home, "--no-worker", env=BARE, migrated=False) as served:
+        """The first start names address, home and how to make the first account; a later one is briefer.
+        A plugin that is off by default doesn't count as loaded.
+        """
+        env = without_plugins("plugin_registry", "news")
+        async with served_platform(platform_home, "--no-worker", env=env, migrated=False) as served:
             await eventually(lambda: "is ready" in served.process.output())
             first = served.process.output()
         assert f"{served.url}/docs" in first
         assert str(platform_home) in first
+        assert re.search(r"Plugins +1 loaded", first)
         assert "platformctl users create YOURNAME --admin" in first
         await asyncio.to_thread(bare_cli, "users", "create", "ada", "--generate")
         async with served_platform(platform_home, "--no-worker", env=BARE) as served:
@@ -105,8 +111,10 @@ class TestOneProcess:
             assert not worker.is_running()
 
     async def test_dead_worker_is_replaced(self, home: Path) -> None:
-        """A worker that is killed is started again, and the API keeps answering."""
-        async with served_platform(home, env=BARE) as served:
+        """A worker that is killed is started again, and the API keeps answering. What is out of service is in
+        the log once, not from each of them.
+        """
+        async with served_platform(home, env=BROKEN) as served:
             await eventually(lambda: bool(children(served.process, "worker")))
             killed = children(served.process, "worker")[0]
             killed.kill()
@@ -114,6 +122,8 @@ class TestOneProcess:
                 lambda: any(child.pid != killed.pid for child in children(served.process, "worker"))
             )
             assert (await served.get("/health"))[0] == 200
+            await eventually(lambda: "is ready for jobs" in served.process.output())
+            assert served.process.output().count(OUT_OF_SERVICE) == 1
 
     @pytest.mark.parametrize("options", [(), ("--workers", "2")])
     async def test_children_die_with_their_parent(self, tmp_path: Path, options: Sequence[str]) -> None:
@@ -170,7 +180,7 @@ class TestOneProcess:
 @asynccontextmanager
 async def many(home: Path) -> AsyncIterator[Served]:
     """Two API processes that are both up."""
-    async with served_platform(home, "--workers", "2", env={**BARE, "RATE_LIMIT_PER_MINUT": "9"}) as served:
+    async with served_platform(home, "--workers", "2", env={**BROKEN, "RATE_LIMIT_PER_MINUT": "9"}) as served:
         await eventually(lambda: len(living(served.process)) == 2)
         yield served
 
@@ -195,11 +205,12 @@ class TestSeveralProcesses:
         assert (await served.get("/v1/auth/capabilities"))[0] == 200
 
     async def test_warnings_about_settings_come_once(self, served: Served) -> None:
-        """A misspelt variable is named once, not by every process."""
+        """A misspelt variable is named once, not by every process, and so is a plugin out of service."""
         await eventually(lambda: len(listening(served.process)) == 2)
         await eventually(lambda: "is ready for jobs" in served.process.output())
         said = "RATE_LIMIT_PER_MINUT is not a setting; did you mean RATE_LIMIT_PER_MINUTE?"
         assert served.process.output().count(said) == 1
+        assert served.process.output().count(OUT_OF_SERVICE) == 1
 
     async def test_second_platform_is_kept_off_the_port(self, served: Served, tmp_path: Path) -> None:
         """Sharing a port is for one platform's processes: another platform is refused."""

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kernel import contracts, hookspecs
 from kernel.hook_manager import HookManager
-from kernel.plugins import Candidate, Plugin, PluginHost, PluginRecord, given
+from kernel.plugins import (
+    Candidate,
+    Plugin,
+    PluginHost,
+    PluginRecord,
+    given,
+    told_at_start,
+    write_report,
+)
 from kernel.sdk import hookimpl, hookspec
 from kernel.version import API_VERSION
 
@@ -20,8 +29,13 @@ def plugin(name: str, **attributes: Any) -> type[Plugin]:
     return type(name.title(), (Plugin,), {"name": name, **attributes})
 
 
-def load(*plugins: type[Plugin] | Candidate, timeout: float = 5, disabled: Sequence[str] = ()) -> PluginHost:
-    host = PluginHost(HookManager(hookspecs, contracts), timeout, disabled)
+def load(
+    *plugins: type[Plugin] | Candidate,
+    timeout: float = 5,
+    disabled: Sequence[str] = (),
+    told: Collection[tuple[str, str]] = (),
+) -> PluginHost:
+    host = PluginHost(HookManager(hookspecs, contracts), timeout, disabled, told=told)
     host.load([p if isinstance(p, Candidate) else given([p])[0] for p in plugins])
     return host
 
@@ -35,6 +49,38 @@ def failing(name: str, error: BaseException) -> Candidate:
         raise error
 
     return Candidate(name, raise_it)
+
+
+class TestReporting:
+    """What is out of service is in the log, once."""
+
+    def test_each_failure_is_logged(self, caplog: pytest.LogCaptureFixture) -> None:
+        """A failing import, what requires it, and a plugin with a misspelt hook; not what is disabled."""
+        odd = plugin("odd", on_strat=hookimpl(lambda self: None))
+        broken = failing("broken", RuntimeError("no licence"))
+        load(broken, plugin("needy", requires=("broken",)), odd, plugin("off"), disabled=["off"])
+        logged = sorted(record.getMessage() for record in caplog.records)
+        reason = "it can't be imported: RuntimeError: no licence"
+        assert [text.partition(", which")[0] for text in logged[:2]] == [
+            f"plugin broken is out of service: {reason}",
+            "plugin needy is out of service: it requires the plugin 'broken'",
+        ]
+        assert len(logged) == 3 and "on_strat" in logged[2]
+
+    def test_what_was_told_is_not_repeated(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        """What a parent process wrote down is left to its log; a failure for another reason is not."""
+        namesakes = [Candidate("twice", plugin("twice"), distribution=name) for name in ("one", "two")]
+
+        def odd(hook: str) -> Candidate:
+            return given([plugin("odd", **{hook: hookimpl(lambda self: None)})])[0]
+
+        broken = failing("broken", RuntimeError("no licence"))
+        host = load(broken, odd("on_strat"), *namesakes)
+        write_report(tmp_path, list(host.records.values()))
+        caplog.clear()
+        load(broken, odd("on_strop"), *namesakes, told=told_at_start(tmp_path))
+        (told,) = [record.getMessage() for record in caplog.records]
+        assert "on_strop" in told
 
 
 class TestOrder:

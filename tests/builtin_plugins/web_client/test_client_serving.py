@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import re
+from pathlib import Path
 from urllib.parse import urljoin
 
 import pytest
 
-from kernel.testing import Reply, Start
+from kernel.testing import Reply, Start, eventually
+from tests.fakes.processes import served_platform, without_plugins
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 PLAIN = ("pages/documents/page.js", "main.js", "styles.css", "icon.svg")
@@ -81,11 +83,50 @@ async def test_many_files_are_no_flood(start_platform: Start) -> None:
 
 
 async def test_not_at_the_gateway(start_platform: Start) -> None:
-    """With the setting off, the gateway has its plain page, and nothing at /app."""
+    """With the setting off, the gateway has its plain page, and nothing at /app; nor does it link to a port
+    that this process doesn't serve.
+    """
     running = await start_platform("web_client", env={"PLATFORM_WEB_CLIENT_AT_GATEWAY": "false"})
     page = await running.anonymous.get("/", headers=BROWSER)
     assert (page.status, b"This is the address of the API." in page.body) == (200, True)
     assert (await running.anonymous.get("/app")).status == 404
+    assert (await running.anonymous.get("/")).json()["client"] is None
+
+
+async def test_a_configured_address_wins(start_platform: Start) -> None:
+    """The setting that links in e-mail use is where `/` leads programs, too."""
+    env = {"PLATFORM_WEB_CLIENT_AT_GATEWAY": "false", "PLATFORM_CLIENT_BASE_URL": "https://ask.example.org"}
+    running = await start_platform("web_client", env=env)
+    assert (await running.anonymous.get("/")).json()["client"] == "https://ask.example.org"
+
+
+async def test_only_on_its_own_port(tmp_path: Path) -> None:
+    """`/` links to the port, on the host that the browser asked for, where the client then is."""
+    env = {
+        **without_plugins("web_client"),
+        "PLATFORM_WEB_CLIENT_AT_GATEWAY": "false",
+        "PLATFORM_WEB_CLIENT_PORT": "0",
+    }
+    async with served_platform(tmp_path / "home", "--no-worker", env=env) as served:
+
+        async def client(**headers: str) -> str | None:
+            found: str | None = (await served.get("/", headers=headers))[1]["client"]
+            return found
+
+        await eventually(lambda: "is ready" in served.process.output())  # the other port comes after
+        here = await client()
+        assert here is not None
+        port = here.rpartition(":")[2]
+        assert here == f"http://127.0.0.1:{port}"
+        async with served.session.get(here) as page:
+            assert b'name="platform-base"' in await page.read()
+        async with served.session.get(served.url, headers=BROWSER) as page:
+            assert f'<a href="{here}">Client</a>' in await page.text()
+        assert await client(Host="box.example:8000") == f"http://box.example:{port}"
+        assert await client(Host="[::1]:8000") == f"http://[::1]:{port}"
+        assert await client(Host='"><script>') is None
+        for through in ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"):
+            assert await client(Host="box.example", **{through: "https"}) is None
 
 
 async def test_its_own_port(start_platform: Start) -> None:
