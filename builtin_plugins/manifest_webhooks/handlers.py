@@ -9,12 +9,20 @@ from .inbox import INBOX, WebhookResult, WebhookSkipped
 
 routes = RouteTable("Webhooks", service="plugin-registry")
 
+_NOTE = {"station": "Bergen", "note": "Negative wind speed: calm air, -0.4 m/s"}
 _BODY = RawBody(
     ("application/json", "application/x-www-form-urlencoded", "multipart/form-data"),
-    example={
-        "action": "opened",
-        "issue": {"title": "Negative wind speed", "body": "Calm air, -0.4 m/s"},
+    {
+        "type": "object",
+        "description": "What the manifest's templates ask for. The example fits the manifest shown at "
+        "`POST /v1/plugins/install`.",
+        "properties": {
+            "station": {"description": "Fills in `{{ .station }}`, which that manifest keeps as metadata."},
+            "note": {"description": "Fills in `{{ .note }}`, the text that it stores."},
+        },
     },
+    example=_NOTE,
+    more_examples={"application/x-www-form-urlencoded": _NOTE, "multipart/form-data": _NOTE},
 )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
+import shlex
 from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
@@ -17,6 +19,8 @@ from kernel.http.schemas import UNDESCRIBABLE, Schemas, can_be_described, declar
 log = logging.getLogger("platform.http")
 
 _EVENTS = "text/event-stream"
+_MULTIPART = "multipart/form-data"
+_FORMS = (_MULTIPART, "application/x-www-form-urlencoded")
 _ALWAYS = (400, 401, 429, 503)
 # Docstrings name their source in the project's own specification, which readers of the document don't have.
 _SOURCE = re.compile(r"\s*\((?:spec (?:section )?\d|wire-facts|decisions\.md)[^()]*\)")
@@ -164,20 +168,35 @@ def _request_body(route: Route, schemas: Schemas) -> dict[str, Any] | None:
     if route.body is None:
         return None
     if isinstance(route.body, Upload):
-        return {"required": True, "content": {"multipart/form-data": {"schema": _upload_schema(route.body)}}}
+        return _upload(route.body)
     if isinstance(route.body, RawBody):
-        return {"content": _raw_content(route.body)}
+        return _raw_body(route.body)
     schema = schemas.of(route.body, "validation")
     optional = any(item == {"type": "null"} for item in schema.get("anyOf", ()))
     content = {"schema": schema, **_example(schemas, schema)}
     return {"required": not optional, "content": {"application/json": content}}
 
 
-def _raw_content(body: RawBody) -> dict[str, Any]:
-    content: dict[str, Any] = {media_type: {"schema": body.schema} for media_type in body.media_types}
-    if body.example is not None:
-        content[body.media_types[0]]["example"] = body.example
-    return content
+def _raw_body(body: RawBody) -> dict[str, Any]:
+    """Swagger UI shows a form's parts without what their schema says of the whole, which is said here too."""
+    said = {"description": body.schema["description"]} if "description" in body.schema else {}
+    return {**said, "content": {media_type: _raw(body, media_type) for media_type in body.media_types}}
+
+
+def _raw(body: RawBody, media_type: str) -> dict[str, Any]:
+    example = body.examples.get(media_type)
+    if example is None:
+        return {"schema": body.schema}
+    if media_type in _FORMS and isinstance(example, dict):
+        parts = {name: {"type": "string", **part} for name, part in body.schema.get("properties", {}).items()}
+        return {"schema": {**body.schema, "properties": _with_examples(parts, example)}, "example": example}
+    return {"schema": body.schema, "example": example}
+
+
+def _with_examples(parts: dict[str, Any], example: dict[str, Any]) -> dict[str, Any]:
+    """The parts of a form, each with its value in the example: Swagger UI fills in nothing else."""
+    shown = {name: {**parts.get(name, {"type": "string"}), "examples": [example[name]]} for name in example}
+    return {**parts, **shown}
 
 
 def _example(schemas: Schemas, schema: dict[str, Any]) -> dict[str, Any]:
@@ -189,13 +208,27 @@ def _example(schemas: Schemas, schema: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def _upload_schema(upload: Upload) -> dict[str, Any]:
-    file = {"type": "string", "contentMediaType": "application/octet-stream"}
+def _upload(upload: Upload) -> dict[str, Any]:
+    """A form with a file. Of its example Swagger UI shows at first only what the description says."""
+    example = upload.example or {}
+    file = {"type": "string", "contentMediaType": "application/octet-stream", "description": upload.file}
+    parts = _with_examples({upload.file_field: file, **upload.fields}, example)
+    schema = {"type": "object", "required": [upload.file_field], "properties": parts}
+    if not example:
+        return {"required": True, "content": {_MULTIPART: {"schema": schema}}}
     return {
-        "type": "object",
-        "required": [upload.file_field],
-        "properties": {upload.file_field: file, **upload.fields},
+        "required": True,
+        "description": f"With curl: `{_curl(upload, example)}`",
+        "content": {_MULTIPART: {"schema": schema, "example": example}},
     }
+
+
+def _curl(upload: Upload, example: dict[str, Any]) -> str:
+    """The options of curl that send the parts."""
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in example.items()}
+    if upload.file_field in texts:
+        texts[upload.file_field] = f"@{texts[upload.file_field]}"
+    return " ".join(f"-F {name}={shlex.quote(text)}" for name, text in texts.items())
 
 
 def _responses(endpoint: Endpoint, schemas: Schemas) -> dict[str, Any]:

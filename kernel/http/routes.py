@@ -66,19 +66,36 @@ def permission(
 
 @dataclass(frozen=True)
 class Upload:
-    """A multipart body. Describes its parts for OpenAPI; the handler reads the stream itself."""
+    """A multipart body. Describes its parts for OpenAPI; the handler reads the stream itself.
+
+    `file` says what the file is, `fields` holds the schemas of the other parts. `example` has the parts that
+    it shows by name: the file as its file name, the others as their values.
+    """
 
     file_field: str = "file"
     fields: dict[str, dict[str, Any]] = field(default_factory=dict)
+    file: str = "The file, with its name."
+    example: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
 class RawBody:
-    """A body that the handler reads itself, in one of these media types. `example` is of the first type."""
+    """A body that the handler reads itself, in one of these media types.
+
+    `example` is of the first type, `more_examples` has those of the others. JSON and forms are shown by an
+    object, everything else (YAML, CSV) by its text.
+    """
 
     media_types: tuple[str, ...] = ("application/json",)
     schema: dict[str, Any] = field(default_factory=lambda: {"type": "object"})
-    example: dict[str, Any] | None = None
+    example: dict[str, Any] | str | None = None
+    more_examples: dict[str, dict[str, Any] | str] = field(default_factory=dict)
+
+    @property
+    def examples(self) -> dict[str, dict[str, Any] | str]:
+        """The examples by media type."""
+        first = {} if self.example is None else {self.media_types[0]: self.example}
+        return {**first, **self.more_examples}
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,18 @@ _LARGEST = 8 << 20
 _SILENCE = 30.0
 _FILE = RawBody(
     ("application/jsonl", "text/csv"),
-    {"type": "object", "required": ["question"], "description": "Each line is one question."},
-    example={"question": "How much may a hotel cost?", "answers": ["130 EUR"]},
+    {"type": "string", "description": "One question a line; CSV begins with the names of its columns."},
+    example=(
+        '{"question": "What may a hotel cost?", "documents": ["travel-policy.pdf"], "answers": ["130 EUR"]}\n'
+        '{"question": "Which trains can I book?", "answers": ["second class", "2nd class"]}\n'
+        '{"question": "Who won the last World Cup?", "unanswerable": true}\n'
+    ),
+    more_examples={
+        "text/csv": "question,documents,answers,unanswerable\n"
+        "What may a hotel cost?,travel-policy.pdf,130 EUR,\n"
+        "Which trains can I book?,,second class|2nd class,\n"
+        "Who won the last World Cup?,,,true\n"
+    },
 )
 
 

@@ -47,7 +47,10 @@ async def submit(ctx: Context, plugin_id: str) -> ListingOut:
 @routes.post(
     f"{_ONE}/package",
     access=AUTHENTICATED,
-    body=Upload(),
+    body=Upload(
+        file=f"The wheel under the name that `python -m build` gives it; at most {wheels.LIMIT_MB} MB.",
+        example={"file": "acme_tides-1.2-py3-none-any.whl"},
+    ),
     returns=ListingOut,
     errors=(ListingNotFound, NotEditable, NotAWheel, PayloadTooLarge, BadRequest, InsufficientStorage),
 )

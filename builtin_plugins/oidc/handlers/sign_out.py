@@ -26,10 +26,23 @@ routes = RouteTable("Authentication")
 _LARGEST: Final = 65_536
 _SILENCE: Final = 10.0
 _NO_STORE: Final = {"Cache-Control": "no-store"}
-_LOGOUT_FORM = RawBody(
+_LOGOUT_TOKEN: Final = {
+    "type": "string",
+    "description": "A JWT that the provider signed, with the claims `iss`, `aud`, `iat`, `exp`, `jti`, "
+    "`events`, and `sub` or `sid`.",
+}
+# Whole but for its signature, which is a few words.
+_LOGOUT_EXAMPLE: Final = (
+    "eyJhbGciOiJSUzI1NiIsInR5cCI6ImxvZ291dCtqd3QifQ."
+    "eyJpc3MiOiJodHRwczovL3Nzby5leGFtcGxlLm9yZyIsImF1ZCI6InBsYXRmb3JtIiwiaWF0IjoxNzY3MjI1NjAwLCJleHAi"
+    "OjE3NjcyMjU3MjAsImp0aSI6ImI0MWMiLCJzdWIiOiIyNDQwMDMyMCIsImV2ZW50cyI6eyJodHRwOi8vc2NoZW1hcy5vcGVu"
+    "aWQubmV0L2V2ZW50L2JhY2tjaGFubmVsLWxvZ291dCI6e319fQ"
+    ".dGhlIHByb3ZpZGVyJ3Mgc2lnbmF0dXJl"
+)
+_LOGOUT_FORM: Final = RawBody(
     ("application/x-www-form-urlencoded",),
-    {"type": "object", "required": ["logout_token"], "properties": {"logout_token": {"type": "string"}}},
-    example={"logout_token": "a JWT that the provider has signed"},
+    {"type": "object", "required": ["logout_token"], "properties": {"logout_token": _LOGOUT_TOKEN}},
+    example={"logout_token": _LOGOUT_EXAMPLE},
 )
 
 

@@ -25,7 +25,12 @@ from kernel.sdk import (
 
 routes = RouteTable("Proxy")
 _METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH")
-_BODY = RawBody(("application/octet-stream", "application/json"), {})
+_BODY = RawBody(
+    ("application/octet-stream", "application/json"),
+    {"description": "Whatever the service takes."},
+    example="Whatever the service takes, as it is.",
+    more_examples={"application/json": {"text": "Good morning.", "language": "en"}},
+)
 
 
 class ProxyTarget(BaseModel):

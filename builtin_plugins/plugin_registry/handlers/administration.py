@@ -23,8 +23,30 @@ routes = RouteTable("Plugin administration")
 
 NAME = "plugin_registry"
 _DOCUMENT_LIMIT = 1024 * 1024
+_YAML = """\
+apiVersion: platform.dev/v1alpha1
+kind: Plugin
+metadata:
+  name: station-notes
+  version: 1.0.0
+  description: Stores notes
+spec:
+  trigger:
+    type: webhook
+    webhook:
+      path: /stations/notes  # live at /webhook/stations/notes
+  action:
+    type: store-vector
+    store:
+      collection: station-notes
+      input:
+        text: "{{ .note }}"  # the field `note` of what is sent there
+        metadata:
+          station: "{{ .station }}"
+"""
 _DOCUMENT = RawBody(
     ("application/json", "application/yaml", "text/yaml"),
+    {"type": "object", "description": "The manifest; `GET /v1/plugins/schema` shows its schema."},
     example={
         "apiVersion": "platform.dev/v1alpha1",
         "kind": "Plugin",
@@ -39,11 +61,12 @@ _DOCUMENT = RawBody(
                 "type": "store-vector",
                 "store": {
                     "collection": "station-notes",
-                    "input": {"text": "{{ .note }}"},
+                    "input": {"text": "{{ .note }}", "metadata": {"station": "{{ .station }}"}},
                 },
             },
         },
     },
+    more_examples={"application/yaml": _YAML, "text/yaml": _YAML},
 )
 
 

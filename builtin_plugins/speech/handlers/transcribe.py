@@ -27,8 +27,14 @@ _ERRORS = (
     408,
 )
 _LANGUAGE = {"type": "string", "description": "Regional code such as en-US; DEFAULT_STT_LANG if not given."}
-_UPLOAD = Upload(fields={"language": _LANGUAGE})
-_OPENAI_UPLOAD = Upload(fields={"language": _LANGUAGE, "model": {"type": "string"}})
+_MODEL = {
+    "type": "string",
+    "description": "OpenAI's clients send it. It is ignored: the engine is a setting.",
+}
+_FILE = "A recording with its file name: WAV, FLAC, OGG, MP3, and with ffmpeg installed WebM and M4A."
+_EXAMPLE = {"file": "meeting.wav", "language": "en-US"}
+_UPLOAD = Upload(fields={"language": _LANGUAGE}, file=_FILE, example=_EXAMPLE)
+_OPENAI_UPLOAD = Upload(fields={"language": _LANGUAGE, "model": _MODEL}, file=_FILE, example=_EXAMPLE)
 _BY_BASE = {region.partition("-")[0]: region for region in REGIONS}
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import time
+from base64 import urlsafe_b64decode
 from typing import Any
 
 import pytest
@@ -170,6 +172,20 @@ async def test_claims_of_a_logout_token(shared: Site, name: str) -> None:
     reply = await told(shared, shared.idp.logout_token(**{"sub": "anna", **WRONG[name]}))
     assert (reply.status, reply.json()["code"]) == (400, "sso_bad_logout_token"), reply.body
     assert await is_accepted(anna)
+
+
+@together
+async def test_logout_token_of_the_documents(shared: Site) -> None:
+    """The example has every claim that is asked for; it lacks this provider, its signature, and the time."""
+    document = (await shared.running.anonymous.get("/openapi.json")).json()
+    body = document["paths"]["/v1/auth/oidc/backchannel-logout"]["post"]["requestBody"]
+    [token] = body["content"]["application/x-www-form-urlencoded"]["example"].values()
+    assert (await told(shared, token)).json()["code"] == "sso_bad_logout_token"
+    header, claims = (json.loads(urlsafe_b64decode(part + "==")) for part in token.split(".")[:2])
+    now = {"iss": ISSUER, "aud": CLIENT_ID, "iat": int(time.time()), "exp": int(time.time()) + 60}
+    assert set(now) < set(claims)
+    reply = await told(shared, shared.idp.signed({**claims, **now}, typ=header["typ"]))
+    assert reply.status == 200, reply.body
 
 
 @together

@@ -9,6 +9,8 @@ from tests.builtin_plugins.web_client.visits import Visitor
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+STT, QUESTIONS = "/v1/stt", "/v1/rag/evaluation/sets/{set_id}/upload"
+
 
 async def test_signing_in_on_the_page(visitor: Visitor) -> None:
     """A wrong password is said; after the right one, the page asks as the account."""
@@ -25,3 +27,23 @@ async def test_signing_in_on_the_page(visitor: Visitor) -> None:
     await form.get_by_role("button", name="Sign in").click()
     await expect(form.locator("output")).to_have_text(f"Signed in as {ann.user['username']}")
     await expect(page.locator(".btn.authorize.locked")).to_be_visible()
+
+
+async def test_examples_of_bodies(visitor: Visitor) -> None:
+    """JSON Lines are shown as lines; who tries a form finds its fields filled in."""
+    page = await visitor.new_tab()
+    document = (await visitor.site.anonymous.get("/openapi.json")).json()
+    # The whole document takes a browser many seconds.
+    few = {path: {"post": document["paths"][path]["post"] | {"responses": {}}} for path in (QUESTIONS, STT)}
+    fewer = document | {"paths": few, "components": {}}
+    await page.route("**/openapi.json", lambda route: route.fulfill(json=fewer))
+    await page.goto(f"{visitor.site.url}/docs")
+    lines = page.locator(f'.opblock:has([data-path="{QUESTIONS}"])')
+    await lines.locator(".opblock-summary-control").click()
+    example = lines.locator(".body-param__example")
+    await expect(example).to_contain_text('"130 EUR"]}\n{"question": ', use_inner_text=True)
+    form = page.locator(f'.opblock:has([data-path="{STT}"])')
+    await form.locator(".opblock-summary-control").click()
+    await expect(form.get_by_text("-F file=@meeting.wav -F language=en-US")).to_be_visible()
+    await form.get_by_role("button", name="Try it out").click()
+    await expect(form.get_by_role("textbox")).to_have_value("en-US")

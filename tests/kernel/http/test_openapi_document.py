@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from kernel.http.openapi import without_descriptions
 from kernel.plugins import installed
-from kernel.sdk import PUBLIC, Context, Plugin, RouteTable, hookimpl
+from kernel.sdk import PUBLIC, Context, Plugin, RawBody, RouteTable, Upload, hookimpl
 from kernel.testing import Running, Start
 from tests.fakes.echo import EchoPlugin
 
@@ -170,6 +170,76 @@ class TestOddModels:
         running = await start_platform(Offers("odd", Odd), Offers("even", int))
         found = await document(running)
         assert "/v1/even" in found["paths"]
+
+
+class Takes(Plugin):
+    """A plugin with a route for each of these bodies, by its last word."""
+
+    name = "takes"
+
+    def __init__(self, **bodies: Any) -> None:
+        self.bodies = bodies
+
+    @hookimpl
+    def register_routes(self) -> list[RouteTable]:
+        table = RouteTable("Takes")
+        for name, body in self.bodies.items():
+
+            @table.post(f"/v1/takes/{name}", access=PUBLIC, body=body, returns=int)
+            async def take(ctx: Context) -> int:
+                """Take something."""
+                return 1
+
+        return [table]
+
+
+async def test_bodies_and_their_examples(start_platform: Start) -> None:
+    """An example of every media type that has one; that of a form is with its parts and in curl's words."""
+    title = {"type": "string", "description": "What it is called."}
+    forms = ("application/x-www-form-urlencoded", "multipart/form-data")
+    takes = Takes(
+        plain=Upload(),
+        part=Upload(fields={"title": title}, example={"title": "Minutes"}),
+        whole=Upload(
+            fields={"old": {"type": "boolean"}}, file="Minutes.", example={"file": "a b.md", "old": True}
+        ),
+        raw=RawBody(("application/json", "text/csv", *forms), {"description": "Anything."}, example={"a": 1}),
+        texts=RawBody(("text/csv", "text/yaml"), more_examples={"text/yaml": "a: 1"}),
+        form=RawBody(
+            forms, {"type": "object", "properties": {"a": {"description": "A."}}}, example={"a": "1"}
+        ),
+    )
+    paths = (await document(await start_platform(takes)))["paths"]
+    found = {name: paths[f"/v1/takes/{name}"]["post"]["requestBody"] for name in takes.bodies}
+
+    def shown(name: str) -> dict[str, Any]:
+        return {key: media.get("example") for key, media in found[name]["content"].items()}
+
+    def parts(name: str, media_type: str = forms[1]) -> Any:
+        return found[name]["content"][media_type]["schema"].get("properties")
+
+    file = {"type": "string", "contentMediaType": "application/octet-stream"}
+    named = {**file, "description": "The file, with its name."}
+    assert (shown("plain"), parts("plain")) == ({forms[1]: None}, {"file": named})
+    assert shown("part") == {forms[1]: {"title": "Minutes"}}
+    assert parts("part") == {"file": named, "title": {**title, "examples": ["Minutes"]}}
+    assert shown("whole") == {forms[1]: {"file": "a b.md", "old": True}}
+    assert parts("whole") == {
+        "file": {**file, "description": "Minutes.", "examples": ["a b.md"]},
+        "old": {"type": "boolean", "examples": [True]},
+    }
+    assert {name: body["description"] for name, body in found.items() if "description" in body} == {
+        "part": "With curl: `-F title=Minutes`",
+        "whole": "With curl: `-F file='@a b.md' -F old=true`",
+        "raw": "Anything.",
+    }
+    assert shown("raw") == {"application/json": {"a": 1}, "text/csv": None, forms[0]: None, forms[1]: None}
+    assert shown("texts") == {"text/csv": None, "text/yaml": "a: 1"}
+    assert (shown("form"), parts("form")) == (
+        {forms[0]: {"a": "1"}, forms[1]: None},
+        {"a": {"description": "A."}},
+    )
+    assert parts("form", forms[0]) == {"a": {"type": "string", "description": "A.", "examples": ["1"]}}
 
 
 def test_without_descriptions() -> None:
