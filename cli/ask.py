@@ -69,10 +69,15 @@ def _cited(answer: str, sources: Sequence[dict[str, Any]]) -> Iterator[str]:
     numbers: dict[str, str] = {}
     for number, source in enumerate(sources, start=1):
         if f"[{number}]" in answer:
-            page = f", page {source['page']}" if source.get("page") else ""
-            place = f"{source['source']}{page}"
+            place = f"{source['source']}{_pages(source)}"
             numbers[place] = f"{numbers.get(place, '')}[{number}]"
     return (f"{cited} {place}" for place, cited in numbers.items())
+
+
+def _pages(source: dict[str, Any]) -> str:
+    if not source.get("page"):
+        return ""
+    return f", page {source['page']}" + (f" to {source['last_page']}" if source.get("last_page") else "")
 
 
 async def _pipeline(client: Client, base: str | None, pipeline: str | None) -> str:

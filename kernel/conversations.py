@@ -107,8 +107,9 @@ class PipelineEntry:
 class CitedPassage:
     """A passage of a document; an answer cites the first of its passages as [1].
 
-    `knowledge_base_id` is None where the document was deleted in between. `char_start` and `char_end` count
-    characters of the document's text.
+    `knowledge_base_id` is None where the document was deleted in between. `page` is where the answer's
+    quotation stands, else where the passage begins; then `last_page` is where it ends, if elsewhere.
+    `char_start` and `char_end` count characters of the document's text.
     """
 
     text: str
@@ -120,6 +121,7 @@ class CitedPassage:
     page: int | None
     char_start: int
     char_end: int
+    last_page: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,8 @@ def _shown(passage: contracts.CitedPassage) -> dict[str, Any]:
     shown: dict[str, Any] = {"text": passage.text, "source": passage.source, "score": round(passage.score, 4)}
     if passage.page is not None:
         shown["page"] = passage.page
+    if passage.last_page is not None:
+        shown["last_page"] = passage.last_page
     if passage.knowledge_base_id is not None:
         shown["uri"] = passage_uri(passage.knowledge_base_id, passage.document_id, passage.chunk_id)
     return shown

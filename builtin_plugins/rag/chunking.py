@@ -7,11 +7,14 @@ separator in its second half: a blank line, a line, a sentence, a word; failing 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
+from builtin_plugins.rag.answering.ends import ends_sentence, other_ends
+from builtin_plugins.rag.answering.passages import Pages
 from builtin_plugins.rag.parsing.blocks import SEPARATOR, Block
 
 MAX_SIZE: Final = 8_192
@@ -21,24 +24,28 @@ _MAX_HEADINGS: Final = 3
 _VISIBLE: Final = re.compile(r"\S")
 _WORD_START: Final = re.compile(r"\s\S")
 # Bounded, or a long run of blank lines would be scanned from each of its lines.
-_SENTENCE_START: Final = re.compile(r"(?:\n|[.!?] |[。！？])\s{0,8}(?=\S)")
+_SENTENCE_START: Final = re.compile(r"(?:\n|[.!?] )\s{0,8}(?=\S)")
+_GAP: Final = re.compile(r"\s{0,8}(?=\S)")
 _IDEOGRAPH: Final = re.compile(r"[\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]")
 _MOST_IDEOGRAPHS: Final = 512
 _SENTENCE_ENDS: Final = (". ", "? ", "! ")
-_IDEOGRAPHIC_ENDS: Final = ("。", "？", "！")
 _NOT_HEADING_STARTS: Final = ("-", "*", "+", "|", ">", "•")
-_NOT_HEADING_ENDS: Final = (".", "!", "?", ";", ",", "。", "！", "？", "…")
+_NOT_HEADING_ENDS: Final = (";", ",")
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A passage, `text == parsed_text[char_start:char_end]`, and the page where it starts, if any."""
+    """A passage, `text == parsed_text[char_start:char_end]`, and the page where it starts, if any.
+
+    `pages` are the later ones that begin in it.
+    """
 
     index: int
     text: str
     page: int | None
     char_start: int
     char_end: int
+    pages: Pages = ()
 
 
 def chunk(blocks: Iterable[Block], size: int, overlap: int) -> Iterator[Chunk]:
@@ -70,7 +77,8 @@ def _chunks(window: _Window, size: int, overlap: int) -> Iterator[Chunk]:
         end = _end(window, start, fresh, size)
         text = window.text[start:end].rstrip()
         position = window.offset + start
-        yield Chunk(index, text, page, position, position + len(text))
+        pages = window.pages_between(start, start + len(text))
+        yield Chunk(index, text, page, position, position + len(text), pages)
         index += 1
         fresh = window.next_visible(end)
         if fresh >= 0:
@@ -110,10 +118,10 @@ def _separator(text: str, least: int, limit: int, lowest: int) -> int:
         return _before_heading(text, least, found, "\n\n")
     if (found := text.rfind("\n", least, limit + 1)) >= 0:
         return _before_heading(text, least, found, "\n")
-    found = max(text.rfind(mark, least - 1, limit + 1) for mark in _SENTENCE_ENDS)
-    found = max(found, *(text.rfind(mark, least - 1, limit) for mark in _IDEOGRAPHIC_ENDS))
-    if found >= 0:
-        return found + 1
+    found = max(text.rfind(mark, least - 1, limit + 1) for mark in _SENTENCE_ENDS) + 1
+    ends = (end for end in other_ends(text, least - 1, limit + 1) if end <= limit)
+    if found := max([found, *ends]):
+        return found
     if (found := max(text.rfind(" ", least, limit + 1), text.rfind("\t", least, limit + 1))) >= 0:
         return found
     found = max(text.rfind(mark, lowest, least) for mark in (" ", "\n", "\t"))
@@ -136,7 +144,9 @@ def _is_heading(text: str, mark: str) -> bool:
         return "\n" not in text
     if mark == "\n" or not 0 < len(text) <= _MAX_HEADING_CHARS or "\n" in text or "\t" in text:
         return False
-    return not text.startswith(_NOT_HEADING_STARTS) and not text.endswith(_NOT_HEADING_ENDS)
+    if text.startswith(_NOT_HEADING_STARTS) or text.endswith(_NOT_HEADING_ENDS):
+        return False
+    return not ends_sentence(text)
 
 
 def _overlap_start(window: _Window, lowest: int, end: int, fresh: int, overlap: int) -> int:
@@ -153,13 +163,23 @@ def _overlap_start(window: _Window, lowest: int, end: int, fresh: int, overlap: 
     floor = max(end - overlap, lowest, window.page_at(fresh)[1])
     if floor >= end:
         return fresh
-    middle = (floor + end) // 2
-    for sentence in _SENTENCE_START.finditer(text, floor - 1, middle + 1):
-        if sentence.end() >= floor:
-            return sentence.end()
+    sentence = _sentence_start(text, floor, (floor + end) // 2)
+    if sentence is not None:
+        return sentence
     if word := _WORD_START.search(text, floor - 1, end):
         return word.end() - 1
     return floor if fresh == end else fresh
+
+
+def _sentence_start(text: str, least: int, most: int) -> int | None:
+    """Return where the first sentence begins in [least, most]."""
+    starts = (found.end() for found in _SENTENCE_START.finditer(text, least - 1, most + 1))
+    first = next((start for start in starts if start >= least), None)
+    for end in other_ends(text, least - 1, most + 1):
+        gap = _GAP.match(text, end, most + 1)
+        if gap and gap.end() >= least:
+            return gap.end() if first is None else min(first, gap.end())
+    return first
 
 
 class _Window:
@@ -192,6 +212,15 @@ class _Window:
         if passed:
             del self._starts[:passed], self._pages[:passed]
         return self._pages[0], self._starts[0] - self.offset
+
+    def pages_between(self, start: int, end: int) -> Pages:
+        """Return the pages that begin after a position and before another: how far from it, and which."""
+        position = self.offset + start
+        begun = bisect_left(self._starts, self.offset + end)
+        return tuple(
+            (self._starts[at] - position, self._pages[at])
+            for at in range(bisect_right(self._starts, position), begun)
+        )
 
     def next_page(self, least: int) -> int | None:
         """Return where the first later page in sight begins that does not begin before `least`."""

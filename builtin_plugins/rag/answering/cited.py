@@ -1,9 +1,10 @@
-"""Whether the passages that an answer cites contain what its sentences say, by their words."""
+"""Whether, and where, the passages that an answer cites contain what its sentences say, by their words."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.sentences import split_sentences
@@ -19,24 +20,51 @@ def count_citations(text: str, passages: Sequence[Passage]) -> tuple[int, int]:
 
     A passage does when it has six of ten of the sentence's content words, and all of its names and numbers.
     """
-    cited = supported = begin = 0
-    for found in _CITED.finditer(text):
-        sentence = _last_sentence(text[begin : found.start()])
-        for number in {int(one) for one in _NUMBER.findall(found.group())}:
-            cited += 1
-            supported += 1 <= number <= len(passages) and says(passages[number - 1].text, sentence)
-        begin = found.end()
+    cited = supported = 0
+    for sentence, number in _citations(text):
+        cited += 1
+        supported += 1 <= number <= len(passages) and says(passages[number - 1].text, sentence)
     return cited, supported
+
+
+def pages_cited(text: str, passages: Sequence[Passage]) -> dict[int, int | None]:
+    """On which page stands what a passage is first cited for, of those over several pages; if it is found."""
+    found = dict[int, int | None]()
+    for sentence, number in _citations(text):
+        passage = passages[number - 1] if 1 <= number <= len(passages) else None
+        if passage is None or not passage.pages or number in found or not content_stems(sentence):
+            continue
+        page, share = max(
+            ((page, _share(part, sentence)) for page, part in passage.by_page()), key=itemgetter(1)
+        )
+        if share >= _ENOUGH:
+            found[number] = page
+    return found
 
 
 def says(passage: str, sentence: str) -> bool:
     """Whether a passage contains what a sentence says."""
+    return _share(passage, sentence) >= _ENOUGH
+
+
+def _share(passage: str, sentence: str) -> float:
+    """How much of what a sentence says a passage contains; nothing where one of its names is missing."""
     wanted = content_stems(sentence)
     there = content_stems(passage)
     stems = {stem(word) for word in words(passage)}
     if not all(found_in(name, stems) for name in named_terms(sentence)):
-        return False
-    return sum(found_in(word, there) for word in wanted) >= _ENOUGH * len(wanted)
+        return 0.0
+    return sum(found_in(word, there) for word in wanted) / len(wanted) if wanted else 1.0
+
+
+def _citations(text: str) -> Iterator[tuple[str, int]]:
+    """Each citation: the sentence before it, and its number."""
+    begin = 0
+    for found in _CITED.finditer(text):
+        sentence = _last_sentence(text[begin : found.start()])
+        for number in {int(one) for one in _NUMBER.findall(found.group())}:
+            yield sentence, number
+        begin = found.end()
 
 
 def _last_sentence(segment: str) -> str:

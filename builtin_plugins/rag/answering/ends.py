@@ -1,4 +1,4 @@
-"""Marks that end a sentence, in any script: full stops, dandas, the question marks of Arabic."""
+"""Marks that end a sentence, in any script: full stops, dandas, the question marks of Arabic and Greek."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ _ASCII = re.compile(  # begins with a set of characters: the search then skips a
     r"""[.!?] (?<![.!?]{2}) [.!?]*+ ["')\]]* (?=\s+["'(\[]?[A-Z0-9])""", re.VERBOSE
 )
 _QUOTES = frozenset('"”»)」』）】')
-_ASKS = re.compile(r"[?？؟፧⁇⁈⁉‽][!！?？]*[\"'”’»)\]」』）】]*$")
+_CLOSING = "\"'”’»)]」』）】"
+_ASKING = frozenset("?？؟፧⁇⁈⁉‽")
+_GREEK_ASKS = r"[\u0370-\u03ff\u1f00-\u1fff]{2}[;\u037e]"  # after a letter of a formula it is a semicolon
+_GREEK = re.compile(_GREEK_ASKS)
+_JAPANESE_ASKS = ("ですか", "ますか", "でしたか", "ましたか", "ませんか", "でしょうか", "だろうか")
 
 
 class _Marks(NamedTuple):
-    """What ends a sentence within a text, and a mark that may."""
+    """What ends a sentence within a text, the same without Latin's own marks, and a mark that may."""
 
     end: Any
+    other: Any
     mark: Any
 
 
@@ -27,20 +32,29 @@ def _of_any_script() -> _Marks:
     import regex
 
     own = r"[[\p{Sentence_Terminal}།༎]--[.!?…。！？｡।॥]]"
-    end = rf"""[\p{{Sentence_Terminal}}…།༎]
-        (?: (?<=[。！？｡])[。！？｡]*[」』）】]*
-          | (?<=[.!?…])(?<![.!?…]{{2}})[.!?…]*+["'”’»)\]]*(?=\s+["'“‘«(\[¿¡]?[^\W_a-zß-öø-ÿ])
+    latin = r"""(?<=[.!?…])(?<![.!?…]{2})[.!?…]*+["'”’»)\]]*(?=\s+["'“‘«(\[¿¡]?[^\W_a-zß-öø-ÿ])"""
+    other = rf"""(?<=[。！？｡])[。！？｡]*[”’」』）】]*
           | (?<=[।॥])(?<![।॥]{{2}})[।॥]*+(?:\s*\d{{1,4}}\s*[।॥]++)?(?:["'”’»)\]]*+(?=\s)|(?=\p{{L}}))
           | (?<={own})(?<!{own}{{2}}){own}*+(?:\s[།༎]|["'”’»)\]]*+(?=\s))
-        )"""
+          | (?<={_GREEK_ASKS})["'”’»)\]]*+(?=\s+["'“‘«(]?\p{{Lu}})"""
+    marks, flags = r"\p{Sentence_Terminal}།༎;\u037e", regex.VERBOSE | regex.VERSION1
     return _Marks(
-        regex.compile(end, regex.VERBOSE | regex.VERSION1), regex.compile(r"[\p{Sentence_Terminal}…།༎]")
+        regex.compile(rf"[{marks}…](?:{latin}|{other})", flags),
+        regex.compile(rf"[[{marks}]--[.!?]](?:{other})", flags),
+        regex.compile(r"[\p{Sentence_Terminal}…།༎\u037e]"),
     )
 
 
 def ends(body: str) -> Iterator[re.Match[str]]:
     """Where sentences may end within a text, each with its mark first; abbreviations are among them."""
     return (_ASCII if body.isascii() else _of_any_script().end).finditer(body)
+
+
+def other_ends(text: str, start: int, end: int) -> Iterator[int]:
+    """Where sentences end between two places of a text, by marks that the Latin script doesn't have."""
+    if not text.isascii() and not text[start:end].isascii():
+        for found in _of_any_script().other.finditer(text, start, end):
+            yield found.end()
 
 
 def ends_sentence(text: str) -> bool:
@@ -55,5 +69,9 @@ def is_closed(text: str) -> bool:
 
 
 def asks(text: str) -> bool:
-    """Whether a text ends as a question."""
-    return _ASKS.search(text) is not None
+    """Whether a text ends as a question: by its mark, or in Japanese by its verb."""
+    said = text.rstrip(_CLOSING)
+    before = said.rstrip("!！?？")
+    if before[-1:] in _ASKING or not _ASKING.isdisjoint(said[len(before) :]):
+        return True
+    return bool(_GREEK.fullmatch(said[-3:])) or said.rstrip("。｡").endswith(_JAPANESE_ASKS)

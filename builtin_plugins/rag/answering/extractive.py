@@ -99,7 +99,12 @@ def compose(
     numbers = [cited_as[one.passage - 1] or 0 for one in picked]
     pairs = zip(picked, numbers, strict=True)
     text = " ".join(f"{quoted(one.text)} [{number}]" for one, number in pairs)
-    return Answer(text, tuple(sorted(set(numbers))), supported=True, confidence=weighed.sure)
+    pages = {
+        cited_as[one.passage - 1] or 0: weighed.passages[one.passage - 1].page_at(one.start)
+        for one in (found[at] for at in reversed(quotable))  # the best of a passage comes last
+        if one in picked
+    }
+    return Answer(text, tuple(sorted(set(numbers))), supported=True, confidence=weighed.sure, pages=pages)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+Pages = tuple[tuple[int, int | None], ...]
+"""Pages that begin within a text: where, in characters of it, and which."""
+
+
+def page_at(place: int, first: int | None, pages: Pages) -> int | None:
+    """The page of a character of a text that begins on the `first`."""
+    return next((page for start, page in reversed(pages) if start <= place), first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,8 +22,8 @@ class Passage:
     ``score`` is retrieval's relevance; ``near`` is the similarity of the whole chunk to the question, on the
     model's own scale, and ``matched`` the share of a full match by words, both None where nobody measured
     them. ``language`` is that of its document (ISO 639), as far as it is known. ``char_start`` and
-    ``char_end`` are the chunk's place in its document's text, in characters; ``page`` counts from 1 and is
-    None where the format has no pages.
+    ``char_end`` are the chunk's place in its document's text, in characters; ``page``, where it begins,
+    counts from 1 and is None where the format has no pages. ``pages`` are the later ones that begin in it.
     """
 
     text: str
@@ -27,6 +37,22 @@ class Passage:
     near: float | None = None
     matched: float | None = None
     language: str | None = None
+    pages: Pages = ()
+
+    def by_page(self) -> Iterator[tuple[int | None, str]]:
+        """Its pages, each with its part of the text."""
+        starts = [(0, self.page), *self.pages, (len(self.text), None)]
+        return ((page, self.text[start:end]) for (start, page), (end, _) in pairwise(starts))
+
+    def page_at(self, place: int) -> int | None:
+        """The page of a character of the text."""
+        return page_at(place, self.page, self.pages)
+
+    @property
+    def last_page(self) -> int | None:
+        """The page where it ends, if that is another than where it begins."""
+        last = self.pages[-1][1] if self.pages else None
+        return None if last == self.page else last
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +61,8 @@ class Answer:
 
     Where ``supported`` is false the text says that the documents hold no answer, and nothing is cited.
     ``confidence`` is the probability that the answer is right, 0 for a refusal. ``unshown`` is the passage
-    that answers where it may not be quoted, as it is not shown: there is no text then.
+    that answers where it may not be quoted, as it is not shown: there is no text then. ``pages`` tells for
+    passages that are cited on which page their best quotation stands.
     """
 
     text: str
@@ -43,3 +70,4 @@ class Answer:
     supported: bool
     confidence: float = 0.0
     unshown: int | None = None
+    pages: Mapping[int, int | None] = field(default_factory=dict)

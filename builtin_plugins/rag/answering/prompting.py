@@ -125,7 +125,9 @@ def _safe(_chunk_id: str, text: str) -> str:
 
 def _source(passage: Passage) -> str:
     name = re.sub(r"[\s\"<>]+", " ", defused(passage.source)).strip()[:_MAX_SOURCE]
-    return f"{name}, page {passage.page}" if passage.page is not None else name
+    if passage.page is None:
+        return name
+    return f"{name}, page {passage.page}" + (f" to {passage.last_page}" if passage.last_page else "")
 
 
 def _history(history: Sequence[Turn], room: int) -> list[contracts.ChatMessage]:

@@ -114,7 +114,11 @@ def _of_block(start: int, block: str, language: str | None) -> Iterator[Sentence
     offset = marker.end() if marker else 0
     body = block[offset:]
     row = _stands_alone(block) and not _HEADING.match(block)
-    pieces = [(at, text) for at, piece in _pieces(body, language) if (text := _clean(piece))]
+    pieces = [
+        (at + len(piece) - len(piece.lstrip()), text)
+        for at, piece in _pieces(body, language)
+        if (text := _clean(piece))
+    ]
     asked = len(pieces) == 1 and _is_question(body)
     heading = asked or bool(_HEADING.match(block)) or _looks_like_heading(body)
     for at, text in pieces:

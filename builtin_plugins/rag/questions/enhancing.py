@@ -13,15 +13,14 @@ from dataclasses import replace
 from typing import Any
 
 from builtin_plugins.rag import hookspecs
-from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.questions.question import Inquiry
-from builtin_plugins.rag.questions.ranked import Ranked, Retrieved, cited_passage
+from builtin_plugins.rag.questions.ranked import Ranked, Retrieved, cited_passage, passage_of
 from builtin_plugins.rag.questions.retrieval import documents_of, named
 from builtin_plugins.rag.questions.trace import plural
 from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import LANGUAGE, Platform, StoredPoint, contracts
+from kernel.sdk import Platform, StoredPoint, contracts
 
 log = logging.getLogger("platform.rag.enhancing")
 
@@ -139,21 +138,9 @@ async def _point(platform: Platform, collection: str, one: contracts.RankedPassa
 
 
 def _ranked(by: contracts.RankedPassage, point: StoredPoint, source: str, dense: float) -> Ranked:
-    score, payload = round(by.score, 6), point.payload
-    passage = Passage(
-        text=point.text,
-        source=source,
-        score=score,
-        chunk_id=point.id,
-        document_id=point.group,
-        page=payload.get("page"),
-        char_start=payload["char_start"],
-        char_end=payload["char_end"],
-        near=dense,
-        language=payload.get(LANGUAGE),
-    )
+    score = round(by.score, 6)
     return Ranked(
-        passage,
+        passage_of(point, source, score, dense),
         by.knowledge_base_id,
         point.position,
         dense,

@@ -8,7 +8,7 @@ from functools import partial
 from builtin_plugins.rag.answering import extractive
 from builtin_plugins.rag.questions.events import Found, Piece
 from builtin_plugins.rag.questions.question import Question
-from builtin_plugins.rag.questions.ranked import Ranked, Retrieved, told
+from builtin_plugins.rag.questions.ranked import Ranked, Retrieved, on_pages, told
 from builtin_plugins.rag.questions.rendering import Draft
 from builtin_plugins.rag.questions.weighing import weighed
 from builtin_plugins.rag.questions.widening import place_of
@@ -24,7 +24,7 @@ async def extracted(question: Question, found: Retrieved) -> AsyncGenerator[Foun
             # A source that answers is worth more to whoever sees few than the last of them.
             shown = [*shown[:-1], found.judged[made.unshown - 1]]
             made = compose(_places(found, shown))
-    kept = told(shown, made.confidence) if made.supported else []
+    kept = on_pages(told(shown, made.confidence), made.pages) if made.supported else []
     yield Found(kept, question.request.explain)
     yield Piece(made.text)
     yield Draft(made.text, kept)

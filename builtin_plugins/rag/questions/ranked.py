@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from builtin_plugins.rag.answering.extractive import DEPTH
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.schemas import LegScores, Source
-from kernel.sdk import Embedded, contracts
+from builtin_plugins.rag.services.places import pages_of
+from kernel.sdk import LANGUAGE, Embedded, StoredPoint, contracts
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,10 @@ class Ranked:
         """The same with another score to rank by; `rerank` if that is where it comes from."""
         passage = replace(self.passage, score=round(score, 6))
         return replace(self, passage=passage, rerank=self.rerank if rerank is None else rerank)
+
+    def on_page(self, page: int | None) -> Ranked:
+        """The same, told to be on the page of what is quoted from it and on no other."""
+        return replace(self, passage=replace(self.passage, page=page, pages=()))
 
     @property
     def scores(self) -> LegScores:
@@ -92,6 +97,32 @@ def told(items: Sequence[Ranked], confidence: float) -> list[Ranked]:
     return [item.scored(score) for item, score in zip(items, moved, strict=True)]
 
 
+def on_pages(items: Sequence[Ranked], pages: Mapping[int, int | None]) -> list[Ranked]:
+    """The same passages; `pages` tells of those that are quoted, counted from 1, where that is."""
+    return [item.on_page(pages[at]) if at in pages else item for at, item in enumerate(items, 1)]
+
+
+def passage_of(
+    point: StoredPoint, source: str, score: float, near: float, matched: float | None = None
+) -> Passage:
+    """A stored passage as it was found; `source` is the name of its document."""
+    payload = point.payload
+    return Passage(
+        text=point.text,
+        source=source,
+        score=score,
+        chunk_id=point.id,
+        document_id=point.group,
+        page=payload.get("page"),
+        char_start=payload["char_start"],
+        char_end=payload["char_end"],
+        near=near,
+        matched=matched,
+        language=payload.get(LANGUAGE),
+        pages=pages_of(payload),
+    )
+
+
 def source_of(item: Ranked, *, explain: bool = False) -> Source:
     """The passage as clients see it."""
     passage = item.passage
@@ -104,6 +135,7 @@ def source_of(item: Ranked, *, explain: bool = False) -> Source:
         page=passage.page,
         char_start=passage.char_start,
         char_end=passage.char_end,
+        last_page=passage.last_page,
         context_type=None if item.child is None else "parent",
         child_chunk_index=item.child,
         tree_level=item.tree_level or None,
@@ -125,4 +157,5 @@ def cited_passage(item: Ranked) -> contracts.CitedPassage:
         page=passage.page,
         char_start=passage.char_start,
         char_end=passage.char_end,
+        last_page=passage.last_page,
     )

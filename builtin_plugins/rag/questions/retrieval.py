@@ -10,14 +10,13 @@ from typing import Any
 from sqlalchemy import String, bindparam, select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.errors import EngineChanged
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.questions.merging import Found, as_asked, merged
-from builtin_plugins.rag.questions.ranked import Ranked, Retrieved
+from builtin_plugins.rag.questions.ranked import Ranked, Retrieved, passage_of
 from builtin_plugins.rag.schemas import MetadataFilter
 from builtin_plugins.rag.services.embedding import embed, engine_changed
-from kernel.sdk import LANGUAGE, Among, Embedded, EngineMismatch, Hit, Ids, Platform, Prepared, Query
+from kernel.sdk import Among, Embedded, EngineMismatch, Hit, Ids, Platform, Prepared, Query
 
 _DOCUMENT: Any = Document.__table__
 _NAMED = Prepared(
@@ -172,28 +171,14 @@ async def named(platform: Platform, documents: Iterable[str]) -> Mapping[str, tu
 
 
 def _of_hit(hit: Hit, document: tuple[str, str], question: Embedded) -> Ranked:
-    payload, score = hit.point.payload, round(hit.score, 6)
+    score, near = round(hit.score, 6), question.similarity(hit.cosine)
     kb_id, source = document
-    near = question.similarity(hit.cosine)
-    passage = Passage(
-        text=hit.point.text,
-        source=source,
-        score=score,
-        chunk_id=hit.point.id,
-        document_id=hit.point.group,
-        page=payload.get("page"),
-        char_start=payload["char_start"],
-        char_end=payload["char_end"],
-        near=near,
-        matched=hit.words,
-        language=payload.get(LANGUAGE),
-    )
     return Ranked(
-        passage,
+        passage_of(hit.point, source, score, near, hit.words),
         kb_id,
         hit.point.position,
         near,
         hit.words,
         score,
-        tree_level=payload.get("tree_level", 0),
+        tree_level=hit.point.payload.get("tree_level", 0),
     )

@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
+from builtin_plugins.rag.answering.passages import Pages
 from builtin_plugins.rag.questions.ranked import Ranked, Retrieved
+from builtin_plugins.rag.services.places import pages_of
 from kernel.sdk import Platform, StoredPoint
 
 
@@ -29,10 +31,12 @@ async def _wide(platform: Platform, item: Ranked) -> Ranked:
     )
     if not any(row.id == item.passage.chunk_id for row in rows):
         return item  # deleted in between
+    text, pages = joined(rows)
     passage = replace(
         item.passage,
-        text=joined(rows),
+        text=text,
         page=rows[0].payload.get("page"),
+        pages=pages,
         char_start=rows[0].payload["char_start"],
         char_end=max(row.payload["char_end"] for row in rows),
     )
@@ -46,14 +50,24 @@ def place_of(item: Ranked, shown: Sequence[Ranked]) -> int | None:
     return next(own, next(wide, None))
 
 
-def joined(rows: Sequence[StoredPoint]) -> str:
-    """The text of passages that follow each other. They overlap; what lies between is white space."""
+def joined(rows: Sequence[StoredPoint]) -> tuple[str, Pages]:
+    """The text of passages that follow each other, and the later pages that begin in it.
+
+    Passages overlap; what lies between is white space.
+    """
     text, end = "", rows[0].payload["char_start"]
+    page, pages = rows[0].payload.get("page"), list[tuple[int, int | None]]()
     for row in rows:
         start = row.payload["char_start"]
-        text += "\n" * (start > end) + row.text[max(0, end - start) :]
+        text += "\n" * (start > end)
+        known = max(0, end - start)
+        for place, begun in ((0, row.payload.get("page")), *pages_of(row.payload)):
+            if place >= known and begun != page:
+                pages.append((len(text) + place - known, begun))
+                page = begun
+        text += row.text[known:]
         end = max(end, row.payload["char_end"])
-    return text
+    return text, tuple(pages)
 
 
 def _without_repeats(wide: Sequence[Ranked], children: Sequence[Ranked]) -> list[Ranked]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from builtin_plugins.rag.answering.citations import CitationFilter
+from builtin_plugins.rag.answering.cited import pages_cited
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.prompting import build_prompt
 from builtin_plugins.rag.answering.refusing import refusal_in
@@ -15,7 +16,7 @@ from builtin_plugins.rag.questions.events import Found, Piece
 from builtin_plugins.rag.questions.extracted import extracted
 from builtin_plugins.rag.questions.model import NO_RUNTIME
 from builtin_plugins.rag.questions.question import Question
-from builtin_plugins.rag.questions.ranked import Retrieved, told
+from builtin_plugins.rag.questions.ranked import Ranked, Retrieved, on_pages, told
 from builtin_plugins.rag.questions.refusals import RefusalGate
 from builtin_plugins.rag.questions.rendering import Draft
 from builtin_plugins.rag.questions.thread import in_thread
@@ -103,8 +104,16 @@ async def _generated(
                     yield Found([] if gate.refused else items, question.request.explain)
                 text.append(piece)
                 yield Piece(piece)
-    model = ends[-1].model if ends else ""
-    yield Draft("".join(text).strip(), [] if gate.refused else items, model)
+    model, answer = ends[-1].model if ends else "", "".join(text).strip()
+    yield Draft(answer, [] if gate.refused else await _located(question, answer, items), model)
+
+
+async def _located(question: Question, text: str, items: Sequence[Ranked]) -> Sequence[Ranked]:
+    """The passages, those over several pages on the page that says what the answer cites them for."""
+    passages = [item.passage for item in items]
+    if not any(passage.pages for passage in passages):
+        return items
+    return on_pages(items, await in_thread(question.platform, pages_cited, text, passages))
 
 
 async def _checked(

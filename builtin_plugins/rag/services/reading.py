@@ -47,6 +47,7 @@ def cited_passage(found: Source, knowledge_base_id: str | None) -> contracts.Cit
         page=found.page,
         char_start=found.char_start,
         char_end=found.char_end,
+        last_page=found.last_page,
     )
 
 

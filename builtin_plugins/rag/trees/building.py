@@ -6,14 +6,18 @@ place in the tree; a tree built anew replaces the one before.
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import select
 
+from builtin_plugins.rag.answering.passages import Pages, page_at
+from builtin_plugins.rag.answering.sentences import split_sentences
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.embedding import embed
+from builtin_plugins.rag.services.places import pages_of, place_of
 from builtin_plugins.rag.trees.clusters import Vectors, clusters
 from builtin_plugins.rag.trees.summaries import summarize
 from kernel.sdk import Embedded, Platform, Point, StoredPoint, Unavailable, Unit, utc_now
@@ -26,7 +30,7 @@ _NAMESPACE = uuid.UUID("0f0a3c1e-2f6b-4b0a-8a0e-5f3c9d1b7e42")
 
 @dataclass(frozen=True)
 class Node:
-    """A passage (level 0) or a summary, with what it stands for: characters and page of the document."""
+    """A passage (level 0) or a summary, with what it stands for: characters and pages of the document."""
 
     id: str
     level: int
@@ -35,6 +39,7 @@ class Node:
     char_start: int
     char_end: int
     children: tuple[str, ...] = ()
+    pages: Pages = ()
 
 
 async def build(platform: Platform, document: Document, base: KnowledgeBase) -> bool:
@@ -78,6 +83,7 @@ async def _summary(
 ) -> Node:
     texts = [child.text for child in children]
     text = await summarize(platform, base.embedding_model, base.llm_model, texts)
+    pages = await asyncio.to_thread(_pages_quoted, text, children)
     return Node(
         str(uuid.uuid5(_NAMESPACE, f"{document_id}/{level}/{number}")),
         level,
@@ -86,7 +92,18 @@ async def _summary(
         min(child.char_start for child in children),
         max(child.char_end for child in children),
         tuple(child.id for child in children),
+        pages,
     )
+
+
+def _pages_quoted(text: str, children: Sequence[Node]) -> Pages:
+    """The pages of sentences that a summary repeats: without a model it has no others."""
+    found: dict[int, int | None] = {}
+    for child in (one for one in children if one.page is not None):
+        for sentence in split_sentences(child.text):
+            if (place := text.find(sentence.text)) >= 0:
+                found.setdefault(place, page_at(sentence.start, child.page, child.pages))
+    return tuple(sorted(found.items()))
 
 
 async def _embedded(platform: Platform, base: KnowledgeBase, nodes: Sequence[Node]) -> Embedded:
@@ -132,15 +149,10 @@ def _store(
 
 def _leaf(row: StoredPoint) -> Node:
     payload = row.payload
-    return Node(row.id, 0, row.text, payload.get("page"), payload["char_start"], payload["char_end"])
+    place = (payload.get("page"), payload["char_start"], payload["char_end"])
+    return Node(row.id, 0, row.text, *place, pages=pages_of(payload))
 
 
 def _point(document_id: str, at: int, node: Node, vector: Vectors) -> Point:
-    payload = {
-        "page": node.page,
-        "char_start": node.char_start,
-        "char_end": node.char_end,
-        "tree_level": node.level,
-        "children_ids": list(node.children),
-    }
+    payload = {**place_of(node), "tree_level": node.level, "children_ids": list(node.children)}
     return Point(node.id, document_id, at, node.text, vector, payload)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.mcp_server.mcp_support import LEGACY, MODERN, Peer, program
+from tests.builtin_plugins.rag.documents import pdf
 from tests.builtin_plugins.rag.rag_support import ingest, make_base, make_pipeline, somebody
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -97,6 +99,23 @@ async def test_search_and_open(mcp: Running, version: str) -> None:
     assert len(
         (await client.ask("tools/call", name="search", arguments=named))["structuredContent"]["passages"]
     )
+
+
+async def test_pages(mcp: Running, tmp_path: Path) -> None:
+    """A passage that a search finds has its first page and its last, a citation that of its sentence."""
+    owner = await somebody(mcp)
+    base = await make_base(owner)
+    lines = ["The harbour has two piers.", "The treasure of the harbour is a chest of silver coins."]
+    file = pdf(tmp_path / "harbour.pdf", [[line] for line in lines])
+    await ingest(mcp, owner, base, file.name, file.read_bytes())
+    await make_pipeline(owner, base, name="Harbour")
+    client = Peer(await program(owner), MODERN)
+    found = await client.ask("tools/call", name="search", arguments={"query": "treasure of the harbour"})
+    (passage,) = found["structuredContent"]["passages"]
+    assert (passage["page"], passage["last_page"]) == (1, 2)
+    asked = {"question": "What is the treasure of the harbour?"}
+    answer = await client.ask("tools/call", name="ask_harbour", arguments=asked)
+    assert [source["page"] for source in answer["structuredContent"]["sources"]] == [2]
 
 
 @ERAS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builtin_plugins.rag.answering.citations import CitationFilter, check_citations, without_citations
+from builtin_plugins.rag.answering.cited import pages_cited
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.questions.ranked import Ranked, told
 
@@ -74,3 +75,25 @@ def test_scores_tell_the_confidence(confidence: float) -> None:
     moved = [item.passage.score for item in told(found, confidence)]
     assert moved == sorted(moved, reverse=True) and all(0 <= score <= 1 for score in moved)
     assert len(set(moved)) == 3 and sum(moved) / 3 == pytest.approx(confidence, abs=1e-5)
+
+
+PARTS = ("A room costs 90 EUR.", "A bike costs 15 EUR a day.", "A dog costs 12 EUR a night.")
+
+
+@pytest.mark.parametrize(
+    ("text", "pages"),
+    [
+        ("A dog costs 12 EUR [1].", {1: 9}),
+        ("Yes: a bike costs 15 EUR a day [1], and a dog 12 EUR a night [1].", {1: 8}),
+        ("A bike costs 15 EUR [2], a room 90 EUR [1].", {1: 7}),
+        ("A boat costs 40 EUR [1].", {}),
+        ("[1] Nothing is said. It is so [3].", {}),
+    ],
+)
+def test_the_page_that_a_sentence_cites(text: str, pages: dict[int, int]) -> None:
+    """The page that says what a passage is first cited for; none where no page says it, or there is one."""
+    first = len(PARTS[0]) + 2
+    starts = ((first, 8), (first + len(PARTS[1]) + 2, 9))
+    several = Passage("\n\n".join(PARTS), "a.pdf", 0.5, "c", "d", 7, pages=starts)
+    assert [part.strip() for _, part in several.by_page()] == list(PARTS)
+    assert pages_cited(text, [several, Passage(PARTS[1], "a.pdf", 0.5, "e", "d", 8)]) == pages

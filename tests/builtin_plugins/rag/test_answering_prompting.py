@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -29,6 +30,12 @@ def test_passages_are_numbered_with_source_and_page_and_the_question_comes_last(
     assert '<passage n="1" key="k" source="a.pdf, page 3">\nOne.\n</passage key="k">' in user.content
     assert '<passage n="2" key="k" source="a.txt">\nTwo.' in user.content
     assert user.content.endswith("Question: Why?")
+
+
+def test_a_passage_over_several_pages_names_both_ends() -> None:
+    """Whoever reads it must not take the first page for that of all it says."""
+    several = replace(passage("One.\n\nTwo.", "a.pdf", 3), pages=((6, 4),))
+    assert 'source="a.pdf, page 3 to 4"' in build_prompt("Why?", [several]).messages[1].content
 
 
 def test_a_passage_can_not_close_its_mark() -> None:

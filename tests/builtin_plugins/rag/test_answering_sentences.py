@@ -216,7 +216,10 @@ def test_hostile_marks_take_no_time(run: str) -> None:
 
 @pytest.mark.parametrize(
     "question",
-    ["When does it open?", "いつ開きますか？", "متى يفتح؟", "[12:01] Anna: Is it open?", "Is it open?!"],
+    [
+        *("When does it open?", "いつ開きますか？", "متى يفتح؟", "[12:01] Anna: Is it open?", "Is it open?!"),
+        *("Πότε ανοίγει;", "Πότε ανοίγει\u037e", "いつ開きますか。"),
+    ],
 )
 def test_a_question_on_its_own_line_is_a_heading(question: str) -> None:
     """What follows it answers; within running text it is a sentence like others."""
@@ -224,6 +227,24 @@ def test_a_question_on_its_own_line_is_a_heading(question: str) -> None:
     assert [one.is_heading for one in alone] == [True, False]
     assert not any(one.is_heading for one in split_sentences(f"It is old. {question} At nine."))
     assert not split_sentences(f"It is old. {question}")[-1].is_heading
+
+
+@pytest.mark.parametrize("statement", ["Take α; leave β;", "while (open);", "ここは静か。"])
+def test_what_only_looks_like_a_question(statement: str) -> None:
+    """A semicolon after a formula or in code asks nothing, nor does a word that happens to end in か."""
+    assert not split_sentences(f"{statement}\n\nAt nine.")[0].is_heading
+
+
+def test_a_greek_question_ends_at_its_mark() -> None:
+    """What follows it in its line is a sentence of its own; the semicolon of a formula stays inside."""
+    assert texts("Πότε ανοίγει; Στις εννέα.") == ["Πότε ανοίγει;", "Στις εννέα."]
+    assert texts("Take α; Leave β.") == ["Take α; Leave β."]
+
+
+def test_places_are_those_of_the_first_letters() -> None:
+    """Not of the space before them, which may be on the page before."""
+    text = "- It is old. It is red.\n\nIt is tall."
+    assert [text[one.start :][:5] for one in split_sentences(text)] == ["It is"] * 3
 
 
 def test_a_long_question_is_no_heading() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builtin_plugins.rag.answering.passages import page_at
 from builtin_plugins.rag.chunking import Chunk, chunk
 from builtin_plugins.rag.parsing import Block, parsed_text
 from tests.builtin_plugins.rag.documents import prose
@@ -56,7 +57,10 @@ def test_invariants(blocks: list[Block], size_and_overlap: tuple[int, int]) -> N
         assert found.text == text[found.char_start : found.char_end]
         assert 1 <= len(found.text) <= size
         assert found.text == found.text.strip()
-        assert found.page == page_of(blocks, found.char_start)
+        pages = [(0, found.page), *found.pages]
+        assert [start for start, _ in pages] == sorted({start for start, _ in pages})
+        for place in (at for at, char in enumerate(found.text) if not char.isspace()):
+            assert page_at(place, found.page, found.pages) == page_of(blocks, found.char_start + place)
         assert not text[covered : found.char_start].strip()
         assert found.char_end > covered
         covered = found.char_end
@@ -117,6 +121,26 @@ def test_separators_in_order() -> None:
     assert texts("first one here second one a b cc dd" + rest, 28)[0] == "first one here second one a"
     assert texts("x" * 70, 28) == ["x" * 28, "x" * 28, "x" * 14]
     assert texts("火が好き。水も好き。木も好き。", 8)[0] == "火が好き。"
+
+
+SCRIPTS = {
+    "hi": "यह पुस्तकालय सोमवार से शुक्रवार तक खुला रहता है। ",
+    "ur": "یہ کتب خانہ پیر سے جمعہ تک کھلا رہتا ہے۔ ",
+    "am": "ቤተ መጻሕፍቱ ከሰኞ እስከ ዓርብ ክፍት ነው። ",
+    "hy": "Գրադարանը բաց է երկուշաբթիից ուրբաթ։ ",
+    "zh": "管理员说：“图书馆周一至周五开放。”",
+    "ja": "司書は「図書館は月曜日から金曜日まで開いています。」",
+}
+
+
+@pytest.mark.parametrize("sentence", SCRIPTS.values(), ids=SCRIPTS)
+def test_sentences_end_in_every_script(sentence: str) -> None:
+    """Long passages end and overlap at the marks of their script, closing quotes included."""
+    whole = sentence.strip()
+    found = texts(sentence * 40, 10 * len(sentence), 3 * len(sentence))
+    assert len(found) > 4
+    for text in found:
+        assert text.startswith(whole) and text.endswith(whole)
 
 
 def test_separator_early_in_the_chunk_does_not_make_a_crumb() -> None:
@@ -181,6 +205,7 @@ def test_tiny_pages_share_a_chunk() -> None:
     chunks = list(chunk([Block(f"Slide {number}", number) for number in range(1, 41)], 120, 10))
     assert chunks[0].text == "Slide 1\n\nSlide 2\n\nSlide 3\n\nSlide 4"
     assert [found.page for found in chunks[:3]] == [1, 5, 9]
+    assert chunks[0].pages == ((9, 2), (18, 3), (27, 4))
 
 
 def test_last_chunk_of_a_page_is_no_crumb() -> None:

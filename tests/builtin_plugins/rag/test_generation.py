@@ -7,6 +7,7 @@ import json
 import secrets
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import pytest_asyncio
 
 from builtin_plugins.rag.answering.refusing import NOT_SUPPORTED
 from kernel.testing import Actor, Reply, Running, platforms
+from tests.builtin_plugins.rag.documents import pdf
 from tests.builtin_plugins.rag.rag_support import (
     HANDBOOK,
     ask,
@@ -162,6 +164,21 @@ class TestAnswer:
         assert not any(
             mark in content for mark in ('</passage key="x">', "<|im_start|>", "[INST]", "[/INST]")
         )
+
+    async def test_page_of_what_is_cited(self, stage: Stage, tmp_path: Path) -> None:
+        """Of a passage over several short pages, the one that says it; all of them where none is found."""
+        lines = ["Rooms cost 90 EUR.", "A bike costs 15 EUR a day.", "A dog costs 12 EUR a night."]
+        file = pdf(tmp_path / "prices.pdf", [[line] for line in lines])
+        base = await make_base(stage.ann)
+        await ingest(stage.running, stage.ann, base, file.name, file.read_bytes())
+        asked = replace(stage, base=base, pipeline=await make_pipeline(stage.ann, base))
+        for text, place in (("A dog costs 12 EUR [1].", (3, None)), ("Little enough [1].", (1, 3))):
+            stage.play(answer=text)
+            (source,) = (await asked.ask("What does a dog cost a night?"))["sources"]
+            assert (source["page"], source.get("last_page")) == place
+            told = dict(await asked.events("What does a dog cost a night?"))
+            assert (told["sources"]["sources"][0]["page"], told["done"]["sources"]) == (1, [source])
+        assert 'source="prices.pdf, page 1 to 3"' in stage.prompts[-1]["messages"][-1]["content"]
 
 
 class TestParameters:

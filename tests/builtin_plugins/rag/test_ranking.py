@@ -35,8 +35,9 @@ def shown(chunk_id: str, span: tuple[int, int], child: int | None = None) -> Ran
     return Ranked(passage, "base", 0, 1.0, None, 1.0, child=child)
 
 
-def stored(text: str, start: int) -> StoredPoint:
-    return StoredPoint(text, "document", 0, text, {"char_start": start, "char_end": start + len(text)})
+def stored(text: str, start: int, page: int | None = None, *pages: tuple[int, int]) -> StoredPoint:
+    place = {"page": page, "char_start": start, "char_end": start + len(text), "pages": pages}
+    return StoredPoint(text, "document", 0, text, place)
 
 
 @pytest.mark.parametrize("cosines", [(0.5, 0.5), (0.4, 0.3), (0.9, 0.1)])
@@ -70,4 +71,20 @@ def test_where_a_passage_is_shown() -> None:
 def test_what_lies_between_passages_is_white_space() -> None:
     """Passages are joined whole: an overlap is told once, a gap becomes a line's end."""
     rows = [stored("One two", 0), stored("two three", 4), stored("Four", 20)]
-    assert joined(rows) == "One two three\nFour"
+    assert joined(rows) == ("One two three\nFour", ())
+
+
+def test_pages_stay_where_they_begin_in_joined_passages() -> None:
+    """One that begins within a passage, in an overlap, or with a passage is told once, at its place."""
+    rows = [
+        stored("One\n\ntwo", 0, 1, (5, 2)),
+        stored("two three\n\nfour", 5, 2, (11, 3)),
+        stored("Five", 30, 4),
+        stored("six", 40, 4),
+    ]
+    text, pages = joined(rows)
+    assert [(text[start:].split()[0], page) for start, page in pages] == [
+        ("two", 2),
+        ("four", 3),
+        ("Five", 4),
+    ]

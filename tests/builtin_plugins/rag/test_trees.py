@@ -15,9 +15,11 @@ import pytest_asyncio
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.rag.answering.passages import page_at
 from builtin_plugins.rag.models import Document
 from kernel.db.tables import CollectionRecord, PointRecord
 from kernel.testing import Actor, Reply, Running, environment, platforms, postgres_database
+from tests.builtin_plugins.rag.documents import pdf
 from tests.builtin_plugins.rag.rag_support import (
     ask,
     ingest,
@@ -123,6 +125,22 @@ class TestBuilding:
             assert 0 < len(row.text) <= 900
             span = BOOK[row.payload["char_start"] : row.payload["char_end"]]
             assert all(f"{part.strip('.')}." in span for part in row.text.split(". "))
+
+    async def test_summaries_know_the_pages_of_their_sentences(self, stage: Stage, tmp_path: Path) -> None:
+        """Each sentence is on the page where the document has it, not on the first of the whole summary."""
+        base = await stage.base()
+        lines = [f"The pump of station {n} lifts water and needs oil each month." for n in range(1, 13)]
+        file = pdf(tmp_path / "pumps.pdf", [[line] for line in lines])
+        record = await ingest(stage.running, stage.ann, base, file.name, file.read_bytes())
+        await stage.build(base)
+        rows, _ = await stage.running.platform.vectors.points(
+            f"rag-tree:{base}", record["document_id"], 500, 0
+        )
+        quoted = [(row, line) for row in rows for line in lines if line in row.text]
+        assert len(quoted) > 6
+        for row, line in quoted:
+            place = row.text.index(line)
+            assert page_at(place, row.payload["page"], row.payload["pages"]) == lines.index(line) + 1
 
     @pytest.mark.parametrize(
         "text", [SHORT, "\n\n".join(f"Line {n} about the boat." * 6 for n in range(320))]

@@ -86,6 +86,29 @@ async def test_a_passage_over_two_pages(site: Running, visitor: Visitor, tmp_pat
     await expect(marks).to_have_count(0)
 
 
+async def test_a_quotation_on_a_later_page_of_its_passage(
+    site: Running, visitor: Visitor, tmp_path: Path
+) -> None:
+    """Short pages are one passage: the page of the sentence is named, opened and marked; so is the next."""
+    ana = await site.user()
+    base = await knowledge_base(ana, text="Boats moor in the harbour of Senja.\n")
+    path = f"/v1/rag/knowledge-bases/{base['id']}"
+    lines = ["The harbour was built in 1911.", "Its crane lifts nine tonnes.", ANSWER, "The pier is of oak."]
+    rules = pdf(tmp_path / "rules.pdf", [[line] for line in lines])
+    sent = await ana.upload(f"{path}/upload", rules.name, rules.read_bytes(), "application/pdf")
+    await completed(ana, f"{path}/documents/{sent.json()['document_id']}")
+    page = await visitor.arrive(ana)
+    await visitor.ask(QUESTION)
+    await expect(page.locator(".source").filter(has_text="rules.pdf")).to_contain_text("page 3")
+    await page.get_by_role("button", name=re.compile(r"^Source \d+: rules.pdf")).first.click()
+    marks = page.locator(".pdf-marks span")
+    await page.get_by_role("img", name="Page 3 of 4").wait_for()
+    await expect(marks).to_have_count(1)
+    await page.get_by_role("button", name="Next page").click()
+    await page.get_by_role("img", name="Page 4 of 4").wait_for()
+    await expect(marks).to_have_count(1)
+
+
 async def test_licences(site: Running, visitor: Visitor) -> None:
     """One reads which plugins one has licences for, and for how long; without any, what they are."""
     root, ana, bob = await site.user(role="admin"), await site.user(), await site.user()

@@ -67,6 +67,7 @@ export default {
   "Add some, ask a question, and see in which document and on which page the answer stands.": "Fügen Sie welche hinzu, stellen Sie eine Frage und sehen Sie, in welchem Dokument und auf welcher Seite die Antwort steht.",
   "Source {n}: {name}": "Quelle {n}: {name}",
   "page {n}": "Seite {n}",
+  "pages {from} to {to}": "Seiten {from} bis {to}",
   "Click to read it in its place.": "Klicken Sie, um die Stelle zu lesen.",
   "Your question": "Ihre Frage",
   "Ask your documents …": "Fragen Sie Ihre Dokumente …",

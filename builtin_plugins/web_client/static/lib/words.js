@@ -45,6 +45,11 @@ export function plural(count, one, other) {
   return t(count === 1 ? one : other, { n: number(count) });
 }
 
+/** Where a source stands: on the page of what is quoted from it, else on those of its passage. */
+export function pageOf({ page, last_page: last }) {
+  return last ? t("pages {from} to {to}", { from: page, to: last }) : t("page {n}", { n: page });
+}
+
 function fill(text, values) {
   return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
 }

@@ -1,7 +1,7 @@
 /** A citation: its passage on hover or focus, its place in the document on a click. */
 
 import { html, useId, useRef, useState } from "../../lib/html.js";
-import { t } from "../../lib/words.js";
+import { pageOf, t } from "../../lib/words.js";
 
 const EDGE = 8;
 const LONGEST = 480;
@@ -24,7 +24,7 @@ export function Citation({ source, label, onShow }) {
     ${
       place &&
       html`<span class="passage-card" role="tooltip" id=${id} style=${place}>
-        <strong class="clip">${source.source}${source.page ? ` · ${t("page {n}", { n: source.page })}` : ""}</strong>
+        <strong class="clip">${source.source}${source.page ? ` · ${pageOf(source)}` : ""}</strong>
         <span>${!source.text ? t("Click to read it in its place.") : source.text.length > LONGEST ? `${source.text.slice(0, LONGEST)} …` : source.text}</span>
       </span>`
     }

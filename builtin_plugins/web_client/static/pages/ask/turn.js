@@ -2,7 +2,7 @@
 
 import { html, useState } from "../../lib/html.js";
 import { copyText } from "../../lib/plain-http.js";
-import { number, percent, plural, t } from "../../lib/words.js";
+import { number, pageOf, percent, plural, t } from "../../lib/words.js";
 import { Button, Failure, Spinner } from "../../parts/basics.js";
 import { Icon } from "../../parts/icons.js";
 import { Markdown } from "../../parts/markdown.js";
@@ -97,7 +97,7 @@ function Sources({ turn, onShow }) {
         ({ source, index }) => html`<li key=${source.chunk_id}>
           <button type="button" class="source" onClick=${() => onShow(source, index)}>
             <span class="source-number">${source.number ?? index + 1}</span><span class="clip">${source.source}</span>
-            ${source.page && html`<small>${t("page {n}", { n: source.page })}</small>`}
+            ${source.page && html`<small>${pageOf(source)}</small>`}
           </button>
         </li>`,
       )}

@@ -41,22 +41,25 @@ export async function openPdf(data) {
   };
 }
 
+const ENDS = 40; // letters of a passage by which its beginning and its end are found
 const BEGINNING = 20; // letters of a page by which it is told whether the passage goes on there
 
 const bare = (text) => text.normalize("NFKC").replace(/[\s\u00ad]+/g, "").toLowerCase();
 
-/** Lay a mark over each piece of text that the passage covers, compared without spaces; `goesOn` from the page before. */
-async function mark(page, viewport, marks, { text: passage, goesOn }) {
+/** Lay a mark over each piece of text that the passage covers, compared without spaces; `isNamed` if it must be on the page. */
+async function mark(page, viewport, marks, { text: passage, isNamed }) {
   marks.replaceChildren();
   const wanted = bare(passage);
   if (!wanted) return;
   const { items } = await page.getTextContent();
   const texts = items.map((item) => bare(item.str ?? ""));
   const whole = texts.join("");
-  if (goesOn && !wanted.includes(whole.slice(0, BEGINNING))) return;
+  const goesOn = wanted.includes(whole.slice(0, BEGINNING));
+  const begins = whole.includes(wanted.slice(0, ENDS));
+  if (!isNamed && !goesOn && !begins) return;
   let from = whole.indexOf(wanted);
   let to = from + wanted.length;
-  if (from < 0) [from, to] = byItsEnds(whole, wanted);
+  if (from < 0) [from, to] = byItsEnds(whole, wanted, goesOn);
   let at = 0;
   for (const [index, text] of texts.entries()) {
     if (text && at < to && at + text.length > from) marks.append(box(items[index], viewport));
@@ -66,11 +69,11 @@ async function mark(page, viewport, marks, { text: passage, goesOn }) {
 }
 
 /** A passage that goes over a page's edge, or whose middle reads otherwise: by its first and last words. */
-function byItsEnds(whole, wanted) {
-  const length = Math.min(40, Math.floor(wanted.length / 2));
+function byItsEnds(whole, wanted, goesOn) {
+  const length = Math.min(ENDS, Math.floor(wanted.length / 2));
   const from = whole.indexOf(wanted.slice(0, length));
   const end = whole.lastIndexOf(wanted.slice(-length));
-  if (from < 0 && end < 0) return [0, 0];
+  if (from < 0 && end < 0) return [0, goesOn ? whole.length : 0];
   return [from < 0 ? 0 : from, end < 0 ? whole.length : end + length];
 }
 

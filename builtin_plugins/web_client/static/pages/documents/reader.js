@@ -80,8 +80,9 @@ function Pages({ base, document, passage, at, onTurn }) {
   useEffect(() => () => file.data?.close(), [file.data]);
   useEffect(() => {
     if (!file.data || !canvas.current) return undefined;
-    const at = passage?.text ? page - passage.page : -1; // a passage may go on for one page
-    const wanted = { text: at === 0 || at === 1 ? passage.text : "", goesOn: at === 1 };
+    const beyond = passage ? Math.max(passage.page - page, page - (passage.last_page ?? passage.page)) : 0;
+    // What is quoted stands on its page; the passage around it may begin on the one before and end on the next.
+    const wanted = { text: beyond <= 1 ? (passage?.text ?? "") : "", isNamed: beyond <= 0 };
     const draw = () => file.data.draw(page, canvas.current, marks.current, wanted).then(() => setProblem(null), setProblem);
     // It calls once at the beginning, too.
     const observer = new ResizeObserver(draw);
