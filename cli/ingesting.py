@@ -7,25 +7,22 @@ import hashlib
 import os
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 
 from cli.client import Client, signed_in
 from cli.failures import CommandFailed, Missing
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
+from cli.ingest_bars import Bars, Reading
 
 _AT_ONCE = 4
 _LOOK_EVERY = 1.0
 _PAGE = 500
 _BASES = "/v1/rag/knowledge-bases"
-# Archives and messages: the files inside become documents of their own.
-_HOLDING_FILES = ("application/zip", "message/rfc822", "application/vnd.ms-outlook")
+_KIND = "rag.ingest_document"
 _UNSHOWN = ("Cc", "Cs", "Zl", "Zp")
 
 
@@ -50,13 +47,15 @@ class Report:
 
 async def ingest_all(paths: Sequence[Path], base: str, *, hidden: bool, wait: bool) -> Report:
     """Upload what is not there yet. Raises CommandFailed."""
+    from cli import console
+
     files = await asyncio.to_thread(lambda: list(dict.fromkeys(_files(paths, hidden))))
     if not files:
         raise Missing("there are no files to upload")
     async with signed_in() as client:
         base_id = await find_base(client, base, create=True)
-        with _progress() as progress:
-            return await _Upload(client, base_id, files, progress).run(wait=wait)
+        with Bars(console.err()) as bars:
+            return await _Upload(client, base_id, files, bars).run(wait=wait)
 
 
 def _files(paths: Sequence[Path], hidden: bool) -> Iterator[Path]:
@@ -106,15 +105,14 @@ async def pages(client: Client, path: str, **query: Any) -> Any:
 class _Upload:
     """One run over the files."""
 
-    def __init__(self, client: Client, base: str, files: Sequence[Path], progress: Progress) -> None:
+    def __init__(self, client: Client, base: str, files: Sequence[Path], bars: Bars) -> None:
         self._client = client
         self._path = f"{_BASES}/{base}"
         self._files = files
-        self._progress = progress
+        self._bars = bars
+        self._ended = 0
         self._report = Report(files=len(files))
         self._known: dict[str, dict[str, Any]] = {}
-        # When the documents that were there before were uploaded, or last tried again.
-        self._before: dict[str, str] = {}
         # Files of the same content go one after another: the second one is there already.
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         # Names of the files of this run by the ids of their documents.
@@ -125,15 +123,14 @@ class _Upload:
     async def run(self, *, wait: bool) -> Report:
         async for document in pages(self._client, f"{self._path}/documents"):
             self._known[document["sha256"]] = document
-            self._before[document["document_id"]] = document["uploaded_at"]
-        uploading = self._progress.add_task("Uploading", total=len(self._files))
+        self._bars.uploaded(0, len(self._files))
         left = iter(self._files)
-        await asyncio.gather(*(self._some(left, uploading) for _ in range(_AT_ONCE)))
+        await asyncio.gather(*(self._some(left) for _ in range(_AT_ONCE)))
         if wait and self._names:
             await self._follow()
         return self._report
 
-    async def _some(self, left: Iterator[Path], task: Any) -> None:
+    async def _some(self, left: Iterator[Path]) -> None:
         for file in left:
             try:
                 await self._one(file)
@@ -143,7 +140,8 @@ class _Upload:
                 self._report.problems.append((_shown(file), error.strerror or type(error).__name__))
             except CommandFailed as error:
                 self._report.problems.append((_shown(file), error.text.partition(": ")[2] or error.text))
-            self._progress.advance(task)
+            self._ended += 1
+            self._bars.uploaded(self._ended, len(self._files))
 
     async def _one(self, file: Path) -> None:
         digest = await asyncio.to_thread(_digest, file)
@@ -170,40 +168,49 @@ class _Upload:
 
     async def _follow(self) -> None:
         """Until the documents are read, and those that came out of them; says what became of them."""
-        task = self._progress.add_task("Reading", total=0)
         reading: Collection[str] = set(self._names)
         while reading:
-            await self._until_read(reading, task)
+            await self._until_read(reading)
             found = [one async for one in pages(self._client, f"{self._path}/documents")]
-            ended = {one["document_id"]: one for one in found if one["document_id"] in reading}
-            for document in ended.values():
-                self._tell(document)
-            reading = self._inside(found) if any(map(_holds_files, ended.values())) else set()
+            for document in found:
+                if document["document_id"] in reading:
+                    self._tell(document)
+            reading = self._inside(found, reading)
 
-    async def _until_read(self, documents: Collection[str], task: Any) -> None:
+    async def _until_read(self, documents: Collection[str]) -> None:
         while True:
             processing = pages(self._client, f"{self._path}/documents", status="processing")
-            going = {one["document_id"] async for one in processing} & set(documents)
+            names = {one["document_id"]: one["filename"] async for one in processing}
+            going = {key: name for key, name in names.items() if key in documents}
             state = await self._client.get(f"{self._path}/ingestion")
-            done = len(documents) - len(going)
-            self._progress.update(task, completed=done, total=len(documents), description=_described(state))
+            done, shown = len(documents) - len(going), await self._shown(going)
+            self._bars.read(done, len(documents), state["eta_seconds"], shown)
             if not going:
                 return
             await asyncio.sleep(_LOOK_EVERY)
 
-    def _inside(self, found: Sequence[dict[str, Any]]) -> set[str]:
-        """Documents that were added or tried again in the meantime and are not files of this run.
+    async def _shown(self, going: Mapping[str, str]) -> list[Reading]:
+        """How far those are that are being read now, where somebody looks at it; the longest first."""
+        if not going or not self._bars.are_seen:
+            return []
+        running = pages(self._client, "/v1/jobs", status="running", kind=_KIND)
+        found = [(job["subject"], job["progress"]) async for job in running if job["subject"] in going]
+        shown = [
+            Reading(key, _plain(going[key]), one["done"], one["total"], one["unit"])
+            for key, one in found
+            if one["total"]
+        ]
+        return sorted(shown, key=lambda one: (one.done - one.total, one.document_id))
 
-        The platform does not say what a document came out of: somebody else's upload looks the same.
-        """
+    def _inside(self, found: Sequence[dict[str, Any]], parents: Collection[str]) -> set[str]:
+        """Documents that came out of these and are not files of this run."""
         came = {
-            one["document_id"]: one["filename"]
+            one["document_id"]: f"{one['filename']} (inside {self._names[one['parent_id']][0]})"
             for one in found
-            if one["document_id"] not in self._names
-            and self._before.get(one["document_id"]) != one["uploaded_at"]
+            if one["parent_id"] in parents and one["document_id"] not in self._names
         }
         for document, name in came.items():
-            self._names[document].append(f"{name} (from inside another file)")
+            self._names[document].append(name)
         self._came |= came.keys()
         self._report.inside = len(self._came)
         return set(came)
@@ -221,13 +228,14 @@ class _Upload:
             self._report.notices += [(name, document["notice"]) for name in names]
 
 
-def _holds_files(document: dict[str, Any]) -> bool:
-    return document["content_type"] in _HOLDING_FILES
-
-
 def _shown(file: Path) -> str:
-    """The path in one line; what can't be shown is written as in Python."""
-    return "".join(map(_shown_character, str(file)))
+    """The path in one line."""
+    return _plain(str(file))
+
+
+def _plain(text: str) -> str:
+    """A text in one line; what can't be shown is written as in Python."""
+    return "".join(map(_shown_character, text))
 
 
 def _shown_character(character: str) -> str:
@@ -238,23 +246,6 @@ def _shown_character(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-def _described(state: dict[str, Any]) -> str:
-    if state["eta_seconds"]:
-        minutes, seconds = divmod(state["eta_seconds"], 60)
-        return f"Reading, about {minutes}:{seconds:02} left"
-    return "Reading"
-
-
 def _digest(file: Path) -> str:
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
-
-
-def _progress() -> Progress:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from cli import console
-
-    screen = console.err()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=screen, disable=not screen.is_terminal)

@@ -89,9 +89,7 @@ from kernel.http.streams import OPEN_STREAMS
 from kernel.http.uploads import ReceivedFile, receive_file
 from kernel.http.validation import iter_body, json_object, read_body
 from kernel.jobs.declarations import Job, JobFailed, JobMoved, JobRef, LongJob
-from kernel.jobs.following import cancel as cancel_job
-from kernel.jobs.following import follow as follow_job
-from kernel.jobs.following import get as get_job
+from kernel.jobs.following import cancel_job, follow_job, get_job, running_jobs
 from kernel.jobs.kinds import Gather, Lane
 from kernel.jobs.progress import Progress
 from kernel.jobs.queue import JOB_QUEUE, JobQueue, migrate_queue
@@ -386,6 +384,7 @@ __all__ = [
     "require_token_scope",
     "revoke_sessions",
     "run_check",
+    "running_jobs",
     "scope_of",
     "select_members",
     "send_events",

@@ -81,6 +81,12 @@ class Document(Base):
             sqlite_where=text("language_told IS 0"),
             postgresql_where=text("language_told IS false"),
         ),
+        Index(
+            "ix_rag_document_parent_id",
+            "parent_id",
+            sqlite_where=text("parent_id IS NOT NULL"),
+            postgresql_where=text("parent_id IS NOT NULL"),
+        ),
     )
 
     id: Mapped[str] = mapped_column(String(36), primary_key=True)
@@ -99,6 +105,8 @@ class Document(Base):
     completed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     language_told: Mapped[bool] = mapped_column(Boolean, default=True, server_default=false())
     """Whether somebody has looked for its language, which is stored with its passages."""
+    parent_id: Mapped[str | None] = mapped_column(String(36))
+    """The document that it came out of last, which may be gone."""
     tree_wanted: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
     tree_nodes: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
     tree_levels: Mapped[int] = mapped_column(Integer, default=0, server_default="0")

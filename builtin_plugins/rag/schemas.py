@@ -130,6 +130,9 @@ class DocumentOut(BaseModel):
     page_count: int | None
     error: str | None
     notice: str | None = Field(description="What of a completed document was left out, and why.")
+    parent_id: str | None = Field(
+        description="The archive or message that it came out of, which may be gone; null for an upload."
+    )
     uploaded_at: datetime
     completed_at: datetime | None
     tree_nodes_created: int = Field(description="Summaries in the document's tree; 0 if it has none.")
@@ -157,6 +160,9 @@ class DocumentQuery(BaseModel):
     limit: int | None = Field(None, ge=1, le=500)
     offset: int = Field(0, ge=0, le=2**53)
     status: Status | None = None
+    parent_id: str | None = Field(
+        None, max_length=64, description="Only documents that came out of the document with this id."
+    )
 
 
 class ChunkOut(BaseModel):
@@ -315,7 +321,7 @@ class LegScores(BaseModel):
 
 
 class Source(BaseModel):
-    """A retrieved passage; the answer cites the first as [1]."""
+    """A passage; the answer cites the first as [1]. `page` is that of what is quoted, else its first."""
 
     text: str
     source: str
@@ -325,6 +331,7 @@ class Source(BaseModel):
     page: int | None
     char_start: int
     char_end: int
+    last_page: int | None = Field(None, exclude_if=_absent, description="Where it ends, if not on `page`.")
     context_type: Literal["parent"] | None = Field(
         None, exclude_if=_absent, description="`parent`: the passage is shown with its neighbours."
     )

@@ -18,7 +18,10 @@ class IngestionOut(BaseModel):
     )
     documents_per_minute: float = Field(description="Completed in the last five minutes.")
     passages_per_second: float = Field(description="Embedded in the last five minutes.")
-    eta_seconds: int | None = Field(description="Estimated seconds left; null if unknown.")
+    eta_seconds: int | None = Field(
+        description="Estimated seconds left, by what was completed in the last five minutes and by how far "
+        "the documents are that are being read; null while neither says anything."
+    )
 
 
 class IngestionChanged(BaseModel):

@@ -63,13 +63,21 @@ def _wanted(query: JobQuery) -> Iterable[ColumnElement[bool]]:
     return [columns[name] == value for name, value in given.items() if value is not None]
 
 
-async def get(caller: Caller, job_id: str) -> JobOut:
+async def get_job(caller: Caller, job_id: str) -> JobOut:
     """One long job. Raises JobNotFound, also for one that the caller may not see."""
     return await caller.platform.database.read(_get, job_id, await _visible_to(caller))
 
 
 def _get(session: Session, job_id: str, visible: ColumnElement[bool]) -> JobOut:
     return render(_find(session, job_id, visible))
+
+
+def running_jobs(session: Session, kind: str) -> list[JobOut]:
+    """The long jobs of a kind that run now, whoever they belong to: a plugin tells by them how far its own
+    work is, in whichever process it is done.
+    """
+    wanted = (JobRecord.status == "running") & (JobRecord.name == kind) & JobRecord.title.is_not(None)
+    return [render(row) for row in session.scalars(select(JobRecord).where(wanted))]
 
 
 def _find(session: Session, job_id: str, visible: ColumnElement[bool], *, lock: bool = False) -> JobRecord:
@@ -80,7 +88,7 @@ def _find(session: Session, job_id: str, visible: ColumnElement[bool], *, lock: 
     return found
 
 
-async def follow(caller: Caller, job_id: str) -> AsyncGenerator[tuple[str, JobOut], None]:
+async def follow_job(caller: Caller, job_id: str) -> AsyncGenerator[tuple[str, JobOut], None]:
     """The job as it is, then as `job` events whenever it changes, until it has ended. Raises JobNotFound.
 
     What the caller may see is asked each time: the stream ends with a 404 when it no longer may.
@@ -94,7 +102,7 @@ async def follow(caller: Caller, job_id: str) -> AsyncGenerator[tuple[str, JobOu
     with caller.platform.notices.listening(CHANGED, listen):
         while True:
             changed.clear()
-            job = await get(caller, job_id)
+            job = await get_job(caller, job_id)
             yield "job", job
             if job.status not in UNDER_WAY:
                 return
@@ -103,7 +111,7 @@ async def follow(caller: Caller, job_id: str) -> AsyncGenerator[tuple[str, JobOu
                     await changed.wait()
 
 
-async def cancel(caller: Caller, job_id: str) -> JobOut:
+async def cancel_job(caller: Caller, job_id: str) -> JobOut:
     """Cancel a job: at once when it waits, soon when it runs; a second time changes nothing.
 
     Raises JobNotFound, NotYourJob, JobFinished.

@@ -23,7 +23,7 @@ async def list_jobs(ctx: Context, query: JobQuery) -> Page[JobOut]:
 @routes.get("/v1/jobs/{job_id}", access=AUTHENTICATED, returns=JobOut, errors=(JobNotFound,))
 async def get_job(ctx: Context, job_id: str) -> JobOut:
     """Show one long job: its state, its progress and the estimated time left."""
-    return await following.get(ctx.caller, job_id)
+    return await following.get_job(ctx.caller, job_id)
 
 
 @routes.get(
@@ -39,7 +39,7 @@ async def follow_job(ctx: Context, job_id: str) -> web.StreamResponse:
     Each event contains the whole job. One is sent at once and after each change, at least every 15 seconds,
     until the job has ended.
     """
-    return await send_events(ctx.request, following.follow(ctx.caller, job_id), endless=True)
+    return await send_events(ctx.request, following.follow_job(ctx.caller, job_id), endless=True)
 
 
 @routes.post(
@@ -51,4 +51,4 @@ async def follow_job(ctx: Context, job_id: str) -> web.StreamResponse:
 )
 async def cancel_job(ctx: Context, job_id: str) -> JobOut:
     """Cancel a job that you started; administrators can cancel any. A running job ends a moment later."""
-    return await following.cancel(ctx.caller, job_id)
+    return await following.cancel_job(ctx.caller, job_id)

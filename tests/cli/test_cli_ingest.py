@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import secrets
@@ -14,12 +15,16 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from rich.console import Console
 from typer.testing import Result
 
+from cli.ingest_bars import Bars, Reading
 from kernel.testing import Running, Start
+from tests.builtin_plugins.rag.documents import pdf
 from tests.cli.conftest import Cli
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.processes import process_environment
+from tests.fakes.terminal import screen
 
 PASSWORD = "a long enough password"
 
@@ -33,12 +38,16 @@ class Terminal:
         self.env = {"PLATFORM_HOME": str(home)}
         self.session = home / "login.json"
         self.name = ""
+        # Jobs run once it is set.
+        self.work = asyncio.Event()
+        self.work.set()
 
     async def __call__(self, *words: str, given: str | None = None) -> Result:
         run = asyncio.to_thread(lambda: self.cli(*words, env=self.env, input=given))
         asked = asyncio.ensure_future(run)
         while not asked.done():
-            await self.running.run_jobs()
+            if self.work.is_set():
+                await self.running.run_jobs()
             await asyncio.wait([asked], timeout=0.1)
         return asked.result()
 
@@ -135,8 +144,45 @@ async def test_files_inside(terminal: Terminal, tmp_path: Path) -> None:
         archive.writestr("broken.pdf", b"%PDF-1.4 nothing")
     failed = await terminal("ingest", str(bad), "--kb", "Papers")
     assert failed.exit_code == 1 and "1 of 3 files failed" in failed.stderr
-    assert "broken.pdf (from inside another file): The document is damaged" in failed.stderr
+    assert f"broken.pdf (inside {bad}): The document is damaged" in failed.stderr
     assert "2 more from inside, 1 of them read" in failed.stderr
+    again = await terminal("ingest", str(good), "--kb", "Papers")
+    assert "0 uploaded, 1 there already, 1 of them read; 1 more from inside, 1 of them read" in again.stderr
+
+
+async def test_uploads_of_others_are_not_from_inside(terminal: Terminal, tmp_path: Path) -> None:
+    """What somebody else uploads meanwhile did not come out of the archive."""
+    file = tmp_path / "good.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("june.txt", "The lighthouse was painted in June.")
+    ann = await terminal.running.sign_in(terminal.name, PASSWORD)
+    base = (await ann.post("/v1/rag/knowledge-bases", json={"name": "Papers"})).json()["id"]
+    documents = f"/v1/rag/knowledge-bases/{base}/documents"
+    terminal.work.clear()
+    told = asyncio.create_task(terminal("ingest", str(file), "--kb", "Papers"))
+    async with asyncio.timeout(30):
+        while not (await ann.get(documents)).json()["total"]:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    await ann.upload(f"/v1/rag/knowledge-bases/{base}/upload", "other.txt", b"Words of another.")
+    terminal.work.set()
+    assert "1 of them read; 1 more from inside, 1 of them read" in (await told).stderr
+
+
+def test_bars_on_a_narrow_screen() -> None:
+    """Documents that take long have a bar each, with what is counted; long names are cut off."""
+    written = io.StringIO()
+    console = Console(force_terminal=True, width=80, file=written)
+    name = "a [bold]very[/bold] long name of a table of orders.csv"
+    with Bars(console) as bars:
+        bars.uploaded(3, 3)
+        long = Reading("a", name, 1_200, 6_667, "passages")
+        bars.read(1, 3, 130, [long, Reading("b", "book.pdf", 3, 300, "pages")])
+        bars.read(2, 3, 125, [long])
+    uploading, reading, table = filter(None, screen(written.getvalue().replace("\n", "\r\n"), 80))
+    assert "Uploading" in uploading and "3 of 3" in uploading
+    assert "Reading, about 2:05 left" in reading and "2 of 3" in reading
+    assert "  a [bold]very[/bold] long na…" in table and "1,200 of 6,667 passages" in table
+    assert max(map(len, (uploading, reading, table))) <= 80
 
 
 async def test_the_same_file_twice(terminal: Terminal, tmp_path: Path) -> None:
@@ -161,6 +207,15 @@ async def test_sources(terminal: Terminal, tmp_path: Path) -> None:
     asked = await terminal("ask", "What may a hotel cost?", "--kb", "Papers")
     assert asked.exit_code == 0 and "[1]" in asked.stdout
     assert "cat.txt" not in asked.stderr and asked.stderr.count("hotel.md") == 1
+
+
+async def test_the_page_of_a_source(terminal: Terminal, tmp_path: Path) -> None:
+    """It is that of the sentence, also where short pages were read as one passage."""
+    lines = ["Trains are booked in second class.", "A hotel may cost up to 130 EUR a night."]
+    file = pdf(tmp_path / "rules.pdf", [[line] for line in lines])
+    assert (await terminal("ingest", str(file), "--kb", "Papers")).exit_code == 0
+    asked = await terminal("ask", "What may a hotel cost?", "--kb", "Papers")
+    assert "[1] rules.pdf, page 2\n" in asked.stderr
 
 
 @pytest.mark.parametrize(

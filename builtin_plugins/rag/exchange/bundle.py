@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from builtin_plugins.rag.chunking import MAX_SIZE
 from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings
 from kernel.sdk import Unprocessable
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     import numpy as np
 
 MANIFEST = "manifest.json"
-PLACE = ("page", "char_start", "char_end")
 MOST_DOCUMENTS = 200_000
 _LARGEST_MANIFEST = 256 << 20
 _LARGEST_LINE = 4 << 20
@@ -37,6 +37,7 @@ _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Runtim
 
 Id = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+_Natural = Annotated[int, Field(ge=0)]
 FileName = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f/\\]+$")]
 
 
@@ -61,6 +62,7 @@ class BundledDocument(_Part):
     chunk_count: Annotated[int, Field(ge=1)]
     page_count: Annotated[int, Field(ge=0)] | None = None
     notice: Annotated[str, StringConstraints(max_length=1000)] | None = None
+    parent_id: Id | None = None
     uploaded_at: datetime
     has_tree: bool = False
 
@@ -87,6 +89,7 @@ class BundledPassage(_Part):
     page: Annotated[int, Field(ge=0)] | None
     char_start: Annotated[int, Field(ge=0)]
     char_end: Annotated[int, Field(ge=0)]
+    pages: Annotated[list[tuple[_Natural, _Natural | None]], Field(max_length=MAX_SIZE)] = []
 
 
 class BundleBroken(Unprocessable):

@@ -15,7 +15,6 @@ from sqlalchemy.orm import Session
 from builtin_plugins.rag import hookspecs
 from builtin_plugins.rag.exchange.bundle import (
     MANIFEST,
-    PLACE,
     Base,
     BundledDocument,
     Manifest,
@@ -26,6 +25,7 @@ from builtin_plugins.rag.exchange.bundle import (
 )
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services import knowledge_bases
+from builtin_plugins.rag.services.places import place_in
 from kernel.sdk import Caller, Embedded, HeldBlobs, Platform, StoredPoint, Unit, audit, scope_of, utc_now
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class _Export:
     ) -> None:
         with self._zip.open(passages_of(entry), "w", force_zip64=True) as target:
             for point in points:
-                row = {"id": point.id, "text": point.text, **{key: point.payload.get(key) for key in PLACE}}
+                row = {"id": point.id, "text": point.text, **place_in(point.payload)}
                 target.write(json.dumps(row).encode() + b"\n")
         with self._zip.open(vectors_of(entry), "w", force_zip64=True) as target:
             for block in vectors:
@@ -169,6 +169,7 @@ def _entry(document: Document, passages: int) -> BundledDocument:
         chunk_count=passages,
         page_count=document.page_count,
         notice=document.notice,
+        parent_id=document.parent_id,
         uploaded_at=document.uploaded_at,
         has_tree=document.tree_built_at is not None,
     )

@@ -20,18 +20,13 @@ from sqlalchemy import select
 from builtin_plugins.rag import hookspecs
 from builtin_plugins.rag.errors import EngineChanged
 from builtin_plugins.rag.events import DocumentIngested
-from builtin_plugins.rag.exchange.bundle import (
-    PLACE,
-    BundledDocument,
-    BundledPassage,
-    BundleReader,
-    broken,
-)
+from builtin_plugins.rag.exchange.bundle import BundledDocument, BundledPassage, BundleReader, broken
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.embedding import embed, engine_changed
 from builtin_plugins.rag.services.graphs import builds_graphs, tell_of_graph
 from builtin_plugins.rag.services.models import check_embedding_model
 from builtin_plugins.rag.services.outcomes import note_outcome
+from builtin_plugins.rag.services.places import place_of
 from builtin_plugins.rag.services.removal import delete_base
 from builtin_plugins.rag.services.telling import TELL_LANGUAGES, TellPayload
 from builtin_plugins.rag.settings import RagSettings
@@ -167,6 +162,7 @@ class _Import:
         self._progress = progress
         self._revision: int | None = None
         self._new: dict[str, str] = {}
+        self._parents = {one.id: self._id_of(one) for one in bundle.manifest.documents}
 
     async def run(self) -> bool:
         """Take in all that is not yet; False if it has to begin again. Raises BundleBroken, _Gone."""
@@ -239,6 +235,7 @@ class _Import:
             status="processing",
             page_count=document.page_count,
             notice=document.notice,
+            parent_id=self._parents.get(document.parent_id or ""),
             tree_wanted=document.has_tree,
             language_told=False,
             uploaded_at=document.uploaded_at,
@@ -262,7 +259,7 @@ class _Import:
                 position=number,
                 text=passage.text,
                 vector=vector,
-                payload={name: getattr(passage, name) for name in PLACE},
+                payload=place_of(passage),
             )
             for number, (point_id, passage, vector) in enumerate(rows, start=part.start)
         ]

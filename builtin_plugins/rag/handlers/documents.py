@@ -11,7 +11,7 @@ from builtin_plugins.rag.errors import (
     NotOwner,
     UnsupportedDocument,
 )
-from builtin_plugins.rag.handlers.files import receive, send
+from builtin_plugins.rag.handlers.files import receive
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery
 from builtin_plugins.rag.schemas_receipts import Deleted
 from builtin_plugins.rag.services import documents as service
@@ -32,7 +32,17 @@ from kernel.sdk import (
 
 routes = RouteTable("Documents")
 
-_UPLOAD = Upload(fields={"build_tree": {"type": "boolean", "default": False}})
+_BUILD_TREE = {
+    "type": "boolean",
+    "default": False,
+    "description": "Whether to build a tree of summaries as well; the method `raptor` searches it.",
+}
+_UPLOAD = Upload(
+    fields={"build_tree": _BUILD_TREE},
+    file="The document with its file name: PDF, DOCX, PPTX, XLSX, ODT, RTF, EPUB, HTML, e-mail (.eml, .msg), "
+    "an archive (.zip), a picture, Markdown, text, CSV or JSON.",
+    example={"file": "travel-policy.pdf", "build_tree": True},
+)
 _ONE = "/knowledge-bases/{kb_id:uuid}/documents/{document_id:uuid}"
 
 
@@ -98,14 +108,14 @@ async def get(ctx: Context, kb_id: str, document_id: str) -> DocumentOut:
     media_type="application/octet-stream",
     returns=bytes,
     also_statuses=(206,),
-    errors=(KnowledgeBaseNotFound, DocumentNotFound, 416),
+    errors=(KnowledgeBaseNotFound, DocumentNotFound, 412, 416),
     long=True,
     token_scopes=("ask",),
 )
 async def content(ctx: Context, kb_id: str, document_id: str) -> web.StreamResponse:
     """Download the original bytes of a document, or a range of them."""
     document, path = await service.content(ctx.caller, kb_id, document_id)
-    return send(path, document.filename)
+    return await ctx.send_file(path, document.filename)
 
 
 @routes.get(

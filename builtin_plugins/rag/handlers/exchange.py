@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import aclosing
 
 from aiohttp import web
@@ -42,14 +41,7 @@ _MADE_BY = "0.1.0"
 async def export(ctx: Context, kb_id: str) -> web.StreamResponse:
     """Download a knowledge base as one file: settings, originals, passages, vectors and evaluation sets."""
     base = await exporting.find(ctx.caller, kb_id)
-    name = re.sub(r"[^A-Za-z0-9._ -]", "_", base.name)[:100]
-    response = web.StreamResponse(
-        headers={
-            "Content-Type": "application/zip",
-            "Content-Disposition": f'attachment; filename="{name}.kb.zip"',
-        }
-    )
-    await response.prepare(ctx.request)
+    response = await ctx.start_download(f"{base.name[:100]}.kb.zip", "application/zip")
     async with aclosing(exporting.pieces(ctx.platform, base, _MADE_BY)) as pieces:
         async for piece in pieces:
             await response.write(piece)
@@ -60,7 +52,10 @@ async def export(ctx: Context, kb_id: str) -> web.StreamResponse:
 @routes.post(
     "/knowledge-bases/import",
     access=permission(KB_CREATE),
-    body=Upload(),
+    body=Upload(
+        file="A file from `GET /v1/rag/knowledge-bases/{kb_id}/export`.",
+        example={"file": "Travel rules.kb.zip"},
+    ),
     returns=ImportStarted,
     status=202,
     errors=(

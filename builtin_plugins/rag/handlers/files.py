@@ -1,12 +1,6 @@
-"""Files in and out: an upload as the kernel receives it, a stored file streamed to the client."""
+"""An upload as the kernel receives it, and what its form says besides."""
 
 from __future__ import annotations
-
-import re
-from pathlib import Path
-from urllib.parse import quote
-
-from aiohttp import web
 
 from builtin_plugins.rag.errors import EmptyDocument
 from builtin_plugins.rag.settings import RagSettings
@@ -37,14 +31,6 @@ def _flag(sent: str) -> bool:
     if sent not in _TRUE + _FALSE:
         raise Unprocessable.field(("body", "build_tree"), "must be true or false", sent[:40])
     return sent in _TRUE
-
-
-def send(path: Path, filename: str) -> web.StreamResponse:
-    """A stored file as a download; never shown inline, whatever a browser thinks it is."""
-    plain = re.sub(r"[^A-Za-z0-9._ -]", "_", filename)
-    disposition = f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}"
-    headers = {"Content-Disposition": disposition, "Content-Type": "application/octet-stream"}
-    return web.FileResponse(path, headers=headers)
 
 
 def _problem(message: str) -> dict[str, object]:

@@ -27,7 +27,7 @@ Code = Literal[
 
 class Block(NamedTuple):
     """A piece of a document's text, with the 1-based page (slide, sheet) it stands on, if there are pages.
-    `unread` marks a page that is a picture which nothing here can read.
+    `unread` marks a page that is a picture which nothing here can read, `recognized` one that was read.
 
     The parsed text of a document is `SEPARATOR.join(block.text for block in blocks)`; every character offset
     in the platform is a Python string index into that text.
@@ -36,6 +36,7 @@ class Block(NamedTuple):
     text: str
     page: int | None = None
     unread: bool = False
+    recognized: bool = False
 
 
 class Parser(NamedTuple):

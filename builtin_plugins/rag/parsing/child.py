@@ -15,7 +15,15 @@ from typing import Any, Final, TextIO
 from builtin_plugins.rag.parsing.blocks import SEPARATOR, Block, ParserUnavailable, UnparsableDocument
 from builtin_plugins.rag.parsing.cleaning import clean, pieces
 from builtin_plugins.rag.parsing.ocr import OPTIONS, OcrOptions
-from builtin_plugins.rag.parsing.protocol import MAX_BLOCK_CHARS, Trailer, dump_block, dump_trailer
+from builtin_plugins.rag.parsing.pages import LISTENER
+from builtin_plugins.rag.parsing.protocol import (
+    MAX_BLOCK_CHARS,
+    Place,
+    Trailer,
+    dump_block,
+    dump_place,
+    dump_trailer,
+)
 
 _JOINED_CHARS: Final = 16_384
 
@@ -68,6 +76,7 @@ def _write(blocks: Iterable[object], path: str, max_text_chars: int) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         sink = _Sink(file, max_text_chars)
+        LISTENER.set(sink.begin_page)
         for block in blocks:
             sink.add(_block(block))
         sink.finish()
@@ -97,8 +106,9 @@ class _Sink:
         self._max_chars = max_chars
         self._chars = 0
         self._pages = 0
-        self._unread = 0
+        self._unread = self._recognized = 0
         self._page: int | None = None
+        self._told: int | None = None
         self._pending: list[str] = []
         self._pending_chars = 0
 
@@ -106,12 +116,20 @@ class _Sink:
         """Take a block; raises `UnparsableDocument` when the text exceeds its limit."""
         self._pages = max(self._pages, block.page or 0)
         self._unread += block.unread
+        self._recognized += block.recognized
         if block.page != self._page:
             self._flush()
-            self._file.flush()  # whoever waits sees by the last page how far it is
             self._page = block.page
+            if block.page not in (None, self._told):
+                self.begin_page(block.page)
         for piece in pieces(block.text, MAX_BLOCK_CHARS):
             self._take(clean(piece))
+
+    def begin_page(self, page: int, pages: int = 0) -> None:
+        """Let those who wait see which page is being read, of how many if that is known."""
+        self._told = page
+        self._file.write(dump_place(Place(page, pages, self._recognized)))
+        self._file.flush()
 
     def _take(self, text: str) -> None:
         if not text:
@@ -134,4 +152,5 @@ class _Sink:
         self._flush()
         if not self._chars:
             raise UnparsableDocument("no_text")
-        self._file.write(dump_trailer(Trailer(self._chars, self._pages or None, self._unread)))
+        trailer = Trailer(self._chars, self._pages or None, self._unread, self._recognized)
+        self._file.write(dump_trailer(trailer))

@@ -14,6 +14,7 @@ from pypdfium2 import raw
 
 from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
 from builtin_plugins.rag.parsing.ocr import Recognizer
+from builtin_plugins.rag.parsing.pages import begin_page
 from builtin_plugins.rag.parsing.pdf_tables import TableReader
 
 # PDFium marks a hyphen at the end of a line, where a word was cut, with U+FFFE (U+0002 in older releases).
@@ -39,12 +40,15 @@ def parse(path: Path) -> Iterator[Block]:
     has_text = has_pictures = False
     try:
         for index in range(len(document)):
-            text, unread = _reflow(_page_text(document, index, tables)), False
-            if not text.strip() and _shows_something(document, index):
-                has_pictures, unread = True, not recognizer.is_installed
-                text = "" if unread else _recognized(document, index, recognizer)
+            begin_page(index + 1, len(document))
+            text = _reflow(_page_text(document, index, tables))
+            is_picture = not text.strip() and _shows_something(document, index)
+            if is_picture and recognizer.is_installed:
+                text = _recognized(document, index, recognizer)
+            has_pictures = has_pictures or is_picture
             has_text = has_text or bool(text.strip())
-            yield Block(text, index + 1, unread)
+            can_read = recognizer.is_installed
+            yield Block(text, index + 1, is_picture and not can_read, is_picture and can_read)
         if has_pictures and not has_text and not recognizer.is_installed:
             raise UnparsableDocument("no_ocr", "tesseract is not installed")
     finally:

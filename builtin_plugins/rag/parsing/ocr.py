@@ -45,8 +45,8 @@ class Recognizer:
         """Whether the program is there."""
         return self._program is not None
 
-    def read(self, picture: bytes) -> str:
-        """The text in a picture (PNG, JPEG, TIFF, PNM).
+    def read(self, picture: bytes, page: int | None = None) -> str:
+        """The text in a picture (PNG, JPEG, TIFF, PNM), or in one page of a TIFF, from 1.
 
         Raises `SlowDocument` after too many of them, `UnparsableDocument`: `no_ocr` without the program or
         its languages, `timeout`, `too_many_pixels`, `corrupt` for what is not a picture.
@@ -57,6 +57,8 @@ class Recognizer:
         if self._program is None:
             raise UnparsableDocument("no_ocr", "tesseract is not installed")
         command = [self._program, "stdin", "stdout", "-l", self._options.languages]
+        if page is not None:
+            command += ["-c", f"tessedit_page_number={page - 1}"]
         environment = {"OMP_THREAD_LIMIT": "1", "LANG": "C.UTF-8"}
         try:
             done = subprocess.run(

@@ -1,7 +1,8 @@
 """The file that a parser process writes and the platform reads: the sink.
 
 The sink is UTF-8 JSON lines: `[page, text]` per block, and at the end `{"char_count", "page_count",
-"unread_pages"}`. Its last line proves that it is whole.
+"unread_pages", "recognized_pages"}`. Its last line proves that it is whole. Between blocks, `#page pages
+recognized` tells how far the parser is.
 """
 
 from __future__ import annotations
@@ -17,22 +18,38 @@ from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
 MAX_BLOCK_CHARS: Final = 65_536
 _MAX_LINE_BYTES: Final = 1024 * 1024
 _TRAILER_BYTES: Final = 256
-_PAGE: Final = re.compile(rb"^\[(\d{1,9}), ", re.MULTILINE)
+_PLACE: Final = re.compile(rb"^#(\d{1,9}) (\d{1,9}) (\d{1,9})$", re.MULTILINE)
 
 
 class Trailer(NamedTuple):
     """The sums of a sink: characters of the parsed text, separators included, and pages if there are any,
-    also those that nothing here can read.
+    also those that nothing here can read; how many of them were recognized in pictures.
     """
 
     char_count: int
     page_count: int | None
     unread_pages: int = 0
+    recognized_pages: int = 0
+
+
+class Place(NamedTuple):
+    """How far a parser is: the page that it reads, of how many (0 if that is not known), and how many it
+    recognized in pictures so far.
+    """
+
+    page: int
+    pages: int = 0
+    recognized: int = 0
 
 
 def dump_block(block: Block) -> str:
     """Return a block as a line of the sink."""
     return json.dumps([block.page, block.text], ensure_ascii=False) + "\n"
+
+
+def dump_place(place: Place) -> str:
+    """Return a place as a line of the sink."""
+    return f"#{place.page} {place.pages} {place.recognized}\n"
 
 
 def dump_trailer(trailer: Trailer) -> str:
@@ -51,7 +68,8 @@ def blocks_in(file: BinaryIO) -> Iterator[Block]:
     while line := file.readline(_MAX_LINE_BYTES):
         if line.startswith(b"{"):
             return
-        yield _load_block(line)
+        if not line.startswith(b"#"):
+            yield _load_block(line)
     raise UnparsableDocument("corrupt", "parsed text without its end")
 
 
@@ -65,15 +83,15 @@ def _load_block(line: bytes) -> Block:
     return Block(text, page)
 
 
-def last_page(sink: Path) -> int | None:
-    """The page that a sink under way has come to; None before there is one."""
+def last_place(sink: Path) -> Place | None:
+    """How far the parser of a sink under way is; None where it has not told lately."""
     try:
         with sink.open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - 2 * MAX_BLOCK_CHARS))
-            pages = _PAGE.findall(file.read())
+            places = _PLACE.findall(file.read())
     except OSError:
         return None
-    return int(pages[-1]) if pages else None
+    return Place(*map(int, places[-1])) if places else None
 
 
 def read_trailer(sink: Path) -> Trailer:

@@ -72,13 +72,14 @@ def limits_of(settings: RagSettings, *, large: bool = True) -> ParseLimits:
 
 class ParsedDocument(NamedTuple):
     """A parsed document: its size in characters, its pages if it has any, the file with its blocks, and how
-    many of its pages nothing here can read.
+    many of its pages nothing here can read, or were recognized in pictures.
     """
 
     char_count: int
     page_count: int | None
     sink: Path
     unread_pages: int = 0
+    recognized_pages: int = 0
 
 
 def parser_processes() -> Children:
@@ -112,7 +113,9 @@ async def parse(
         if isinstance(error, ChildFailed):
             raise _explained(error, parser) from None
         raise
-    return ParsedDocument(trailer.char_count, trailer.page_count, sink, trailer.unread_pages)
+    return ParsedDocument(
+        *(trailer.char_count, trailer.page_count, sink, trailer.unread_pages, trailer.recognized_pages)
+    )
 
 
 class Member(NamedTuple):

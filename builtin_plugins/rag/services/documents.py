@@ -62,6 +62,8 @@ def _page(session: Session, scope: Scope, kb_id: str, query: DocumentQuery) -> t
     wanted = Document.knowledge_base_id == kb_id
     if query.status is not None:
         wanted &= Document.status == query.status
+    if query.parent_id is not None:
+        wanted &= Document.parent_id == query.parent_id
     total = session.scalar(select(func.count()).select_from(Document).where(wanted))
     ordered = select(Document).where(wanted).order_by(Document.uploaded_at, Document.id)
     rows = session.scalars(ordered.limit(query.limit).offset(query.offset))
@@ -156,6 +158,7 @@ def render(document: Document) -> DocumentOut:
         page_count=document.page_count,
         error=document.error,
         notice=document.notice,
+        parent_id=document.parent_id,
         uploaded_at=document.uploaded_at,
         completed_at=document.completed_at,
         tree_nodes_created=document.tree_nodes,

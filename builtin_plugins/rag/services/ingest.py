@@ -28,12 +28,14 @@ from builtin_plugins.rag.events import DocumentIngested
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.parsing import Parser, ParserUnavailable, UnparsableDocument, read_blocks
 from builtin_plugins.rag.parsing.blocks import SlowDocument, unread_pages
-from builtin_plugins.rag.parsing.protocol import last_page
+from builtin_plugins.rag.parsing.protocol import last_place
 from builtin_plugins.rag.parsing.runner import ParsedDocument, limits_of, parse
 from builtin_plugins.rag.services.embedding import embed, engine_changed
 from builtin_plugins.rag.services.languages import languages_of
 from builtin_plugins.rag.services.outcomes import note_outcome
 from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS
+from builtin_plugins.rag.services.places import place_of
+from builtin_plugins.rag.services.progress import ReadingProgress
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.rag.trees.job import queue_one
 from kernel.sdk import (
@@ -202,7 +204,7 @@ class Ingestion:
         self._platform = platform
         self._document = document
         self._base = base
-        self._progress = progress
+        self._progress = ReadingProgress(progress)
         self._payload = payload
         self._left_out = left_out
         self._settings = platform.settings_of(RagSettings)
@@ -211,26 +213,26 @@ class Ingestion:
     async def run(self) -> None:
         """Parse, then embed and stage batch by batch, then publish."""
         sink = self._platform.scratch.new(".jsonl")
-        self._progress.report(message="Reading the file")
+        self._progress.begin()
         try:
             parsed = await self._parse(sink)
-            if not self._payload.large and self._passages(parsed) > LARGE_PASSAGES:
+            most = self._settings.max_chunks
+            first, passages = await asyncio.to_thread(_survey, self._chunks(parsed), most)
+            if passages > most:
+                raise UnparsableDocument("too_large", f"over {most} passages")
+            if not self._payload.large and passages > LARGE_PASSAGES:
                 raise _Large
-            self._language = await self._told(parsed)
-            await self._embed_all(parsed)
+            if first is not None:
+                (self._language,) = await languages_of(self._platform, [first.text])
+            self._progress.count(parsed, passages)
+            await self._embed_all(self._chunks(parsed))
             await self._platform.database.write(self._finish, parsed)
+            self._progress.complete()
         finally:
             sink.unlink(missing_ok=True)
 
-    async def _told(self, parsed: ParsedDocument) -> str | None:
-        """The document's language, told by its first passage: the same in each run."""
-        chunks = chunk(read_blocks(parsed.sink), self._base.chunk_size, self._base.chunk_overlap)
-        first = await asyncio.to_thread(next, chunks, None)
-        return None if first is None else (await languages_of(self._platform, [first.text]))[0]
-
-    def _passages(self, parsed: ParsedDocument) -> int:
-        """About how many passages the document has."""
-        return parsed.char_count // max(1, self._base.chunk_size - self._base.chunk_overlap)
+    def _chunks(self, parsed: ParsedDocument) -> Iterator[Chunk]:
+        return chunk(read_blocks(parsed.sink), self._base.chunk_size, self._base.chunk_overlap)
 
     async def _parse(self, sink: Path) -> ParsedDocument:
         limits = limits_of(self._settings, large=self._payload.large)
@@ -248,12 +250,12 @@ class Ingestion:
             await asyncio.gather(reading, return_exceptions=True)
 
     async def _look(self, sink: Path) -> None:
-        """Tell the page that is being read: of a thousand, or of scans. Raises _Gone where nobody waits."""
+        """Tell the page that is being read. Raises _Gone where nobody waits."""
         if not await self._is_wanted():
             raise _Gone
-        page = await asyncio.to_thread(last_page, sink)
-        if page is not None:
-            self._progress.report(message=f"Reading page {page}")
+        place = await asyncio.to_thread(last_place, sink)
+        if place is not None:
+            self._progress.reading(place)
 
     async def _is_wanted(self) -> bool:
         """Whether somebody waits for this run; while the database is away, parsing goes on without it."""
@@ -275,9 +277,8 @@ class Ingestion:
             raise ParserUnavailable(f"no parser reads {self._document.content_type} any more")
         return found
 
-    async def _embed_all(self, parsed: ParsedDocument) -> None:
+    async def _embed_all(self, chunks: Iterator[Chunk]) -> None:
         """Write one batch while the next ones are embedded."""
-        chunks = chunk(read_blocks(parsed.sink), self._base.chunk_size, self._base.chunk_overlap)
         done = await self._platform.vectors.staged(self._base.collection, self._document.id)
         await asyncio.to_thread(lambda: next(islice(chunks, done, done), None))
         writing: asyncio.Task[None] | None = None
@@ -286,7 +287,7 @@ class Ingestion:
                 async for batch, embedded in batches:
                     if writing is not None:
                         await writing
-                    self._show(parsed, batch[-1])
+                    self._progress.embedded(batch[-1])
                     stage = self._platform.database.write(self._stage, batch, embedded)
                     writing = asyncio.create_task(stage)
                 if writing is not None:
@@ -306,8 +307,6 @@ class Ingestion:
         try:
             while (batch := await asyncio.to_thread(_take, chunks)) or under_way:
                 if batch:
-                    if batch[-1].index >= self._settings.max_chunks:
-                        raise UnparsableDocument("too_large", f"over {self._settings.max_chunks} passages")
                     embedding = asyncio.create_task(self._embed([item.text for item in batch]))
                     under_way.append((batch, embedding))
                 if len(under_way) == UNDER_WAY or not batch:
@@ -317,14 +316,6 @@ class Ingestion:
             for _, embedding in under_way:
                 embedding.cancel()
             await asyncio.gather(*(embedding for _, embedding in under_way), return_exceptions=True)
-
-    def _show(self, parsed: ParsedDocument, last: Chunk) -> None:
-        """How far it is: in pages where there are any, else in characters."""
-        message = f"Embedding passage {last.index + 1}"
-        if parsed.page_count is not None and last.page is not None:
-            self._progress.report(last.page, total=parsed.page_count, unit="pages", message=message)
-        else:
-            self._progress.report(last.char_end, total=parsed.char_count, unit="characters", message=message)
 
     async def _embed(self, texts: Sequence[str]) -> Embedded:
         return await embed(self._platform, self._base.embedding_model, texts, "passage")
@@ -384,9 +375,17 @@ def _take(chunks: Iterator[Chunk]) -> list[Chunk]:
     return list(islice(chunks, BATCH))
 
 
+def _survey(chunks: Iterator[Chunk], most: int) -> tuple[Chunk | None, int]:
+    """The first passage, which tells the document's language in each run, and how many there are, as far as
+    they are no more than `most`: to count them takes a thousandth of the time to embed them.
+    """
+    first = next(chunks, None)
+    return first, sum(1 for _ in islice(chunks, most)) + (first is not None)
+
+
 def point_of(document_id: str, item: Chunk, vector: object, language: str | None) -> Point:
     """A passage as a stored point; its id is derived from its position."""
-    place = {"page": item.page, "char_start": item.char_start, "char_end": item.char_end}
+    place = place_of(item)
     return Point(
         id=str(uuid.uuid5(_NAMESPACE, f"{document_id}/{item.index}")),
         group=document_id,

@@ -59,14 +59,14 @@ async def take_out(
         limits = limits_of(settings)
         children = platform.resource(PARSER_PROCESSES)
         members = await extract(children, path, parser.extractor, limits, folder, bounds)
-        taken = [await _take(platform, base, member, largest, queue) for member in members]
+        taken = [await _take(platform, document, base, member, largest, queue) for member in members]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return _told(members, taken)
 
 
 async def _take(
-    platform: Platform, base: KnowledgeBase, member: Member, largest: int, queue: Queue
+    platform: Platform, parent: Document, base: KnowledgeBase, member: Member, largest: int, queue: Queue
 ) -> str | None:
     """Keep one file as a document; answers why it was left out."""
     if member.path is None:
@@ -80,7 +80,8 @@ async def _take(
     except PlatformError as error:
         return str(error.detail)
     try:
-        await platform.database.write(_keep, platform, base, Arrived(staged, name, content_type), queue)
+        arrived = Arrived(staged, name, content_type, parent_id=parent.id)
+        await platform.database.write(_keep, platform, base, arrived, queue)
     finally:
         staged.discard()
     return None

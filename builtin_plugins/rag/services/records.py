@@ -27,6 +27,7 @@ class Arrived:
     filename: str
     content_type: str
     build_tree: bool = False
+    parent_id: str | None = None
 
 
 def keep_document(
@@ -63,6 +64,7 @@ def _new(base: KnowledgeBase, file: Arrived) -> Document:
         chunk_count=0,
         tree_nodes=0,
         tree_wanted=file.build_tree,
+        parent_id=file.parent_id,
         uploaded_at=utc_now(),
     )
 
@@ -70,7 +72,7 @@ def _new(base: KnowledgeBase, file: Arrived) -> Document:
 def _rename(document: Document, file: Arrived) -> None:
     """The name may tell the kind of text, so it counts as much as in the first attempt."""
     document.filename, document.content_type = file.filename, file.content_type
-    document.tree_wanted = file.build_tree
+    document.tree_wanted, document.parent_id = file.build_tree, file.parent_id
 
 
 def start_over(document: Document) -> None:

@@ -244,14 +244,17 @@ class TestContent:
         await running.run_jobs()
 
     async def test_a_part_of_it(self, running: Running) -> None:
-        """A viewer may ask for a range; one past the end is refused."""
+        """A viewer may ask for a range; one past the end is refused, saying how long the document is."""
         ann = await somebody(running)
         base = await make_base(ann)
         document = (await upload(ann, base)).json()["document_id"]
         path = path_of(base, document, "/content")
         part = await ann.get(path, headers={"Range": "bytes=2-8"})
         assert (part.status, part.body) == (206, HANDBOOK.encode()[2:9])
-        assert (await ann.get(path, headers={"Range": "bytes=99999-"})).status == 416
+        beyond = await ann.get(path, headers={"Range": "bytes=99999-"})
+        assert (beyond.status, beyond.json()["code"]) == (416, "range_not_satisfiable")
+        assert beyond.headers["Content-Range"] == f"bytes */{len(HANDBOOK.encode())}"
+        assert (await ann.get(path, headers={"Range": "lines=0-5"})).body == HANDBOOK.encode()
         await running.run_jobs()
 
 

@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 import pytest_asyncio
@@ -119,6 +120,30 @@ async def test_it_is_the_same_elsewhere(
         assert await waiting_files(running) == []
 
 
+async def test_what_came_out_of_what_is_kept(source: tuple[Running, Actor, str]) -> None:
+    """A document that came out of an archive comes out of the imported one; without it, out of none."""
+    running, ann, _ = source
+    base, archive = await make_base(ann, name="Boxes"), io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("june.txt", "The lighthouse was painted in June.")
+    box = await ingest(running, ann, base, "box.zip", archive.getvalue())
+    await running.run_jobs()
+
+    async def parent_of_june(file: bytes) -> tuple[str | None, str | None]:
+        """What it came out of in the imported base, and the archive there."""
+        new, job = await imported(running, ann, file)
+        assert job.json()["status"] == "done", job.body
+        listed = (await ann.get(f"{BASES}/{new}/documents")).json()["items"]
+        ids = {one["filename"]: one["document_id"] for one in listed}
+        june = next(one for one in listed if one["filename"] == "june.txt")
+        return june["parent_id"], ids.get("box.zip")
+
+    parent, there = await parent_of_june(await exported(ann, base))
+    assert parent == there and there not in (None, box["document_id"])
+    assert (await ann.delete(f"{BASES}/{base}/documents/{box['document_id']}")).status == 200
+    assert await parent_of_june(await exported(ann, base)) == (None, None)
+
+
 async def test_only_the_owner_exports(source: tuple[Running, Actor, str]) -> None:
     """Others don't see it; the export is in the audit log."""
     running, ann, base = source
@@ -126,6 +151,16 @@ async def test_only_the_owner_exports(source: tuple[Running, Actor, str]) -> Non
     assert (await running.anonymous.get(f"{BASES}/{base}/export")).status == 401
     await exported(ann, base)
     assert "rag.knowledge_base.exported" in [e.action for e in await audited(running, target_id=base)]
+
+
+async def test_its_name(source: tuple[Running, Actor, str]) -> None:
+    """The file is called as the knowledge base is, in any script."""
+    _, ann, _ = source
+    base = await make_base(ann, name="Häfen/Порт", embedding_model="all-minilm")
+    disposition = (await ann.get(f"{BASES}/{base}/export")).headers["Content-Disposition"]
+    plain, _, full = disposition.partition("; filename*=UTF-8''")
+    assert plain == 'attachment; filename="Hafen_____.kb.zip"'
+    assert unquote(full) == "Häfen_Порт.kb.zip"
 
 
 def rewritten(file: bytes, change: Callable[[dict[str, bytes]], None]) -> bytes:

@@ -198,6 +198,64 @@ async def test_encrypted_and_broken_archives(desk: Desk) -> None:
     assert nothing["status"] == "failed" and inside == {}
 
 
+async def test_what_a_document_came_out_of(desk: Desk) -> None:
+    """A file inside names the document that it was in, one within another; an upload none. The list can be
+    asked for the files of one archive, which stay when it is deleted.
+    """
+    message = letter("the harbour")
+    message.add_attachment("The harbour is deep.", filename="depth.txt")
+
+    def fill(archive: zipfile.ZipFile) -> None:
+        archive.writestr("plan.eml", message.as_bytes())
+        archive.writestr("june.txt", "The lighthouse was painted in June.")
+
+    box, inside, _ = await desk.upload("box.zip", zipped(fill))
+    base = box["knowledge_base_id"]
+    other = await ingest(desk.running, desk.ann, base, "other.txt", b"Uploaded by itself.")
+    assert box["parent_id"] is None and other["parent_id"] is None
+    plan, june, depth = inside["plan.eml"], inside["june.txt"], inside["depth.txt"]
+    assert plan["parent_id"] == june["parent_id"] == box["document_id"]
+    assert depth["parent_id"] == plan["document_id"]
+    path = f"/v1/rag/knowledge-bases/{base}/documents"
+
+    async def of(parent: str) -> set[str]:
+        listed = (await desk.ann.get(f"{path}?parent_id={parent}")).json()
+        assert listed["total"] == len(listed["items"])
+        return {one["filename"] for one in listed["items"]}
+
+    assert await of(box["document_id"]) == {"plan.eml", "june.txt"}
+    assert await of(plan["document_id"]) == {"depth.txt"} and await of(other["document_id"]) == set()
+    assert (await desk.ann.delete(f"{path}/{box['document_id']}")).status == 200
+    assert await of(box["document_id"]) == {"plan.eml", "june.txt"}
+
+
+async def test_a_file_that_comes_twice(desk: Desk) -> None:
+    """A file that is there already keeps its parent. One that failed is tried again by the next archive that
+    has it, and came out of that.
+    """
+
+    def fill(archive: zipfile.ZipFile) -> None:
+        archive.writestr("june.txt", "The lighthouse was painted in June.")
+        archive.writestr("broken.pdf", b"%PDF-1.4 nothing")
+
+    first, inside, _ = await desk.upload("first.zip", zipped(fill), all_completed=False)
+    assert inside["broken.pdf"]["status"] == "failed"
+
+    def fill_again(archive: zipfile.ZipFile) -> None:
+        fill(archive)
+        archive.writestr("more.txt", "It was painted red.")
+
+    base = first["knowledge_base_id"]
+    second = await ingest(desk.running, desk.ann, base, "second.zip", zipped(fill_again))
+    await desk.running.run_jobs()
+    listed = (await desk.ann.get(f"/v1/rag/knowledge-bases/{base}/documents")).json()["items"]
+    parents = {one["filename"]: one["parent_id"] for one in listed}
+    assert parents["june.txt"] == first["document_id"]
+    assert parents["more.txt"] == parents["broken.pdf"] == second["document_id"]
+    again = await ingest(desk.running, desk.ann, base, "broken.pdf", b"%PDF-1.4 nothing")
+    assert again["parent_id"] is None
+
+
 def letter(subject: str) -> EmailMessage:
     """A message without attachments."""
     message = EmailMessage()

@@ -9,7 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -141,6 +141,22 @@ def test_a_picture_of_too_many_pixels(tmp_path: Path) -> None:
             list(from_image.parse(path))
         assert caught.value.code == code
     assert "damaged" not in UnparsableDocument("too_many_pixels").detail
+
+
+@pytest.mark.parametrize("order", ["little", "big"])
+def test_pages_of_a_picture_that_lies(order: Literal["little", "big"]) -> None:
+    """A list of pages that leads in a circle, or out of the file, ends there."""
+
+    def tiff(*links: int) -> bytes:
+        head = b"II*\0" if order == "little" else b"MM\0*"
+        pages = (bytes(2) + link.to_bytes(4, order) for link in links)
+        return head + (8).to_bytes(4, order) + b"".join(pages)
+
+    assert from_image.count_pages(tiff(14, 0)) == 2
+    assert from_image.count_pages(tiff(14, 8)) == 2
+    assert from_image.count_pages(tiff(14, 4_000_000_000)) == 2
+    assert from_image.count_pages(tiff(14, 0)[:9]) == 1
+    assert from_image.count_pages(b"II*\0") == from_image.count_pages(b"\x89PNG") == 1
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from builtin_plugins.rag.parsing import (
 )
 from builtin_plugins.rag.parsing.blocks import SlowDocument
 from builtin_plugins.rag.parsing.ocr import OcrOptions
+from builtin_plugins.rag.parsing.protocol import Place, last_place
 from builtin_plugins.rag.parsing.runner import ParsedDocument, ParseLimits, parser_processes
 from builtin_plugins.rag.parsing.runner import parse as parse_by
 from kernel.children.prepared import ENVIRONMENT
@@ -57,6 +58,26 @@ async def test_a_scan(read: Read, tmp_path: Path) -> None:
     assert await read(path, OcrOptions()) == [(1, "The harbour master"), (2, "signed on Friday")]
     with pytest.raises(SlowDocument):
         await read(path, OcrOptions(most_pages=1))
+
+
+@needs_tesseract
+async def test_which_page_is_read_of_how_many(read: Read, tmp_path: Path) -> None:
+    """Of a scan it is told before each page, of how many, and how many were recognized."""
+    path = documents.scan(tmp_path / "scan", [["The harbour master"], ["signed on Friday"], ["at noon"]])
+    await read(path, OcrOptions())
+    assert last_place(tmp_path / "sink") == Place(3, 3, 2)
+
+
+@needs_tesseract
+async def test_a_picture_of_several_pages(read: Read, tmp_path: Path) -> None:
+    """The pages of a TIFF have numbers, each counts as one, and it is told which one is read."""
+    pages = [documents.picture(f"Invoice 471{number}") for number in (1, 2, 3)]
+    path = tmp_path / "fax"
+    pages[0].save(path, "TIFF", save_all=True, append_images=pages[1:])
+    assert await read(path, OcrOptions()) == [(n, f"Invoice 471{n}") for n in (1, 2, 3)]
+    assert last_place(tmp_path / "sink") == Place(3, 3, 2)
+    with pytest.raises(SlowDocument):
+        await read(path, OcrOptions(most_pages=2))
 
 
 @needs_tesseract

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -125,6 +127,32 @@ async def test_documents_of_the_sixth_release(platform_home: Path, database_url:
         assert await by_words() > 0.0
         untold = text("SELECT count(*) FROM rag_document WHERE NOT language_told")
         assert await database.read(lambda session: session.scalar(untold)) == 0
+
+
+async def test_documents_of_the_eighth_release(platform_home: Path, database_url: str | None) -> None:
+    """Nobody knows what they came out of; what comes now is known."""
+    env = {"DATABASE_URL": database_url}
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("a.txt", CONTENT)
+    async with platforms(platform_home) as start:
+        ada, path = await _document(start, env, archive.getvalue())
+        await ada.running.run_jobs()
+        base = path.partition("/documents/")[0]
+        before = (await ada.get(f"{base}/documents")).json()["items"]
+        assert [one["parent_id"] for one in before] == [None, path.rpartition("/")[2]]
+        async with ada.running.platform.database.schema_change() as connection:
+            await connection.run_sync(_to, _rag(ada.running), "0008")
+            assert "parent_id" not in await connection.run_sync(_columns)
+    async with platforms(platform_home) as start:
+        running = await start("rag", HashEmbeddings(), env=env)
+        again = await running.sign_in("ada", ada.password)
+        found = (await again.get(f"{base}/documents")).json()["items"]
+        assert found == [{**one, "parent_id": None} for one in before]
+        new = await _upload(again, "Senja", archive.getvalue())
+        await running.run_jobs()
+        children = f"{new.partition('/documents/')[0]}/documents?parent_id={new.rpartition('/')[2]}"
+        assert [one["filename"] for one in (await again.get(children)).json()["items"]] == ["a.txt"]
 
 
 async def test_back_to_the_second_release(platform_home: Path, database_url: str | None) -> None:

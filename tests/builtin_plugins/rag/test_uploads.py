@@ -93,6 +93,7 @@ class TestAccepted:
             "page_count": None,
             "error": None,
             "notice": None,
+            "parent_id": None,
             "completed_at": None,
             "tree_nodes_created": 0,
         }

@@ -1,0 +1,73 @@
+"""How far a document is, for those who follow its job: in pages where it has them, else in passages."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from builtin_plugins.rag.chunking import Chunk
+from builtin_plugins.rag.parsing.protocol import Place
+from builtin_plugins.rag.parsing.runner import ParsedDocument
+from kernel.sdk import Progress
+
+_LONGEST_PAGE = 20_000
+"""Characters. What has more is no page but a sheet, of which a workbook has few: they would tell little."""
+_RECOGNIZING = 0.9
+"""The share of a scanned page's work that is over once it is recognized; pages with text are read at once."""
+
+
+class ReadingProgress:
+    """Tells how far one run is. What is done never becomes less, also not after a crash."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._pages = 0
+        self._passages = 0
+        self._ahead = 0
+
+    def begin(self) -> None:
+        """The file is opened."""
+        self._progress.report(message="Reading the file")
+
+    def reading(self, place: Place) -> None:
+        """A page is read: of a thousand, or of scans."""
+        if not place.pages:
+            self._progress.report(message=f"Reading page {place.page:,}")
+            return
+        message = f"Reading page {place.page:,} of {place.pages:,}"
+        self._tell(_ahead(place.recognized), place.pages, "pages", message)
+
+    def count(self, parsed: ParsedDocument, passages: int) -> None:
+        """All is read: so many passages are to be embedded."""
+        pages = parsed.page_count or 0
+        self._passages = passages
+        self._pages = pages if parsed.char_count <= pages * _LONGEST_PAGE else 0
+        self._ahead = _ahead(parsed.recognized_pages) if self._pages else 0
+        self._count(self._ahead, 0, f"Embedding passage 1 of {passages:,}")
+
+    def embedded(self, last: Chunk) -> None:
+        """All passages up to this one have their vectors."""
+        number, pages = last.index + 1, 0
+        if self._pages:
+            pages = self._ahead + (self._pages - self._ahead) * (last.page or 0) // self._pages
+        self._count(pages, number, f"Embedding passage {number:,} of {self._passages:,}")
+
+    def complete(self) -> None:
+        """All of it is done, such as empty pages at its end."""
+        self._progress.report(self._progress.total)
+
+    def _count(self, pages: int, passages: int, message: str) -> None:
+        if self._pages:
+            self._tell(pages, self._pages, "pages", message)
+        else:
+            self._tell(passages, self._passages, "passages", message)
+
+    def _tell(self, done: int, total: int, unit: str, message: str) -> None:
+        before = self._progress
+        if (before.unit, before.total) == (unit, total):
+            done = max(done, before.done)
+        before.report(min(done, total), total=total, unit=unit, message=message)
+
+
+def _ahead(recognized: int) -> int:
+    """How many whole pages' work is done when so many are recognized, and none embedded."""
+    return ceil(recognized * _RECOGNIZING)

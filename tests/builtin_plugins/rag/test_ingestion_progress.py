@@ -1,0 +1,215 @@
+"""How far a document is: counted in pages or passages, with a total, and how long the rest will take."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from builtin_plugins.rag.chunking import Chunk
+from builtin_plugins.rag.models import Document
+from builtin_plugins.rag.parsing.protocol import Place
+from builtin_plugins.rag.parsing.runner import ParsedDocument
+from builtin_plugins.rag.services.progress import ReadingProgress
+from kernel.db.tables import JobRecord
+from kernel.sdk import Embedded, Progress, hookimpl, utc_now
+from kernel.testing import Actor, Running, Start
+from tests.builtin_plugins.rag.rag_support import make_base, record, somebody, upload
+from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.rows import execute
+
+
+class Gate(HashEmbeddings):
+    """Lets three batches through, and the others when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = asyncio.Event()
+
+    @hookimpl
+    async def embed_texts(self, model: str, texts: Sequence[str]) -> Embedded | None:
+        if self.calls >= 3:
+            await self.go.wait()
+        return await super().embed_texts(model, texts)
+
+
+async def test_a_table_counts_its_passages(start_platform: Start) -> None:
+    """While a table is read, its passages are counted, of how many, and it is known how long that takes."""
+    gate = Gate()
+    running = await start_platform("rag", gate)
+    ann = await somebody(running)
+    base = await make_base(ann, chunk_size=200, chunk_overlap=0)
+    rows = "\n".join(f"{number},lamp {number},{number % 7} pieces on the shelf" for number in range(2_500))
+    document = (await upload(ann, base, "stock.csv", f"id,name,stock\n{rows}")).json()["document_id"]
+    seen: list[dict[str, Any]] = []
+
+    async def look() -> None:
+        job = (await ann.get(f"/v1/jobs?subject={document}")).json()["items"][0]
+        state = (await ann.get(f"/v1/rag/knowledge-bases/{base}/ingestion")).json()
+        seen.append({**job, "state": state, "document": await record(ann, base, document)})
+
+    working = asyncio.create_task(running.run_jobs())
+    async with asyncio.timeout(60):
+        while not working.done():
+            await look()
+            if seen[-1]["progress"]["done"] and seen[-1]["document"]["chunk_count"]:
+                gate.go.set()
+            await asyncio.sleep(0.02)
+        await working
+    await look()
+    count = seen[-1]["document"]["chunk_count"]
+    assert seen[-1]["progress"] == {"done": count, "total": count, "unit": "passages"} and count > 500
+    under_way = [one for one in seen if 0 < one["progress"]["done"] < count]
+    assert under_way and all(one["progress"]["total"] == count for one in under_way)
+    told = [one["progress"]["done"] for one in seen]
+    assert told == sorted(told)
+    assert under_way[0]["message"] == f"Embedding passage {under_way[0]['progress']['done']} of {count}"
+    assert any(0 < one["document"]["chunk_count"] < count for one in under_way)
+    assert under_way[0]["state"]["eta_seconds"] is not None
+
+
+class Desk:
+    """Documents as a worker would have them under way."""
+
+    def __init__(self, running: Running, ann: Actor, base: str) -> None:
+        self.running = running
+        self.ann = ann
+        self.base = base
+
+    async def document(self, name: str, size: int, waited: int, **values: object) -> str:
+        """A document of so many bytes that was uploaded so long ago."""
+        document_id = str(
+            (await upload(self.ann, self.base, name, f"One text: {name}")).json()["document_id"]
+        )
+        fresh = {"size_bytes": size, "uploaded_at": utc_now() - timedelta(seconds=waited), **values}
+        await self._change(update(Document).where(Document.id == document_id).values(fresh))
+        return document_id
+
+    async def read(self, document_id: str, done: int, total: int | None, took: int) -> None:
+        """Let it be read for so many seconds."""
+        values = {
+            "status": "running",
+            "done": done,
+            "total": total,
+            "started_at": utc_now() - timedelta(seconds=took),
+            "progress_at": utc_now(),
+        }
+        await self._change(update(JobRecord).where(JobRecord.subject == document_id).values(values))
+
+    async def state(self) -> dict[str, Any]:
+        """How far the knowledge base is."""
+        return dict((await self.ann.get(f"/v1/rag/knowledge-bases/{self.base}/ingestion")).json())
+
+    async def _change(self, statement: Any) -> None:
+        await execute(self.running.platform.database, statement)
+
+
+async def _desk(start_platform: Start, database_url: str | None) -> Desk:
+    running = await start_platform("rag", HashEmbeddings(), env={"DATABASE_URL": database_url})
+    ann = await somebody(running)
+    return Desk(running, ann, await make_base(ann))
+
+
+async def test_time_left_of_one_document(start_platform: Start, database_url: str | None) -> None:
+    """It follows from the document's own progress, and the hour that it waited counts for nothing."""
+    desk = await _desk(start_platform, database_url)
+    book = await desk.document("book.pdf", 1_000_000, waited=3_600)
+    await desk.read(book, 0, None, took=100)
+    assert (await desk.state())["eta_seconds"] is None
+    await desk.read(book, 25, 100, took=100)
+    assert 290 <= (await desk.state())["eta_seconds"] <= 300
+
+
+async def test_time_left_of_several(start_platform: Start, database_url: str | None) -> None:
+    """Others that wait take as long in proportion to their size; the slowest that is read sets the least."""
+    desk = await _desk(start_platform, database_url)
+    book = await desk.document("book.pdf", 1_000_000, waited=3_600)
+    await desk.read(book, 50, 100, took=100)
+    await desk.document("waits.pdf", 2_000_000, waited=3_600)
+    assert 490 <= (await desk.state())["eta_seconds"] <= 510
+    for number in range(2):
+        ended = utc_now() - timedelta(seconds=10)
+        values = {"status": "completed", "completed_at": ended, "chunk_count": 10}
+        await desk.document(f"{number}.txt", 30_000_000, waited=20, **values)
+    assert 90 <= (await desk.state())["eta_seconds"] <= 110
+
+
+async def test_passages_of_the_last_minutes(start_platform: Start, database_url: str | None) -> None:
+    """Of a document that has been read for an hour, those of the last five minutes count for the rate."""
+    desk = await _desk(start_platform, database_url)
+    book = await desk.document("book.pdf", 1_000_000, waited=3_600, chunk_count=36_000)
+    await desk.read(book, 50, 100, took=3_600)
+    assert 9.5 <= (await desk.state())["passages_per_second"] <= 10.5
+
+
+@pytest.mark.parametrize(
+    ("pages", "recognized", "chars", "unit", "total"),
+    [
+        (300, 0, 600_000, "pages", 300),
+        (300, 300, 600_000, "pages", 300),
+        (300, 40, 600_000, "pages", 300),
+        (1, 1, 3_000, "pages", 1),
+        (None, 0, 600_000, "passages", 600),
+        (3, 0, 600_000, "passages", 600),  # sheets
+    ],
+)
+def test_progress_grows_to_its_total(
+    pages: int | None, recognized: int, chars: int, unit: str, total: int
+) -> None:
+    """What is done never becomes less, is never more than there is, and is all of it at last."""
+    progress, told = Progress(), list[tuple[int, int | None]]()
+    shown = ReadingProgress(progress)
+    shown.begin()
+    for page in range(1, (pages or 0) + 1):
+        shown.reading(Place(page, pages if unit == "pages" and pages else 0, min(page - 1, recognized)))
+        told.append((progress.done, progress.total))
+    shown.count(ParsedDocument(chars, pages, Path("sink"), 0, recognized), 600)
+    told.append((progress.done, progress.total))
+    for index in range(95, 600, 96):
+        page = None if pages is None else max(1, pages * index // 600)
+        shown.embedded(Chunk(index, "", page, 0, 0))
+        told.append((progress.done, progress.total))
+    shown.complete()
+    counted = [done for done, _ in told]
+    assert told[pages or 0][1] == total  # before the first is embedded, which may take long
+    assert counted == sorted(counted) and all(0 <= done <= total for done in counted)
+    assert {among for _, among in told} <= {None, total}
+    assert (progress.done, progress.total, progress.unit) == (total, total, unit)
+
+
+def test_scans_are_done_as_they_are_recognized() -> None:
+    """Recognizing is most of the work on a scan, so its pages count then, and what is left is embedding."""
+    progress = Progress()
+    shown = ReadingProgress(progress)
+    shown.reading(Place(3, 12, 2))
+    assert (progress.done, progress.total, progress.unit) == (2, 12, "pages")
+    assert progress.message == "Reading page 3 of 12"
+    shown.reading(Place(1_000, 1_200, 999))
+    assert progress.message == "Reading page 1,000 of 1,200" and 890 <= progress.done <= 910
+
+
+def test_a_second_run_begins_where_it_was() -> None:
+    """After a crash what is told goes on; a job of an earlier release counted characters, which are left."""
+    progress = Progress(50, 100, "pages")
+    shown = ReadingProgress(progress)
+    shown.reading(Place(2, 100, 1))
+    assert progress.done == 50
+    old = Progress(70_000, 200_000, "characters")
+    shown = ReadingProgress(old)
+    shown.count(ParsedDocument(200_000, None, Path("sink")), 200)
+    shown.embedded(Chunk(95, "", None, 0, 0))
+    assert (old.done, old.total, old.unit) == (96, 200, "passages")
+
+
+def test_a_page_that_is_not_one_of_many() -> None:
+    """A parser of a plugin may tell pages without saying how many there are."""
+    progress = Progress()
+    for page in itertools.islice(itertools.count(1), 3):
+        ReadingProgress(progress).reading(Place(page))
+    assert (progress.message, progress.total) == ("Reading page 3", None)
