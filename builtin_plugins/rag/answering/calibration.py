@@ -34,9 +34,9 @@ class Calibration:
     """Weights of a sentence's features (`weighing.features`), in their order, and models of an answer.
 
     `enough` decides: below `least` there is no answer, and below `hopeful` none for a model to find. `glance`
-    decides likewise where no sentence has a vector, unless its probability is `doubtful`. `sure` tells the
+    decides likewise where no sentence has a vector, unless its probability is `doubtful`. `sure` gives the
     probability that an answer is right; it was fitted with more weight on wrong sentences of the right
-    passage, which are few. Sentences within `near` of the best one are quoted beside it.
+    passage, which are few. Sentences within `near` of the best one are quoted with it.
     """
 
     worth: tuple[float, ...]
@@ -49,7 +49,7 @@ class Calibration:
     doubtful: tuple[float, float] = (0.1, 0.6)
 
     def sentence(self, features: Sequence[float]) -> float:
-        """The worth of a sentence, as log odds but for a constant."""
+        """The worth of a sentence, as log odds up to a constant."""
         return sum(weight * value for weight, value in zip(self.worth, features, strict=True))
 
 

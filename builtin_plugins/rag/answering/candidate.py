@@ -14,7 +14,7 @@ class Candidate:
 
     ``overlap`` is its share of the question's words, rare ones counting more; ``joined`` that of the sentence
     together with the one before it and its heading: "It was founded in 1897" leaves out what was. ``opens``
-    tells that it begins a passage of several: it says what they are about, and is near whatever is asked.
+    says that it begins a passage of several: it says what they are about, and is near whatever is asked.
     """
 
     text: str

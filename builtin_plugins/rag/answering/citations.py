@@ -16,7 +16,7 @@ class CitationFilter:
     """Text in pieces through ``feed``, text with only true citations out; ``cited`` grows with it.
 
     ``[1, 2]``, ``[1-2]`` and ``【1】`` come out as ``[1][2]`` and ``[1]``. What may be the beginning of a
-    citation is held back until the next piece decides. ``[0]`` is no citation and stays: code is full of it.
+    citation is held back until the next piece decides. ``[0]`` is not a citation and stays: code has many.
     """
 
     def __init__(self, passages: int) -> None:

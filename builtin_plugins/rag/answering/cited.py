@@ -28,7 +28,7 @@ def count_citations(text: str, passages: Sequence[Passage]) -> tuple[int, int]:
 
 
 def pages_cited(text: str, passages: Sequence[Passage]) -> dict[int, int | None]:
-    """On which page stands what a passage is first cited for, of those over several pages; if it is found."""
+    """The page of what a passage is first cited for, of those over several pages; if it is found."""
     found = dict[int, int | None]()
     for sentence, number in _citations(text):
         passage = passages[number - 1] if 1 <= number <= len(passages) else None

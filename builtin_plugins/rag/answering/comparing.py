@@ -1,6 +1,7 @@
 """Questions that compare two things: "Does Ann earn more than Bob?", "Which is higher, Rigi or Pilatus?"
 
-Two sentences that tell of one thing each don't answer them: somebody has to compare.
+Two sentences about one thing each don't answer them: somebody has to compare. What a question means is
+read off its words, in a few languages; where that is in doubt, it is not taken for a comparison.
 """
 
 from __future__ import annotations
@@ -11,35 +12,35 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from builtin_plugins.rag.answering.candidate import Candidate
-from builtin_plugins.rag.answering.coverage import tells
+from builtin_plugins.rag.answering.expectations import has_value, is_bound
 from builtin_plugins.rag.answering.passages import Passage
-from builtin_plugins.rag.answering.words import (
-    content_stems,
-    fold,
-    found_in,
-    has_number,
-    named_terms,
-    words,
-)
+from builtin_plugins.rag.answering.reading import read
+from builtin_plugins.rag.answering.words import content_stems, fold, found_in, named_terms, word_list, words
 
-_ROMANCE = r"(?:plus|moins|meilleure?s?|mas|menos|mejor(?:es)?|peor(?:es)?|mayor(?:es)?|menor(?:es)?)"
-_DEGREE = (
-    r"\b(?:more|less|fewer|better|worse|taller|higher|lower|larger|smaller|bigger|longer|shorter|older|younger"
-    r"|newer|cheaper|faster|slower|heavier|lighter|earlier|later|sooner|warmer|colder|deeper|wider|richer"
-    r"|stronger|closer|nearer|further|farther|hotter|busier"
-    r"|mehr|weniger|besser|schlechter|grosser|kleiner|hoher|tiefer|langer|kurzer|alter|junger|neuer|teurer"
-    rf"|billiger|gunstiger|schneller|langsamer|schwerer|leichter|fruher|spater|kalter|breiter|{_ROMANCE}"
-    r"|daha|больше|меньше|лучше|хуже|дороже|дешевле|раньше|позже|выше|ниже|короче|моложе|старше|\w{3,}ее)\b"
+_MOST_CHARS = 300
+"""A longer question has more to it than one comparison."""
+_LEAST_WORDS = 2
+"""Of a thing without a name: "longer than the limit" compares with no second thing."""
+
+_THAN = word_list("than als que qu чем")
+_OR = word_list("or oder ou o u yoksa veya или")
+_IF = word_list("if wenn falls sobald если")
+_NOT_COMPARED = word_list("other rather")
+_DEGREES = word_list(
+    """
+    more less fewer better worse taller higher lower larger smaller bigger longer shorter older younger
+    newer cheaper faster slower heavier lighter earlier later sooner warmer colder deeper wider richer
+    stronger closer nearer further farther hotter busier mehr weniger besser schlechter grosser kleiner
+    hoher tiefer langer kurzer alter junger neuer teurer billiger gunstiger schneller langsamer schwerer
+    leichter fruher spater kalter breiter plus moins meilleur meilleure mas menos mejor peor mayor menor
+    daha больше меньше лучше хуже выше ниже дороже дешевле раньше позже длиннее короче моложе старше
+    тяжелее легче быстрее
+    """
 )
-_THAN = (
-    r"(?<!\bother )(?<!\brather )\bthan (.+)",
-    rf"{_DEGREE}(?: \w+)? als (.+)",
-    rf"\b{_ROMANCE}\b.* qu(?:e |['’])(.+)",
-    r"\w+(?:ее|[шжч]е|ле),? чем (.+)",
-    r"(\w+)['’]?[dt][ae]n daha\b",
-    r"比(.{1,12}?)(?:[更还還多少高低大小长長短早晚贵貴快慢重轻輕远遠近好强強老]|便宜|年[轻輕])",
+_TURKISH = re.compile(r"\w{2,40}[dt][ae]n")
+_CHINESE = re.compile(
+    r"比([^，。？]{2,12}?)(?:[更还還多少高低大小长長短早晚贵貴快慢重轻輕远遠近好强強老]|便宜)"
 )
-_EITHER = rf"{_DEGREE}.*[,:–] ?(.+?),? (?:or|oder|ou|o|u|yoksa|veya|или) (.+)"
 
 
 class _Pair(NamedTuple):
@@ -50,12 +51,9 @@ class _Pair(NamedTuple):
 
 
 def leaves_comparing(question: str, best: Candidate, passages: Sequence[Passage]) -> bool:
-    """Whether the question compares two things, and the best sentence tells of one and the passages of both.
-
-    A bound, as in "longer than 10 km", is not a thing; a sentence that compares needs no other one.
-    """
+    """Whether a question compares two things, and the best sentence has a value of one of them alone."""
     pairs = _compared(question)
-    if not pairs or any(_parts(fold(best.text))):
+    if not pairs or any(_parts(best.text)):
         return False
     return any(
         _is_elsewhere([pair.other], best, passages) or _is_elsewhere(pair.any_of, best, passages)
@@ -64,35 +62,66 @@ def leaves_comparing(question: str, best: Candidate, passages: Sequence[Passage]
 
 
 def _is_elsewhere(any_of: Sequence[Collection[str]], best: Candidate, passages: Sequence[Passage]) -> bool:
-    if any(all(found_in(word, best.stems) for word in words) for words in any_of):
+    if _has(best.stems, any_of):
         return False
-    return any(tells(passage, words) for passage in passages for words in any_of)
+    return any(
+        _has(one.stems, any_of) and has_value(one.text)
+        for passage in passages
+        for one in read(passage)
+        if not one.is_heading
+    )
+
+
+def _has(sentence: Collection[str], any_of: Sequence[Collection[str]]) -> bool:
+    return any(all(found_in(word, sentence) for word in thing) for thing in any_of)
 
 
 @lru_cache(maxsize=256)
 def _compared(question: str) -> Sequence[_Pair]:
+    if len(question) > _MOST_CHARS:
+        return ()
     names = named_terms(question)
-    found = (_made(names, *parts) for parts in _parts(fold(question)) if not _is_bound(parts[1]))
-    return [pair for pair in found if pair.other]
+    found = (_made(names, *parts) for parts in _parts(question))
+    return [pair for pair in found if pair is not None]
 
 
-def _made(names: set[str], one: str, other: str) -> _Pair:
-    """Names alone tell things apart where there are any: "Person 13", and not what it earns."""
-    with_it = content_stems(other)
-    named = names.intersection(with_it)
-    first = [stem for stem in content_stems(re.sub(_DEGREE, " ", one)) if stem not in with_it]
+def _made(names: set[str], one: str, other: str, choice: bool) -> _Pair | None:
+    """Names alone distinguish things where there are any: "Person 13", and not what it earns."""
+    stems = content_stems(other)
+    named = names.intersection(stems)
+    if is_bound(other) or not (named or (len(stems) >= _LEAST_WORDS and not choice)):
+        return None
+    first = [stem for stem in content_stems(one) if stem not in stems]
     alone = [[name] for name in first if name in names]
-    return _Pair(alone or ([first] if first else []), named or with_it)
+    return _Pair(alone or ([first] if first else []), named or stems)
 
 
-def _parts(folded: str) -> Iterator[tuple[str, str]]:
-    """What is compared, and what with, as far as a question tells them apart."""
-    for pattern in _THAN:
-        if match := re.search(pattern, folded):
-            yield folded[: match.start()], match[1]
-    if match := re.search(_EITHER, folded):
-        yield match[1], match[2]
+def _parts(text: str) -> Iterator[tuple[str, str, bool]]:
+    """What is compared, what with, and whether one of both is to be chosen, as far as a text shows it."""
+    tokens = words(text[:_MOST_CHARS])
+    folded = [fold(token) for token in tokens]
+    degrees = {at for at, word in enumerate(folded) if word in _DEGREES}
+    for at, word in enumerate(folded):
+        if word in _IF and at:
+            return
+        before, after = _without(tokens[:at], degrees), " ".join(tokens[at + 1 :])
+        if word in _THAN and _is_than(folded, at, degrees):
+            yield before, after, False
+        elif word in _OR and degrees and at:
+            yield before, _without(tokens[at + 1 :], {one - at - 1 for one in degrees}), True
+        elif word == "daha" and at and _TURKISH.fullmatch(folded[at - 1].replace("'", "").replace("’", "")):
+            yield " ".join(tokens[: at - 1]), tokens[at - 1], False
+    if found := _CHINESE.search(text[:_MOST_CHARS]):
+        yield text[: found.start()], found[1], False
 
 
-def _is_bound(part: str) -> bool:
-    return any(map(has_number, words(part)[:1]))
+def _without(tokens: Sequence[str], places: Collection[int]) -> str:
+    return " ".join(token for at, token in enumerate(tokens) if at not in places)
+
+
+def _is_than(folded: Sequence[str], at: int, degrees: Collection[int]) -> bool:
+    """Whether the word says what something is compared with: "als" and "que" say other things too."""
+    if folded[at] == "than":
+        return at > 0 and folded[at - 1] not in _NOT_COMPARED
+    nearest = max((one for one in degrees if one < at), default=-1)
+    return nearest >= 0 and at - nearest <= 3

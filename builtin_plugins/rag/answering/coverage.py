@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
 from builtin_plugins.rag.answering.passages import Passage
@@ -56,11 +56,6 @@ def subject_of(question: str, passages: Sequence[Passage]) -> str:
         return ""
     read = _reading(passages[0])
     return " ".join(word for word in content_words(question) if read.means(word))
-
-
-def tells(passage: Passage, stems: Iterable[str]) -> bool:
-    """Whether a passage, with its document's name, has a form of each of the words."""
-    return all(map(_reading(passage).has, stems))
 
 
 def read_ahead(passages: Sequence[Passage]) -> None:

@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from enum import Enum
-from functools import lru_cache
-from itertools import pairwise
+from functools import cache, lru_cache
 
 from builtin_plugins.rag.answering.words import (
     content_stems,
     fold,
     has_number,
     is_function_word,
+    same_word,
     stem,
     word_list,
     words,
@@ -22,7 +23,7 @@ from builtin_plugins.rag.answering.words import (
 
 
 class Expected(Enum):
-    """The kinds that can be told apart without a model."""
+    """The kinds that can be distinguished without a model."""
 
     ANYTHING = "anything"
     NUMBER = "number"
@@ -80,6 +81,11 @@ _NUMBER_WORDS = word_list(
     tres cuatro cinco seis siete ocho nueve diez cien mil
     """
 )
+_COUNTING = ("en", "de", "es", "fr", "it", "pt", "tr", "ru")
+_COUNTS = (0, *range(2, 100))  # one is an article in most
+_NONE = word_list("no kein keine keinen aucun aucune ningun ninguna nessun nessuna nenhum nenhuma hic")
+_ENGLISH_WORDS = word_list("on due sei")  # ten in Turkish, two and six in Italian
+_INDEFINITE = word_list("a an ein eine einen einem einer un une una bir")
 _TIME_WORDS = word_list(
     """
     january february march april may june july august september october november december monday tuesday
@@ -114,16 +120,56 @@ def counted(question: str) -> str | None:
     return next(iter(content_stems(folded[found.end() :])), None) if found else None
 
 
-def has_quantity(text: str, of: str) -> bool:
-    """Whether the text has a number that is not the name of a thing, as in "order 1001"."""
-    tokens = [
-        "",
-        *(word for word in words(text) if not is_function_word(word, "en")),
-    ]  # "on" is 10 in Turkish
-    return any(
-        (has_number(one) and stem(before) != of) or fold(one) in _NUMBER_WORDS
-        for before, one in pairwise(tokens)
-    )
+def states_count(question: str, text: str, of: str) -> bool:
+    """Whether the text has a number of the thing that a question asks the number of.
+
+    Before the thing there is a number, or a word that the question doesn't have: "12 new orders", "a dozen
+    clubs". A number after it is a name: "order 1001". Without the thing, any number but a time of day does.
+    """
+    tokens = words(text)
+    asked = {stem(word) for word in words(question)}
+    things = [at for at, token in enumerate(tokens) if same_word(stem(token), of)]
+    for at in things:
+        before = tokens[max(0, at - 2) : at]
+        if any(map(_is_numeral, before)) or (before and _is_news(before[-1], asked)):
+            return True
+    named = any(has_number(token) for at in things for token in tokens[at + 1 : at + 2])
+    return not named and any(_is_numeral(token) and ":" not in token for token in tokens)
+
+
+def _is_numeral(word: str) -> bool:
+    return has_number(word) or fold(word) in _numerals()
+
+
+@cache
+def _numerals() -> frozenset[str]:
+    """Numbers to 99 in words, and none, folded; without those that are other words elsewhere."""
+    from num2words import num2words
+
+    made = (fold(num2words(number, lang=language)) for language in _COUNTING for number in _COUNTS)
+    return (frozenset(made) | _NONE) - _ENGLISH_WORDS
+
+
+def _is_news(word: str, asked: Collection[str]) -> bool:
+    return stem(word) not in asked and not is_function_word(word, None)
+
+
+def superlative(question: str) -> str | None:
+    """The word by which a question asks for the first of many, or for what they come to, folded."""
+    found = _COMPARED.search(fold(question))
+    return found[0] if found else None
+
+
+def has_value(text: str) -> bool:
+    """Whether the text has something that can be compared: a number or a time."""
+    tokens = words(text)
+    return any(map(has_number, tokens)) or any(fold(token) in _NUMBER_WORDS | _TIME_WORDS for token in tokens)
+
+
+def is_bound(text: str) -> bool:
+    """Whether something is compared with a measure rather than a certain thing: "10 km", "a year"."""
+    first = fold(next(iter(words(text)), ""))
+    return has_number(first) or first in _INDEFINITE or first in _NUMBER_WORDS or first in _TIME_WORDS
 
 
 def fits(question: str, text: str) -> int:

@@ -38,7 +38,7 @@ _LAGGING = 0.8
 """How far behind the best a sentence is when it is not worth a vector: it was not chosen on the sets."""
 
 _NEARNESS = 2.5
-"""How much the rank of its passage speaks for a sentence: with less, twice as many are worth a vector."""
+"""How much the rank of its passage counts for a sentence: with less, twice as many are worth a vector."""
 
 _LONGEST_HEADING = 80
 
@@ -68,7 +68,7 @@ def candidates(
 
 
 def _with_first(ranked: Sequence[Candidate], limit: int) -> list[Candidate]:
-    """The first so many that do not lag behind; the best passage is among theirs, so that who is shown it
+    """The first `limit` that do not lag behind; the best passage is among theirs, so that whoever is shown it
     alone gets an answer.
     """
     best = min((one.passage for one in ranked), default=0)
@@ -83,7 +83,7 @@ def compose(
 ) -> Answer:
     """The answer from weighed candidates; one that says so where the passages don't support any.
 
-    ``places`` tell as which source each passage is cited (its own place where they are not given): those
+    ``places`` say as which source each passage is cited (its own place where they are not given): those
     without one are not quoted. All passages decide whether there is an answer; if the best sentence is not to
     be quoted, the answer only names its passage.
     """
@@ -123,7 +123,7 @@ class _Piece:
 
 
 class _Asked:
-    """The question as a passage may repeat it: that says nothing, whoever asks it there."""
+    """The question as a passage may repeat it, which answers nothing."""
 
     def __init__(self, question: str, language: str | None) -> None:
         self._question, self._language = question, language
@@ -137,7 +137,7 @@ class _Asked:
 
 
 def _quotable(pieces: Sequence[_Piece], asked: _Asked) -> Iterator[_Piece]:
-    """The pieces of a passage; one of headings alone, such as a line without a full stop, is no less text."""
+    """The pieces of a passage; one of headings alone, such as a line without a full stop, is text, too."""
     pieces = [one for one in pieces if not asked.is_in(one.text)]
     opening = next((piece for piece in pieces if piece.quotable), None)
     several = sum(piece.quotable for piece in pieces) > 1
@@ -149,7 +149,7 @@ def _quotable(pieces: Sequence[_Piece], asked: _Asked) -> Iterator[_Piece]:
 
 
 def _pieces(question: str, number: int, passage: Passage) -> Iterator[_Piece]:
-    """The sentences of one passage; the first below a heading stands with it."""
+    """The sentences of one passage; the first below a heading goes with it."""
     for order, one in enumerate(read(passage)):
         text, heading = one.text, one.opened_by
         if heading is not None and not one.is_row and len(heading) <= _LONGEST_HEADING:
@@ -159,7 +159,7 @@ def _pieces(question: str, number: int, passage: Passage) -> Iterator[_Piece]:
 
 
 def _below(question: str, heading: str, text: str) -> str:
-    """A paragraph's first sentence with the name it stands under, where that is news to who asks."""
+    """A paragraph's first sentence with the name it is under, where that is new to whoever asks."""
     known = {word.casefold() for word in (*words(question), *words(text))}
     missing = any(word.casefold() not in known for word in words(heading))
     question_above = asks(heading)
@@ -207,7 +207,7 @@ class _Words:
 
 
 def _promise(one: Candidate) -> float:
-    """What speaks for scoring a sentence, before its meaning is known."""
+    """How much a sentence is worth scoring, before its meaning is known."""
     return one.overlap + one.joined + 0.3 * one.fits + _NEARNESS * one.nearness
 
 

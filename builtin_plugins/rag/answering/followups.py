@@ -27,7 +27,7 @@ _PREPOSITIONS = word_list(
     "im am bei für mit von vom zu zum zur nach aus auf über unter während "
     "à au aux dans pour par avec de du des chez en sur sous con por para desde hasta"
 )
-_ELLIPSIS = 4  # words that are no whole question, unless one of them asks
+_ELLIPSIS = 4  # words that aren't a whole question, unless one of them asks
 _ASKING = word_list(
     "who whom whose what which when where why how is are was were do does did can could may must should will "
     "would has have wer wie was wann wo warum welche welcher welches ist sind kann darf muss hat haben "
@@ -38,7 +38,7 @@ _MOST_SUBJECT = 6
 
 
 def make_whole(question: str, before: Sequence[str]) -> str:
-    """The question with the subject of those before it, oldest first; as it is where it stands alone."""
+    """The question with the subject of those before it, oldest first; unchanged if it needs none."""
     if not before:
         return question
     subject = reduce(lambda last, one: _completed(one, last), before[1:], before[0])

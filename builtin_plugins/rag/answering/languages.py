@@ -39,11 +39,11 @@ ALIKE = (
 )
 """Languages that are taken for each other in a short text, as they share so many words."""
 
-_ENOUGH_CHARS = 500  # of 84 paragraphs in six languages, all were told by 300 as by 2,000
+_ENOUGH_CHARS = 500  # of 84 paragraphs in six languages, all were detected by 300 as by 2,000
 
 
 class LanguageDetector:
-    """Tells languages by their ISO 639 codes. May be called from any thread."""
+    """Detects languages, by their ISO 639 codes. May be called from any thread."""
 
     def __init__(self, home: Path | None = None) -> None:
         """The unpacked model is kept in `home`; without one it is unpacked for this process alone."""
@@ -52,7 +52,7 @@ class LanguageDetector:
         self._identifier: Any = None
 
     def of(self, text: str) -> str | None:
-        """The language of a text; None where it can't be told, as of a single word, or where it has none,
+        """The language of a text; None if it can't be detected, as of a single word, or if it has none,
         as random letters.
 
         A few words in a script of few languages, such as Thai or Cyrillic, are taken for the most likely of
@@ -111,14 +111,14 @@ def _unpacked(file: Path) -> dict[str, Any]:
 
 
 def _is_written(text: str, language: str) -> bool:
-    """Whether a text is in the script of a language, but for Latin words such as names and codes."""
+    """Whether a text is in the script of a language, except for Latin words such as names and codes."""
     letters = _letters_of(language)
     return letters is not None and len(letters.findall(text)) > len(_latin_words().findall(text))
 
 
 @cache
 def _letters_of(language: str) -> Any:
-    """None for Latin script, which tells no language."""
+    """None for Latin script, which identifies no language."""
     import regex
     from babel.core import get_global
 

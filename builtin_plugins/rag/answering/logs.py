@@ -1,4 +1,4 @@
-"""Lines of logs: each is a record of its own, however long it is and whatever it ends in."""
+"""Lines of logs: each is its own record, however long it is and whatever it ends in."""
 
 from __future__ import annotations
 

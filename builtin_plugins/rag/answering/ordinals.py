@@ -25,7 +25,7 @@ def writes_ordinals_with_a_stop(language: str | None) -> bool:
 def is_ordinal(word: str, following: str, language: str | None) -> bool:
     """Whether a full stop between a word and the following one makes an ordinal of it.
 
-    A sentence that ends in a number is told by the word that begins the next, if it is a function word.
+    A sentence that ends in a number is recognized by the next one's first word, if it is a function word.
     """
     if _ORDINAL.fullmatch(word) is None or not writes_ordinals_with_a_stop(language):
         return False

@@ -61,8 +61,8 @@ class Answer:
 
     Where ``supported`` is false the text says that the documents hold no answer, and nothing is cited.
     ``confidence`` is the probability that the answer is right, 0 for a refusal. ``unshown`` is the passage
-    that answers where it may not be quoted, as it is not shown: there is no text then. ``pages`` tells for
-    passages that are cited on which page their best quotation stands.
+    that answers where it may not be quoted, as it is not shown: there is no text then. ``pages`` has for
+    passages that are cited the page of their best quotation.
     """
 
     text: str

@@ -1,6 +1,6 @@
 """A passage as its sentences are compared, whatever is asked: the same few passages are asked about again.
 
-Kept by the passage's id and not by its text alone: how long an answer takes must not tell whether somebody
+Kept by the passage's id and not by its text alone: how long an answer takes must not show whether somebody
 else's document says the same.
 """
 
@@ -23,7 +23,7 @@ class ReadSentence:
     """A sentence and the words that carry its meaning.
 
     `around` adds those of its heading, of the sentence that opens the paragraph, which says what it is about,
-    and of the one before it. `opened_by` is the heading that it stands under as the first.
+    and of the one before it. `opened_by` is the heading that it comes first under.
     """
 
     text: str
@@ -46,7 +46,7 @@ def _read(_chunk_id: str, text: str, language: str | None) -> tuple[ReadSentence
 
 
 def places_of(passage: Passage) -> Mapping[str, Sequence[int]]:
-    """Where each word of a passage stands, counted in words."""
+    """The place of each word of a passage, counted in words."""
     return _places(passage.chunk_id, passage.text)
 
 
@@ -56,7 +56,7 @@ def _places(_chunk_id: str, text: str) -> Mapping[str, Sequence[int]]:
 
 
 def places(text: str) -> Mapping[str, Sequence[int]]:
-    """Where each word of a text stands."""
+    """The place of each word of a text."""
     found: dict[str, list[int]] = {}
     for at, word in enumerate(words(text)):
         found.setdefault(word, []).append(at)

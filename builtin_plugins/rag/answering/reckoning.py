@@ -1,4 +1,4 @@
-"""Questions that sentences leave to their reader: to count what they list, or to compare what they tell."""
+"""Questions that sentences leave to their reader: to count what they list, or to compare what they say."""
 
 from __future__ import annotations
 
@@ -6,27 +6,47 @@ from collections.abc import Sequence
 
 from builtin_plugins.rag.answering.candidate import Candidate
 from builtin_plugins.rag.answering.comparing import leaves_comparing
-from builtin_plugins.rag.answering.expectations import counted, has_quantity, needs_reckoning
+from builtin_plugins.rag.answering.expectations import (
+    counted,
+    has_value,
+    needs_reckoning,
+    states_count,
+    superlative,
+)
 from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.answering.words import fold
+
+_LEAST_LISTED = 3
+"""Sentences that list what a superlative chooses from: two may be one about the thing and one more."""
+
+_ALIKE = 0.35
+"""The share of the words of two such sentences that both have: names and values are most of a short one."""
 
 
 def leaves_reckoning(
     question: str, best: Candidate, found: Sequence[Candidate], passages: Sequence[Passage]
 ) -> bool:
-    """Whether the best sentence answers the question only to who counts or compares it with others."""
+    """Whether the best sentence is an answer only to someone who counts or compares it with others."""
     if leaves_comparing(question, best, passages):
         return True
     equal = [one for one in found if one.overlap >= best.overlap - 1e-9]
     if best.is_row:
         return sum(one.is_row for one in equal) > 1 and needs_reckoning(question)
-    return len(equal) > 1 and _leaves_counting(question, equal)
+    return _leaves_counting(question, equal) or _leaves_choosing(question, equal)
 
 
 def _leaves_counting(question: str, equal: Sequence[Candidate]) -> bool:
-    """Whether the sentences are what is asked the number of, one by one. Number words are known in a few
-    languages of Latin script alone.
-    """
-    thing = counted(question)
-    if thing is None or not thing.isascii():
-        return False
-    return not any(has_quantity(one.text, of=thing) for one in equal)
+    """Whether the sentences are about what is asked the number of, one by one."""
+    thing = counted(question) if len(equal) > 1 else None
+    return thing is not None and not any(states_count(question, one.text, thing) for one in equal)
+
+
+def _leaves_choosing(question: str, equal: Sequence[Candidate]) -> bool:
+    """Whether sentences list things by name and value, and none says which is the first of them."""
+    listed = [one for one in equal if _is_like(equal[0], one) and has_value(one.text)]
+    most = superlative(question) if len(listed) >= _LEAST_LISTED else None
+    return most is not None and not any(most in fold(one.text) for one in listed)
+
+
+def _is_like(one: Candidate, other: Candidate) -> bool:
+    return len(one.stems & other.stems) >= _ALIKE * len(one.stems | other.stems)

@@ -52,7 +52,7 @@ class Sentence:
 def split_sentences(text: str, language: str | None = None) -> list[Sentence]:
     """The sentences of a text in order, whitespace normalised, none longer than ``MAX_SENTENCE``.
 
-    ``language`` (ISO 639) tells whether a full stop may make a number an ordinal.
+    ``language`` (ISO 639) decides whether a full stop may make a number an ordinal.
     """
     found: list[Sentence] = []
     table: Table | None = None

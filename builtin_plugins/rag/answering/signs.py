@@ -1,5 +1,5 @@
-"""What tells a right answer from a wrong one: how near its sentence and its passage are to the question, how
-they stand among the others, and what of the question is nowhere to be found.
+"""What separates a right answer from a wrong one: how near its sentence and its passage are to the question,
+how they compare with the others, and what of the question is nowhere to be found.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _CLEARLY = 0.4  # similarity from which a passage in another language is about t
 class Signs:
     """Of the best sentence, its passage ("home") and the passages around; mostly 0..1, larger is better.
 
-    `similarity` is the sentence's, `ahead` how far it lies above the mean of the sentences weighed, `margin`
+    `similarity` is the sentence's, `ahead` how far it is above the mean of the sentences weighed, `margin`
     its lead in worth over the next, `apart` that over the best of another passage. `near` is the home's
     similarity, `matched` its share of a full match by words, each with its lead over the best of the others.
     `agreed` is 1 where both legs put the home first. `joined` and `overlap` are shares of the question's
-    words in the sentence, with and without what stands before it, `coverage` that in the home. `unnamed` is
+    words in the sentence, with and without what precedes it, `coverage` that in the home. `unnamed` is
     the share of its names, codes and numbers that no passage has, `home_unnamed` that the home lacks; where
     question and home are in different languages both are of those with digits alone. `share` is that of the
-    best sentence among all by their worths, as probabilities. `fit` and `unfit` tell whether the sentence has
+    best sentence among all by their worths, as probabilities. `fit` and `unfit` say whether the sentence has
     the kind of thing that is asked for; both are 0 for any kind.
     `subject` is the sentence's similarity to what the question is about (`Near`), `subject_ahead` how far it
-    lies above the mean, `subjectless` is 1 where that is nothing.
+    is above the mean, `subjectless` is 1 where that is nothing.
     `foreign` is above 0 where question and home are in different languages, as far as their words don't match
     all the same, the home is near, and it lacks no code or number.
     """
@@ -125,7 +125,7 @@ def _differ(asked: str | None, home: str | None) -> bool:
 
 
 def _foreign(matched: float, near: float) -> float:
-    """What words can't tell across languages; near says whether the passage is about the subject at all."""
+    """What words can't show across languages; near says whether the passage is about the subject at all."""
     return (1.0 - min(1.0, matched)) * min(1.0, max(0.0, near) / _CLEARLY)
 
 
@@ -138,5 +138,5 @@ def _margin_alone(similarity: float) -> float:
 
 
 def _lead(values: Sequence[float], place: int, unrelated: float) -> float:
-    """How far a passage lies above the best of the others."""
+    """How far a passage is above the best of the others."""
     return values[place] - max((value for at, value in enumerate(values) if at != place), default=unrelated)

@@ -65,7 +65,7 @@ def weigh(
 ) -> Weighed:
     """Candidates of passages by how near they are to the question; `language` is the question's.
 
-    Where that is not known the passages' own similarities stand for those of their sentences, and a model of
+    Where that is not known the passages' own similarities replace those of their sentences, and a model of
     its own that was fitted so decides: no vector needs to be computed.
     """
     measured = near or Near([passages[one.passage - 1].near or 0.0 for one in found])
@@ -90,7 +90,7 @@ def worths(how: Calibration, found: Sequence[Candidate], near: Near) -> list[flo
 
 def features(found: Sequence[Candidate], near: Near) -> list[tuple[float, ...]]:
     """Of each candidate: similarity, what it gains from the sentence before it, words, kind, rank, length,
-    the similarity once more where it opens its passage, and that to the question's subject.
+    the similarity again if it opens its passage, and its similarity to the question's subject.
     """
     pairs = list(zip(found, near.question, strict=True))
     known = {(one.passage, one.order): similarity for one, similarity in pairs}

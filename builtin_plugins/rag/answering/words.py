@@ -26,7 +26,7 @@ LEAST_SHARED = 5
 """Letters with which two different forms of a word begin."""
 _LEAST_PART = 5
 _LEAST_REST = 3
-"""Letters of a word within a compound, and of what is left of it: no shorter ones are told from chance."""
+"""Letters of a word within a compound, and of what is left of it: shorter ones look like chance."""
 _LEAST_END, _LEAST_BEFORE = 4, 6
 """The same for the end of a long compound, its main part: Milbe (whose stem is `milb`) and Varroamilbe."""
 _POSSESSIVE = re.compile(r"['’]")
@@ -183,7 +183,7 @@ def content_words(text: str, language: str | None = None) -> list[str]:
 
 
 def content_forms(text: str, language: str | None) -> frozenset[str]:
-    """What the words of a text that carry meaning are known by, beside texts of its language."""
+    """What the words of a text that carry meaning are known by, next to texts of its language."""
     return frozenset().union(*[forms_in(word, language) for word in content_words(text)])
 
 
