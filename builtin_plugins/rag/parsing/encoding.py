@@ -25,14 +25,20 @@ _MARKS: Final = (
 # Those that people's files are in; the more there are to choose from, the worse the choice.
 _CODE_PAGES: Final = (
     *("cp1252", "cp1251", "cp1250", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874"),
-    *("koi8-r", "cp932", "euc-jp", "gb18030", "big5", "cp949", _LATIN_2),
+    *("koi8-r", "cp932", "euc-jp", "gb18030", "big5", "cp949", _LATIN_2, "cp866"),
 )
+_RARER_LATIN: Final = frozenset({"cp1250", "cp1254", "cp1257", "cp1258", _LATIN_2})
+_TELLING: Final = 3
+_LEAST_SURE, _CLEARLY = 0.04, 1.5
+"""With fewer bytes beyond ASCII, a rarer code page must be this sure, and this many times the Western one."""
 _SAMPLE_BYTES: Final = 16_384
 _BEFORE_BYTES: Final = 1_024
 """How much ASCII is kept before the part that decides."""
 _NOT_ASCII: Final = re.compile(rb"[\x80-\xff]+")
 _C1: Final = re.compile(rb"[\x80-\x9f]")
-_NOT_LATIN: Final = re.compile("[\u0370-\u06ff]+")
+_OTHERS: Final = "\u0370-\u06ff\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff61-\uff9f"
+_NOT_LATIN: Final = re.compile(f"[{_OTHERS}]")
+_NOT_LATIN_WORD: Final = re.compile(f"[{_OTHERS}]{{2,}}")
 _WITHIN_LATIN: Final = re.compile("(?<=[A-Za-z])[\u0370-\u06ff]+|[\u0370-\u06ff]+(?=[A-Za-z])")
 _ESCAPED: Final = re.compile("[\udc80-\udcff]+")
 # Controls that no text has, in any number. C1 controls say nothing: converted text is full of them.
@@ -87,8 +93,8 @@ def _first_foreign(data: bytes) -> int:
 def detect_encoding(head: bytes) -> str | None:
     """Return the Python codec of a text's first bytes, None when they are not text.
 
-    A byte order mark decides; else UTF-8; else what chardet recognizes; else windows-1252. Many
-    control characters below U+0020 mean that it isn't text.
+    A byte order mark decides; else UTF-8, also where a few bytes are not; else what chardet recognizes; else
+    windows-1252. Many control characters below U+0020 mean that it isn't text.
     """
     for mark, codec in _MARKS:
         if head.startswith(mark):
@@ -97,6 +103,8 @@ def detect_encoding(head: bytes) -> str | None:
         return "utf-8" if _is_text(text) else None
     if _C0.search(head.decode("latin-1")) and not _is_text(head.decode("latin-1")):
         return None
+    if _is_mostly_utf_8(head):
+        return "utf-8"
     likely = _recognized(head)
     for codec in (likely, "cp1252") if likely else ("cp1252",):
         if _is_text(decode_head(head, codec)):
@@ -116,15 +124,27 @@ def recognized(sample: bytes, code_pages: Sequence[str]) -> str | None:
 
     plain = without_ansi(sample.decode("latin-1")).encode("latin-1")
     ranked = detect_all(plain, include_encodings=code_pages, compat_names=False, ignore_threshold=True)
-    readings = ((name, plain.decode(name, "replace")) for one in ranked if (name := one["encoding"]))
-    found = next((name for name, text in readings if not _mixes_alphabets(text)), None)
+    sure = {name: one["confidence"] for one in ranked if (name := one["encoding"])}
+    found = next((name for name in sure if _is_plausible(plain.decode(name, "replace"))), None)
+    if found in _RARER_LATIN and _tells_little(plain, sure[found], sure.get("cp1252", 0.0)):
+        return "cp1252"
     # Where ISO 8859-2 has controls, its Windows cousin has quotation marks and dashes.
     return "cp1250" if found == _LATIN_2 and _C1.search(plain) else found
 
 
-def _mixes_alphabets(text: str) -> bool:
-    """Whether most Greek, Cyrillic, Hebrew and Arabic letters are within Latin words, as in "perchй"."""
-    return 2 * len(_WITHIN_LATIN.findall(text)) > len(_NOT_LATIN.findall(text))
+def _tells_little(text: bytes, sure: float, western: float) -> bool:
+    """Whether a letter or two with marks leave open which they are: "Tromsø" and "Tromsų" are both names."""
+    return sum(map(len, _NOT_ASCII.findall(text))) < _TELLING and sure < max(_LEAST_SURE, _CLEARLY * western)
+
+
+def _is_plausible(text: str) -> bool:
+    """Whether letters that are not Latin form words: not alone, as in "2 캜", or within Latin ones, as in
+    "perchй".
+    """
+    if not _NOT_LATIN.search(text):
+        return True
+    words = _NOT_LATIN_WORD.findall(text)
+    return bool(words) and 2 * len(_WITHIN_LATIN.findall(text)) <= len(words)
 
 
 def decode_head(head: bytes, codec: str) -> str | None:

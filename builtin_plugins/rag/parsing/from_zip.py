@@ -1,4 +1,4 @@
-"""Archives (.zip): what is in them, as a text of its own; the files come out as documents of their own."""
+"""Archives (.zip): a list of what is in them, as a text; the files become separate documents."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _name(info: zipfile.ZipInfo, code_page: str) -> str:
 
 
 def _raw_name(info: zipfile.ZipInfo) -> bytes | None:
-    """The bytes of a name whose encoding the archive does not tell, which `zipfile` reads as cp437."""
+    """The bytes of a name whose encoding the archive does not say, which `zipfile` reads as cp437."""
     told = info.flag_bits & _UTF_8 or info.filename != info.orig_filename
     if told or info.filename.isascii():
         return None

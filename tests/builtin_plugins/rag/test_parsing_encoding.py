@@ -54,6 +54,8 @@ SHORT = [
     ("cp1250", "Şedinţa începe luni la ora nouă, iar cheile sunt la administrator."),
     ("cp1250", "Sastanak počinje u ponedjeljak u devet sati, a ključevi su kod domara."),
     ("iso8859-2", "Schůzka začíná v pondělí v devět hodin, přineste si prosím občanský průkaz."),
+    ("cp1250", "Spotkanie jest w środę rano, biuro otwarte."),
+    ("cp1250", "Cena: 5 zł"),
     ("cp1252", "La riunione è rinviata a lunedì, perché il direttore è già partito."),
     ("cp1252", "De vergadering is geannuleerd; de coördinator neemt contact op met alle geïnteresseerden."),
     ("cp1252", "Mødet begynder på mandag klokken ni, og nøglerne ligger hos viceværten."),
@@ -93,6 +95,40 @@ def test_cut_in_a_character(codec: str, text: str) -> None:
     for before in range(4):
         data = b"." * before + text.encode(codec) * (40_000 // len(text))
         assert text in data.decode(detect_encoding(data) or "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "Store the vaccine between 2 °C and 8 °C.",
+            "The room measures 5 × 4 m and the hall 12 × 9 m.",
+            "Café 5 €",
+        ),
+        *("He said «yes» and left.", "Tromsø has a harbour.", "Coût : 5 €", "10 µm ± 3 %", "¼ cup of sugar"),
+        "time;value\r\n" + "".join(f"s{n};{n} °C\r\n" for n in range(300)),
+    ],
+)
+def test_few_marks(text: str) -> None:
+    """Signs of measures and single letters with marks are Western European, not letters of other scripts."""
+    data = text.encode("cp1252")
+    assert data.decode(detect_encoding(data) or "") == text
+
+
+@pytest.mark.parametrize("place", [10, 5_000])
+def test_single_bad_byte_in_utf_8(tmp_path: Path, place: int) -> None:
+    """A byte that is not UTF-8 spoils itself alone, wherever it is."""
+    data = ("Die Müller mahlen täglich. " * 1_000).encode()
+    path = written(tmp_path, data[:place] + b" M\xe4rz " + data[place:])
+    text = parsed_text(from_text.parse(path))
+    assert "März" in text and "Ã" not in text
+
+
+def test_dos() -> None:
+    """Russian text of MS-DOS is read too."""
+    assert (RUSSIAN * 5).encode("cp866").decode(
+        detect_encoding((RUSSIAN * 5).encode("cp866")) or ""
+    ) == RUSSIAN * 5
 
 
 def test_quotation_marks_of_windows() -> None:
