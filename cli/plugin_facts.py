@@ -35,25 +35,24 @@ class Shown:
 async def disabled_plugins(platform: Platform, *, quiet: bool = False) -> Mapping[str, str]:
     """The plugins that are switched off in the database, with the reason. Their records say `loaded`.
 
-    A database that can't be read is only warned of, and not if `quiet`.
+    If nobody can say, that is only a warning, and not even that if `quiet`.
     """
-    from sqlalchemy.exc import SQLAlchemyError
-
     from cli import console, running
     from kernel import hookspecs
+    from kernel.errors import ANY_ERROR
 
     def ask(session: Session | None) -> Mapping[str, str]:
         found = platform.hooks.ask_now(hookspecs.find_disabled_plugins, platform=platform, session=session)
         return found or {}
 
-    if not _has_database(platform):
-        return ask(None)
     try:
+        if not _has_database(platform):
+            return ask(None)
         with running.private_files():
             return await platform.database.read(ask)
-    except (SQLAlchemyError, OSError) as error:
+    except ANY_ERROR as error:  # boundary: the database, or another author's plugin
         if not quiet:
-            console.warn(f"the database does not say which plugins are disabled: {type(error).__name__}")
+            console.warn(f"can't find out which plugins are disabled: {type(error).__name__}")
         return {}
 
 

@@ -23,7 +23,9 @@ _BASE: Final = "/app"
 _DEEPEST: Final = 12  # folders of a view's address; what is deeper is none, and the page must stay small
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
 SERVICE: Final = "web-client"
-_PROXIED: Final = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto")
+_PROXIED: Final = (
+    *("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Via"),
+)
 _HOST: Final = re.compile(r"([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:\d{1,5})?")
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "

@@ -9,7 +9,10 @@ from kernel.settings_checks import split_list
 
 Headers = tuple[tuple[str, str], ...]
 
-_EXPOSED = "X-Request-ID, X-Response-Time, Retry-After, Content-Disposition, X-Language, X-Duration"
+_EXPOSED = (
+    "X-Request-ID, X-Response-Time, Retry-After, Content-Disposition, X-Language, X-Duration, "
+    "Accept-Ranges, Content-Range, ETag"
+)
 
 _OPEN: Headers = ((hdrs.ACCESS_CONTROL_ALLOW_ORIGIN, "*"), (hdrs.ACCESS_CONTROL_EXPOSE_HEADERS, _EXPOSED))
 

@@ -6,6 +6,7 @@ import asyncio
 import math
 import os
 from collections.abc import Mapping
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
@@ -64,6 +65,7 @@ def etag_of(state: os.stat_result) -> str:
 
 def _seconds(date: str) -> float | None:
     try:
-        return parsedate_to_datetime(date).timestamp()
+        found = parsedate_to_datetime(date)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None

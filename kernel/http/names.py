@@ -40,9 +40,14 @@ def content_disposition(filename: str) -> str:
 
 
 def _in_ascii(name: str) -> str:
-    """Latin letters without their marks, and `_` for everything else."""
-    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFC", name).translate(_LATIN))
-    return _NOT_PLAIN.sub("_", unicodedata.normalize("NFC", _MARKS.sub("", plain)))
+    """Latin letters without their marks, and `_` for each other character."""
+    composed = _MARKS.sub("", unicodedata.normalize("NFC", name).translate(_LATIN))
+    return _NOT_PLAIN.sub("_", "".join(char if char.isascii() else _bare(char) for char in composed))
+
+
+def _bare(char: str) -> str:
+    letter = _MARKS.sub("", unicodedata.normalize("NFKD", char))
+    return letter if letter.isascii() else "_"
 
 
 def _readable(name: str) -> str:

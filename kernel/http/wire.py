@@ -33,7 +33,7 @@ _WITHOUT_BODY = frozenset({204, 304})
 
 
 class Request(web.Request):
-    """A request with what its answer says of it; `answering` tells that the answer is under way.
+    """A request with what its answer says about it; `answering` says that the answer is under way.
 
     With `any_origin`, pages of every origin may read it. `streams` watches an answer that streams on behalf
     of `principal`, as `stream`. With `awaits_go_ahead`, the client sends the body once it is asked to, which
@@ -61,9 +61,9 @@ class Request(web.Request):
         expected = self.headers.get(hdrs.EXPECT)
         if expected is None or self.version < HttpVersion11:
             return
+        self.awaits_go_ahead = self.can_read_body
         if expected.lower() != "100-continue":
             raise web.HTTPExpectationFailed()
-        self.awaits_go_ahead = self.can_read_body
 
     @property
     def content(self) -> StreamReader:
@@ -149,7 +149,7 @@ class CommonHeaders:
 class BodyResponse(web.Response):
     """A body and nothing else: its head is made from a ready text, and both are written at once.
 
-    Whatever asks for more (a header of its own, HEAD, HTTP/1.0, a connection that ends) goes aiohttp's way.
+    Whatever asks for more (its own header, HEAD, HTTP/1.0, a connection that ends) goes aiohttp's way.
     """
 
     _head: bytes | None = None

@@ -1,4 +1,4 @@
-"""`platformctl plugins`: listed, explained, installed and uninstalled, in an environment of its own."""
+"""`platformctl plugins`: listed, explained, installed and uninstalled, in its own environment."""
 
 from __future__ import annotations
 
@@ -33,6 +33,19 @@ acme_folder = "acme_folder:ThePlugin"
 
 [tool.hatch.build.targets.wheel]
 only-include = ["acme_folder.py"]
+"""
+
+
+EVIL = """from kernel.sdk import Plugin, hookimpl
+
+
+class ThePlugin(Plugin):
+    name = "acme_evil"
+    version = "1.0"
+
+    @hookimpl
+    def find_disabled_plugins(self, platform, session):
+        raise RuntimeError("boom")
 """
 
 
@@ -76,6 +89,19 @@ class TestExplaining:
         assert found["acme_broken"]["reason"] == "it can't be imported: RuntimeError: no licence"
         assert found["rag"]["distribution"] == "platform-kernel"
 
+    def test_packages_of_others(self, cli: Cli, strangers: Path) -> None:
+        """The package is shown of plugins that were added; the platform's own name none."""
+        shown = cli("plugins", "list").stdout
+        assert "PACKAGE" in shown and "acme-good" in shown and "platform-kernel" not in shown
+
+    def test_nothing_at_the_path(self, cli: Cli, tmp_path: Path) -> None:
+        """A path where nothing is ends with exit code 3, before pip is asked."""
+        result = cli("plugins", "install", str(tmp_path / "nowhere"))
+        assert result.exit_code == 3
+        said = " ".join(result.stderr.split())
+        assert f"there is no file or folder '{tmp_path}/nowhere'; nothing was changed" in said
+        assert said.endswith("Check the name or path.")
+
     def test_why_of_a_broken_one(self, cli: Cli, strangers: Path) -> None:
         """The reason and what to do are shown, and the exit code says that it is out of service."""
         result = cli("plugins", "why", "acme_broken")
@@ -97,7 +123,7 @@ class TestExplaining:
         assert "rag" in result.stderr
 
     def test_disabled(self, cli: Cli, strangers: Path) -> None:
-        """A plugin that the operator turned off is no failure."""
+        """A plugin that the operator turned off is not a failure."""
         result = cli("plugins", "why", "acme_broken", env={"PLATFORM_PLUGINS_DISABLED": "acme_broken"})
         assert (result.exit_code, "disabled" in result.stdout) == (0, True)
         assert "remove it from PLATFORM_PLUGINS_DISABLED" in " ".join(result.stdout.split())
@@ -154,7 +180,15 @@ class TestExplaining:
         env = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:9/nothing"}
         result = cli("plugins", "list", "--json", env=env)
         assert result.exit_code == 0 and json.loads(result.stdout)
-        assert "does not say which plugins are disabled" in " ".join(result.stderr.split())
+        assert "can't find out which plugins are disabled" in " ".join(result.stderr.split())
+
+    def test_plugin_that_fails_to_say(self, cli: Cli, strangers: Path, tmp_path: Path) -> None:
+        """What another author's plugin raises stops no command; the list comes with a warning."""
+        Package("acme-evil", body=EVIL).unpack(strangers)
+        env = {"PLATFORM_PLUGINS_DISABLED": "plugin_registry,marketplace,orchestrator,mcp_client,news"}
+        result = cli("plugins", "list", "--json", env=env)
+        assert "acme_evil" in {item["name"] for item in json.loads(result.stdout)}
+        assert "can't find out which plugins are disabled: RuntimeError" in " ".join(result.stderr.split())
 
     def test_what_only_a_start_shows(self, cli: Cli, strangers: Path, platform_home: Path) -> None:
         """A plugin that loads, but failed when the server started, is told to have failed there."""

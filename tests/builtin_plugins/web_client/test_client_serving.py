@@ -125,7 +125,7 @@ async def test_only_on_its_own_port(tmp_path: Path) -> None:
         assert await client(Host="box.example:8000") == f"http://box.example:{port}"
         assert await client(Host="[::1]:8000") == f"http://[::1]:{port}"
         assert await client(Host='"><script>') is None
-        for through in ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"):
+        for through in ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Via"):
             assert await client(Host="box.example", **{through: "https"}) is None
 
 

@@ -224,6 +224,7 @@ class TestFiles:
     [
         ("report (1).pdf", "report (1).pdf"),
         ("Müller.pdf", "Muller.pdf"),
+        ("\ufdfa" * 3 + ".txt", "___.txt"),
         ("Mu\u0308ller.pdf", "Muller.pdf"),
         ("Straße ÆØÅ Łódź.txt", "Strasse AEOA Lodz.txt"),
         ("Ấm trà İıŞş.txt", "Am tra IiSs.txt"),

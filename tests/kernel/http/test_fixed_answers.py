@@ -1,4 +1,4 @@
-"""Routes whose answer is fixed: made once, anew when declarations change, and guarded like any other."""
+"""Routes whose answer is fixed: made once, again when declarations change, and guarded like any other."""
 
 from __future__ import annotations
 

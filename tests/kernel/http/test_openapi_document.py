@@ -69,7 +69,7 @@ class TestDocument:
                 Draft202012Validator.check_schema(parameter["schema"])
 
     async def test_operations(self, found: dict[str, Any]) -> None:
-        """Each has an id of its own, a summary, a tag, its path's parameters, answers with descriptions."""
+        """Each has its own id, a summary, a tag, its path's parameters, answers with descriptions."""
         ids = [operation["operationId"] for _, _, operation in operations(found)]
         assert len(ids) == len(set(ids))
         for path, method, operation in operations(found):

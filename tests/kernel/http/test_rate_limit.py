@@ -28,7 +28,7 @@ async def statuses(running: Running, path: str, count: int) -> list[int]:
 
 
 def _wait_for_room(seconds: float) -> None:
-    """Do not begin just before the clock's minute ends: the window would start anew in mid-test."""
+    """Do not begin just before the clock's minute ends: the window would start again in mid-test."""
     left = 60 - time.time() % 60
     if left < seconds:
         time.sleep(left)

@@ -97,7 +97,7 @@ class TestTwoPlatforms:
 
 
 async def fresh(url: str) -> tuple[int, Any]:
-    """A request over a connection of its own: whichever process takes it."""
+    """A request over its own connection: whichever process takes it."""
     async with aiohttp.ClientSession() as session, session.get(url) as answer:
         return answer.status, answer.headers.get("Retry-After")
 

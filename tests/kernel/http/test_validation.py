@@ -63,7 +63,7 @@ class TestBody:
         "body", ["", "{", "nonsense", "{'name': 1}", "[1,", '{"name": "a"} x', b"\xff\xfe", "NaN"]
     )
     async def test_what_is_no_json(self, shared: Running, body: bytes | str) -> None:
-        """A body that is no JSON is a 422 about the body, with nothing of it repeated."""
+        """A body that is not JSON is a 422 about the body, with nothing of it repeated."""
         found = problems(await send(shared, body))
         assert found[0]["loc"][0] == "body"
         assert found[0]["input"] is None or body in ("NaN",)
